@@ -1,0 +1,1 @@
+"""quietbits: design, certify and compare mechanisms that make a client's message both private and small."""

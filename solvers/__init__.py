@@ -1,0 +1,1 @@
+"""Pure numerics on arrays: optimisation of tables, certificates, privacy constraints."""

@@ -1,0 +1,165 @@
+"""The best probability table for given letters: a linear program, with the exact gradient of its value in the letters."""
+
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import block_array, coo_array, csr_array, eye_array, hstack, kron, vstack
+
+from ..errors import ConvergenceError, InfeasibleError
+from .privacy_constraint import RatioConstraint, typical_variance
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TableProgramSolution:
+    """The best table for given letters.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (inputs, letters)
+        The table: rows sum to one, are unbiased and keep the ratio constraint, all up to the solver's rounding.
+    value : float
+        Weighted sum of the rows' variances, or the largest of them for the worst-case objective.
+    alphabet_gradient : ndarray of shape (letters,)
+        Derivative of `value` in each letter (envelope theorem, from the dual values); at a kink, an element between the one-sided ones.
+    """
+
+    probabilities: FloatArray
+    value: float
+    alphabet_gradient: FloatArray
+
+
+class TableProgram:
+    """The linear program for one grid, constraint and objective, solved again and again as the letters move.
+
+    Each solve starts from the basis of the one before, so that a small move of the letters costs few simplex steps.
+
+    Parameters
+    ----------
+    inputs : ndarray of shape (inputs,)
+        The input grid in [0, 1], increasing.
+    letters : int
+        Number of letters.
+    constraint : RatioConstraint
+        What differential privacy demands of every column.
+    input_weights : ndarray of shape (inputs,) or None
+        Non-negative weights of the rows' variances, summing to one; None minimises the largest variance.
+
+    Notes
+    -----
+    Local privacy: with top_j the largest entry that column j may have, P[i, j] = exp(-eps) top_j + s[i, j] and
+    0 <= s[i, j] <= (1 - exp(-eps)) top_j. The lower end is then a bound on a variable, which the simplex method keeps exactly; a row
+    would keep it only to an absolute tolerance, which says nothing about a ratio. Metric privacy: the inequalities between neighbours,
+    divided by the step's log ratio for the same reason. Bias rows are centred at their own input, so that dual values are of the size
+    of the variances even where the letters lie far outside the unit interval.
+    """
+
+    def __init__(self, inputs: FloatArray, letters: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> None:
+        self.inputs = np.asarray(inputs, dtype=float)
+        self.letters = letters
+        self.input_weights = input_weights
+        self._scale = typical_variance(constraint, len(self.inputs))
+        self._table_of_variables, self._privacy_rows = _privacy_parts(len(self.inputs), letters, constraint)
+        self._row_sums = kron(eye_array(len(self.inputs)), np.ones((1, letters))).tocsr() @ self._table_of_variables
+        self._highs = highspy.Highs()
+        for option, value in (
+            ("output_flag", False),
+            ("threads", 1),
+            ("primal_feasibility_tolerance", 1e-10),
+            ("dual_feasibility_tolerance", 1e-10),
+            ("small_matrix_value", 1e-12),
+        ):
+            self._highs.setOptionValue(option, value)
+        self._basis: highspy.HighsBasis | None = None
+
+    def solve(self, alphabet: FloatArray) -> TableProgramSolution:
+        """Return the best table for these letters.
+
+        Parameters
+        ----------
+        alphabet : ndarray of shape (letters,)
+            The letters, on the unit interval's scale, in any order.
+
+        Returns
+        -------
+        TableProgramSolution
+            The table, its value and the value's gradient in the letters.
+
+        Raises
+        ------
+        InfeasibleError
+            If no table with these letters is both unbiased and private enough: they must reach farther out.
+        ConvergenceError
+            If the linear program's solver fails.
+        """
+        count, letters = len(self.inputs), self.letters
+        offsets = alphabet[None, :] - self.inputs[:, None]
+        reach = np.abs(offsets).max()
+        row_of_entry = np.repeat(np.arange(count), letters)
+        entries = np.arange(count * letters)
+        shape = (count, count * letters)
+        bias_rows = csr_array((offsets.ravel() / reach, (row_of_entry, entries)), shape=shape) @ self._table_of_variables
+        squares = (offsets**2 / self._scale).ravel()
+        rows = [self._row_sums, bias_rows, self._privacy_rows]
+        lower = np.concatenate([np.ones(count), np.zeros(count), np.full(self._privacy_rows.shape[0], -np.inf)])
+        upper = np.concatenate([np.ones(count), np.zeros(count + self._privacy_rows.shape[0])])
+        if self.input_weights is not None:
+            cost = (squares * np.repeat(self.input_weights, letters)) @ self._table_of_variables
+            matrix = vstack(rows, format="csc")
+        else:
+            variances = csr_array((squares, (row_of_entry, entries)), shape=shape) @ self._table_of_variables
+            largest = coo_array(np.full((count, 1), -1.0))
+            matrix = block_array([[vstack(rows), None], [variances, largest]], format="csc")
+            lower = np.concatenate([lower, np.full(count, -np.inf)])
+            upper = np.concatenate([upper, np.zeros(count)])
+            cost = np.zeros(matrix.shape[1])
+            cost[-1] = 1.0
+        variables, duals, value = self._run(cost, matrix, lower, upper)
+        table = (self._table_of_variables @ variables[: self._table_of_variables.shape[1]]).reshape(count, letters)
+        weights = self.input_weights if self.input_weights is not None else -duals[-count:]
+        bias_price = duals[count : 2 * count] * self._scale / reach
+        gradient = (table * (2 * weights[:, None] * offsets - bias_price[:, None])).sum(axis=0)
+        return TableProgramSolution(table, value * self._scale, gradient)
+
+    def _run(
+        self, cost: FloatArray, matrix: csr_array, lower: FloatArray, upper: FloatArray
+    ) -> tuple[FloatArray, FloatArray, float]:
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = matrix.shape
+        model.col_cost_, model.row_lower_, model.row_upper_ = cost, lower, upper
+        model.col_lower_, model.col_upper_ = np.zeros(len(cost)), np.full(len(cost), np.inf)
+        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
+        self._highs.passModel(model)
+        if self._basis is not None:
+            self._highs.setBasis(self._basis)
+        self._highs.run()
+        status = self._highs.getModelStatus()
+        if status != highspy.HighsModelStatus.kOptimal and self._basis is not None:
+            self._highs.clearSolver()
+            self._highs.run()
+            status = self._highs.getModelStatus()
+        self._basis = None
+        if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
+            raise InfeasibleError("no unbiased table with these letters meets the privacy constraint: the letters must reach farther out")
+        if status != highspy.HighsModelStatus.kOptimal:
+            raise ConvergenceError(f"the linear program for the table ended with status {self._highs.modelStatusToString(status)}")
+        self._basis = self._highs.getBasis()
+        solution = self._highs.getSolution()
+        return np.array(solution.col_value), np.array(solution.row_dual), self._highs.getInfo().objective_function_value
+
+
+def _privacy_parts(count: int, letters: int, constraint: RatioConstraint) -> tuple[csr_array, csr_array]:
+    """Return T and G: the table is T @ variables for variables >= 0, and it is private when G @ variables <= 0."""
+    size = count * letters
+    identity = eye_array(size, format="csr")
+    if not constraint.neighbours_only:
+        tops = kron(np.ones((count, 1)), eye_array(letters)).tocsr()
+        table = hstack([identity, np.exp(-constraint.log_ratio) * tops], format="csr")
+        return table, hstack([identity, np.expm1(-constraint.log_ratio) * tops], format="csr")
+    before, after = identity[:-letters], identity[letters:]
+    decay = np.exp(-constraint.log_ratio)
+    return identity, vstack([decay * after - before, decay * before - after], format="csr") / min(constraint.log_ratio, 1.0)

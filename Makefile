@@ -1,0 +1,37 @@
+# Each target makes .venv when it is missing or out of date, and reuses it otherwise: nothing is installed outside the checkout,
+# so it does not matter whether pip may install into the system's Python.
+
+VENV := .venv
+INSTALLED := $(VENV)/installed
+
+# The first interpreter that is recent enough; `make PYTHON=...` chooses another.
+PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 python3.11; do \
+	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$candidate; break; fi; done)
+
+.PHONY: demo test lint bench
+
+# Estimate the mean of a real data set privately, and write the report to demo/.
+demo: $(INSTALLED)
+	$(VENV)/bin/quietbits demo --output demo
+
+# Run all tests on two processes, with one thread each for linear algebra.
+test: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest --numprocesses 2 --dist worksteal
+
+# Check style, docstrings, formatting and types. The link gives mypy the checkout under the package's name.
+lint: $(INSTALLED)
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	MYPYPATH=$(VENV)/mypy $(VENV)/bin/mypy --package quietbits
+
+# Run every benchmark; each prints its speed as a ratio to a named alternative.
+bench: $(INSTALLED)
+	set -e; for benchmark in benchmarks/*.py; do echo "== $$benchmark"; OMP_NUM_THREADS=1 $(VENV)/bin/python "$$benchmark"; done
+
+$(INSTALLED): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "quietbits needs Python 3.11 or later: none was found; name one with make PYTHON=/path/to/python" >&2; exit 2; }
+	@echo "Installing quietbits into $(VENV): about a minute, once"
+	test -x $(VENV)/bin/pip || $(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	mkdir -p $(VENV)/mypy && ln -sfn ../.. $(VENV)/mypy/quietbits
+	touch $(INSTALLED)

@@ -1,0 +1,23 @@
+"""Every example in a docstring runs, and prints what it says."""
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import quietbits
+
+# By module name: collected by path, the checkout's folder would be imported as a second package beside quietbits.
+MODULES = ["quietbits", *sorted(module.name for module in pkgutil.walk_packages(quietbits.__path__, "quietbits."))]
+
+
+def test_modules_of_every_floor_are_found() -> None:
+    floors = {name.split(".")[1] for name in MODULES if name.count(".") > 1}
+    assert floors == {"solvers", "design", "analysis", "figures"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_print_what_they_say(name: str) -> None:
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.failed == 0

@@ -31,7 +31,7 @@ bench: $(INSTALLED)
 $(INSTALLED): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "quietbits needs Python 3.11 or later: none was found; name one with make PYTHON=/path/to/python" >&2; exit 2; }
 	@echo "Installing quietbits into $(VENV): about a minute, once"
-	test -x $(VENV)/bin/pip || $(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	mkdir -p $(VENV)/mypy && ln -sfn ../.. $(VENV)/mypy/quietbits
 	touch $(INSTALLED)

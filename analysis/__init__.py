@@ -1,0 +1,1 @@
+"""Everything that compares: data, experiments and reports."""

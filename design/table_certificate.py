@@ -92,7 +92,7 @@ def with_lower_bound(table: LookupTable, dual: DualCertificate) -> LookupTable:
         If the dual values do not fit the table.
     """
     certificate = table.certificate
-    bound = lower_bound(dual, epsilon=table.epsilon, metric=table.metric, objective=certificate.objective, prior=table.prior)
+    bound = lower_bound(dual, len(table.weights), epsilon=table.epsilon, metric=table.metric, objective=certificate.objective, prior=table.prior)
     gap = optimality_gap(objective_value(table.moments, certificate.objective, table.prior), bound)
     return dataclasses.replace(table, certificate=dataclasses.replace(certificate, lower_bound=bound, optimality_gap=gap, dual=dual))
 
@@ -129,7 +129,7 @@ def certify(
     """
     moments = row_moments(weights, alphabet, total)
     value = objective_value(moments, objective, prior)
-    bound = None if dual is None else lower_bound(dual, epsilon=epsilon, metric=metric, objective=objective, prior=prior)
+    bound = None if dual is None else lower_bound(dual, len(weights), epsilon=epsilon, metric=metric, objective=objective, prior=prior)
     return Certificate(
         realised_epsilon=realised_epsilon(weights, metric),
         max_bias=rounded_up(moments.max_bias),
@@ -177,13 +177,17 @@ def objective_value(moments: RowMoments, objective: str, prior: tuple[float, ...
     return float(sum((weight * variance for weight, variance in zip(exact, moments.variances, strict=True)), Fraction(0)) / sum(exact))
 
 
-def lower_bound(dual: DualCertificate, *, epsilon: float, metric: str | None, objective: str, prior: tuple[float, ...] | None) -> float:
+def lower_bound(
+    dual: DualCertificate, rows: int, *, epsilon: float, metric: str | None, objective: str, prior: tuple[float, ...] | None
+) -> float:
     """Return the lower bound that dual values prove for an objective, whatever the number of letters.
 
     Parameters
     ----------
     dual : DualCertificate
         Dual values, one of each kind per grid input. Their input weights must be those of the objective; for ``"worst"`` any will do.
+    rows : int
+        Number of grid inputs.
     epsilon, metric, objective, prior
         What the tables that are bounded have in common.
 
@@ -195,11 +199,10 @@ def lower_bound(dual: DualCertificate, *, epsilon: float, metric: str | None, ob
     Raises
     ------
     ValueError
-        If there are not as many values of each kind, a power of two, or the input weights are not those of the objective.
+        If there is not one value of each kind per input, or the input weights are not those of the objective.
     """
-    rows = len(dual.normalisation)
-    if len(dual.unbiasedness) != rows:
-        raise ValueError(f"dual must hold one value of each kind per input, got {rows} and {len(dual.unbiasedness)}")
+    if {len(dual.normalisation), len(dual.unbiasedness)} != {rows}:
+        raise ValueError(f"dual must hold {rows} values of each kind, got {len(dual.normalisation)} and {len(dual.unbiasedness)}")
     _check_input_weights("dual.input_weights", dual.input_weights, rows)
     given = np.array(dual.input_weights)
     chosen = {"mean": np.full(rows, 1.0), "worst": given, "prior": np.array(prior if prior is not None else given)}[objective]

@@ -1,0 +1,135 @@
+"""Whole-number rows with a prescribed sum and a prescribed first moment, as near as can be to a given row."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm
+
+from .lattice_reduction import Vector, dot, nearest_integer, reduced_basis
+
+# Makes every vector that violates an equation longer than every reduced one that does not: those have far fewer bits.
+PENALTY = 2**200
+
+
+@dataclass(frozen=True)
+class RowLattice:
+    """All integer vectors d, sorted by sum_j d_j and sum_j d_j m_j, for fixed integers m_j.
+
+    Attributes
+    ----------
+    sum_step, moment_step : list of int
+        Vectors with sum 1 and moment 0, and with sum 0 and moment 1.
+    kernel : list of list of int
+        Reduced basis of the vectors whose sum and moment are both 0; two fewer than there are letters.
+    projections : list of list of int
+        For every kernel vector a multiple of its component orthogonal to the ones before, in the weighted norm.
+    """
+
+    sum_step: Vector
+    moment_step: Vector
+    kernel: list[Vector]
+    projections: list[Vector]
+
+    def coarseness(self, costs: list[float]) -> float:
+        """Return what the lattice's coarseness costs: how far `nearest` may have to go.
+
+        Parameters
+        ----------
+        costs : list of float
+            Cost of one unit of each component.
+
+        Returns
+        -------
+        float
+            Half the cost of the costliest entry of a kernel vector; 0.0 if there is none.
+        """
+        return max((abs(entry) * cost / 2 for vector in self.kernel for entry, cost in zip(vector, costs, strict=True)), default=0.0)
+
+    def nearest(self, target: Vector, total: int, moment: int) -> Vector:
+        """Return an integer vector with this sum and moment, near a target (Babai's nearest plane).
+
+        Parameters
+        ----------
+        target : list of int
+            What the vector should be near; it need not meet the two equations.
+        total, moment : int
+            Required sum_j w_j and sum_j w_j m_j.
+
+        Returns
+        -------
+        list of int
+            The vector: both equations hold exactly. It is near the target's projection on the plane of the two equations.
+        """
+        error = [total * one + moment * other - wish for one, other, wish in zip(self.sum_step, self.moment_step, target, strict=True)]
+        for vector, projection in zip(reversed(self.kernel), reversed(self.projections), strict=True):
+            multiple = nearest_integer(dot(error, projection), dot(vector, projection))
+            error = [own - multiple * other for own, other in zip(error, vector, strict=True)]
+        return [wish + own for wish, own in zip(target, error, strict=True)]
+
+
+def row_lattice(positions: Vector, scales: Vector) -> RowLattice:
+    """Prepare the search for rows with given sum and moment.
+
+    One LLL reduction of the rows [scale_j e_j | N | N m_j], N large, gives the kernel (the vectors with N-part zero come first) and, in
+    the last two vectors, solutions of the two equations: the extended Euclidean algorithm and the reduction in one.
+
+    Parameters
+    ----------
+    positions : list of int
+        The integers m_j, at least two different ones; the greatest common divisor of their differences must be 1.
+    scales : list of int
+        Positive weight of each component in the norm: components with large weights are changed least.
+
+    Returns
+    -------
+    RowLattice
+        The lattice.
+
+    Raises
+    ------
+    ValueError
+        If the differences have a common divisor: not every moment can then be reached.
+
+    Examples
+    --------
+    >>> lattice = row_lattice([0, 3, 7], [1, 1, 1])
+    >>> lattice.kernel, lattice.nearest([10, 10, 10], 31, 101)
+    ([[-4, 7, -3]], [12, 8, 11])
+    """
+    divisor = gcd(*(position - positions[0] for position in positions))
+    if divisor != 1:
+        raise ValueError(f"positions must have differences with no common divisor, got {positions!r} with divisor {divisor}")
+    letters = len(positions)
+    rows = [
+        [*(scale if i == j else 0 for i in range(letters)), PENALTY, PENALTY * position]
+        for j, (scale, position) in enumerate(zip(scales, positions, strict=True))
+    ]
+    vectors = [[entry // scale for entry, scale in zip(row[:letters], scales, strict=True)] for row in reduced_basis(rows)]
+    kernel, (first, second) = vectors[:-2], vectors[-2:]
+    (first_sum, first_moment), (second_sum, second_moment) = ((sum(vector), dot(vector, positions)) for vector in (first, second))
+    # The two remaining vectors map onto the plane of (sum, moment) one to one: the determinant is 1 or -1, and its own inverse.
+    sign = first_sum * second_moment - second_sum * first_moment
+    sum_step = [sign * (second_moment * one - first_moment * other) for one, other in zip(first, second, strict=True)]
+    moment_step = [sign * (first_sum * other - second_sum * one) for one, other in zip(first, second, strict=True)]
+    return RowLattice(sum_step, moment_step, kernel, _projections(kernel, scales))
+
+
+def _projections(kernel: list[Vector], scales: Vector) -> list[Vector]:
+    squares = [scale**2 for scale in scales]
+    orthogonal: list[list[Fraction]] = []
+    for vector in kernel:
+        exact = [Fraction(entry) for entry in vector]
+        rest = exact
+        for earlier in orthogonal:
+            weighted = [square * entry for square, entry in zip(squares, earlier, strict=True)]
+            share = _product(weighted, exact) / _product(weighted, earlier)
+            rest = [own - share * other for own, other in zip(rest, earlier, strict=True)]
+        orthogonal.append(rest)
+    projections = []
+    for vector_part in orthogonal:
+        denominator = lcm(*(entry.denominator for entry in vector_part))
+        projections.append([int(entry * denominator) * square for entry, square in zip(vector_part, squares, strict=True)])
+    return projections
+
+
+def _product(left: list[Fraction], right: list[Fraction]) -> Fraction:
+    return sum((one * other for one, other in zip(left, right, strict=True)), Fraction(0))

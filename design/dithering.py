@@ -54,7 +54,7 @@ def grid_position(values: FloatArray, interval: tuple[float, float], steps: int)
     """
     low, high = interval
     # The C header repeats these operations in this order: the two must round alike.
-    return np.clip((values - low) / (high - low) * steps, 0.0, float(steps))
+    return np.asarray((np.clip(values, low, high) - low) / (high - low) * steps)
 
 
 def dither(positions: FloatArray, words: WordArray) -> NDArray[np.intp]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -357,7 +358,7 @@ class LookupTable:
         lower = np.minimum(positions.astype(np.intp), len(self.weights) - 2)
         fraction = positions - lower
         variances = np.array([float(variance) for variance in self.moments.variances])
-        steps = np.array([float(after - before) for before, after in zip(self.moments.means, self.moments.means[1:], strict=False)])
+        steps = np.array([float(after - before) for before, after in pairwise(self.moments.means)])
         # Law of total variance over the two grid inputs between which the value is dithered.
         mixed = (1 - fraction) * variances[lower] + fraction * variances[lower + 1] + fraction * (1 - fraction) * steps[lower] ** 2
         low, high = self.interval

@@ -92,8 +92,9 @@ def with_lower_bound(table: LookupTable, dual: DualCertificate) -> LookupTable:
         If the dual values do not fit the table.
     """
     certificate = table.certificate
-    bound = lower_bound(dual, len(table.weights), epsilon=table.epsilon, metric=table.metric, objective=certificate.objective, prior=table.prior)
-    gap = optimality_gap(objective_value(table.moments, certificate.objective, table.prior), bound)
+    objective = certificate.objective
+    bound = lower_bound(dual, len(table.weights), epsilon=table.epsilon, metric=table.metric, objective=objective, prior=table.prior)
+    gap = optimality_gap(objective_value(table.moments, objective, table.prior), bound)
     return dataclasses.replace(table, certificate=dataclasses.replace(certificate, lower_bound=bound, optimality_gap=gap, dual=dual))
 
 
@@ -128,6 +129,8 @@ def certify(
         If the objective, the prior or the dual values cannot be.
     """
     moments = row_moments(weights, alphabet, total)
+    if dual is not None and moments.max_bias > 0:
+        raise ValueError(f"dual must be None for a table with bias: the lower bound is one on unbiased tables, got {dual!r}")
     value = objective_value(moments, objective, prior)
     bound = None if dual is None else lower_bound(dual, len(weights), epsilon=epsilon, metric=metric, objective=objective, prior=prior)
     return Certificate(

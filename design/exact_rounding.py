@@ -71,11 +71,11 @@ def round_table(
     Raises
     ------
     ConvergenceError
-        If rows are farther from the equations than a solver's rounding explains, or dust has a share in them that cannot be moved.
+        If rows are farther from the two equations, or entries from the constraint, than a solver's rounding explains.
     """
     table, letters = _sorted_table(probabilities, alphabet, symmetric)
-    table = lifted(table, constraint)
     _check_rows(table, letters)
+    table = _lifted_a_little(table, constraint)
     grid, anchors, lattice = _best_grid(table, letters, constraint, symmetric)
     shares = rebalanced(table @ grid.splitting(letters), np.array([float(letter) for letter in grid.letters]))
     targets = np.rint(shares * 2.0**TOTAL_BITS).astype(np.int64)
@@ -111,6 +111,15 @@ def _check_rows(table: FloatArray, letters: FloatArray) -> None:
         worst = int(np.abs(residuals).argmax())
         if not abs(residuals[worst]) <= ROW_TOLERANCE:
             raise ConvergenceError(f"the table is not solved: the {name} of its row {worst} is off by {residuals[worst]:.3g}")
+
+
+def _lifted_a_little(table: FloatArray, constraint: RatioConstraint) -> FloatArray:
+    result = lifted(table, constraint)
+    row, letter = np.unravel_index((result - table).argmax(), table.shape)
+    missing = result[row, letter] - table[row, letter]
+    if missing > ROW_TOLERANCE:
+        raise ConvergenceError(f"the table is not private: in row {row}, letter {letter} is {missing:.3g} below its column's ratios")
+    return result
 
 
 def _letters_in_use(table: FloatArray, letters: FloatArray, symmetric: bool) -> tuple[FloatArray, FloatArray]:

@@ -281,3 +281,12 @@ def test_tables_in_memory_are_checked_too(changes: dict[str, Any], check: str) -
     with pytest.raises(TableError) as caught:
         verify_table(dataclasses.replace(certified(), **changes))
     assert caught.value.check == check
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write_table(certified(), tmp_path / "none" / "table.json")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="folder"):
+        write_table(certified(), tmp_path / "folder")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_array, coo_array, csr_array, eye_array, hstack, kron, vstack
+from scipy.sparse import block_array, coo_array, csc_array, csr_array, eye_array, hstack, kron, vstack
 
-from ..errors import ConvergenceError, InfeasibleError
+from ..errors import InfeasibleError
+from .highs_program import new_highs, run_highs
 from .privacy_constraint import RatioConstraint, typical_variance
 
 FloatArray = NDArray[np.float64]
@@ -64,15 +65,7 @@ class TableProgram:
         self._scale = typical_variance(constraint, len(self.inputs))
         self._table_of_variables, self._privacy_rows = _privacy_parts(len(self.inputs), letters, constraint)
         self._row_sums = kron(eye_array(len(self.inputs)), np.ones((1, letters))).tocsr() @ self._table_of_variables
-        self._highs = highspy.Highs()
-        for option, value in (
-            ("output_flag", False),
-            ("threads", 1),
-            ("primal_feasibility_tolerance", 1e-10),
-            ("dual_feasibility_tolerance", 1e-10),
-            ("small_matrix_value", 1e-12),
-        ):
-            self._highs.setOptionValue(option, value)
+        self._highs = new_highs()
         self._basis: highspy.HighsBasis | None = None
 
     def solve(self, alphabet: FloatArray) -> TableProgramSolution:
@@ -125,7 +118,7 @@ class TableProgram:
         return TableProgramSolution(table, value * self._scale, gradient)
 
     def _run(
-        self, cost: FloatArray, matrix: csr_array, lower: FloatArray, upper: FloatArray
+        self, cost: FloatArray, matrix: csc_array, lower: FloatArray, upper: FloatArray
     ) -> tuple[FloatArray, FloatArray, float]:
         model = highspy.HighsLp()
         model.num_row_, model.num_col_ = matrix.shape
@@ -136,20 +129,15 @@ class TableProgram:
         self._highs.passModel(model)
         if self._basis is not None:
             self._highs.setBasis(self._basis)
-        self._highs.run()
-        status = self._highs.getModelStatus()
-        if status != highspy.HighsModelStatus.kOptimal and self._basis is not None:
-            self._highs.clearSolver()
-            self._highs.run()
-            status = self._highs.getModelStatus()
         self._basis = None
-        if status in (highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kUnboundedOrInfeasible):
-            raise InfeasibleError("no unbiased table with these letters meets the privacy constraint: the letters must reach farther out")
-        if status != highspy.HighsModelStatus.kOptimal:
-            raise ConvergenceError(f"the linear program for the table ended with status {self._highs.modelStatusToString(status)}")
+        try:
+            variables, duals, value = run_highs(self._highs, "the linear program for a table with given letters")
+        except InfeasibleError:
+            raise InfeasibleError(
+                "no unbiased table with these letters meets the privacy constraint: the letters must reach farther out"
+            ) from None
         self._basis = self._highs.getBasis()
-        solution = self._highs.getSolution()
-        return np.array(solution.col_value), np.array(solution.row_dual), self._highs.getInfo().objective_function_value
+        return variables, duals, value
 
 
 def _privacy_parts(count: int, letters: int, constraint: RatioConstraint) -> tuple[csr_array, csr_array]:

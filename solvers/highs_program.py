@@ -1,0 +1,78 @@
+"""One way to run HiGHS: tight tolerances, one thread, a second try from scratch, and no status taken for success but "optimal"."""
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ConvergenceError, InfeasibleError
+
+# Ends that say nothing about the model: numerical trouble, cured at times by starting from scratch or by the interior-point method.
+_UNDECIDED = {
+    highspy.HighsModelStatus.kUnknown,
+    highspy.HighsModelStatus.kSolveError,
+    highspy.HighsModelStatus.kNotset,
+    highspy.HighsModelStatus.kUnbounded,
+    highspy.HighsModelStatus.kUnboundedOrInfeasible,
+}
+
+
+def new_highs() -> highspy.Highs:
+    """Return a silent, single-threaded HiGHS with tight tolerances that keeps small matrix entries.
+
+    Returns
+    -------
+    highspy.Highs
+        An empty model.
+    """
+    highs = highspy.Highs()
+    for option, value in (
+        ("output_flag", False),
+        ("threads", 1),
+        ("primal_feasibility_tolerance", 1e-10),
+        ("dual_feasibility_tolerance", 1e-10),
+        ("small_matrix_value", 1e-12),
+    ):
+        highs.setOptionValue(option, value)
+    return highs
+
+
+def run_highs(highs: highspy.Highs, program: str) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Solve the model that `highs` holds, from its current basis, and from scratch if that fails: by the simplex method, then by interior points.
+
+    Parameters
+    ----------
+    highs : highspy.Highs
+        The model.
+    program : str
+        What the model is, for the message.
+
+    Returns
+    -------
+    variables, row_duals : ndarray
+        The optimal values, and the derivatives of the optimal value in the rows' right-hand sides.
+    value : float
+        The optimal value.
+
+    Raises
+    ------
+    InfeasibleError
+        If the model has no solution.
+    ConvergenceError
+        If HiGHS ends with anything but an optimum or a proof that there is none.
+    """
+    highs.run()
+    status = highs.getModelStatus()
+    for solver in ("simplex", "ipm"):
+        if status not in _UNDECIDED:
+            break
+        highs.clearSolver()
+        highs.setOptionValue("solver", solver)
+        highs.run()
+        status = highs.getModelStatus()
+    highs.setOptionValue("solver", "choose")
+    if status == highspy.HighsModelStatus.kInfeasible:
+        raise InfeasibleError(f"{program} has no solution")
+    if status != highspy.HighsModelStatus.kOptimal:
+        raise ConvergenceError(f"{program}: the solver ended with status {highs.modelStatusToString(status)!r}")
+    solution = highs.getSolution()
+    return np.array(solution.col_value), np.array(solution.row_dual), float(highs.getInfo().objective_function_value)

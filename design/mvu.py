@@ -1,0 +1,286 @@
+"""Minimum variance unbiased (MVU) tables: designed, made exact, and certified against every table with any number of letters."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import check_integer, check_interval
+from ..errors import ConvergenceError, InfeasibleError
+from ..solvers.alternating import solve_alternating
+from ..solvers.dithered_table import dithered_randomised_response, dithered_staircase
+from ..solvers.letter_search import LetterProblem, solve_letters
+from ..solvers.privacy_constraint import RatioConstraint, metric_name, ratio_constraint
+from ..solvers.ray_pricing import DualValues, FloatArray
+from ..solvers.staircase import LEAST_METRIC_SPREAD, solve_staircase, staircase_bound
+from ..solvers.starting_alphabets import widened
+from ..solvers.table_program import TableProgram
+from ..solvers.trust_region import solve_trust_region
+from .exact_table import exact_table
+from .lookup_table import DualCertificate, LookupTable, record_provenance
+from .table_certificate import with_lower_bound
+
+SOLVERS = ("staircase", "trust-region", "alternating")
+# From how many output bits on, with no fewer input bits, letters are taken from coarser grids: their linear programs are too large.
+DITHERED_FROM = {"local": 7, "metric": 6}
+# Letters that are enough where metric privacy is so strong that little more than one bit can be told.
+FEW_LETTERS = 8
+
+Table = tuple[FloatArray, FloatArray]
+Design = Callable[[RatioConstraint], Table]
+
+
+def design_mvu(
+    epsilon: float,
+    bits_in: int,
+    bits_out: int,
+    metric: str | float | None = None,
+    objective: str | ArrayLike = "mean",
+    solver: str = "staircase",
+    *,
+    symmetric: bool = False,
+    interval: tuple[float, float] = (0.0, 1.0),
+    seed: int = 0,
+    starts: int | None = None,
+    workers: int = 1,
+) -> LookupTable:
+    """Design the unbiased private table of least variance, as an exact lookup table with its certificate.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter, 0.05 to 20.
+    bits_in : int
+        Bits of the input grid x_i = i / (2**bits_in - 1), 1 to 9.
+    bits_out : int
+        Bits of a message, 1 to 9.
+    metric : str, float or None
+        None for local differential privacy (replace-one); ``"l1"``, ``"l2"``, ``"l<p>"`` or a number p >= 1 for metric privacy, where
+        inputs x, x' may differ by exp(epsilon |x - x'|**p).
+    objective : str or array_like of shape (2**bits_in,)
+        ``"mean"``: the average variance over the inputs (eq. 2 of the MVU paper over 2**bits_in); ``"worst"``: the largest; an array: the
+        average over a prior with these weights.
+    solver : str
+        ``"staircase"``: the global optimum with unlimited letters, which is the table itself where bits_out > bits_in (weighted
+        objectives), and otherwise seeds a search for letters; ``"trust-region"`` and ``"alternating"``: the paper's two methods.
+    symmetric : bool
+        Whether to allow only tables mirrored under x -> 1-x; only for the staircase solver.
+    interval : tuple of float
+        Where values lie, (low, high).
+    seed : int
+        Root seed of the random starts.
+    starts : int or None
+        Number of random starts; None for the solver's default.
+    workers : int
+        Threads that descend at the same time; the table does not depend on it.
+
+    Returns
+    -------
+    LookupTable
+        The table; its certificate holds a lower bound on the objective of every table with any number of letters, and the gap.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    InfeasibleError
+        If no table exists.
+    ConvergenceError
+        If the solver, or the rounding, fails.
+
+    References
+    ----------
+    K. Chaudhuri, C. Guo, M. Rabbat, "Privacy-Aware Compression for Federated Data Analysis", UAI 2022.
+
+    Examples
+    --------
+    >>> table = design_mvu(epsilon=1.0, bits_in=2, bits_out=3)
+    >>> round(table.certificate.mean_variance, 6), table.certificate.max_bias, table.certificate.optimality_gap < 1e-6
+    (0.989928, 0.0, True)
+    """
+    began = time.perf_counter()
+    bits_in = check_integer("bits_in", bits_in, low=1, high=9)
+    bits_out = check_integer("bits_out", bits_out, low=1, high=9)
+    metric = metric_name(metric)
+    constraint = ratio_constraint(epsilon, bits_in, metric)
+    interval = check_interval("interval", interval)
+    seed = check_integer("seed", seed, low=0, high=2**63 - 1)
+    workers = check_integer("workers", workers, low=1, high=1024)
+    if starts is not None:
+        starts = check_integer("starts", starts, low=1, high=100_000)
+    if solver not in SOLVERS:
+        raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {solver!r}")
+    if symmetric and solver != "staircase":
+        raise ValueError(f"symmetric=True needs solver 'staircase', got solver {solver!r}")
+    name, prior = check_objective(objective, 2**bits_in)
+    input_weights = _input_weights(name, prior, 2**bits_in)
+    rng = np.random.default_rng(seed)
+    if solver == "staircase":
+        design, duals = _staircase_design(bits_in, bits_out, constraint, input_weights, symmetric, starts or 12, rng, workers)
+    else:
+        paper = solve_trust_region if solver == "trust-region" else solve_alternating
+        found = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, constraint, input_weights, starts=starts or 5, rng=rng)
+        design = _at_letters(found.alphabet, 2**bits_in, input_weights)
+        duals = staircase_bound(bits_in, constraint, input_weights).duals
+
+    def design_at(target: float) -> Table:
+        probabilities, alphabet = _padded(*design(replace(constraint, log_ratio=constraint.log_ratio * target / epsilon)), 2**bits_out)
+        if symmetric:
+            probabilities, alphabet = (probabilities + probabilities[::-1, ::-1]) / 2, (alphabet + 1 - alphabet[::-1]) / 2
+        return probabilities, alphabet
+
+    table = exact_table(
+        design_at,
+        mechanism="mvu",
+        epsilon=float(epsilon),
+        metric=metric,
+        objective=name,
+        prior=prior,
+        dual=_dual_certificate(duals),
+        interval=interval,
+        symmetric=symmetric,
+        provenance=record_provenance(solver, seed, 0.0),
+    )
+    return replace(table, provenance=replace(table.provenance, duration=time.perf_counter() - began))
+
+
+def with_certified_bound(table: LookupTable) -> LookupTable:
+    """Return a table, made by any mechanism, with a lower bound on the objective of every unbiased table that is as private.
+
+    Parameters
+    ----------
+    table : LookupTable
+        An exactly unbiased table.
+
+    Returns
+    -------
+    LookupTable
+        The same table; its certificate has the bound, its proof, and the gap.
+
+    Raises
+    ------
+    ValueError
+        If the table is biased.
+    ConvergenceError
+        If the bound's solver fails.
+    """
+    constraint = ratio_constraint(table.epsilon, table.bits_in, table.metric)
+    weights = _input_weights(table.certificate.objective, table.prior, 2**table.bits_in)
+    return with_lower_bound(table, _dual_certificate(staircase_bound(table.bits_in, constraint, weights).duals))
+
+
+def check_objective(objective: str | ArrayLike, inputs: int) -> tuple[str, tuple[float, ...] | None]:
+    """Return the objective's name, and the prior's weights scaled to sum one.
+
+    Parameters
+    ----------
+    objective : str or array_like of shape (inputs,)
+        ``"mean"``, ``"worst"`` or non-negative weights.
+    inputs : int
+        Number of grid inputs.
+
+    Returns
+    -------
+    name : str
+        ``"mean"``, ``"worst"`` or ``"prior"``.
+    prior : tuple of float or None
+        The weights, for ``"prior"``.
+
+    Raises
+    ------
+    ValueError
+        If the objective is neither.
+    """
+    if isinstance(objective, str):
+        if objective not in ("mean", "worst"):
+            raise ValueError(f"objective must be 'mean', 'worst' or {inputs} weights, got {objective!r}")
+        return objective, None
+    try:
+        weights = np.asarray(objective, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"objective must be 'mean', 'worst' or {inputs} weights, got {objective!r}") from None
+    if weights.shape != (inputs,) or not np.all(np.isfinite(weights)) or np.any(weights < 0) or not 0 < weights.sum() < np.inf:
+        raise ValueError(f"objective must be 'mean', 'worst' or {inputs} finite non-negative weights, not all zero, got {objective!r}")
+    return "prior", tuple((weights / weights.sum()).tolist())
+
+
+def _input_weights(objective: str, prior: tuple[float, ...] | None, inputs: int) -> FloatArray | None:
+    if objective == "worst":
+        return None
+    return np.full(inputs, 1 / inputs) if prior is None else np.array(prior)
+
+
+def _dual_certificate(duals: DualValues) -> DualCertificate:
+    return DualCertificate(
+        tuple(duals.normalisation.tolist()), tuple(duals.unbiasedness.tolist()), tuple(duals.input_weights.tolist())
+    )
+
+
+def _staircase_design(
+    bits_in: int,
+    bits_out: int,
+    constraint: RatioConstraint,
+    input_weights: FloatArray | None,
+    symmetric: bool,
+    starts: int,
+    rng: np.random.Generator,
+    workers: int,
+) -> tuple[Design, DualValues]:
+    """Return how to make the table at a constraint a little tighter, and dual values that prove a bound at this one."""
+    weights = input_weights if input_weights is None or not symmetric else (input_weights + input_weights[::-1]) / 2
+    letters = 2**bits_out
+    tiny_spread = constraint.neighbours_only and constraint.log_ratio * (2**bits_in - 1) < LEAST_METRIC_SPREAD
+    if tiny_spread:
+        letters = min(letters, FEW_LETTERS)
+    elif bits_out > bits_in:
+        best = solve_staircase(bits_in, constraint, weights)
+        if len(best.alphabet) <= letters:
+            duals = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
+            return lambda tightened: _staircase_table(bits_in, tightened, weights), duals
+    bound = staircase_bound(bits_in, constraint, input_weights)
+    if not tiny_spread and bits_in >= bits_out >= DITHERED_FROM["metric" if constraint.neighbours_only else "local"]:
+        return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
+    problem = LetterProblem(2**bits_in, letters, constraint, weights, symmetric)
+    found = solve_letters(problem, bound, starts=starts, rng=rng, workers=workers)
+    return _at_letters(found.alphabet, 2**bits_in, weights), bound.duals
+
+
+def _staircase_table(bits_in: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
+    table = solve_staircase(bits_in, constraint, input_weights)
+    return table.probabilities, table.alphabet
+
+
+def _dithered_table(bits_in: int, bits_out: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
+    """Return the better of the tables that coarser grids give."""
+    tables = [dithered_staircase(bits_in, bits_out, constraint, input_weights)]
+    if not constraint.neighbours_only:
+        tables.append(dithered_randomised_response(bits_in, bits_out, constraint.log_ratio))
+    inputs = np.linspace(0.0, 1.0, 2**bits_in)
+
+    def value(table: Table) -> float:
+        variances = (table[0] * (inputs[:, None] - table[1]) ** 2).sum(axis=1)
+        return float(variances.max() if input_weights is None else input_weights @ variances)
+
+    return min((table for table in tables if len(table[1]) <= 2**bits_out), key=value)
+
+
+def _at_letters(alphabet: FloatArray, inputs: int, input_weights: FloatArray | None) -> Design:
+    """Return the design that keeps these letters, widened if a tighter constraint needs it, and solves for the table."""
+
+    def design(constraint: RatioConstraint) -> Table:
+        letters = widened(alphabet, inputs, constraint)
+        solution = TableProgram(np.linspace(0.0, 1.0, inputs), len(letters), constraint, input_weights).solve(letters)
+        return solution.probabilities, letters
+
+    return design
+
+
+def _padded(probabilities: FloatArray, alphabet: FloatArray, letters: int) -> Table:
+    """Fill up with letters that are never sent, placed between the others."""
+    while len(alphabet) < letters:
+        widest = int(np.argmax(np.diff(alphabet)))
+        alphabet = np.insert(alphabet, widest + 1, (alphabet[widest] + alphabet[widest + 1]) / 2)
+        probabilities = np.insert(probabilities, widest + 1, 0.0, axis=1)
+    return probabilities, alphabet

@@ -3,6 +3,7 @@
 Imports of numpy and all that stands on it are inside the commands, so that help and completion answer at once.
 """
 
+import errno
 import shlex
 import sys
 from collections.abc import Iterator
@@ -151,6 +152,7 @@ def design_mvu_command(
     from .design.mvu import design_mvu
     from .design.table_file import write_table
 
+    _check_folders(output)
     if (objective is DesignObjective.prior) != (prior_data is not None):
         raise ValueError("prior_data must be given with the objective prior, and only with it: --objective prior --prior-data FILE")
     table = design_mvu(
@@ -203,6 +205,7 @@ def export(
     from .design.table_export import export_table
     from .design.table_file import read_table
 
+    _check_folders(output)
     export_table(read_table(file), output, str(file_format))
 
 
@@ -233,7 +236,10 @@ def estimate_mean_command(
         raise ValueError(
             "interval must be stated, from public knowledge: --interval LOW HIGH; or else --interval-from-data, which is not private"
         )
-    _run_study(load_column(data, column, interval), epsilon, bits_in, bits_out, metric, objective, seed, report, output)
+    _check_folders(report, output)
+    study = _run_study(load_column(data, column, interval), epsilon, bits_in, bits_out, metric, objective, seed)
+    _print_study(study)
+    _write_study(study, report, output)
 
 
 @app.command()
@@ -248,10 +254,10 @@ def demo(
     from .analysis.demo_data import body_mass_index
     from .design.table_file import write_table
 
+    study = _run_study(body_mass_index(), epsilon, bits_in, bits_out, None, Objective.mean, seed)
+    _print_study(study)
     output.mkdir(parents=True, exist_ok=True)
-    study = _run_study(
-        body_mass_index(), epsilon, bits_in, bits_out, None, Objective.mean, seed, output / "report.html", output / "results.json"
-    )
+    _write_study(study, output / "report.html", output / "results.json")
     write_table(study.table, output / "table.json")
     typer.echo(f"Table: {output / 'table.json'}")
 
@@ -276,41 +282,34 @@ def reproduce(
 
 
 def _run_study(
-    data: "DataColumn",
-    epsilon: float,
-    bits_in: int,
-    bits_out: int,
-    metric: str | None,
-    objective: Objective,
-    seed: int,
-    report: Path | None,
-    output: Path | None,
+    data: "DataColumn", epsilon: float, bits_in: int, bits_out: int, metric: str | None, objective: Objective, seed: int
 ) -> "MeanStudy":
     from .analysis.mean_study import study_mean
+
+    with _progress_bar() as on_step:
+        return study_mean(data, epsilon, bits_in, bits_out, metric=metric, objective=str(objective), seed=seed, on_step=on_step)
+
+
+def _write_study(study: "MeanStudy", report: Path | None, results: Path | None) -> None:
     from .analysis.report import write_report
     from .analysis.results_file import write_results
 
     command = shlex.join(["quietbits", *sys.argv[1:]])
-    with _progress_bar() as on_step:
-        study = study_mean(data, epsilon, bits_in, bits_out, metric=metric, objective=str(objective), seed=seed, on_step=on_step)
     if report is not None:
         write_report(study, report, command=command)
-    if output is not None:
-        write_results(study, output, command=command)
-    _print_study(study)
-    for name, path in (("Report", report), ("Results", output)):
-        if path is not None:
-            typer.echo(f"{name}: {path}")
-    return study
+        typer.echo(f"Report: {report}")
+    if results is not None:
+        write_results(study, results, command=command)
+        typer.echo(f"Results: {results}")
 
 
 @contextmanager
 def _progress_bar() -> "Iterator[OnStep]":
     """Show steps as a bar on stderr, if that is a terminal; the bar goes away when all is done."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (BarColumn(), TextColumn("{task.completed:.0f}/{task.total:.0f}"), TimeElapsedColumn(), TextColumn("{task.description}"))
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("starting", total=None)
@@ -328,15 +327,17 @@ def _print_study(study: "MeanStudy") -> None:
     comparison = study.comparison
     table = Table(title=f"Mean of {study.data.name}: {comparison.clients} clients, true mean {comparison.true_mean:.6g}")
     table.add_column("mechanism")
-    for heading in ("bits per client", "estimate", "error", "standard error", "at most", "ratio to bound"):
+    for heading in ("bits per client", "estimate", "error", "s.e., these values", "s.e., any values", "variance / bound"):
         table.add_column(heading, justify="right")
-    table.add_column("guarantee")
     for row in comparison.estimates:
-        ratio = "" if row.ratio_to_bound is None else f"{row.ratio_to_bound:.3f}"
         numbers = (row.estimate, row.error, row.standard_error, row.worst_standard_error)
-        cells = [f"{row.bits_per_client:g}", *(f"{number:.4g}" for number in numbers), ratio]
-        table.add_row(row.mechanism, *cells, str(row.guarantee))
-    console.print(table)
+        ratio = "" if row.ratio_to_bound is None else f"{row.ratio_to_bound:.3f}"
+        table.add_row(row.mechanism, f"{row.bits_per_client:g}", *(f"{number:.4g}" for number in numbers), ratio)
+    console.print(table, markup=False)
+    for guarantee in dict.fromkeys(row.guarantee for row in comparison.estimates):
+        names = [row.mechanism for row in comparison.estimates if row.guarantee == guarantee]
+        whose = "every mechanism" if len(names) == len(comparison.estimates) else "; ".join(names)
+        console.print(f"Guarantee of {whose}: {guarantee}.", markup=False)
     low, high = comparison.interval
     console.print(f"{comparison.clipped} of {comparison.clients} values lie outside [{low:g}, {high:g}] and were clipped.", markup=False)
     for sentence in headline(study):
@@ -370,6 +371,13 @@ def _console() -> "Console":
 
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+
+
+def _check_folders(*files: Path | None) -> None:
+    """Refuse to begin a long computation whose result could not be written."""
+    for file in files:
+        if file is not None and not file.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(file.parent))
 
 
 def _complain(message: str) -> None:

@@ -45,4 +45,4 @@ def grid_prior(values: FloatArray, interval: tuple[float, float], bits_in: int) 
     lower = np.minimum(positions.astype(np.intp), steps - 1)
     fraction = positions - lower
     weights = np.bincount(lower, 1 - fraction, steps + 1) + np.bincount(lower + 1, fraction, steps + 1)
-    return weights / weights.sum()
+    return np.asarray(weights / weights.sum())

@@ -127,7 +127,7 @@ def headline(study: MeanStudy) -> tuple[str, ...]:
     bits = f"{study.bits_out} bit{'s' if study.bits_out > 1 else ''}"
     sentences = [
         f"With {bits} from each of {study.comparison.clients:,} clients and epsilon = {study.epsilon:g}, the mean {study.data.name} is "
-        f"estimated as {mvu.estimate:,.{decimals}f} ± {margin:,.{decimals}f} (95 %, whatever the values are). "
+        f"estimated as {mvu.estimate:,.{decimals}f} ± {margin:,.{decimals}f} (1.96 standard errors, whatever the values are). "
         f"The true mean is {study.comparison.true_mean:,.{decimals}f}."
     ]
     certificate = study.table.certificate

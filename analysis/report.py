@@ -134,8 +134,8 @@ def headline(study: MeanStudy) -> tuple[str, ...]:
     if certificate.optimality_gap is not None:
         kind = {"mean": "an average", "worst": "a worst-case"}[certificate.objective]
         sentences.append(
-            f"Certified: no unbiased mechanism with the same privacy, however many bits it sends, has {kind} variance more than "
-            f"{_percent_up(certificate.optimality_gap)} lower."
+            f"Certified: no unbiased mechanism with the same privacy, however many bits it sends, has {kind} variance over the input "
+            f"grid that is more than {_percent_up(certificate.optimality_gap)} lower."
         )
     clients = (laplace.worst_standard_error / mvu.worst_standard_error) ** 2
     sentences.append(
@@ -159,7 +159,7 @@ def _shade(probability: float) -> str:
     """Return the style of a table cell: the larger the probability, the deeper the blue; the text stays legible on it."""
     depth = math.sqrt(probability)
     red, green, blue = (round(255 - depth * (255 - end)) for end in (0, 114, 178))
-    return f"background:rgb({red},{green},{blue});color:{'#fff' if depth > 0.6 else '#111'}"
+    return f"background:rgb({red},{green},{blue});color:{'#fff' if depth > 0.9 else '#111'}"
 
 
 def _printed(name: str, table: LookupTable) -> PrintedTable:

@@ -128,7 +128,7 @@ def test_metric_privacy_is_explained() -> None:
     text = Page(report_html(study_mean(data, 2.0, 2, 1, metric="l2", objective="worst"))).text
     assert re.search(r"is more than exp\(2 . \|y . y'\| 2 \) times as likely", text)
     assert "a row without the metric promises less" in text
-    assert "worst-case variance" in text
+    assert "worst-case variance over the input grid" in text
     assert "All values lie inside the interval." in text
 
 
@@ -144,13 +144,13 @@ def test_long_tables_are_thinned_but_their_weights_are_complete() -> None:
 def test_the_headline_never_promises_too_much(study: MeanStudy) -> None:
     gap = study.table.certificate.optimality_gap
     assert gap is not None
-    stated = re.search(r"variance more than ([\d.e-]+) % lower", " ".join(headline(study)))
+    stated = re.search(r"that is more than ([\d.e-]+) % lower", " ".join(headline(study)))
     assert stated is not None
     assert gap <= float(stated[1]) / 100 <= gap * 1.11 + 1e-12
     for shown in (0.0999, 0.1, 1e-9, 0.123456):
         table = replace(study.table, certificate=replace(study.table.certificate, optimality_gap=shown))
         text = " ".join(headline(replace(study, tables={"MVU, 2 bits": table})))
-        stated = re.search(r"variance more than ([\d.e-]+) % lower", text)
+        stated = re.search(r"that is more than ([\d.e-]+) % lower", text)
         assert stated is not None
         assert shown <= float(stated[1]) / 100 * (1 + 1e-12)
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arguments import check_integer, check_interval
-from ..errors import ConvergenceError, InfeasibleError
 from ..solvers.alternating import solve_alternating
 from ..solvers.dithered_table import dithered_randomised_response, dithered_staircase
 from ..solvers.letter_search import LetterProblem, solve_letters
+from ..solvers.one_bit_table import one_bit_table
 from ..solvers.privacy_constraint import RatioConstraint, metric_name, ratio_constraint
 from ..solvers.ray_pricing import DualValues, FloatArray
 from ..solvers.staircase import LEAST_METRIC_SPREAD, solve_staircase, staircase_bound
-from ..solvers.starting_alphabets import widened
+from ..solvers.starting_alphabets import randomised_response_alphabet, widened
 from ..solvers.table_program import TableProgram
 from ..solvers.trust_region import solve_trust_region
 from .exact_table import exact_table
@@ -118,11 +118,11 @@ def design_mvu(
     input_weights = _input_weights(name, prior, 2**bits_in)
     rng = np.random.default_rng(seed)
     if solver == "staircase":
-        design, duals = _staircase_design(bits_in, bits_out, constraint, input_weights, symmetric, starts or 12, rng, workers)
+        design, duals = _staircase_design(bits_in, bits_out, constraint, input_weights, symmetric, starts or 16, rng, workers)
     else:
         paper = solve_trust_region if solver == "trust-region" else solve_alternating
         found = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, constraint, input_weights, starts=starts or 5, rng=rng)
-        design = _at_letters(found.alphabet, 2**bits_in, input_weights)
+        design = _at_letters(found.alphabet, 2**bits_in, constraint, input_weights)
         duals = staircase_bound(bits_in, constraint, input_weights).duals
 
     def design_at(target: float) -> Table:
@@ -240,11 +240,13 @@ def _staircase_design(
             duals = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
             return lambda tightened: _staircase_table(bits_in, tightened, weights), duals
     bound = staircase_bound(bits_in, constraint, input_weights)
+    if letters == 2:
+        return lambda tightened: one_bit_table(2**bits_in, tightened), bound.duals
     if not tiny_spread and bits_in >= bits_out >= DITHERED_FROM["metric" if constraint.neighbours_only else "local"]:
         return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
     problem = LetterProblem(2**bits_in, letters, constraint, weights, symmetric)
     found = solve_letters(problem, bound, starts=starts, rng=rng, workers=workers)
-    return _at_letters(found.alphabet, 2**bits_in, weights), bound.duals
+    return _at_letters(found.alphabet, 2**bits_in, constraint, weights), bound.duals
 
 
 def _staircase_table(bits_in: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
@@ -266,13 +268,23 @@ def _dithered_table(bits_in: int, bits_out: int, constraint: RatioConstraint, in
     return min((table for table in tables if len(table[1]) <= 2**bits_out), key=value)
 
 
-def _at_letters(alphabet: FloatArray, inputs: int, input_weights: FloatArray | None) -> Design:
-    """Return the design that keeps these letters, widened if a tighter constraint needs it, and solves for the table."""
+def _at_letters(alphabet: FloatArray, inputs: int, designed_for: RatioConstraint, input_weights: FloatArray | None) -> Design:
+    """Return the design that keeps these letters, stretched a little where a tighter constraint asks for it.
+
+    Letters can stand so tight that the best table for the same letters under a slightly tighter constraint costs much more than
+    the best table for stretched ones; the letters of randomised response show how much stretching to try.
+    """
 
     def design(constraint: RatioConstraint) -> Table:
-        letters = widened(alphabet, inputs, constraint)
-        solution = TableProgram(np.linspace(0.0, 1.0, inputs), len(letters), constraint, input_weights).solve(letters)
-        return solution.probabilities, letters
+        program = TableProgram(np.linspace(0.0, 1.0, inputs), len(alphabet), constraint, input_weights)
+        before, after = (randomised_response_alphabet(inputs, len(alphabet), c)[-1] - 0.5 for c in (designed_for, constraint))
+        stretched = [
+            widened(0.5 + (alphabet - 0.5) * (1 + share * (after - before) / before), inputs, constraint)
+            for share in (0.0, 0.25, 0.5, 1.0, 1.25, 2.0)
+        ]
+        solutions = [program.solve(letters) for letters in stretched]
+        best = min(range(len(solutions)), key=lambda k: solutions[k].value)
+        return solutions[best].probabilities, stretched[best]
 
     return design
 

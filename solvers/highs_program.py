@@ -6,16 +6,6 @@ from numpy.typing import NDArray
 
 from ..errors import ConvergenceError, InfeasibleError
 
-# Ends that say nothing about the model: numerical trouble, cured at times by starting from scratch or by the interior-point method.
-_UNDECIDED = {
-    highspy.HighsModelStatus.kUnknown,
-    highspy.HighsModelStatus.kSolveError,
-    highspy.HighsModelStatus.kNotset,
-    highspy.HighsModelStatus.kUnbounded,
-    highspy.HighsModelStatus.kUnboundedOrInfeasible,
-}
-
-
 def new_highs() -> highspy.Highs:
     """Return a silent, single-threaded HiGHS with tight tolerances that keeps small matrix entries.
 
@@ -62,13 +52,16 @@ def run_highs(highs: highspy.Highs, program: str) -> tuple[NDArray[np.float64], 
     """
     highs.run()
     status = highs.getModelStatus()
+    # Presolve has been seen to call a model infeasible, or to end in numerical trouble, where the simplex method alone finds an optimum.
+    highs.setOptionValue("presolve", "off")
     for solver in ("simplex", "ipm"):
-        if status not in _UNDECIDED:
+        if status == highspy.HighsModelStatus.kOptimal or (status == highspy.HighsModelStatus.kInfeasible and solver == "ipm"):
             break
         highs.clearSolver()
         highs.setOptionValue("solver", solver)
         highs.run()
         status = highs.getModelStatus()
+    highs.setOptionValue("presolve", "choose")
     highs.setOptionValue("solver", "choose")
     if status == highspy.HighsModelStatus.kInfeasible:
         raise InfeasibleError(f"{program} has no solution")

@@ -24,6 +24,9 @@ from .table_program import TableProgram
 WIDE_SEARCH_INPUTS = 16
 # Ends of the wide search that are perturbed, and those that are polished on a finer grid.
 PERTURBED, POLISHED = 3, 2
+# Relative decrease at which descents of the wide search, and of the polish, stop; and after how many linear programs at the latest.
+WIDE_TOLERANCE, TOLERANCE = 1e-5, 1e-10
+EVALUATIONS, POLISHING_EVALUATIONS = 100, 600
 # With more letters than this, the merged global solution is close to optimal and each program is large: few starts, short descents.
 MANY_LETTERS = 16
 
@@ -107,7 +110,7 @@ def solve_letters(
     rng : numpy.random.Generator
         Source of the random starts.
     workers : int
-        Processes that descend at the same time; the result does not depend on it.
+        Threads that descend at the same time; the result does not depend on it.
 
     Returns
     -------
@@ -122,8 +125,9 @@ def solve_letters(
     """
     few = problem.letters <= MANY_LETTERS
     wide = problem.coarser(min(problem.inputs_count, max(WIDE_SEARCH_INPUTS, problem.letters)))
-    begins = [*_merged_starts(problem.letters, bound), *starting_alphabets(wide.inputs_count, wide.letters, wide.constraint, starts if few else 1, rng)]
-    with Parallel(n_jobs=workers) as parallel:
+    begins = _merged_starts(problem.letters, bound)
+    begins += list(starting_alphabets(wide.inputs_count, wide.letters, wide.constraint, starts if few else 1, rng))
+    with Parallel(n_jobs=workers, prefer="threads") as parallel:
         ends = _descend_all(parallel, wide, begins)
         made, failures = len(begins), [end.failure for end in ends if end.failure]
         for _ in range(4 if few else 0):
@@ -135,22 +139,25 @@ def solve_letters(
             ends += new_ends
             if not gained > 1e-6 * min(end.value for end in ends):
                 break
+        polished = [end.alphabet for end in _best(ends, POLISHED)]
         if wide.inputs_count < problem.inputs_count:
-            grr = starting_alphabets(problem.inputs_count, problem.letters, problem.constraint, 1, rng)
-            ends = _descend_all(parallel, problem, [*grr, *(end.alphabet for end in _best(ends, POLISHED))])
-            failures += [end.failure for end in ends if end.failure]
-    best = min(ends, key=lambda end: end.value)
+            polished += list(starting_alphabets(problem.inputs_count, problem.letters, problem.constraint, 1, rng))
+        ends = _descend_all(parallel, problem, polished, TOLERANCE, POLISHING_EVALUATIONS)
+        failures += [end.failure for end in ends if end.failure]
+    best = min(ends, key=lambda end: end.value, default=_End(np.inf, np.empty(0), "no start ended"))
     if best.failure:
         raise ConvergenceError(f"all {made} starts failed: " + "; ".join(failures))
     solution = problem.program().solve(best.alphabet)
     return TableDesign(solution.probabilities, best.alphabet, solution.value, made, tuple(failures))
 
 
-def _descend_all(parallel: Parallel, problem: LetterProblem, begins: list[FloatArray]) -> list[_End]:
-    return list(parallel(delayed(_descend)(problem, begin) for begin in begins))
+def _descend_all(
+    parallel: Parallel, problem: LetterProblem, begins: list[FloatArray], tolerance: float = WIDE_TOLERANCE, evaluations: int = EVALUATIONS
+) -> list[_End]:
+    return list(parallel(delayed(_descend)(problem, begin, tolerance, evaluations) for begin in begins))
 
 
-def _descend(problem: LetterProblem, begin: FloatArray) -> _End:
+def _descend(problem: LetterProblem, begin: FloatArray, tolerance: float, evaluations: int) -> _End:
     """Descend from letters, widened or mirrored first where need be."""
     program = problem.program()
     alphabet = widened(begin, problem.inputs_count, problem.constraint)
@@ -173,7 +180,10 @@ def _descend(problem: LetterProblem, begin: FloatArray) -> _End:
     start = (alphabet - middle) / reach
     try:
         minimum = minimise_nonsmooth(
-            objective, -start[:half] if problem.symmetric else start, max_evaluations=400 if problem.letters <= MANY_LETTERS else 40
+            objective,
+            -start[:half] if problem.symmetric else start,
+            tolerance=tolerance,
+            max_evaluations=evaluations if problem.letters <= MANY_LETTERS else evaluations // 5,
         )
     except ConvergenceError as failure:
         return _End(np.inf, alphabet, str(failure))

@@ -10,7 +10,7 @@ from .privacy_constraint import RatioConstraint
 FloatArray = NDArray[np.float64]
 
 # Starting letters reach this much farther (relative) than they must: at the limit itself the feasible tables are a single point.
-SLACK = 1e-8
+SLACK = 1e-7
 
 
 def least_reach(inputs_count: int, constraint: RatioConstraint) -> float:

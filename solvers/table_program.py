@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import block_array, coo_array, csc_array, csr_array, eye_array, hstack, kron, vstack
+from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
 from ..errors import InfeasibleError
 from .highs_program import new_highs, run_highs
@@ -64,7 +64,7 @@ class TableProgram:
         self.input_weights = input_weights
         self._scale = typical_variance(constraint, len(self.inputs))
         self._table_of_variables, self._privacy_rows = _privacy_parts(len(self.inputs), letters, constraint)
-        self._row_sums = kron(eye_array(len(self.inputs)), np.ones((1, letters))).tocsr() @ self._table_of_variables
+        self._layout = _layout(self._table_of_variables, self._privacy_rows, len(self.inputs), worst=input_weights is None)
         self._highs = new_highs()
         self._basis: highspy.HighsBasis | None = None
 
@@ -88,44 +88,32 @@ class TableProgram:
         ConvergenceError
             If the linear program's solver fails.
         """
-        count, letters = len(self.inputs), self.letters
+        count = len(self.inputs)
         offsets = alphabet[None, :] - self.inputs[:, None]
         reach = np.abs(offsets).max()
-        row_of_entry = np.repeat(np.arange(count), letters)
-        entries = np.arange(count * letters)
-        shape = (count, count * letters)
-        bias_rows = csr_array((offsets.ravel() / reach, (row_of_entry, entries)), shape=shape) @ self._table_of_variables
-        squares = (offsets**2 / self._scale).ravel()
-        rows = [self._row_sums, bias_rows, self._privacy_rows]
-        lower = np.concatenate([np.ones(count), np.zeros(count), np.full(self._privacy_rows.shape[0], -np.inf)])
-        upper = np.concatenate([np.ones(count), np.zeros(count + self._privacy_rows.shape[0])])
-        if self.input_weights is not None:
-            cost = (squares * np.repeat(self.input_weights, letters)) @ self._table_of_variables
-            matrix = vstack(rows, format="csc")
-        else:
-            variances = csr_array((squares, (row_of_entry, entries)), shape=shape) @ self._table_of_variables
-            largest = coo_array(np.full((count, 1), -1.0))
-            matrix = block_array([[vstack(rows), None], [variances, largest]], format="csc")
-            lower = np.concatenate([lower, np.full(count, -np.inf)])
-            upper = np.concatenate([upper, np.zeros(count)])
-            cost = np.zeros(matrix.shape[1])
+        squares = offsets**2 / self._scale
+        blocks = [self._layout.constants, self._layout.coefficients * (offsets / reach).ravel()[self._layout.entries]]
+        if self.input_weights is None:
+            blocks.append(self._layout.coefficients * squares.ravel()[self._layout.entries])
+            cost = np.zeros(self._layout.columns)
             cost[-1] = 1.0
-        variables, duals, value = self._run(cost, matrix, lower, upper)
-        table = (self._table_of_variables @ variables[: self._table_of_variables.shape[1]]).reshape(count, letters)
+        else:
+            cost = (squares * self.input_weights[:, None]).ravel() @ self._table_of_variables
+        variables, duals, value = self._run(cost, np.concatenate(blocks)[self._layout.order])
+        table = (self._table_of_variables @ variables[: self._table_of_variables.shape[1]]).reshape(count, self.letters)
         weights = self.input_weights if self.input_weights is not None else -duals[-count:]
         bias_price = duals[count : 2 * count] * self._scale / reach
         gradient = (table * (2 * weights[:, None] * offsets - bias_price[:, None])).sum(axis=0)
         return TableProgramSolution(table, value * self._scale, gradient)
 
-    def _run(
-        self, cost: FloatArray, matrix: csc_array, lower: FloatArray, upper: FloatArray
-    ) -> tuple[FloatArray, FloatArray, float]:
+    def _run(self, cost: FloatArray, data: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        layout = self._layout
         model = highspy.HighsLp()
-        model.num_row_, model.num_col_ = matrix.shape
-        model.col_cost_, model.row_lower_, model.row_upper_ = cost, lower, upper
-        model.col_lower_, model.col_upper_ = np.zeros(len(cost)), np.full(len(cost), np.inf)
+        model.num_row_, model.num_col_ = len(layout.lower), layout.columns
+        model.col_cost_, model.row_lower_, model.row_upper_ = cost, layout.lower, layout.upper
+        model.col_lower_, model.col_upper_ = np.zeros(layout.columns), np.full(layout.columns, np.inf)
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = matrix.indptr, matrix.indices, matrix.data
+        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = layout.starts, layout.rows, data
         self._highs.passModel(model)
         if self._basis is not None:
             self._highs.setBasis(self._basis)
@@ -138,6 +126,54 @@ class TableProgram:
             ) from None
         self._basis = self._highs.getBasis()
         return variables, duals, value
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Where the entries of the program's matrix stand: all but their values stay the same as the letters move."""
+
+    constants: FloatArray
+    entries: NDArray[np.intp]
+    coefficients: FloatArray
+    order: NDArray[np.intp]
+    starts: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    columns: int
+    lower: FloatArray
+    upper: FloatArray
+
+
+def _layout(table_of_variables: csr_array, privacy_rows: csr_array, count: int, *, worst: bool) -> _Layout:
+    """Lay out the rows: sums, bias, privacy, and for the largest variance, which is then the last column, the rows' variances.
+
+    A variable adds to a row of the table through one entry only, so that the bias and variance rows have the pattern of the sums: each
+    non-zero is the coefficient of a variable in an entry of the table, times the entry's offset or its square.
+    """
+    table = table_of_variables.tocoo()
+    letters = table_of_variables.shape[0] // count
+    privacy = privacy_rows.tocoo()
+    of_input = table.row // letters
+    columns = table_of_variables.shape[1] + worst
+    private = len(privacy_rows.indptr) - 1
+    # In the order in which `solve` gives the values: constants (sums, privacy, largest variance), bias, variances.
+    rows, cols, constants = [of_input, 2 * count + privacy.row], [table.col, privacy.col], [table.data, privacy.data]
+    lower = np.concatenate([np.ones(count), np.zeros(count), np.full(private, -np.inf)])
+    upper = np.concatenate([np.ones(count), np.zeros(count + private)])
+    variance_rows = 2 * count + private
+    if worst:
+        rows.append(variance_rows + np.arange(count))
+        cols.append(np.full(count, columns - 1))
+        constants.append(np.full(count, -1.0))
+        lower, upper = np.append(lower, np.full(count, -np.inf)), np.append(upper, np.zeros(count))
+    for first_row in [count, variance_rows] if worst else [count]:
+        rows.append(first_row + of_input)
+        cols.append(table.col)
+    row, column = np.concatenate(rows), np.concatenate(cols)
+    order = np.lexsort((row, column))
+    starts = np.searchsorted(column[order], np.arange(columns + 1)).astype(np.int32)
+    return _Layout(
+        np.concatenate(constants), table.row, table.data, order, starts, row[order].astype(np.int32), columns, lower, upper
+    )
 
 
 def _privacy_parts(count: int, letters: int, constraint: RatioConstraint) -> tuple[csr_array, csr_array]:

@@ -14,7 +14,7 @@ from .starting_alphabets import least_reach
 from .table_design import TableDesign, best_of_starts
 from .table_program import FloatArray, TableProgram, TableProgramSolution
 
-# The share of the uniform table that is mixed into the starting one: an interior-point method does badly from a vertex.
+# The largest share of the uniform table that is mixed into the starting one: an interior-point method does badly from a vertex.
 UNIFORM_SHARE = 0.5
 # A run ends when the barrier adds less than this share to the objective, and the gradient is below this share of it ...
 RELATIVE_TOLERANCE = 1e-6
@@ -171,7 +171,7 @@ class NonlinearTableProgram:
     def _is_done(self, _: FloatArray, state: OptimizeResult) -> bool:
         """Return whether what is left to gain is a negligible share of the objective."""
         barrier = state.barrier_parameter * self._linear[1].A.shape[0]
-        return bool(state.constr_violation <= 1e-8 and max(barrier, state.optimality) <= RELATIVE_TOLERANCE * abs(state.fun))
+        return bool(state.constr_violation <= 1e-8 and max(barrier, state.optimality) <= RELATIVE_TOLERANCE * min(abs(state.fun), 1.0))
 
     def _table_and_offsets(self, variables: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return P and a_j - x_i, both of shape (inputs, letters)."""
@@ -259,10 +259,10 @@ def solve_trust_region(
     Chaudhuri, Guo, Rabbat, "Privacy-Aware Compression for Federated Data Analysis", 2022, eq. 2 and section 3.
     """
     inputs = np.asarray(inputs, dtype=float)
+    share = min(UNIFORM_SHARE, np.exp(-constraint.log_ratio / 2))
 
     def search(alphabet: FloatArray, at_start: TableProgramSolution) -> FloatArray:
         joint = NonlinearTableProgram(inputs, letters, constraint, input_weights, at_start.value)
-        table = (1 - UNIFORM_SHARE) * at_start.probabilities + UNIFORM_SHARE / letters
-        return joint.minimise(table, alphabet)
+        return joint.minimise((1 - share) * at_start.probabilities + share / letters, alphabet)
 
     return best_of_starts(search, TableProgram(inputs, letters, constraint, input_weights), constraint, starts, rng)

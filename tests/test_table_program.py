@@ -121,6 +121,17 @@ def test_two_inputs_and_three_letters_agree_with_a_search_over_a_fine_grid(objec
     assert value == pytest.approx(best, rel=1e-2)
 
 
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("bits_in", [1, 3])
+def test_two_letters_leave_no_choice(bits_in: int, metric: str | None) -> None:
+    """Unbiasedness alone fixes the table: the variance at x is (high - x) (x - low)."""
+    count, constraint = 2**bits_in, ratio_constraint(1, bits_in, metric)
+    inputs, program = np.linspace(0, 1, count), TableProgram(np.linspace(0, 1, count), 2, constraint, np.full(count, 1 / count))
+    for stretch in (1.0, 1.5):
+        low, high = stretch * (randomised_response_alphabet(count, 2, constraint) - 0.5) + 0.5
+        assert program.solve(np.array([low, high])).value == pytest.approx(((high - inputs) * (inputs - low)).mean(), rel=1e-7)
+
+
 def test_the_order_of_the_letters_does_not_matter() -> None:
     inputs, constraint, weights = np.linspace(0, 1, 4), ratio_constraint(1, 2, None), np.full(4, 0.25)
     alphabet, order = np.array([-0.9, 0.2, 0.7, 1.9]), np.array([2, 0, 3, 1])

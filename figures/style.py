@@ -1,0 +1,92 @@
+"""How every figure looks: sizes for print, colours that the common kinds of colour blindness leave distinct, and captions."""
+
+import textwrap
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+# Width of a page's text block, in inches, and the smallest type, in points.
+WIDTH = 7.0
+SMALLEST_TYPE = 8.0
+# Characters of the smallest type that fit on a line of the full width.
+CAPTION_CHARACTERS = 112
+
+GREY = "#555555"
+# From white, which is probability zero, to dark: the order survives printing in grey.
+PROBABILITY_COLOURS = "Blues"
+
+
+class Mark(NamedTuple):
+    """How a series looks: colour, marker and line all differ, so that each alone tells the series apart.
+
+    Attributes
+    ----------
+    colour : str
+        Colour of Okabe and Ito's palette.
+    marker : str
+        Matplotlib's name of the marker.
+    line : str or tuple
+        Matplotlib's line style.
+    """
+
+    colour: str
+    marker: str
+    line: str | tuple[float, tuple[float, ...]]
+
+
+BLUE = Mark("#0072B2", "o", "-")
+VERMILION = Mark("#D55E00", "s", (0, (4, 1.5)))
+GREEN = Mark("#009E73", "^", (0, (6, 1.5, 1, 1.5)))
+PURPLE = Mark("#CC79A7", "D", (0, (2, 1)))
+ORANGE = Mark("#E69F00", "v", (0, (1, 1)))
+BLACK = Mark("#000000", "x", (0, (3, 1, 1, 1, 1, 1)))
+
+
+def print_style() -> AbstractContextManager[None]:
+    """Return the context in which figures are made and saved.
+
+    Returns
+    -------
+    context manager
+        Sets matplotlib's parameters, and sets them back.
+    """
+    return mpl.rc_context(
+        {
+            "font.size": SMALLEST_TYPE,
+            "axes.labelsize": SMALLEST_TYPE,
+            "axes.titlesize": 9,
+            "xtick.labelsize": SMALLEST_TYPE,
+            "ytick.labelsize": SMALLEST_TYPE,
+            "legend.fontsize": SMALLEST_TYPE,
+            "legend.frameon": False,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.linewidth": 0.7,
+            "axes.axisbelow": True,
+            "grid.color": "#dddddd",
+            "grid.linewidth": 0.5,
+            "lines.linewidth": 1.3,
+            "lines.markersize": 4,
+            # Outlines in SVG and embedded outlines in PDF: a figure looks the same wherever it is opened.
+            "svg.fonttype": "path",
+            "pdf.fonttype": 42,
+            # Fixed identifiers instead of random ones: the same figure gives the same file.
+            "svg.hashsalt": "quietbits",
+        }
+    )
+
+
+def add_caption(figure: Figure, text: str) -> None:
+    """Write a caption under a figure whose layout is constrained.
+
+    Parameters
+    ----------
+    figure : Figure
+        The figure; what is drawn above makes room.
+    text : str
+        The caption; lines are broken to fit.
+    """
+    lines = textwrap.wrap(text, CAPTION_CHARACTERS)
+    figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=SMALLEST_TYPE, linespacing=1.35)

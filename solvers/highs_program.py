@@ -51,18 +51,19 @@ def run_highs(highs: highspy.Highs, program: str) -> tuple[NDArray[np.float64], 
         If HiGHS ends with anything but an optimum or a proof that there is none.
     """
     highs.run()
-    status = highs.getModelStatus()
     # Presolve has been seen to call a model infeasible, or to end in numerical trouble, where the simplex method alone finds an optimum.
     highs.setOptionValue("presolve", "off")
     for solver in ("simplex", "ipm"):
-        if status == highspy.HighsModelStatus.kOptimal or (status == highspy.HighsModelStatus.kInfeasible and solver == "ipm"):
+        if highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+            break
+        if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible and solver == "ipm":
             break
         highs.clearSolver()
         highs.setOptionValue("solver", solver)
         highs.run()
-        status = highs.getModelStatus()
     highs.setOptionValue("presolve", "choose")
     highs.setOptionValue("solver", "choose")
+    status = highs.getModelStatus()
     if status == highspy.HighsModelStatus.kInfeasible:
         raise InfeasibleError(f"{program} has no solution")
     if status != highspy.HighsModelStatus.kOptimal:

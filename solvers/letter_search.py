@@ -16,7 +16,7 @@ from .nonsmooth_bfgs import minimise_nonsmooth
 from .privacy_constraint import RatioConstraint
 from .ray_pricing import FloatArray
 from .staircase import StaircaseBound
-from .starting_alphabets import starting_alphabets, widened
+from .starting_alphabets import randomised_response_alphabet, starting_alphabets, widened
 from .table_design import TableDesign
 from .table_program import TableProgram
 
@@ -27,6 +27,9 @@ PERTURBED, POLISHED = 3, 2
 # Relative decrease at which descents of the wide search, and of the polish, stop; and after how many linear programs at the latest.
 WIDE_TOLERANCE, TOLERANCE = 1e-5, 1e-10
 EVALUATIONS, POLISHING_EVALUATIONS = 100, 600
+# Letters reach this much farther in the search (relative) than they must: closer to the limit, programs are too degenerate to be solved
+# reliably. The outermost letters are drawn in at the end.
+SEARCH_SLACK = 1e-5
 # With more letters than this, the merged global solution is close to optimal and each program is large: few starts, short descents.
 MANY_LETTERS = 16
 
@@ -139,16 +142,31 @@ def solve_letters(
             ends += new_ends
             if not gained > 1e-6 * min(end.value for end in ends):
                 break
-        polished = [end.alphabet for end in _best(ends, POLISHED)]
-        if wide.inputs_count < problem.inputs_count:
-            polished += list(starting_alphabets(problem.inputs_count, problem.letters, problem.constraint, 1, rng))
-        ends = _descend_all(parallel, problem, polished, TOLERANCE, POLISHING_EVALUATIONS)
-        failures += [end.failure for end in ends if end.failure]
-    best = min(ends, key=lambda end: end.value, default=_End(np.inf, np.empty(0), "no start ended"))
-    if best.failure:
+        if wide.inputs_count == problem.inputs_count:
+            polished = [end.alphabet for end in _best(ends, POLISHED)]
+            ends += _descend_all(parallel, problem, polished, TOLERANCE, POLISHING_EVALUATIONS)
+        finer = wide
+        while finer.inputs_count < problem.inputs_count:
+            finer = problem.coarser(min(problem.inputs_count, finer.inputs_count * 4))
+            ends = _descend_all(parallel, finer, [end.alphabet for end in _best(ends, POLISHED)], TOLERANCE, EVALUATIONS)
+    randomised_response = widened(
+        randomised_response_alphabet(problem.inputs_count, problem.letters, problem.constraint), problem.inputs_count, problem.constraint
+    )
+    program = problem.program()
+    best: TableDesign | None = None
+    found = [end.alphabet for end in _best(ends, 1)]
+    drawn_in = [_drawn_in(alphabet, problem) for alphabet in found]
+    for alphabet in [*drawn_in, *found, randomised_response]:
+        try:
+            solution = program.solve(alphabet)
+        except (ConvergenceError, InfeasibleError) as failure:
+            failures.append(str(failure))
+            continue
+        if best is None or solution.value < best.value:
+            best = TableDesign(solution.probabilities, alphabet, solution.value, made, ())
+    if best is None:
         raise ConvergenceError(f"all {made} starts failed: " + "; ".join(failures))
-    solution = problem.program().solve(best.alphabet)
-    return TableDesign(solution.probabilities, best.alphabet, solution.value, made, tuple(failures))
+    return replace(best, failures=tuple(failures))
 
 
 def _descend_all(
@@ -160,7 +178,7 @@ def _descend_all(
 def _descend(problem: LetterProblem, begin: FloatArray, tolerance: float, evaluations: int) -> _End:
     """Descend from letters, widened or mirrored first where need be."""
     program = problem.program()
-    alphabet = widened(begin, problem.inputs_count, problem.constraint)
+    alphabet = widened(begin, problem.inputs_count, problem.constraint, SEARCH_SLACK)
     if problem.symmetric:
         alphabet = (alphabet + 1 - alphabet[::-1]) / 2
     middle, reach = 0.5, float(np.abs(alphabet - 0.5).max())
@@ -170,26 +188,26 @@ def _descend(problem: LetterProblem, begin: FloatArray, tolerance: float, evalua
         return middle + reach * (np.concatenate([-point, point[::-1]]) if problem.symmetric else point)
 
     def objective(point: FloatArray) -> tuple[float, FloatArray]:
+        wanted = letters(point)
+        order = np.argsort(wanted)
+        allowed = widened(wanted, problem.inputs_count, problem.constraint, SEARCH_SLACK)
         try:
-            solution = program.solve(letters(point))
-        except InfeasibleError:
+            solution = program.solve(allowed)
+        except (InfeasibleError, ConvergenceError):
+            # Letters for which no table is known are outside the domain: the descent turns back.
             return np.inf, np.zeros_like(point)
-        gradient = reach * solution.alphabet_gradient
+        gradient = np.empty_like(allowed)
+        # A letter that was held back at the least reach does not change the value.
+        gradient[order] = np.where(allowed == wanted[order], reach * solution.alphabet_gradient, 0.0)
         return solution.value, gradient[::-1][:half] - gradient[:half] if problem.symmetric else gradient
 
     start = (alphabet - middle) / reach
-    try:
-        minimum = minimise_nonsmooth(
-            objective,
-            -start[:half] if problem.symmetric else start,
-            tolerance=tolerance,
-            max_evaluations=evaluations if problem.letters <= MANY_LETTERS else evaluations // 5,
-        )
-    except ConvergenceError as failure:
-        return _End(np.inf, alphabet, str(failure))
+    minimum = minimise_nonsmooth(
+        objective, -start[:half] if problem.symmetric else start, tolerance=tolerance, max_evaluations=evaluations
+    )
     if minimum.value == np.inf:
         return _End(np.inf, alphabet, "no table with the starting letters")
-    return _End(minimum.value, np.sort(letters(minimum.point)))
+    return _End(minimum.value, widened(letters(minimum.point), problem.inputs_count, problem.constraint, SEARCH_SLACK))
 
 
 def _best(ends: list[_End], count: int) -> list[_End]:
@@ -199,6 +217,17 @@ def _best(ends: list[_End], count: int) -> list[_End]:
         if len(chosen) < count and not end.failure and (not chosen or end.value > chosen[-1].value * (1 + 1e-6)):
             chosen.append(end)
     return chosen
+
+
+def _drawn_in(alphabet: FloatArray, problem: LetterProblem) -> FloatArray:
+    """Return the letters with outermost ones that stand at the search's limit drawn in as far as privacy allows."""
+    limit = widened(np.full(2, 0.5), problem.inputs_count, problem.constraint, 2 * SEARCH_SLACK)
+    inner = alphabet.copy()
+    inner[0] = 0.5 if alphabet[0] >= limit[0] else alphabet[0]
+    inner[-1] = 0.5 if alphabet[-1] <= limit[1] else alphabet[-1]
+    reach = widened(np.full(2, 0.5), problem.inputs_count, problem.constraint)
+    inner[0], inner[-1] = min(inner[0], reach[0]), max(inner[-1], reach[1])
+    return inner
 
 
 def _perturbations(alphabet: FloatArray) -> list[FloatArray]:

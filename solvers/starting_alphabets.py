@@ -42,7 +42,7 @@ def least_reach(inputs_count: int, constraint: RatioConstraint) -> float:
     return farthest / math.expm1(constraint.log_ratio)
 
 
-def widened(alphabet: FloatArray, inputs_count: int, constraint: RatioConstraint) -> FloatArray:
+def widened(alphabet: FloatArray, inputs_count: int, constraint: RatioConstraint, slack: float = SLACK) -> FloatArray:
     """Return the letters with the outermost two moved out as little as makes a table possible, sorted.
 
     Parameters
@@ -53,13 +53,15 @@ def widened(alphabet: FloatArray, inputs_count: int, constraint: RatioConstraint
         Number of grid points on [0, 1].
     constraint : RatioConstraint
         Local or metric privacy.
+    slack : float
+        How much farther than they must the letters reach at least, as a share.
 
     Returns
     -------
     ndarray of shape (letters,)
         The letters, increasing; those that reached far enough are as they were.
     """
-    reach = (1 + SLACK) * least_reach(inputs_count, constraint)
+    reach = (1 + slack) * least_reach(inputs_count, constraint)
     letters = np.sort(alphabet)
     letters[0] = min(letters[0], -reach)
     letters[-1] = max(letters[-1], 1 + reach)

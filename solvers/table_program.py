@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import highspy
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
+from scipy.sparse import csr_array, eye_array, hstack, vstack
 
-from ..errors import InfeasibleError
+from ..errors import ConvergenceError, InfeasibleError
 from .highs_program import new_highs, run_highs
 from .privacy_constraint import RatioConstraint, typical_variance
 
@@ -114,7 +114,8 @@ class TableProgram:
         model.col_lower_, model.col_upper_ = np.zeros(layout.columns), np.full(layout.columns, np.inf)
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
         model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = layout.starts, layout.rows, data
-        self._highs.passModel(model)
+        if self._highs.passModel(model) == highspy.HighsStatus.kError:
+            raise ConvergenceError("the linear program for a table was refused by the solver")
         if self._basis is not None:
             self._highs.setBasis(self._basis)
         self._basis = None
@@ -181,7 +182,7 @@ def _privacy_parts(count: int, letters: int, constraint: RatioConstraint) -> tup
     size = count * letters
     identity = eye_array(size, format="csr")
     if not constraint.neighbours_only:
-        tops = kron(np.ones((count, 1)), eye_array(letters)).tocsr()
+        tops = csr_array(np.tile(np.eye(letters), (count, 1)))
         table = hstack([identity, np.exp(-constraint.log_ratio) * tops], format="csr")
         return table, hstack([identity, np.expm1(-constraint.log_ratio) * tops], format="csr")
     before, after = identity[:-letters], identity[letters:]

@@ -20,7 +20,8 @@ from ..solvers.table_program import TableProgram
 from ..solvers.trust_region import solve_trust_region
 from .exact_table import exact_table
 from .lookup_table import DualCertificate, LookupTable, record_provenance
-from .table_certificate import with_lower_bound
+from .randomised_response import generalised_randomised_response
+from .table_certificate import certified_table, objective_value, with_lower_bound
 
 SOLVERS = ("staircase", "trust-region", "alternating")
 # From how many output bits on, with no fewer input bits, letters are taken from coarser grids: their linear programs are too large.
@@ -79,7 +80,8 @@ def design_mvu(
     Returns
     -------
     LookupTable
-        The table; its certificate holds a lower bound on the objective of every table with any number of letters, and the gap.
+        The table; its certificate holds a lower bound on the objective of every table with any number of letters, and the gap. With as
+        many letters as inputs, and local privacy, it is never worse than generalised randomised response.
 
     Raises
     ------
@@ -143,6 +145,8 @@ def design_mvu(
         symmetric=symmetric,
         provenance=record_provenance(solver, seed, 0.0),
     )
+    if metric is None and bits_in == bits_out:
+        table = min(table, _as_randomised_response(table), key=_objective)
     return replace(table, provenance=replace(table.provenance, duration=time.perf_counter() - began))
 
 
@@ -213,9 +217,29 @@ def _input_weights(objective: str, prior: tuple[float, ...] | None, inputs: int)
 
 
 def _dual_certificate(duals: DualValues) -> DualCertificate:
-    return DualCertificate(
-        tuple(duals.normalisation.tolist()), tuple(duals.unbiasedness.tolist()), tuple(duals.input_weights.tolist())
+    return DualCertificate(tuple(duals.normalisation.tolist()), tuple(duals.unbiasedness.tolist()), tuple(duals.input_weights.tolist()))
+
+
+def _as_randomised_response(table: LookupTable) -> LookupTable:
+    """Return generalised randomised response as a table for the same task: at large epsilon the search only comes close to it."""
+    response = generalised_randomised_response(table.epsilon, table.bits_in)
+    return certified_table(
+        mechanism=table.mechanism,
+        epsilon=table.epsilon,
+        metric=None,
+        alphabet=response.alphabet,
+        total=response.total,
+        weights=response.weights,
+        provenance=table.provenance,
+        objective=table.certificate.objective,
+        prior=table.prior,
+        dual=table.certificate.dual,
+        interval=table.interval,
     )
+
+
+def _objective(table: LookupTable) -> float:
+    return objective_value(table.moments, table.certificate.objective, table.prior)
 
 
 def _staircase_design(

@@ -41,9 +41,7 @@ class DualSpace:
         DualValues
             Dual values in the space; the input weights, which need not be, as they were.
         """
-        return DualValues(
-            self.even @ duals.normalisation[self.chosen], self.odd @ duals.unbiasedness[self.chosen], duals.input_weights
-        )
+        return DualValues(self.even @ duals.normalisation[self.chosen], self.odd @ duals.unbiasedness[self.chosen], duals.input_weights)
 
 
 def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from ..errors import ConvergenceError, InfeasibleError
 
+
 def new_highs() -> highspy.Highs:
     """Return a silent, single-threaded HiGHS with tight tolerances that keeps small matrix entries.
 
@@ -27,7 +28,7 @@ def new_highs() -> highspy.Highs:
 
 
 def run_highs(highs: highspy.Highs, program: str) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Solve the model that `highs` holds, from its current basis, and from scratch if that fails: by the simplex method, then by interior points.
+    """Solve the model that `highs` holds, from its basis; if that fails from scratch, by the simplex method, then by interior points.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def run_highs(highs: highspy.Highs, program: str) -> tuple[NDArray[np.float64], 
         If HiGHS ends with anything but an optimum or a proof that there is none.
     """
     highs.run()
-    # Presolve has been seen to call a model infeasible, or to end in numerical trouble, where the simplex method alone finds an optimum.
+    # Presolve has been seen to call a model infeasible, or to end in numerical trouble, where the simplex method finds an optimum.
     highs.setOptionValue("presolve", "off")
     for solver in ("simplex", "ipm"):
         if highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:

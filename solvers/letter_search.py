@@ -1,12 +1,13 @@
 """The best letters for few bits: descent on the linear program's value from many starts, then letters moved to where they pay more.
 
-The value of the best table for given letters is smooth almost everywhere in the letters, with kinks, and has many local optima. Descents start
+The value of the best table for given letters is smooth almost everywhere in the letters, with kinks and many local optima. Descents start
 from generalised randomised response, from the global solution's letters merged into fewer, and from random letters; the best ends are then
 perturbed by taking away one letter and splitting another, until that helps no more. For fine grids all this happens on a coarser one with
 the same privacy from end to end, and only the best ends are descended from again on the fine one.
 """
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -202,9 +203,7 @@ def _descend(problem: LetterProblem, begin: FloatArray, tolerance: float, evalua
         return solution.value, gradient[::-1][:half] - gradient[:half] if problem.symmetric else gradient
 
     start = (alphabet - middle) / reach
-    minimum = minimise_nonsmooth(
-        objective, -start[:half] if problem.symmetric else start, tolerance=tolerance, max_evaluations=evaluations
-    )
+    minimum = minimise_nonsmooth(objective, -start[:half] if problem.symmetric else start, tolerance=tolerance, max_evaluations=evaluations)
     if minimum.value == np.inf:
         return _End(np.inf, alphabet, "no table with the starting letters")
     return _End(minimum.value, widened(letters(minimum.point), problem.inputs_count, problem.constraint, SEARCH_SLACK))
@@ -249,7 +248,9 @@ def _merged_starts(letters: int, bound: StaircaseBound) -> list[FloatArray]:
     by_mass = np.minimum((shares * letters * (1 - 1e-12)).astype(int), letters - 1)
     by_number = np.arange(len(shares)) * letters // len(shares)
     return [
-        _group_means(groups, bound) for groups in (by_mass, by_number, _least_spread_groups(letters, bound)) if len(np.unique(groups)) == letters
+        _group_means(groups, bound)
+        for groups in (by_mass, by_number, _least_spread_groups(letters, bound))
+        if len(np.unique(groups)) == letters
     ]
 
 
@@ -261,7 +262,7 @@ def _least_spread_groups(letters: int, bound: StaircaseBound) -> np.ndarray:
     """Merge the pair of neighbouring groups that adds least variance, again and again (Ward's method on a line)."""
     groups = [(float(mass), float(letter), 1) for mass, letter in zip(bound.masses, bound.letters, strict=True)]
     while len(groups) > letters:
-        costs = [m * n / (m + n) * (a - b) ** 2 for (m, a, _), (n, b, _) in zip(groups, groups[1:], strict=False)]
+        costs = [m * n / (m + n) * (a - b) ** 2 for (m, a, _), (n, b, _) in pairwise(groups)]
         k = int(np.argmin(costs))
         (m, a, p), (n, b, q) = groups[k], groups[k + 1]
         groups[k : k + 2] = [(m + n, (m * a + n * b) / (m + n), p + q)]

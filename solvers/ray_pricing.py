@@ -4,8 +4,8 @@ A column of a table that obeys the ratio constraint is a non-negative combinatio
 local privacy, walks with v[i+1] = exp(+-step) v[i] for metric privacy. With w_i(a) = normalisation_i + unbiasedness_i (a - x_i)
 - weight_i (a - x_i)**2, a ray v with letter a violates the dual constraints by v . w(a). For a fixed letter the best ray takes its large
 entries where that pays, so that phi(a) = max_v v . w(a) is a sum (local) or a Horner recursion (metric) of quadratics under
-h(t) = max(c t, t / c'), which is convex and increasing. Hence phi is piecewise quadratic and concave on each piece, its kinks are convex, and
-every local maximum is the vertex of a piece: a finite list, in closed form. No grid, no search.
+h(t) = max(c t, t / c'), convex and increasing. Hence phi is piecewise quadratic and concave on each piece, its kinks are convex, and every
+local maximum is the vertex of a piece: a finite list, in closed form. No grid, no search.
 """
 
 from dataclasses import dataclass
@@ -116,7 +116,8 @@ def best_staircases(duals: DualValues, inputs: FloatArray, letters: FloatArray, 
     ndarray of shape (letters, inputs)
         The rays.
     """
-    return np.where(_gains(duals, inputs, letters) > 0, 1.0, np.exp(-log_ratio))
+    rays: FloatArray = np.where(_gains(duals, inputs, letters) > 0, 1.0, np.exp(-log_ratio))
+    return rays
 
 
 def best_walks(duals: DualValues, inputs: FloatArray, letters: FloatArray, log_step: float) -> FloatArray:
@@ -147,7 +148,8 @@ def best_walks(duals: DualValues, inputs: FloatArray, letters: FloatArray, log_s
         steps[:, i + 1] = np.where(rises, 1.0, -1.0)
         tail = gains[:, i] + np.where(rises, up, down) * tail
     heights = np.cumsum(steps, axis=1)
-    return np.exp(log_step * (heights - heights.max(axis=1, keepdims=True)))
+    rays: FloatArray = np.exp(log_step * (heights - heights.max(axis=1, keepdims=True)))
+    return rays
 
 
 def _gains(duals: DualValues, inputs: FloatArray, letters: FloatArray) -> FloatArray:
@@ -172,7 +174,8 @@ def _vertices(edges: FloatArray, quadratics: FloatArray) -> FloatArray:
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         vertices = np.clip(-quadratics[1] / (2 * quadratics[2]), edges[:-1], edges[1:])
-    return vertices[np.isfinite(vertices)]
+    finite: FloatArray = vertices[np.isfinite(vertices)]
+    return finite
 
 
 def _staircase_pieces(quadratics: FloatArray, log_ratio: float) -> FloatArray:
@@ -181,16 +184,16 @@ def _staircase_pieces(quadratics: FloatArray, log_ratio: float) -> FloatArray:
     first, second = _roots(quadratics)
     # Left of a root the sign of w_i differs from the right: the slope there tells which way.
     roots = np.concatenate([first, second])
-    doubled = np.concatenate([quadratics, quadratics], axis=1)
+    owners = np.concatenate([quadratics, quadratics], axis=1)
     known = np.isfinite(roots)
-    roots, doubled = roots[known], doubled[:, known]
+    roots, owners = roots[known], owners[:, known]
     order = np.argsort(roots)
-    roots, doubled = roots[order], doubled[:, order]
-    rising = doubled[1] + 2 * doubled[2] * roots > 0
+    roots, owners = roots[order], owners[:, order]
+    rising = owners[1] + 2 * owners[2] * roots > 0
     # At minus infinity w_i has the sign of its leading term.
     leading = np.where(quadratics[2] != 0, quadratics[2], np.where(quadratics[1] != 0, -quadratics[1], quadratics[0]))
     start = (quadratics * np.where(leading > 0, 1.0, decay)).sum(axis=1)
-    changes = doubled * np.where(rising, 1.0, -1.0) * (1 - decay)
+    changes = owners * np.where(rising, 1.0, -1.0) * (1 - decay)
     pieces = start[:, None] + np.concatenate([np.zeros((3, 1)), np.cumsum(changes, axis=1)], axis=1)
     return _vertices(np.concatenate([[-np.inf], roots, [np.inf]]), pieces)
 
@@ -228,4 +231,5 @@ def _inner_points(edges: FloatArray) -> FloatArray:
 
 
 def _values(quadratics: FloatArray, points: FloatArray) -> FloatArray:
-    return quadratics[0] + points * (quadratics[1] + points * quadratics[2])
+    values: FloatArray = quadratics[0] + points * (quadratics[1] + points * quadratics[2])
+    return values

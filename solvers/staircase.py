@@ -1,8 +1,8 @@
 """The globally optimal table over all alphabets, by column generation with exact pricing, with a certificate.
 
 With unlimited letters the best table is a linear program over pairs (privacy ray v_k, letter a_k) with masses theta_k: minimise
-sum_k theta_k sum_i weight_i v_ki (x_i - a_k)**2 subject to sum_k theta_k v_k = 1 and sum_k theta_k (a_k - x) v_k = 0. A master program holds
-the pairs found so far; exact pricing adds the best pair of every piece, all at once, so that letters converge as in a Remez exchange.
+sum_k theta_k sum_i weight_i v_ki (x_i - a_k)**2 subject to sum_k theta_k v_k = 1 and sum_k theta_k (a_k - x) v_k = 0. A master program
+holds the pairs found so far; exact pricing adds the best pair of every piece, all at once, so that letters converge as in a Remez exchange.
 Two things make it fast for fine grids: each grid starts from the dual values of one half as fine, and the dual values may move only
 inside a box that is recentred at the best bound so far (the box's sides are columns with a price, which also keep the master feasible).
 """
@@ -234,16 +234,14 @@ def _solve_level(
     return _Level(value, bound, centre, master.letters[used], master.rays[used], masses[used])
 
 
-def _starting_duals(
-    inputs: FloatArray, constraint: RatioConstraint, input_weights: FloatArray | None, coarse: _Level | None
-) -> DualValues:
+def _starting_duals(inputs: FloatArray, constraint: RatioConstraint, input_weights: FloatArray | None, coarse: _Level | None) -> DualValues:
     count = len(inputs)
     if coarse is None:
         each = np.full(count, typical_variance(constraint, count) / count)
         return DualValues(each, np.zeros(count), np.full(count, 1 / count) if input_weights is None else input_weights)
     weights = input_weights
     if weights is None:
-        weights = np.interp(inputs, coarse_inputs := np.linspace(0.0, 1.0, count // 2), coarse.duals.input_weights)
+        weights = np.interp(inputs, np.linspace(0.0, 1.0, count // 2), coarse.duals.input_weights)
         weights /= weights.sum()
     return DualValues(_refined(coarse.duals.normalisation), _refined(coarse.duals.unbiasedness), weights)
 
@@ -272,7 +270,8 @@ def _refined_rays(rays: FloatArray, constraint: RatioConstraint) -> FloatArray:
         return rays[:, np.arange(fine) // 2]
     rises = np.sign(np.diff(rays, axis=1))[:, np.arange(fine - 1) * (coarse - 1) // (fine - 1)]
     heights = np.concatenate([np.zeros((len(rays), 1)), np.cumsum(rises, axis=1)], axis=1)
-    return np.exp(constraint.log_ratio * (heights - heights.max(axis=1, keepdims=True)))
+    refined: FloatArray = np.exp(constraint.log_ratio * (heights - heights.max(axis=1, keepdims=True)))
+    return refined
 
 
 def _table(level: _Level, symmetric: bool) -> tuple[FloatArray, FloatArray]:

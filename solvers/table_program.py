@@ -172,9 +172,7 @@ def _layout(table_of_variables: csr_array, privacy_rows: csr_array, count: int, 
     row, column = np.concatenate(rows), np.concatenate(cols)
     order = np.lexsort((row, column))
     starts = np.searchsorted(column[order], np.arange(columns + 1)).astype(np.int32)
-    return _Layout(
-        np.concatenate(constants), table.row, table.data, order, starts, row[order].astype(np.int32), columns, lower, upper
-    )
+    return _Layout(np.concatenate(constants), table.row, table.data, order, starts, row[order].astype(np.int32), columns, lower, upper)
 
 
 def _privacy_parts(count: int, letters: int, constraint: RatioConstraint) -> tuple[csr_array, csr_array]:

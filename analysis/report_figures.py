@@ -4,7 +4,6 @@ import io
 import re
 from contextlib import AbstractContextManager
 from itertools import cycle
-from typing import NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -14,26 +13,12 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from .mean_estimation import Z95
 from .mean_study import MeanStudy
+from .series_marks import BLACK, BLUE, GREEN, PURPLE, VERMILION
 
 BOUND_NAMES = {"mean": "average over the grid", "worst": "largest value on the grid", "prior": "prior-weighted average over the grid"}
 
 
-class Mark(NamedTuple):
-    """How a mechanism looks: colour, marker and line all differ, so that each alone tells them apart, in grey and in print too."""
-
-    colour: str
-    marker: str
-    line: str | tuple[int, tuple[int, ...]]
-
-
-# Okabe and Ito's palette, which the common kinds of colour blindness leave distinct.
-MARKS = (
-    Mark("#0072B2", "o", "-"),
-    Mark("#D55E00", "s", "--"),
-    Mark("#009E73", "^", "-."),
-    Mark("#CC79A7", "D", (0, (1, 1))),
-    Mark("#000000", "v", ":"),
-)
+MARKS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
 
 
 def estimates_figure(study: MeanStudy) -> str:

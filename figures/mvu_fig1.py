@@ -7,11 +7,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..analysis.series_marks import BLUE
 from ..analysis.table_entries import design_entries
 from .directed_rounding import rounded_down, rounded_up
 from .probability_map import PROBABILITY_TICKS, draw_probability_map, sent_letters
 from .save import save_figure
-from .style import BLUE, GREY, WIDTH, add_caption, print_style
+from .style import GREY, WIDTH, add_caption, print_style
 
 NAME = "mvu-fig1"
 EPSILONS = (1.0, 3.0, 5.0, 10.0)

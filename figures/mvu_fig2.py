@@ -12,8 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
 from ..analysis.scalar_mean_simulation import SimulationSize, scalar_mean_variances
+from ..analysis.series_marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
 from .save import save_figure
-from .style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, WIDTH, Mark, add_caption, print_style
+from .style import GREY, WIDTH, add_caption, print_style
 
 NAME = "mvu-fig2"
 EPSILONS = (1.0, 3.0, 5.0)

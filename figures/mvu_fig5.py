@@ -8,11 +8,12 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from ..analysis.series_marks import BLUE, GREEN, VERMILION, Mark
 from ..analysis.table_entries import design_entries
 from .directed_rounding import rounded_up
 from .probability_map import PROBABILITY_TICKS, draw_probability_map, sent_letters
 from .save import save_figure
-from .style import BLUE, GREEN, GREY, VERMILION, WIDTH, Mark, add_caption, print_style
+from .style import GREY, WIDTH, add_caption, print_style
 
 NAME = "mvu-fig5"
 EPSILONS = (1.0, 3.0, 5.0)

@@ -2,7 +2,6 @@
 
 import textwrap
 from contextlib import AbstractContextManager
-from typing import NamedTuple
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -16,32 +15,6 @@ CAPTION_CHARACTERS = 112
 GREY = "#555555"
 # From white, which is probability zero, to dark: the order survives printing in grey.
 PROBABILITY_COLOURS = "Blues"
-
-
-class Mark(NamedTuple):
-    """How a series looks: colour, marker and line all differ, so that each alone tells the series apart.
-
-    Attributes
-    ----------
-    colour : str
-        Colour of Okabe and Ito's palette.
-    marker : str
-        Matplotlib's name of the marker.
-    line : str or tuple
-        Matplotlib's line style.
-    """
-
-    colour: str
-    marker: str
-    line: str | tuple[float, tuple[float, ...]]
-
-
-BLUE = Mark("#0072B2", "o", "-")
-VERMILION = Mark("#D55E00", "s", (0, (4, 1.5)))
-GREEN = Mark("#009E73", "^", (0, (6, 1.5, 1, 1.5)))
-PURPLE = Mark("#CC79A7", "D", (0, (2, 1)))
-ORANGE = Mark("#E69F00", "v", (0, (1, 1)))
-BLACK = Mark("#000000", "x", (0, (3, 1, 1, 1, 1, 1)))
 
 
 def print_style() -> AbstractContextManager[None]:

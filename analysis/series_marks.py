@@ -1,0 +1,29 @@
+"""How a series of a picture looks: Okabe and Ito's palette, which the common kinds of colour blindness leave distinct."""
+
+from typing import NamedTuple
+
+
+class Mark(NamedTuple):
+    """How a series looks: colour, marker and line all differ, so that each alone tells the series apart.
+
+    Attributes
+    ----------
+    colour : str
+        Colour of Okabe and Ito's palette.
+    marker : str
+        Matplotlib's name of the marker.
+    line : str or tuple
+        Matplotlib's line style.
+    """
+
+    colour: str
+    marker: str
+    line: str | tuple[float, tuple[float, ...]]
+
+
+BLUE = Mark("#0072B2", "o", "-")
+VERMILION = Mark("#D55E00", "s", (0, (4, 1.5)))
+GREEN = Mark("#009E73", "^", (0, (6, 1.5, 1, 1.5)))
+PURPLE = Mark("#CC79A7", "D", (0, (2, 1)))
+ORANGE = Mark("#E69F00", "v", (0, (1, 1)))
+BLACK = Mark("#000000", "x", (0, (3, 1, 1, 1, 1, 1)))

@@ -26,6 +26,9 @@ from .table_certificate import certified_table, objective_value, with_lower_boun
 SOLVERS = ("staircase", "trust-region", "alternating")
 # From how many output bits on, with no fewer input bits, letters are taken from coarser grids: their linear programs are too large.
 DITHERED_FROM = {"local": 7, "metric": 6}
+# Above this local epsilon privacy costs next to nothing beside what dithering to few letters does, and programs on a finer grid than the
+# letters' have entries from one to exp(-epsilon), which double precision no longer solves reliably.
+NEARLY_PUBLIC = 12.0
 # Letters that are enough where metric privacy is so strong that little more than one bit can be told.
 FEW_LETTERS = 8
 
@@ -266,7 +269,9 @@ def _staircase_design(
     bound = staircase_bound(bits_in, constraint, input_weights)
     if letters == 2:
         return lambda tightened: one_bit_table(2**bits_in, tightened), bound.duals
-    if not tiny_spread and bits_in >= bits_out >= DITHERED_FROM["metric" if constraint.neighbours_only else "local"]:
+    fine = bits_in > bits_out and not constraint.neighbours_only and constraint.log_ratio > NEARLY_PUBLIC
+    many = bits_in >= bits_out >= DITHERED_FROM["metric" if constraint.neighbours_only else "local"]
+    if not tiny_spread and (fine or many):
         return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
     problem = LetterProblem(2**bits_in, letters, constraint, weights, symmetric)
     found = solve_letters(problem, bound, starts=starts, rng=rng, workers=workers)

@@ -46,9 +46,10 @@ class PricedRays:
     letters : ndarray of shape (rays,)
         The letter of each ray.
     rays : ndarray of shape (rays, inputs)
-        The rays, scaled to a largest entry of one.
+        The rays, with entries of at most one.
     violations : ndarray of shape (rays,)
-        v . w(a) of each ray: positive where the dual values are violated. Their maximum is the maximum over all rays and letters.
+        v . w(a) of each ray: positive where the dual values are violated, and none is if no ray with any letter violates them. For local
+        privacy their maximum is that over all rays and letters; for metric privacy it is so with rays scaled to a first entry of one.
     magnitudes : ndarray of shape (rays,)
         v . (sum of the absolute terms of w): what a bound on the rounding error of `violations` is proportional to.
     """

@@ -1,0 +1,142 @@
+"""The public face is frozen: names, parameters, defaults, fields and methods change on purpose or not at all."""
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import quietbits
+from quietbits import errors
+
+PROTOCOL = [
+    "aggregate(self, messages)",
+    "bits_per_client",
+    "decode(self, aggregate, clients)",
+    "encode(self, values, rng)",
+    "guarantee",
+    "interval",
+    "variance(self, values)",
+    "worst_variance",
+]
+# Mechanisms that have their interval as a field.
+MECHANISM = [member for member in PROTOCOL if member != "interval"]
+
+FUNCTIONS = [
+    "bitwise_randomised_response(epsilon, bits, *, interval=(0.0, 1.0))",
+    "design_mvu(epsilon, bits_in, bits_out, metric=None, objective='mean', solver='staircase', *, "
+    "symmetric=False, interval=(0.0, 1.0), seed=0, starts=None, workers=1)",
+    "estimate_mean(values, interval, protocols, *, seed=0, bound=None, on_start=<callable>)",
+    "export_table(table, path, file_format)",
+    "generalised_randomised_response(epsilon, bits, *, interval=(0.0, 1.0))",
+    "load_column(path, column, interval)",
+    "read_table(path)",
+    "study_mean(data, epsilon, bits_in=5, bits_out=3, *, metric=None, objective='mean', seed=0, on_step=<callable>)",
+    "verify_file(path)",
+    "with_certified_bound(table)",
+    "write_report(study, path, *, command=None)",
+    "write_table(table, path)",
+]
+
+CLASSES = {
+    "CLDPMechanism(epsilon, interval=(0.0, 1.0))": MECHANISM,
+    "Certificate(realised_epsilon, max_bias, mean_variance, worst_variance, lower_bound, optimality_gap, objective, dual)": [],
+    "DataColumn(name, source, values, interval, interval_is_public=True)": ["clipped", "clipped_count"],
+    "Guarantee(epsilon, adjacency, trust_model, delta=0.0, metric=None)": [],
+    "LaplaceMechanism(epsilon, interval=(0.0, 1.0), metric=None)": sorted([*MECHANISM, "scale"]),
+    "LookupTable(*, mechanism, epsilon, metric, bits_in, bits_out, interval, alphabet, total, weights, prior, certificate, provenance, "
+    "adjacency='replace-one', trust_model='local')": [
+        "bits_per_client",
+        "decode(self, indices)",
+        "encode(self, values, rng)",
+        "encode_securely(self, values)",
+        "guarantee",
+        "letters",
+        "letters_from_words(self, values, dither_words, table_words)",
+        "moments",
+        "probabilities",
+        "variance(self, values)",
+        "with_interval(self, low, high)",
+    ],
+    "MeanComparison(clients, clipped, interval, true_mean, unclipped_mean, seed, bound, estimates)": [],
+    "MeanEstimate(mechanism, estimate, error, standard_error, worst_standard_error, bits_per_client, guarantee, objective, "
+    "lower_bound)": ["confidence_interval", "ratio_to_bound"],
+    "MeanProtocol(*args, **kwargs)": PROTOCOL,
+    "MeanStudy(data, epsilon, bits_in, bits_out, metric, objective, tables, protocols, comparison, provenance)": ["estimate", "table"],
+    "TableMeanProtocol(table)": PROTOCOL,
+}
+
+ERRORS = ["ConvergenceError", "DataError", "InfeasibleError", "TableError"]
+
+
+def written(function: Callable[..., Any], name: str) -> str:
+    """Return a signature without annotations, whose wording depends on numpy's version, and without addresses of default functions."""
+    signature = inspect.signature(function)
+    bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
+    text = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+    return name + re.sub(r"<function <lambda> at \w+>", "<callable>", text)
+
+
+def members(kind: type) -> list[str]:
+    """Return the methods and properties of a class, without its fields."""
+    fields = inspect.get_annotations(kind)
+    public = {name: value for name, value in vars(kind).items() if not name.startswith("_") and name not in fields}
+    return sorted(written(value, name) if inspect.isfunction(value) else name for name, value in public.items())
+
+
+def test_names() -> None:
+    frozen = [signature.partition("(")[0] for signature in (*FUNCTIONS, *CLASSES)] + ERRORS
+    assert sorted(quietbits.__all__) == sorted(frozen)
+    assert len(set(quietbits.__all__)) == len(quietbits.__all__)
+    assert set(quietbits.__all__) <= set(dir(quietbits))
+
+
+@pytest.mark.parametrize("signature", FUNCTIONS, ids=lambda signature: signature.partition("(")[0])
+def test_functions(signature: str) -> None:
+    name = signature.partition("(")[0]
+    function = getattr(quietbits, name)
+    assert inspect.isfunction(function)
+    assert written(function, name) == signature
+
+
+@pytest.mark.parametrize("signature", CLASSES, ids=lambda signature: signature.partition("(")[0])
+def test_classes(signature: str) -> None:
+    name = signature.partition("(")[0]
+    kind = getattr(quietbits, name)
+    assert written(kind, name) == signature
+    assert members(kind) == CLASSES[signature]
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_are_those_of_the_errors_module(name: str) -> None:
+    assert getattr(quietbits, name) is getattr(errors, name)
+
+
+def test_every_error_is_public() -> None:
+    assert ERRORS == sorted(name for name, value in vars(errors).items() if inspect.isclass(value))
+
+
+def test_type_checkers_see_the_names_where_they_are_imported_from() -> None:
+    tree = ast.parse(Path(quietbits.__file__).read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.asname: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == quietbits._MODULES
+
+
+def test_every_public_name_is_documented() -> None:
+    assert [name for name in quietbits.__all__ if not inspect.getdoc(getattr(quietbits, name))] == []
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'quietbits' has no attribute 'design_laplace'"):
+        _ = quietbits.design_laplace
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    probe = "import sys, quietbits; print({'numpy', 'scipy', 'pandas', 'typer'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout == "set()\n"

@@ -215,9 +215,6 @@ def estimate_mean_command(
     epsilon: Epsilon,
     column: Annotated[str | None, typer.Option(help="The column; not needed for an npy array with one dimension.")] = None,
     interval: Interval = None,
-    interval_from_data: Annotated[
-        bool, typer.Option("--interval-from-data", help="Take the smallest and largest value as the interval: NOT private.")
-    ] = False,
     bits_in: BitsIn = 5,
     bits_out: BitsOut = 3,
     metric: Metric = None,
@@ -228,14 +225,11 @@ def estimate_mean_command(
 ) -> None:
     """Estimate the mean of a column with MVU, and compare it with its rivals (`study_mean`).
 
-    The interval is public input: state it with --interval, from what is known without the data.
+    State the interval with --interval, from what is known without the data. Without it the smallest and the largest value are taken,
+    which is not private: a warning says so here, in the report and in the results.
     """
     from .analysis.column_data import load_column
 
-    if (interval is None) != interval_from_data:
-        raise ValueError(
-            "interval must be stated, from public knowledge: --interval LOW HIGH; or else --interval-from-data, which is not private"
-        )
     _check_folders(report, output)
     study = _run_study(load_column(data, column, interval), epsilon, bits_in, bits_out, metric, objective, seed)
     _print_study(study)

@@ -232,7 +232,7 @@ def test_estimate_mean_prints_and_writes_the_comparison(people: Path, folder: Pa
 
 def test_an_interval_from_the_data_is_labelled_everywhere(people: Path, folder: Path) -> None:
     budget = ["--epsilon", 2, "--bits-in", 2, "--bits-out", 1]
-    arguments = ["--data", people, "--column", "age", "--interval-from-data", "--output", "r.json", "--report", "r.html"]
+    arguments = ["--data", people, "--column", "age", "--output", "r.json", "--report", "r.html"]
     result = run("estimate", "mean", *budget, *arguments)
     assert result.exit_code == 0, result.stderr
     assert "WARNING: the interval was taken from the data. This is not private" in result.stdout
@@ -250,7 +250,6 @@ def test_an_interval_from_the_data_is_labelled_everywhere(people: Path, folder: 
         ("x\n", [], "data.csv: column 'x': there are no rows"),
         ("", [], "data.csv: the file cannot be read: Empty CSV file"),
         ("x\n1\n", ["--data", "other.csv"], "other.csv: there is no such file"),
-        ("x\n1\n", ["--interval-from-data"], "interval must be stated"),
         ("x\n1\n", ["--epsilon", "-1"], "epsilon must be a number from 0.05 to 20, got -1.0"),
         ("x\n1\n", ["--report", "no/r.html"], "no: there is no such folder"),
         ("x\n1\n", ["--seed", "-1"], "seed must be"),
@@ -264,9 +263,10 @@ def test_bad_data_is_one_line_and_nothing_is_written(folder: Path, text: str, ch
     assert [path.name for path in folder.iterdir()] == ["data.csv"]
 
 
-def test_the_interval_is_never_taken_from_the_data_in_silence(people: Path, folder: Path) -> None:
-    result = typed("estimate", "mean", "--data", people.name, "--column", "age", "--epsilon", "1", folder=folder)
-    assert "--interval LOW HIGH" in fault(result)
+def test_equal_values_make_no_interval(folder: Path) -> None:
+    (folder / "data.csv").write_text("x\n1\n1\n")
+    result = typed("estimate", "mean", "--data", "data.csv", "--column", "x", "--epsilon", "1", folder=folder)
+    assert "data.csv: all values are 1, which makes no interval: state one" in fault(result)
 
 
 # demo and reproduce

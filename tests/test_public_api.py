@@ -64,8 +64,10 @@ CLASSES = {
         "with_interval(self, low, high)",
     ],
     "MeanComparison(clients, clipped, interval, true_mean, unclipped_mean, seed, bound, estimates)": [],
-    "MeanEstimate(mechanism, estimate, error, standard_error, worst_standard_error, bits_per_client, guarantee, objective, "
-    "lower_bound)": ["confidence_interval", "ratio_to_bound"],
+    "MeanEstimate(mechanism, estimate, error, standard_error, worst_standard_error, bits_per_client, guarantee, objective, lower_bound)": [
+        "confidence_interval",
+        "ratio_to_bound",
+    ],
     "MeanProtocol(*args, **kwargs)": PROTOCOL,
     "MeanStudy(data, epsilon, bits_in, bits_out, metric, objective, tables, protocols, comparison, provenance)": ["estimate", "table"],
     "TableMeanProtocol(table)": PROTOCOL,
@@ -118,7 +120,7 @@ def test_errors_are_those_of_the_errors_module(name: str) -> None:
 
 
 def test_every_error_is_public() -> None:
-    assert ERRORS == sorted(name for name, value in vars(errors).items() if inspect.isclass(value))
+    assert sorted(name for name, value in vars(errors).items() if inspect.isclass(value)) == ERRORS
 
 
 def test_type_checkers_see_the_names_where_they_are_imported_from() -> None:

@@ -41,9 +41,7 @@ class RoundedTable:
     alphabet: tuple[Fraction, ...]
 
 
-def round_table(
-    probabilities: FloatArray, alphabet: FloatArray, constraint: RatioConstraint, *, symmetric: bool = False
-) -> RoundedTable:
+def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: RatioConstraint, *, symmetric: bool = False) -> RoundedTable:
     """Round a table of floats to whole numbers that meet the row equations exactly.
 
     Entries too small for the constraint are lifted. The letters move to a rational grid, each split between the two nearest grid

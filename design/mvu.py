@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..arguments import check_integer, check_interval
 from ..solvers.alternating import solve_alternating
-from ..solvers.dithered_table import dithered_randomised_response, dithered_staircase
+from ..solvers.dithered_table import coarse_constraint, dithered_randomised_response, dithered_staircase, dithering_matrix
 from ..solvers.letter_search import LetterProblem, solve_letters
 from ..solvers.one_bit_table import one_bit_table
 from ..solvers.privacy_constraint import RatioConstraint, metric_name, ratio_constraint
@@ -29,8 +29,10 @@ DITHERED_FROM = {"local": 7, "metric": 6}
 # Above this local epsilon privacy costs next to nothing beside what dithering to few letters does, and programs on a finer grid than the
 # letters' have entries from one to exp(-epsilon), which double precision no longer solves reliably.
 NEARLY_PUBLIC = 12.0
-# Letters that are enough where metric privacy is so strong that little more than one bit can be told.
-FEW_LETTERS = 8
+
+# Metric privacy with less log ratio than this over the whole grid is designed on a grid of at most so many bits and dithered: on a finer
+# one neighbouring rows are too alike for double precision, and dithering adds little to variances that are then above one.
+SMALL_SPREAD, SMALL_SPREAD_BITS = 0.5, 5
 
 Table = tuple[FloatArray, FloatArray]
 Design = Callable[[RatioConstraint], Table]
@@ -257,23 +259,33 @@ def _staircase_design(
 ) -> tuple[Design, DualValues]:
     """Return how to make the table at a constraint a little tighter, and dual values that prove a bound at this one."""
     weights = input_weights if input_weights is None or not symmetric else (input_weights + input_weights[::-1]) / 2
-    letters = 2**bits_out
+    # Where hardly one bit can be told, two letters lose about as little as the bound does there (a share of about the spread).
     tiny_spread = constraint.neighbours_only and constraint.log_ratio * (2**bits_in - 1) < LEAST_METRIC_SPREAD
-    if tiny_spread:
-        letters = min(letters, FEW_LETTERS)
-    elif bits_out > bits_in:
+    if bits_out > bits_in and not tiny_spread:
         best = solve_staircase(bits_in, constraint, weights)
-        if len(best.alphabet) <= letters:
+        if len(best.alphabet) <= 2**bits_out:
             duals = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
             return lambda tightened: _staircase_table(bits_in, tightened, weights), duals
     bound = staircase_bound(bits_in, constraint, input_weights)
-    if letters == 2:
+    if bits_out == 1 or tiny_spread:
         return lambda tightened: one_bit_table(2**bits_in, tightened), bound.duals
     fine = bits_in > bits_out and not constraint.neighbours_only and constraint.log_ratio > NEARLY_PUBLIC
     many = bits_in >= bits_out >= DITHERED_FROM["metric" if constraint.neighbours_only else "local"]
-    if not tiny_spread and (fine or many):
+    if fine or many:
         return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
-    problem = LetterProblem(2**bits_in, letters, constraint, weights, symmetric)
+    if constraint.neighbours_only and bits_in > SMALL_SPREAD_BITS and constraint.log_ratio * (2**bits_in - 1) < SMALL_SPREAD:
+        coarse, fine = 2**SMALL_SPREAD_BITS, 2**bits_in
+        coarse_weights = None if weights is None else weights.reshape(coarse, -1).sum(axis=1)
+        problem = LetterProblem(coarse, 2**bits_out, coarse_constraint(fine, coarse, constraint), coarse_weights, symmetric)
+        found = solve_letters(problem, bound, starts=starts, rng=rng, workers=workers)
+        on_coarse = _at_letters(found.alphabet, coarse, problem.constraint, coarse_weights)
+
+        def dithered(tightened: RatioConstraint) -> Table:
+            probabilities, alphabet = on_coarse(coarse_constraint(fine, coarse, tightened))
+            return dithering_matrix(fine, coarse) @ probabilities, alphabet
+
+        return dithered, bound.duals
+    problem = LetterProblem(2**bits_in, 2**bits_out, constraint, weights, symmetric)
     found = solve_letters(problem, bound, starts=starts, rng=rng, workers=workers)
     return _at_letters(found.alphabet, 2**bits_in, constraint, weights), bound.duals
 

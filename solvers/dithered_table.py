@@ -12,10 +12,7 @@ def dithered_staircase(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the globally optimal table of the grid with 2**(bits_out - 1) inputs, dithered to a finer one.
 
-    Dithering keeps rows unbiased and adds at most a quarter of a squared coarse step to the variance. It keeps local privacy.
-    Metric privacy is kept if the coarse neighbours' ratio is at most 1 + (exp(step) - 1) / share, where share is a fine step over a
-    coarse one: along a straight line from p to p (1 + g), and over a corner of two such lines, a step of that share changes the
-    probability by a factor of at most 1 + share g.
+    Dithering keeps rows unbiased and adds at most a quarter of a squared coarse step to the variance.
 
     Parameters
     ----------
@@ -41,12 +38,34 @@ def dithered_staircase(
         If the coarse problem cannot be solved.
     """
     fine, coarse = 2**bits_in, 2 ** (bits_out - 1)
-    if constraint.neighbours_only:
-        share = (coarse - 1) / (fine - 1)
-        constraint = RatioConstraint(float(np.log1p(np.expm1(constraint.log_ratio) / share)), neighbours_only=True)
     weights = None if input_weights is None else input_weights.reshape(coarse, -1).sum(axis=1)
-    table = solve_staircase(bits_out - 1, constraint, weights)
+    table = solve_staircase(bits_out - 1, coarse_constraint(fine, coarse, constraint), weights)
     return dithering_matrix(fine, coarse) @ table.probabilities, table.alphabet
+
+
+def coarse_constraint(fine: int, coarse: int, constraint: RatioConstraint) -> RatioConstraint:
+    """Return what a table on a coarse grid must keep, so that dithered to a fine grid it keeps the fine grid's constraint.
+
+    Local privacy is kept as it is. Metric privacy is kept if the coarse neighbours' ratio is at most 1 + (exp(step) - 1) / share, where
+    share is a fine step over a coarse one: along a straight line from p to p (1 + g), and over a corner of two such lines, a step of
+    that share changes the probability by a factor of at most 1 + share g.
+
+    Parameters
+    ----------
+    fine, coarse : int
+        Numbers of grid points.
+    constraint : RatioConstraint
+        The fine grid's constraint.
+
+    Returns
+    -------
+    RatioConstraint
+        The coarse grid's constraint; errs toward more privacy.
+    """
+    if not constraint.neighbours_only:
+        return constraint
+    share = (coarse - 1) / (fine - 1)
+    return RatioConstraint(float(np.log1p(np.expm1(constraint.log_ratio) / share)), neighbours_only=True)
 
 
 def dithered_randomised_response(bits_in: int, bits_out: int, log_ratio: float) -> tuple[FloatArray, FloatArray]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arguments import check_integer, check_interval
+from ..errors import ConvergenceError
 from ..solvers.alternating import solve_alternating
 from ..solvers.dithered_table import coarse_constraint, dithered_randomised_response, dithered_staircase, dithering_matrix
 from ..solvers.letter_search import LetterProblem, solve_letters
@@ -19,7 +20,7 @@ from ..solvers.starting_alphabets import randomised_response_alphabet, widened
 from ..solvers.table_program import TableProgram
 from ..solvers.trust_region import solve_trust_region
 from .exact_table import exact_table
-from .lookup_table import DualCertificate, LookupTable, record_provenance
+from .lookup_table import DualCertificate, LookupTable, Provenance, record_provenance
 from .randomised_response import generalised_randomised_response
 from .table_certificate import certified_table, objective_value, with_lower_bound
 
@@ -85,8 +86,8 @@ def design_mvu(
     Returns
     -------
     LookupTable
-        The table; its certificate holds a lower bound on the objective of every table with any number of letters, and the gap. With as
-        many letters as inputs, and local privacy, it is never worse than generalised randomised response.
+        The table; its certificate holds a lower bound on the objective of every table with any number of letters, and the gap. With at
+        least as many letters as inputs, and local privacy, it is never worse than generalised randomised response.
 
     Raises
     ------
@@ -138,20 +139,31 @@ def design_mvu(
             probabilities, alphabet = (probabilities + probabilities[::-1, ::-1]) / 2, (alphabet + 1 - alphabet[::-1]) / 2
         return probabilities, alphabet
 
-    table = exact_table(
-        design_at,
-        mechanism="mvu",
-        epsilon=float(epsilon),
-        metric=metric,
-        objective=name,
-        prior=prior,
-        dual=_dual_certificate(duals),
-        interval=interval,
-        symmetric=symmetric,
-        provenance=record_provenance(solver, seed, 0.0),
-    )
-    if metric is None and bits_in == bits_out:
-        table = min(table, _as_randomised_response(table), key=_objective)
+    provenance = record_provenance(solver, seed, 0.0)
+    dual = _dual_certificate(duals)
+    candidates = []
+    if metric is None and bits_in <= bits_out:
+        candidates.append(_randomised_response(epsilon, bits_in, bits_out, name, prior, dual, interval, provenance))
+    try:
+        candidates.append(
+            exact_table(
+                design_at,
+                mechanism="mvu",
+                epsilon=float(epsilon),
+                metric=metric,
+                objective=name,
+                prior=prior,
+                dual=dual,
+                interval=interval,
+                symmetric=symmetric,
+                provenance=provenance,
+            )
+        )
+    except ConvergenceError:
+        # At large epsilon a table can have entries too small to round; randomised response is then as good to within the gap it states.
+        if not candidates or epsilon <= NEARLY_PUBLIC:
+            raise
+    table = min(candidates, key=_objective)
     return replace(table, provenance=replace(table.provenance, duration=time.perf_counter() - began))
 
 
@@ -225,21 +237,36 @@ def _dual_certificate(duals: DualValues) -> DualCertificate:
     return DualCertificate(tuple(duals.normalisation.tolist()), tuple(duals.unbiasedness.tolist()), tuple(duals.input_weights.tolist()))
 
 
-def _as_randomised_response(table: LookupTable) -> LookupTable:
+def _randomised_response(
+    epsilon: float,
+    bits_in: int,
+    bits_out: int,
+    objective: str,
+    prior: tuple[float, ...] | None,
+    dual: DualCertificate,
+    interval: tuple[float, float],
+    provenance: Provenance,
+) -> LookupTable:
     """Return generalised randomised response as a table for the same task: at large epsilon the search only comes close to it."""
-    response = generalised_randomised_response(table.epsilon, table.bits_in)
+    response = generalised_randomised_response(epsilon, bits_in)
+    alphabet, weights = response.alphabet, response.weights
+    while len(alphabet) < 2**bits_out:
+        # Letters that are never sent fill up the alphabet, each in the widest gap.
+        widest = max(range(1, len(alphabet)), key=lambda k: alphabet[k] - alphabet[k - 1])
+        alphabet = (*alphabet[:widest], (alphabet[widest - 1] + alphabet[widest]) / 2, *alphabet[widest:])
+        weights = np.insert(weights, widest, 0, axis=1)
     return certified_table(
-        mechanism=table.mechanism,
-        epsilon=table.epsilon,
+        mechanism="mvu",
+        epsilon=float(epsilon),
         metric=None,
-        alphabet=response.alphabet,
+        alphabet=alphabet,
         total=response.total,
-        weights=response.weights,
-        provenance=table.provenance,
-        objective=table.certificate.objective,
-        prior=table.prior,
-        dual=table.certificate.dual,
-        interval=table.interval,
+        weights=weights,
+        provenance=provenance,
+        objective=objective,
+        prior=prior,
+        dual=dual,
+        interval=interval,
     )
 
 

@@ -25,8 +25,9 @@ from .randomised_response import generalised_randomised_response
 from .table_certificate import certified_table, objective_value, with_lower_bound
 
 SOLVERS = ("staircase", "trust-region", "alternating")
-# From how many output bits on, with no fewer input bits, letters are taken from coarser grids: their linear programs are too large.
-DITHERED_FROM = {"local": 7, "metric": 6}
+# Largest linear programs to search letters with, as bits of inputs times letters. Beyond that the best table with fewer letters
+# is compared with tables that coarser grids give.
+PROGRAM_BITS = {"local": 14, "metric": 13}
 # Above this local epsilon privacy costs next to nothing beside what dithering to few letters does, and programs on a finer grid than the
 # letters' have entries from one to exp(-epsilon), which double precision no longer solves reliably.
 NEARLY_PUBLIC = 12.0
@@ -134,10 +135,10 @@ def design_mvu(
         duals = staircase_bound(bits_in, constraint, input_weights).duals
 
     def design_at(target: float) -> Table:
-        probabilities, alphabet = _padded(*design(replace(constraint, log_ratio=constraint.log_ratio * target / epsilon)), 2**bits_out)
+        probabilities, alphabet = design(replace(constraint, log_ratio=constraint.log_ratio * target / epsilon))
         if symmetric:
             probabilities, alphabet = (probabilities + probabilities[::-1, ::-1]) / 2, (alphabet + 1 - alphabet[::-1]) / 2
-        return probabilities, alphabet
+        return _padded(probabilities, alphabet, 2**bits_out, symmetric)
 
     provenance = record_provenance(solver, seed, 0.0)
     dual = _dual_certificate(duals)
@@ -289,16 +290,19 @@ def _staircase_design(
     # Where hardly one bit can be told, two letters lose about as little as the bound does there (a share of about the spread).
     tiny_spread = constraint.neighbours_only and constraint.log_ratio * (2**bits_in - 1) < LEAST_METRIC_SPREAD
     if bits_out > bits_in and not tiny_spread:
-        best = solve_staircase(bits_in, constraint, weights)
-        if len(best.alphabet) <= 2**bits_out:
+        try:
+            best = solve_staircase(bits_in, constraint, weights)
+        except ConvergenceError:
+            # Seen for metric privacy with a small spread; letters are then searched for, and the certificate states the gap that is left.
+            best = None
+        if best is not None and len(best.alphabet) <= 2**bits_out:
             duals = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
             return lambda tightened: _staircase_table(bits_in, tightened, weights), duals
     bound = staircase_bound(bits_in, constraint, input_weights)
     if bits_out == 1 or tiny_spread:
         return lambda tightened: one_bit_table(2**bits_in, tightened), bound.duals
     fine = bits_in > bits_out and not constraint.neighbours_only and constraint.log_ratio > NEARLY_PUBLIC
-    many = bits_in >= bits_out >= DITHERED_FROM["metric" if constraint.neighbours_only else "local"]
-    if fine or many:
+    if fine:
         return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
     if constraint.neighbours_only and bits_in > SMALL_SPREAD_BITS and constraint.log_ratio * (2**bits_in - 1) < SMALL_SPREAD:
         coarse, fine = 2**SMALL_SPREAD_BITS, 2**bits_in
@@ -312,8 +316,14 @@ def _staircase_design(
             return dithering_matrix(fine, coarse) @ probabilities, alphabet
 
         return dithered, bound.duals
-    problem = LetterProblem(2**bits_in, 2**bits_out, constraint, weights, symmetric)
+    searched_bits = min(bits_out, PROGRAM_BITS["metric" if constraint.neighbours_only else "local"] - bits_in)
+    letters = 2**searched_bits
+    problem = LetterProblem(2**bits_in, letters, constraint, weights, symmetric)
     found = solve_letters(problem, bound, starts=starts, rng=rng, workers=workers)
+    if searched_bits < bits_out <= bits_in:
+        dithered_value = _value(_dithered_table(bits_in, bits_out, constraint, weights), weights)
+        if dithered_value < found.value:
+            return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
     return _at_letters(found.alphabet, 2**bits_in, constraint, weights), bound.duals
 
 
@@ -327,13 +337,13 @@ def _dithered_table(bits_in: int, bits_out: int, constraint: RatioConstraint, in
     tables = [dithered_staircase(bits_in, bits_out, constraint, input_weights)]
     if not constraint.neighbours_only:
         tables.append(dithered_randomised_response(bits_in, bits_out, constraint.log_ratio))
-    inputs = np.linspace(0.0, 1.0, 2**bits_in)
+    return min((table for table in tables if len(table[1]) <= 2**bits_out), key=lambda table: _value(table, input_weights))
 
-    def value(table: Table) -> float:
-        variances = (table[0] * (inputs[:, None] - table[1]) ** 2).sum(axis=1)
-        return float(variances.max() if input_weights is None else input_weights @ variances)
 
-    return min((table for table in tables if len(table[1]) <= 2**bits_out), key=value)
+def _value(table: Table, input_weights: FloatArray | None) -> float:
+    probabilities, alphabet = table
+    variances = (probabilities * (np.linspace(0.0, 1.0, len(probabilities))[:, None] - alphabet) ** 2).sum(axis=1)
+    return float(variances.max() if input_weights is None else input_weights @ variances)
 
 
 def _at_letters(alphabet: FloatArray, inputs: int, designed_for: RatioConstraint, input_weights: FloatArray | None) -> Design:
@@ -357,10 +367,19 @@ def _at_letters(alphabet: FloatArray, inputs: int, designed_for: RatioConstraint
     return design
 
 
-def _padded(probabilities: FloatArray, alphabet: FloatArray, letters: int) -> Table:
-    """Fill up with letters that are never sent, placed between the others."""
-    while len(alphabet) < letters:
-        widest = int(np.argmax(np.diff(alphabet)))
-        alphabet = np.insert(alphabet, widest + 1, (alphabet[widest] + alphabet[widest + 1]) / 2)
-        probabilities = np.insert(probabilities, widest + 1, 0.0, axis=1)
-    return probabilities, alphabet
+def _padded(probabilities: FloatArray, alphabet: FloatArray, letters: int, symmetric: bool) -> Table:
+    """Fill up with letters that are never sent; in mirrored pairs for a mirrored table, after splitting its middle letter if need be."""
+    missing = letters - len(alphabet)
+    if symmetric and missing % 2:
+        middle = len(alphabet) // 2
+        probabilities = np.insert(probabilities, middle, probabilities[:, middle] / 2, axis=1)
+        probabilities[:, middle + 1] /= 2
+        alphabet = np.insert(alphabet, middle, alphabet[middle])
+        missing -= 1
+    below = np.arange(missing // 2, 0, -1)
+    above = np.arange(1, missing - missing // 2 + 1)
+    unused = np.zeros((len(probabilities), missing))
+    return (
+        np.concatenate([unused[:, : len(below)], probabilities, unused[:, len(below) :]], axis=1),
+        np.concatenate([alphabet[0] - below, alphabet, alphabet[-1] + above]),
+    )

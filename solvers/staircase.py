@@ -27,7 +27,7 @@ TABLE_ROUNDS, BOUND_ROUNDS = 500, 60
 
 # Where the whole grid spreads over less log ratio than this, metric privacy is bounded by local privacy, which it implies: the bound is
 # then lower by a share of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
-LEAST_METRIC_SPREAD = 0.01
+LEAST_METRIC_SPREAD = 0.02
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -143,8 +144,9 @@ def design_mvu(
     provenance = record_provenance(solver, seed, 0.0)
     dual = _dual_certificate(duals)
     candidates = []
-    if metric is None and bits_in <= bits_out:
-        candidates.append(_randomised_response(epsilon, bits_in, bits_out, name, prior, dual, interval, provenance))
+    if bits_in <= bits_out and (metric is None or bits_in == 1):
+        # Of two inputs every metric says the same as local privacy.
+        candidates.append(_randomised_response(epsilon, bits_in, bits_out, metric, name, prior, dual, interval, provenance))
     try:
         candidates.append(
             exact_table(
@@ -242,6 +244,7 @@ def _randomised_response(
     epsilon: float,
     bits_in: int,
     bits_out: int,
+    metric: str | None,
     objective: str,
     prior: tuple[float, ...] | None,
     dual: DualCertificate,
@@ -250,16 +253,18 @@ def _randomised_response(
 ) -> LookupTable:
     """Return generalised randomised response as a table for the same task: at large epsilon the search only comes close to it."""
     response = generalised_randomised_response(epsilon, bits_in)
-    alphabet, weights = response.alphabet, response.weights
-    while len(alphabet) < 2**bits_out:
-        # Letters that are never sent fill up the alphabet, each in the widest gap.
-        widest = max(range(1, len(alphabet)), key=lambda k: alphabet[k] - alphabet[k - 1])
-        alphabet = (*alphabet[:widest], (alphabet[widest - 1] + alphabet[widest]) / 2, *alphabet[widest:])
-        weights = np.insert(weights, widest, 0, axis=1)
+    # Letters that are never sent fill up the alphabet, mirrored, in the outer halves of the first and the last gap.
+    pairs = (2**bits_out - 2**bits_in) // 2
+    first, second = response.alphabet[:2]
+    below = tuple(first + (second - first) * Fraction(k, 2 * pairs + 2) for k in range(1, pairs + 1))
+    above = tuple(1 - letter for letter in reversed(below))
+    unused = np.zeros((2**bits_in, pairs), dtype=np.int64)
+    alphabet = (first, *below, *response.alphabet[1:-1], *above, response.alphabet[-1])
+    weights = np.concatenate([response.weights[:, :1], unused, response.weights[:, 1:-1], unused, response.weights[:, -1:]], axis=1)
     return certified_table(
         mechanism="mvu",
         epsilon=float(epsilon),
-        metric=None,
+        metric=metric,
         alphabet=alphabet,
         total=response.total,
         weights=weights,

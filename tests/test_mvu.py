@@ -151,11 +151,25 @@ def test_a_bound_can_be_had_for_any_unbiased_table() -> None:
     assert table.certificate.lower_bound <= table.certificate.mean_variance
 
 
-@pytest.mark.parametrize(("epsilon", "bits_in", "bits_out"), [(18, 1, 2), (18, 2, 3), (20, 3, 4), (20, 3, 3)])
+@pytest.mark.parametrize(("epsilon", "bits_in", "bits_out"), [(18, 1, 2), (18, 2, 3), (20, 3, 4), (20, 3, 3), (20, 2, 9)])
 def test_little_privacy_and_letters_to_spare(epsilon: float, bits_in: int, bits_out: int) -> None:
     table = design_mvu(epsilon, bits_in, bits_out, starts=1)
     check_exactness(table)
     assert table.certificate.mean_variance <= generalised_randomised_response(epsilon, bits_in).certificate.mean_variance * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("bits_in", "bits_out"), [(1, 1), (1, 3), (2, 4), (3, 3)])
+def test_mirrored_tables_are_mirrored_at_the_largest_epsilon_too(bits_in: int, bits_out: int) -> None:
+    table = design_mvu(20, bits_in, bits_out, symmetric=True, starts=1)
+    check_exactness(table)
+    assert all(letter + mirrored == 1 for letter, mirrored in zip(table.alphabet, reversed(table.alphabet), strict=True))
+    np.testing.assert_array_equal(table.weights, table.weights[::-1, ::-1])
+
+
+def test_of_two_inputs_every_metric_is_local_privacy() -> None:
+    table = design_mvu(20, 1, 2, "l1")
+    check_exactness(table)
+    assert table.certificate.optimality_gap <= 1e-6
 
 
 def test_strong_metric_privacy_and_letters_to_spare() -> None:

@@ -13,7 +13,7 @@ from .realised_privacy import realised_epsilon
 from .table_certificate import certified_table
 
 # Shares of epsilon kept back for the rounding, tried in turn. The first is enough unless a table has few letters and tiny entries.
-MARGINS = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4)
+MARGINS = (1e-9, 1e-8, 1e-7, 2e-7, 4e-7, 1e-6, 1e-5, 1e-4)
 
 
 def exact_table(

@@ -89,7 +89,8 @@ def design_mvu(
     -------
     LookupTable
         The table; its certificate holds a lower bound on the objective of every table with any number of letters, and the gap. With at
-        least as many letters as inputs, and local privacy, it is never worse than generalised randomised response.
+        least as many letters as inputs, and local privacy, the staircase solver's is never worse than generalised randomised response;
+        where it is that table, the provenance says so.
 
     Raises
     ------
@@ -144,9 +145,10 @@ def design_mvu(
     provenance = record_provenance(solver, seed, 0.0)
     dual = _dual_certificate(duals)
     candidates = []
-    if bits_in <= bits_out and (metric is None or bits_in == 1):
-        # Of two inputs every metric says the same as local privacy.
-        candidates.append(_randomised_response(epsilon, bits_in, bits_out, metric, name, prior, dual, interval, provenance))
+    if solver == "staircase" and bits_in <= bits_out and (metric is None or bits_in == 1):
+        # Of two inputs every metric says the same as local privacy. The paper's solvers get no such help: they are there to compare with.
+        named = replace(provenance, solver="staircase, ended with generalised randomised response")
+        candidates.append(_randomised_response(epsilon, bits_in, bits_out, metric, name, prior, dual, interval, named))
     try:
         candidates.append(
             exact_table(

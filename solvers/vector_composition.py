@@ -85,9 +85,11 @@ def vector_bounds(weights: ArrayLike, order: float, dimension: int, norm: float,
         value = dimension * float(reachable.max())
         return VectorBounds(value, value, value)
     prices, budget = _prices(divergences.shape[1], norm, distance)
+    greedy = greedy_bound(divergences[0], prices, budget)
     return VectorBounds(
-        greedy=greedy_bound(divergences[0], prices, budget),
-        linear_program=envelope_bound(divergences[0], prices, dimension, budget),
+        greedy=greedy,
+        # Never above the greedy bound, not even by a rounding error.
+        linear_program=min(greedy, envelope_bound(divergences[0], prices, dimension, budget)),
         integer=integer_optimum(reachable, prices[: len(reachable)], dimension, budget),
     )
 

@@ -3,61 +3,21 @@
 Imports of numpy and all that stands on it are inside the commands, so that help and completion answer at once.
 """
 
-import errno
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from .errors import ConvergenceError, TableError
+from .cli_console import OneLineErrors, check_folders, complain, console, progress_bar
+from .errors import TableError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from .analysis.column_data import DataColumn
-    from .analysis.mean_study import MeanStudy, OnStep
+    from .analysis.mean_study import MeanStudy
     from .design.lookup_table import LookupTable
-
-# Width of tables that go to a file or a pipe, where there is no terminal to fit.
-PLAIN_WIDTH = 132
-
-
-class OneLineErrors(TyperGroup):
-    """A command group whose faults end in one line on stderr and exit code 2, without a traceback."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command that was typed.
-
-        Parameters
-        ----------
-        ctx : typer.Context, in typer's own terms
-            The parsed command line.
-
-        Returns
-        -------
-        Any
-            What the command returns.
-
-        Raises
-        ------
-        typer.Exit
-            With code 2, if an argument, a file or a solver is at fault.
-        """
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-        except (ValueError, ConvergenceError) as error:
-            _complain(str(error))
-        raise typer.Exit(2)
 
 
 class Solver(StrEnum):
@@ -152,7 +112,7 @@ def design_mvu_command(
     from .design.mvu import design_mvu
     from .design.table_file import write_table
 
-    _check_folders(output)
+    check_folders(output)
     if (objective is DesignObjective.prior) != (prior_data is not None):
         raise ValueError("prior_data must be given with the objective prior, and only with it: --objective prior --prior-data FILE")
     table = design_mvu(
@@ -187,7 +147,7 @@ def verify(
         if json:
             typer.echo(dumps({"file": str(file), "verified": False, "check": error.check, "detail": error.detail}))
         else:
-            _complain(f"{file}: refused: {error}")
+            complain(f"{file}: refused: {error}")
         raise typer.Exit(1) from error
     if json:
         typer.echo(dumps({"file": str(file), "verified": True, "certificate": table_document(table)["certificate"]}))
@@ -205,7 +165,7 @@ def export(
     from .design.table_export import export_table
     from .design.table_file import read_table
 
-    _check_folders(output)
+    check_folders(output)
     export_table(read_table(file), output, str(file_format))
 
 
@@ -230,7 +190,7 @@ def estimate_mean_command(
     """
     from .analysis.column_data import load_column
 
-    _check_folders(report, output)
+    check_folders(report, output)
     study = _run_study(load_column(data, column, interval), epsilon, bits_in, bits_out, metric, objective, seed)
     _print_study(study)
     _write_study(study, report, output)
@@ -280,7 +240,7 @@ def _run_study(
 ) -> "MeanStudy":
     from .analysis.mean_study import study_mean
 
-    with _progress_bar() as on_step:
+    with progress_bar() as on_step:
         return study_mean(data, epsilon, bits_in, bits_out, metric=metric, objective=str(objective), seed=seed, on_step=on_step)
 
 
@@ -297,27 +257,14 @@ def _write_study(study: "MeanStudy", report: Path | None, results: Path | None) 
         typer.echo(f"Results: {results}")
 
 
-@contextmanager
-def _progress_bar() -> "Iterator[OnStep]":
-    """Show steps as a bar on stderr, if that is a terminal; the bar goes away when all is done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("starting", total=None)
-        yield lambda done, total, text: progress.update(task, completed=done, total=total, description=text)
-
-
 def _print_study(study: "MeanStudy") -> None:
     from rich.table import Table
 
     from .analysis.report import headline
 
-    console = _console()
+    screen = console()
     if not study.data.interval_is_public:
-        console.print("WARNING: the interval was taken from the data. This is not private: state one with --interval.", style="bold red")
+        screen.print("WARNING: the interval was taken from the data. This is not private: state one with --interval.", style="bold red")
     comparison = study.comparison
     table = Table(title=f"Mean of {study.data.name}: {comparison.clients} clients, true mean {comparison.true_mean:.6g}")
     table.add_column("mechanism")
@@ -327,15 +274,15 @@ def _print_study(study: "MeanStudy") -> None:
         numbers = (row.estimate, row.error, row.standard_error, row.worst_standard_error)
         ratio = "" if row.ratio_to_bound is None else f"{row.ratio_to_bound:.3f}"
         table.add_row(row.mechanism, f"{row.bits_per_client:g}", *(f"{number:.4g}" for number in numbers), ratio)
-    console.print(table, markup=False)
+    screen.print(table, markup=False)
     for guarantee in dict.fromkeys(row.guarantee for row in comparison.estimates):
         names = [row.mechanism for row in comparison.estimates if row.guarantee == guarantee]
         whose = "every mechanism" if len(names) == len(comparison.estimates) else "; ".join(names)
-        console.print(f"Guarantee of {whose}: {guarantee}.", markup=False)
+        screen.print(f"Guarantee of {whose}: {guarantee}.", markup=False)
     low, high = comparison.interval
-    console.print(f"{comparison.clipped} of {comparison.clients} values lie outside [{low:g}, {high:g}] and were clipped.", markup=False)
+    screen.print(f"{comparison.clipped} of {comparison.clients} values lie outside [{low:g}, {high:g}] and were clipped.", markup=False)
     for sentence in headline(study):
-        console.print(sentence, markup=False)
+        screen.print(sentence, markup=False)
 
 
 def _print_certificate(table: "LookupTable", title: str) -> None:
@@ -357,22 +304,4 @@ def _print_certificate(table: "LookupTable", title: str) -> None:
         ("solver", f"{table.provenance.solver}, seed {table.provenance.seed}, {table.provenance.duration:.2f} s"),
     ):
         grid.add_row(name, value)
-    _console().print(grid, markup=False)
-
-
-def _console() -> "Console":
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
-
-
-def _check_folders(*files: Path | None) -> None:
-    """Refuse to begin a long computation whose result could not be written."""
-    for file in files:
-        if file is not None and not file.parent.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(file.parent))
-
-
-def _complain(message: str) -> None:
-    typer.echo(f"quietbits: {' '.join(message.split())}", err=True)
+    console().print(grid, markup=False)

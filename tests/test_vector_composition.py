@@ -111,14 +111,14 @@ def test_the_largest_norm_leaves_every_coordinate_free() -> None:
 
 
 def test_distances_out_of_reach_are_left_out_of_the_guarantee() -> None:
-    # The rows of one bit: divergences grow faster than distances, so that mixing in far pairs helps the relaxation.
-    table = np.column_stack([np.arange(1, 10), np.arange(9, 0, -1)])
+    # One bit that says little: divergences grow with the square of the distance, so that mixing in far pairs helps the relaxation.
+    table = np.column_stack([np.arange(20, 29), np.arange(28, 19, -1)])
     matrix = renyi_matrix(table, 2.0)
     distances = np.abs(np.subtract.outer(np.arange(9), np.arange(9)))
     (bound,) = vector_divergences(table, [2.0], dimension=1, norm=1.0, distance=0.5)
     envelope = concave_envelope(range(5), [matrix[distances == k].max() for k in range(5)])
     assert bound == pytest.approx(float(envelope.value(4)), rel=1e-10)
-    assert bound < 0.9 * vector_bounds(table, 2.0, dimension=1, norm=1.0, distance=0.5).linear_program
+    assert bound < 0.6 * vector_bounds(table, 2.0, dimension=1, norm=1.0, distance=0.5).linear_program
 
 
 def test_the_dimension_does_not_cost_anything() -> None:

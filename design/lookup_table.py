@@ -311,6 +311,33 @@ class LookupTable:
         """
         return self._look_up(finite_values("values", values), np.asarray(dither_words, np.uint64), np.asarray(table_words, np.uint64))
 
+    def letters_of_rows(self, rows: ArrayLike, table_words: WordArray) -> LetterArray:
+        """Return the letters that given random words draw from given rows: for mechanisms that dither in a way of their own.
+
+        Parameters
+        ----------
+        rows : array_like of int
+            Indices of grid inputs, from 0 to 2**bits_in - 1.
+        table_words : ndarray of uint64, same shape
+            Words whose upper log2(total) bits draw the letter from the row.
+
+        Returns
+        -------
+        ndarray of the smallest unsigned type, same shape
+            Letter indices.
+
+        Raises
+        ------
+        ValueError
+            If an index is not a whole number, or no row.
+        """
+        array = np.asarray(rows)
+        if array.size and not np.issubdtype(array.dtype, np.integer):
+            raise ValueError(f"rows must be whole numbers, got an array of {array.dtype}")
+        if array.size and (array.min() < 0 or array.max() >= len(self.weights)):
+            raise ValueError(f"rows must be from 0 to {len(self.weights) - 1}, got {int(array.min())} to {int(array.max())}")
+        return self._draw(array.astype(np.intp, copy=False), np.asarray(table_words, np.uint64))
+
     def decode(self, indices: ArrayLike) -> FloatArray:
         """Return the numbers that letters stand for; their average over clients is an unbiased estimate of the values' mean.
 
@@ -369,7 +396,9 @@ class LookupTable:
         return np.min_scalar_type(len(self.alphabet) - 1)
 
     def _look_up(self, values: FloatArray, dither_words: WordArray, table_words: WordArray) -> LetterArray:
-        rows = dither(grid_position(values, self.interval, len(self.weights) - 1), dither_words)
+        return self._draw(dither(grid_position(values, self.interval, len(self.weights) - 1), dither_words), table_words)
+
+    def _draw(self, rows: NDArray[np.intp], table_words: WordArray) -> LetterArray:
         draws = table_words >> np.uint64(65 - self.total.bit_length())
         letters = len(self.alphabet)
         position = rows * letters

@@ -87,7 +87,10 @@ def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_pr
 
         P( ``||v||_p^p`` >= sum of chords + t ) <= exp(-2 t**2 / sum w**2)
 
-    and both sums are bounded over the ball by concave envelopes; for p = 2, ``||v||^2`` <= radius**2 + d/4 + (2 radius + sqrt(d)) sqrt(ln(1/q) / 2).
+    and both sums are bounded over the ball by concave envelopes. For p = 2 that is
+
+        ``||v||^2`` <= radius**2 + d/4 + (2 radius + sqrt(d)) sqrt(ln(1/q) / 2)
+
     It stands for lemma 10 of Chaudhuri, Guo, Rabbat 2022, whose printed constants mix powers of the grid step.
 
     Parameters
@@ -114,7 +117,7 @@ def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_pr
     Examples
     --------
     >>> round(rounded_norm_quantile(128, 1.0, 100, 0.05), 4)
-    113.8466
+    113.8465
     """
     dimension, norm, radius = _checked(dimension, norm, radius)
     failure_probability = check_real("failure_probability", failure_probability, low=1e-300, high=1 - 1e-9)
@@ -195,7 +198,7 @@ def least_shrinkable_radius(dimension: int, norm: float, failure_probability: fl
     """
     dimension, norm, _ = _checked(dimension, norm, 1.0)
     failure_probability = check_real("failure_probability", failure_probability, low=1e-300, high=1 - 1e-9)
-    return (-dimension * math.log(failure_probability) / 2) ** (1 / (2 * norm))
+    return math.pow(-dimension * math.log(failure_probability) / 2, 1 / (2 * norm))
 
 
 def _checked(dimension: int, norm: float, radius: float) -> tuple[int, float, float]:

@@ -36,8 +36,8 @@ def largest_piecewise_sum(
     Parameters
     ----------
     lefts : ndarray of shape (cells,)
-        Left ends of the cells, whole numbers of at least 0, at most the radius, 0 among them; cells are one long, and end at the radius
-        if that comes first. Several functions on the same cell count with the largest of them.
+        Left ends of the cells, whole numbers of at least 0, 0 among them; cells are one long, and end at the radius if that comes first.
+        Those beyond the radius do not count. Of several parabolas in the same cell the largest counts at each point.
     constants, slopes, curvatures : ndarray of shape (cells,)
         h(left + f) = constant + slope f - curvature f**2, the curvature at least 0.
     dimension : int
@@ -60,6 +60,8 @@ def largest_piecewise_sum(
     >>> round(largest_piecewise_sum(0 * one, 0 * one, one, 0 * one, dimension=4, norm=2.0, radius=1.0), 9)
     2.0
     """
+    reached = lefts < radius
+    lefts, constants, slopes, curvatures = lefts[reached], constants[reached], slopes[reached], curvatures[reached]
     scale = math.ceil(radius)
     budget = max((radius / scale) ** norm * (1 + UPWARD), LEAST_BUDGET)
     tops = np.minimum(1.0, radius - lefts)
@@ -77,7 +79,7 @@ def largest_piecewise_sum(
         return float((values + np.maximum(derivative(low), 0.0) * (high - low)).max())
 
     def dual(price: float) -> float:
-        return price * budget + dimension * best_of_a_coordinate(price)
+        return float(price * budget + dimension * best_of_a_coordinate(price))
 
     free = dual(0.0)
     gain = free / dimension - float(constants[lefts == 0].max())

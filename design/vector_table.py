@@ -24,6 +24,7 @@ from .lookup_table import CHUNK, LetterArray, LookupTable
 from .mean_protocol import MOST_CLIENTS
 from .norm_ball import NormBall
 from .vector_dithering import bounded_rounding, rejection_bias_bound, rejection_rounding
+from .vector_grid import VectorGrid
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -41,10 +42,7 @@ WordSource = Callable[[int], WordArray]
 class VectorTableMechanism:
     """Every client dithers its vector to a grid such that the norm hardly grows, and sends for each coordinate a letter of the table.
 
-    For finite p zero is a grid point: N = 2**(bits_in - 1) - 1 grid steps reach the clip norm on either side, and position k, counted in
-    steps from zero, takes row k + N of the table; its last row is not used. (With an even number of inputs from -clip_norm to clip_norm,
-    zero would lie between two of them, and the dithered zero vector would have an L1 norm of d/2 steps.) For p = infinity all rows are
-    used, the grid runs from -clip_norm to clip_norm, and coordinates are dithered independently.
+    The grid is that of `VectorGrid`: for finite p zero is one of its points, for p = infinity coordinates are dithered independently.
 
     What the table promises for two inputs, by itself or by its metric, does not matter: the guarantee for the whole vector is computed
     from the weights.
@@ -100,8 +98,6 @@ class VectorTableMechanism:
         check_real("rejection_probability", self.rejection_probability, low=1e-12, high=0.99)
         if self.table.certificate.max_bias != 0:
             raise ValueError(f"table must be exactly unbiased, got one with a bias of up to {self.table.certificate.max_bias:g}")
-        if self._finite_norm and self.table.bits_in < 2:
-            raise ValueError(f"table must have bits_in of 2 or more for a finite norm, got {self.table.bits_in}")
         if self._rejecting and self.shrinkage == 0:
             least = least_shrinkable_radius(self.ball.dimension, self.ball.norm, self.rejection_probability)
             raise InfeasibleError(
@@ -114,21 +110,21 @@ class VectorTableMechanism:
         """Factor that vectors are multiplied by before dithering, and the server divides by; 1.0 unless dithering rejects."""
         if not self._rejecting:
             return 1.0
-        return shrinkage(self.ball.dimension, self.ball.norm, self._radius, self.rejection_probability)
+        return shrinkage(self.ball.dimension, self.ball.norm, self._grid.radius, self.rejection_probability)
 
     @cached_property
     def input_distance(self) -> float:
         """Largest L_p distance of two dithered vectors, on the table's unit scale; for p = infinity, of two coordinates. Errs upward."""
-        if not self._finite_norm:
+        if not self._grid.centred:
             return 1.0
-        return 2 * self._norm_bound / self._steps
+        return 2 * self._norm_bound / self._grid.steps
 
     @property
     def dithering_bias_bound(self) -> float:
         """Bound on the L2 distance between the mean of a decoded message and the vector, in the vectors' units; 0.0 without rejection."""
         if not self._rejecting:
             return 0.0
-        return rejection_bias_bound(self.rejection_probability) * self._step / self.shrinkage
+        return rejection_bias_bound(self.rejection_probability) * self._grid.step / self.shrinkage
 
     @property
     def bits_per_client(self) -> float:
@@ -152,10 +148,10 @@ class VectorTableMechanism:
         probability of acceptance; this includes the bias.
         """
         variances, growths, step_square = self._coordinate_variances()
-        if not self._finite_norm:
+        if not self._grid.centred:
             tops = np.clip(0.5 + growths / (2 * step_square), 0.0, 1.0)
             return float(self.ball.dimension * (variances[:-1] + (growths + step_square * (1 - tops)) * tops).max())
-        zero = int(self._radius)
+        zero = self._grid.zero
         # A coordinate may lie on either side of zero; on the left the row at distance k is zero - k.
         right, left = variances[zero : 2 * zero + 1], variances[zero::-1]
         largest = largest_piecewise_sum(
@@ -165,15 +161,15 @@ class VectorTableMechanism:
             curvatures=np.full(2 * zero, step_square),
             dimension=self.ball.dimension,
             norm=self.ball.norm,
-            radius=self._radius * self.shrinkage,
+            radius=self._grid.radius * self.shrinkage,
         )
         return largest / (self.shrinkage**2 * (1 - self.rejection_probability if self._rejecting else 1.0))
 
     @cached_property
     def letters(self) -> FloatArray:
         """What each letter adds to a coordinate when decoded, in the vectors' units. Shape (2**bits_out,)."""
-        step, zero = Fraction(self.ball.clip_norm) / self._half_width / Fraction(self.shrinkage), self._half_width
-        return np.array([float(step * (letter * self._steps - zero)) for letter in self.table.alphabet])
+        step, zero = Fraction(self.ball.clip_norm) / self._grid.half_width / Fraction(self.shrinkage), self._grid.half_width
+        return np.array([float(step * (letter * self._grid.steps - zero)) for letter in self.table.alphabet])
 
     def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> LetterArray:
         """Draw one letter per coordinate, from a seeded generator: for experiments and simulations that others can repeat.
@@ -302,7 +298,7 @@ class VectorTableMechanism:
         result = np.empty(len(array))
         clients = max(1, CHUNK // self.ball.dimension)
         for start in range(0, len(array), clients):
-            rows = self._positions(array[start : start + clients]) + (self._radius if self._finite_norm else 0.0)
+            rows = self._grid.positions(array[start : start + clients], self.shrinkage) + self._grid.zero
             lower = np.minimum(rows.astype(np.intp), len(variances) - 2)
             fraction = rows - lower
             terms = variances[lower] + fraction * (growths[lower] + step_square * (1 - fraction))
@@ -342,56 +338,34 @@ class VectorTableMechanism:
             and where a letter rules an input out.
         """
         dimension = self.ball.dimension
-        if (self._finite_norm and dimension > 1) or dimension > COMPOSABLE_DIMENSION:
+        if (self._grid.centred and dimension > 1) or dimension > COMPOSABLE_DIMENSION:
             return None
         if math.isinf(float(self.renyi_divergences([math.inf])[0])):
             return None
         loss = dominating_privacy_loss(self.table.weights, self.input_distance)
         return loss if dimension == 1 else loss.self_compose(dimension)
 
-    @property
-    def _finite_norm(self) -> bool:
-        return math.isfinite(self.ball.norm)
+    @cached_property
+    def _grid(self) -> VectorGrid:
+        return VectorGrid(self.ball, self.table.bits_in)
 
     @property
     def _rejecting(self) -> bool:
-        return self._finite_norm and self.dithering == "rejection"
-
-    @property
-    def _steps(self) -> int:
-        return len(self.table.weights) - 1
-
-    @property
-    def _half_width(self) -> Fraction:
-        """Grid steps that the clip norm is long: a whole number for finite p, half of all steps for p = infinity."""
-        return Fraction(self._steps // 2) if self._finite_norm else Fraction(self._steps, 2)
-
-    @property
-    def _radius(self) -> float:
-        return float(self._half_width)
-
-    @property
-    def _step(self) -> float:
-        return self.ball.clip_norm / self._radius
+        return self._grid.centred and self.dithering == "rejection"
 
     @cached_property
     def _norm_bound(self) -> float:
         """Largest norm of a dithered vector, in steps, for finite p."""
-        return self._radius if self._rejecting else rounded_norm_bound(self.ball.dimension, self.ball.norm, self._radius)
+        return self._grid.radius if self._rejecting else rounded_norm_bound(self.ball.dimension, self.ball.norm, self._grid.radius)
 
     def _coordinate_variances(self) -> tuple[FloatArray, FloatArray, float]:
         """Return each row's variance, what the next one has more, and the square of a step, in squared units of the vectors.
 
         Between rows, a fraction f on, the variance is V + f (V' - V) + f (1 - f) step**2, by the law of total variance.
         """
-        scale = (self._steps * Fraction(self._step)) ** 2
+        scale = (self._grid.steps * Fraction(self._grid.step)) ** 2
         variances = np.array([float(scale * variance) for variance in self.table.moments.variances])
-        return variances, np.diff(variances), self._step**2
-
-    def _positions(self, vectors: FloatArray) -> FloatArray:
-        """Return where shrunk vectors lie: signed steps from zero for finite p, steps from the grid's low end for p = infinity."""
-        scaled = self.ball.clip(vectors) / self.ball.clip_norm * self.shrinkage
-        return np.asarray(np.clip(scaled, -1.0, 1.0) * self._radius if self._finite_norm else (scaled + 1) / 2 * self._steps)
+        return variances, np.diff(variances), self._grid.step**2
 
     def _encode(self, vectors: ArrayLike, words: WordSource) -> LetterArray:
         array = self.ball.check(vectors)
@@ -403,8 +377,8 @@ class VectorTableMechanism:
         return letters
 
     def _dithered_rows(self, vectors: FloatArray, words: WordSource) -> NDArray[np.integer]:
-        positions = self._positions(vectors)
-        if not self._finite_norm:
+        positions = self._grid.positions(vectors, self.shrinkage)
+        if not self._grid.centred:
             return dither(positions, words(positions.size).reshape(positions.shape))
 
         def uniforms(count: int) -> FloatArray:
@@ -414,4 +388,4 @@ class VectorTableMechanism:
             rounded = rejection_rounding(positions, self.ball.norm, self._norm_bound, uniforms)
         else:
             rounded = bounded_rounding(positions, uniforms(len(positions)), self.ball.norm, self._norm_bound)
-        return rounded + int(self._radius)
+        return rounded + self._grid.zero

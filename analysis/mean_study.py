@@ -86,7 +86,7 @@ def study_mean(
     data : DataColumn
         One value per client.
     epsilon : float
-        Privacy parameter, 0.05 to 20.
+        Privacy parameter, 0.001 to 20.
     bits_in, bits_out : int
         Bits of the grid index and of the message, 1 to 9.
     metric : str or None

@@ -127,7 +127,7 @@ def scalar_mean_variances(epsilons: Iterable[float], size: SimulationSize, *, se
     Parameters
     ----------
     epsilons : iterable of float
-        Privacy parameters, 0.05 to 20.
+        Privacy parameters, 0.001 to 20.
     size : SimulationSize
         How much to simulate at each value.
     seed : int

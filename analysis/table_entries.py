@@ -18,7 +18,7 @@ def design_entries(epsilons: Iterable[float], bits_in: int, bits_out: Iterable[i
     Parameters
     ----------
     epsilons : iterable of float
-        Privacy parameters, 0.05 to 20.
+        Privacy parameters, 0.001 to 20.
     bits_in : int
         Bits of the input grid, 1 to 9.
     bits_out : iterable of int

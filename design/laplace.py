@@ -23,7 +23,7 @@ class LaplaceMechanism:
     Attributes
     ----------
     epsilon : float
-        Privacy parameter, 0.05 to 20.
+        Privacy parameter, 0.001 to 20.
     interval : tuple of float
         Public interval (low, high) of the values.
     metric : str or None

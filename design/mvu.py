@@ -16,7 +16,7 @@ from ..solvers.letter_search import LetterProblem, solve_letters
 from ..solvers.one_bit_table import one_bit_table
 from ..solvers.privacy_constraint import RatioConstraint, metric_name, ratio_constraint
 from ..solvers.ray_pricing import DualValues, FloatArray
-from ..solvers.staircase import LEAST_METRIC_SPREAD, solve_staircase, staircase_bound
+from ..solvers.staircase import LEAST_SPREAD, solve_staircase, staircase_bound
 from ..solvers.starting_alphabets import randomised_response_alphabet, widened
 from ..solvers.table_program import TableProgram
 from ..solvers.trust_region import solve_trust_region
@@ -60,7 +60,7 @@ def design_mvu(
     Parameters
     ----------
     epsilon : float
-        Privacy parameter, 0.05 to 20.
+        Privacy parameter, from 0.001 to 20, or `largest_epsilon` for metrics with p > 1.
     bits_in : int
         Bits of the input grid x_i = i / (2**bits_in - 1), 1 to 9.
     bits_out : int
@@ -295,7 +295,7 @@ def _staircase_design(
     """Return how to make the table at a constraint a little tighter, and dual values that prove a bound at this one."""
     weights = input_weights if input_weights is None or not symmetric else (input_weights + input_weights[::-1]) / 2
     # Where hardly one bit can be told, two letters lose about as little as the bound does there (a share of about the spread).
-    tiny_spread = constraint.neighbours_only and constraint.log_ratio * (2**bits_in - 1) < LEAST_METRIC_SPREAD
+    tiny_spread = constraint.log_ratio * (2**bits_in - 1 if constraint.neighbours_only else 1) < LEAST_SPREAD
     if bits_out > bits_in and not tiny_spread:
         try:
             best = solve_staircase(bits_in, constraint, weights)

@@ -26,7 +26,7 @@ def generalised_randomised_response(epsilon: float, bits: int, *, interval: tupl
     Parameters
     ----------
     epsilon : float
-        Privacy parameter, 0.05 to 20.
+        Privacy parameter, 0.001 to 20.
     bits : int
         Bits of the grid index and of the message, 1 to 9.
     interval : tuple of float
@@ -80,7 +80,7 @@ def bitwise_randomised_response(epsilon: float, bits: int, *, interval: tuple[fl
     Parameters
     ----------
     epsilon : float
-        Privacy parameter, 0.05 to 20.
+        Privacy parameter, 0.001 to 20.
     bits : int
         Bits of the grid index and of the message, 1 to 9.
     interval : tuple of float

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ..arguments import check_real
 
-EPSILON_LOW, EPSILON_HIGH = 0.05, 20.0
+EPSILON_LOW, EPSILON_HIGH = 0.001, 20.0
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,38 @@ def metric_name(metric: str | float | None) -> str | None:
     return None if power is None else f"l{power:.12g}"
 
 
+def largest_epsilon(bits_in: int, metric: str | float | None) -> float:
+    """Return the largest epsilon that tables are designed for: 20 over the whole grid, in units of the metric.
+
+    With |y - y'|**p the constraint between neighbours is epsilon / (B-1)**p, so that epsilon (B-1)**(1-p) is what the ends of the grid
+    may differ by: tables for different p are the same tables, with another epsilon.
+
+    Parameters
+    ----------
+    bits_in : int
+        Bits of the input grid, 1 to 9.
+    metric : str, float or None
+        As for `metric_power`.
+
+    Returns
+    -------
+    float
+        20 for local privacy and for p = 1, 20 (2**bits_in - 1)**(p-1) for p > 1.
+
+    Raises
+    ------
+    ValueError
+        If the metric is out of range.
+
+    Examples
+    --------
+    >>> largest_epsilon(5, "l1"), largest_epsilon(5, "l2")
+    (20.0, 620.0)
+    """
+    power = metric_power(metric)
+    return EPSILON_HIGH * (2.0**bits_in - 1) ** ((power or 1.0) - 1)
+
+
 def ratio_constraint(epsilon: float, bits_in: int, metric: str | float | None) -> RatioConstraint:
     """Return the constraint that epsilon and a metric put on a table with 2**bits_in rows.
 
@@ -81,7 +113,7 @@ def ratio_constraint(epsilon: float, bits_in: int, metric: str | float | None) -
     Parameters
     ----------
     epsilon : float
-        Privacy parameter, 0.05 to 20.
+        Privacy parameter, 0.001 to `largest_epsilon`.
     bits_in : int
         Bits of the input grid x_i = i / (2**bits_in - 1).
     metric : str, float or None
@@ -97,8 +129,8 @@ def ratio_constraint(epsilon: float, bits_in: int, metric: str | float | None) -
     ValueError
         If epsilon or the metric is out of range.
     """
-    epsilon = check_real("epsilon", epsilon, low=EPSILON_LOW, high=EPSILON_HIGH)
     power = metric_power(metric)
+    epsilon = check_real("epsilon", epsilon, low=EPSILON_LOW, high=largest_epsilon(bits_in, metric))
     if power is None:
         return RatioConstraint(epsilon, neighbours_only=False)
     return RatioConstraint(epsilon / (2**bits_in - 1) ** power, neighbours_only=True)

@@ -27,7 +27,7 @@ TABLE_ROUNDS, BOUND_ROUNDS = 500, 60
 
 # Where the whole grid spreads over less log ratio than this, metric privacy is bounded by local privacy, which it implies: the bound is
 # then lower by a share of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
-LEAST_METRIC_SPREAD = 0.02
+LEAST_SPREAD = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ def staircase_bound(
     ConvergenceError
         If a master program cannot be solved.
     """
-    if constraint.neighbours_only and constraint.log_ratio * (2**bits_in - 1) < LEAST_METRIC_SPREAD:
+    if constraint.neighbours_only and constraint.log_ratio * (2**bits_in - 1) < LEAST_SPREAD:
         relaxed = RatioConstraint(constraint.log_ratio * (2**bits_in - 1), neighbours_only=False)
         bound = staircase_bound(bits_in, relaxed, input_weights, tolerance=tolerance)
         value, duals, _ = feasible_duals(bound.duals, np.linspace(0.0, 1.0, 2**bits_in), constraint)

@@ -7,7 +7,7 @@ import pytest
 from quietbits.design.lookup_table import LookupTable
 from quietbits.design.randomised_response import bitwise_randomised_response, generalised_randomised_response
 
-EPSILONS = (0.05, 0.5, 1.0, 5.0, 10.0, 20.0)
+EPSILONS = (0.001, 0.05, 0.5, 1.0, 5.0, 10.0, 20.0)
 
 
 def assert_exact(table: LookupTable) -> None:
@@ -71,8 +71,8 @@ def test_the_row_of_a_bitwise_table_by_hand() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"epsilon": 0.0, "bits": 3}, "epsilon must be a number from 0.05 to 20, got 0.0"),
-        ({"epsilon": math.nan, "bits": 3}, "epsilon must be a number from 0.05 to 20, got nan"),
+        ({"epsilon": 0.0, "bits": 3}, "epsilon must be a number from 0.001 to 20, got 0.0"),
+        ({"epsilon": math.nan, "bits": 3}, "epsilon must be a number from 0.001 to 20, got nan"),
         ({"epsilon": 1.0, "bits": 10}, "bits must be a whole number from 1 to 9, got 10"),
         ({"epsilon": 1.0, "bits": 3, "interval": (1.0, 1.0)}, "interval must be two finite numbers"),
     ],

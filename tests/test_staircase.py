@@ -10,7 +10,7 @@ from quietbits.errors import ConvergenceError
 from quietbits.solvers.one_bit_table import one_bit_table
 from quietbits.solvers.privacy_constraint import RatioConstraint, ratio_constraint
 from quietbits.solvers.ray_pricing import DualValues
-from quietbits.solvers.staircase import LEAST_METRIC_SPREAD, StaircaseTable, solve_staircase, staircase_bound
+from quietbits.solvers.staircase import LEAST_SPREAD, StaircaseTable, solve_staircase, staircase_bound
 
 # Optimal mean variances by (bits_in, metric, epsilon), from an independent prototype, good to a unit in the seventh decimal.
 KNOWN = {
@@ -179,7 +179,7 @@ def test_on_fine_grids_knots_cost_little(bits_in: int, metric: str | None) -> No
 def test_strong_metric_privacy_is_bounded_by_way_of_local_privacy(objective: str) -> None:
     constraint, weights = ratio_constraint(0.05, 4, "l3"), weights_of(objective, 16)
     spread = 15 * constraint.log_ratio
-    assert spread < LEAST_METRIC_SPREAD
+    assert spread < LEAST_SPREAD
     bound = staircase_bound(4, constraint, weights)
     probabilities, alphabet = one_bit_table(16, constraint)
     variances = (probabilities * (np.linspace(0, 1, 16)[:, None] - alphabet) ** 2).sum(axis=1)

@@ -127,11 +127,14 @@ class SkellamMechanism:
 
         Noise of at least room + j 2**bits wraps a coordinate j + 1 times, each time by 2**bits steps. The exponent of Chernoff's bound is
         convex with slope -asinh(room / mu), so that its values are summed by a geometric series. Wrapping up and wrapping down pull in
-        opposite directions: the likelier one bounds both.
+        opposite directions: the likelier one bounds both. No coordinate is ever moved further than from one end of the range to the largest
+        coordinate at the other.
         """
-        ratio = math.exp(-(2.0**self.bits) * math.asinh(self._room / self.noise_variance))
-        wraps = math.inf if ratio == 1 else skellam_tail(self.noise_variance, self._room) / (1 - ratio)
-        return math.sqrt(self.ball.dimension) * self.granularity * 2.0**self.bits * wraps
+        wraps = skellam_tail(self.noise_variance, self._room) / -math.expm1(
+            -(2.0**self.bits) * math.asinh(self._room / self.noise_variance)
+        )
+        steps = min(2.0**self.bits * wraps, 2.0 ** (self.bits - 1) + self._largest_coordinate)
+        return math.sqrt(self.ball.dimension) * self.granularity * steps
 
     @property
     def worst_variance(self) -> float:

@@ -26,8 +26,8 @@ NUDGE = 1e-13
 def skellam_renyi_divergences(variance: float, l1_sensitivity: float, l2_sensitivity: float, orders: ArrayLike) -> FloatArray:
     """Return bounds on the Rényi divergence of Skellam noise added to two vectors of whole numbers.
 
-    Theorem 3.5 of Agarwal, Kairouz, Liu 2021, *The Skellam mechanism for differentially private federated learning*, at scale 1: with mu
-    the variance of a coordinate's noise, the divergence of order a is at most
+    The theorem on the multi-dimensional mechanism of Agarwal, Kairouz, Liu 2021, *The Skellam mechanism for differentially private
+    federated learning*, at scale 1: with mu the variance of a coordinate's noise, the divergence of order a is at most
 
         a l2**2 / (2 mu) + min{ ((2 a - 1) l2**2 + 6 l1) / (4 mu**2), 3 l1 / (2 mu) }
 

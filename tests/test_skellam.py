@@ -180,7 +180,7 @@ def test_rounded_vectors_keep_the_sensitivities() -> None:
     rng = np.random.default_rng(4)
     vectors = rng.normal(size=(3000, 20)) * rng.exponential(size=(3000, 20)) ** 3
     mechanism = SkellamMechanism(BALL, bits=16, granularity=0.41, noise_variance=1e-6, delta=1e-5)
-    # With so little noise, a message is the rounded vector but for about one in 50 000 of its coordinates.
+    # With so little noise, a message is the rounded vector but for about one in a million of its coordinates.
     rounded = mechanism.encode(vectors, rng).astype(float)
     differences = rounded[:1500] - rounded[1500:]
     assert np.quantile(np.linalg.norm(rounded, axis=1), 0.99) <= mechanism.norm_bound

@@ -54,6 +54,12 @@ def test_the_divergence_bound_holds_for_vectors() -> None:
         assert exact <= float(skellam_renyi_divergences(50.0, l1, l2, [order])[0]) <= 1.05 * exact
 
 
+def test_the_divergence_bound_is_the_smaller_of_the_published_two() -> None:
+    # a l2**2 / (2 mu) + min{ ((2 a - 1) l2**2 + 6 l1) / (4 mu**2), 3 l1 / (2 mu) }, by hand.
+    assert skellam_renyi_divergences(1.0, 1.0, 1.0, [8.0])[0] == pytest.approx(4 + min(21 / 4, 3 / 2), rel=1e-14)
+    assert skellam_renyi_divergences(10.0, 3.0, 2.0, [5.0])[0] == pytest.approx(1 + min(54 / 400, 9 / 20), rel=1e-14)
+
+
 def test_other_orders_get_the_bound_of_the_next_whole_one() -> None:
     found = skellam_renyi_divergences(10.0, 2.0, 2.0, [1.01, 2.0, 6.5, 7.0, math.inf])
     assert found[0] == found[1]

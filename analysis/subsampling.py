@@ -1,0 +1,251 @@
+"""Rounds in which only some clients take part, chosen in secret: what dp-accounting proves about them, and nothing else.
+
+Sampling amplifies a central guarantee, where the server does not let on who took part. It does not amplify a local one: the server sees
+who reports.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from dp_accounting import DpEvent, GaussianDpEvent, PoissonSampledDpEvent, SampledWithoutReplacementDpEvent
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution, from_gaussian_mechanism, from_laplace_mechanism
+from dp_accounting.privacy_accountant import NeighboringRelation
+from dp_accounting.rdp import RdpAccountant
+
+from ..arguments import check_integer, check_real
+from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+
+RELATIONS = {"add-or-remove-one": NeighboringRelation.ADD_OR_REMOVE_ONE, "replace-one": NeighboringRelation.REPLACE_ONE}
+# The time that dp-accounting takes for a sampled event grows with the order.
+LARGEST_SAMPLED_ORDER = 4096.0
+# Losses of one round are put on a grid of so many steps up to the largest that matters: fine enough where losses are small, and of
+# dp-accounting's usual interval in between.
+FEWEST_STEPS, MOST_STEPS, USUAL_INTERVAL = 2_000, 50_000, 1e-4
+# Standard deviations of the noise beyond which its mass, below e^-50, counts as certain failure.
+DEVIATIONS = 10.0
+LARGEST_POPULATION = 10**12
+
+
+@dataclass(frozen=True)
+class PoissonSampling:
+    """Each client takes part in a round with the same probability, independently of the others.
+
+    Attributes
+    ----------
+    probability : float
+        Above 0 and at most 1.
+
+    Raises
+    ------
+    ValueError
+        If the probability is out of range.
+    """
+
+    probability: float
+
+    def __post_init__(self) -> None:
+        """Refuse what is no probability."""
+        object.__setattr__(self, "probability", check_real("sampling_probability", self.probability, low=1e-9, high=1.0))
+
+    def event(self, event: DpEvent) -> DpEvent:
+        """Return dp-accounting's name for a round with this sampling.
+
+        Parameters
+        ----------
+        event : DpEvent
+            A round in which everyone takes part.
+
+        Returns
+        -------
+        DpEvent
+            The round.
+        """
+        return PoissonSampledDpEvent(self.probability, event)
+
+    def __str__(self) -> str:
+        """Return the sampling in words."""
+        return f"Poisson sampling with probability {self.probability:g}"
+
+
+@dataclass(frozen=True)
+class FixedSizeSampling:
+    """A fixed number of clients takes part in a round, drawn without replacement.
+
+    Attributes
+    ----------
+    population : int
+        Number of clients there are.
+    sample_size : int
+        Number of clients in a round, at most the population.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    """
+
+    population: int
+    sample_size: int
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that are none."""
+        check_integer("population", self.population, low=1, high=LARGEST_POPULATION)
+        check_integer("sample_size", self.sample_size, low=1, high=self.population)
+
+    def event(self, event: DpEvent) -> DpEvent:
+        """Return dp-accounting's name for a round with this sampling.
+
+        Parameters
+        ----------
+        event : DpEvent
+            A round in which everyone takes part.
+
+        Returns
+        -------
+        DpEvent
+            The round.
+        """
+        return SampledWithoutReplacementDpEvent(self.population, self.sample_size, event)
+
+    def __str__(self) -> str:
+        """Return the sampling in words."""
+        return f"{self.sample_size} of {self.population} clients sampled without replacement"
+
+
+Sampling = PoissonSampling | FixedSizeSampling
+
+
+def refuse_local_sampling(mechanism: str, sampling: Sampling | None) -> None:
+    """Refuse to amplify a local guarantee.
+
+    Parameters
+    ----------
+    mechanism : str
+        Name of a mechanism whose messages the server sees one by one.
+    sampling : PoissonSampling, FixedSizeSampling or None
+        Sampling that was asked for.
+
+    Raises
+    ------
+    ValueError
+        If there is one.
+    """
+    if sampling is not None:
+        raise ValueError(
+            f"sampling must be left out for {mechanism}, got {str(sampling)!r}: the server sees who reports, so that sampling does not "
+            "amplify a local guarantee, and dp-accounting does not support this event"
+        )
+
+
+def sampled_curve(event: DpEvent, sampling: Sampling, adjacency: str) -> RenyiCurve:
+    """Return the Rényi divergences of one sampled round, by dp-accounting's RDP accountant.
+
+    Parameters
+    ----------
+    event : DpEvent
+        A round in which everyone takes part: Gaussian noise, its multiplier the standard deviation over the L2 sensitivity for the
+        adjacency.
+    sampling : PoissonSampling or FixedSizeSampling
+        How clients are chosen.
+    adjacency : str
+        ``"add-or-remove-one"`` for Poisson sampling, ``"replace-one"`` for samples of a fixed size.
+
+    Returns
+    -------
+    RenyiCurve
+        The curve; errs upward.
+
+    Raises
+    ------
+    ValueError
+        If dp-accounting does not support the event.
+    """
+    orders = [order for order in DEFAULT_ORDERS if order <= LARGEST_SAMPLED_ORDER]
+    accountant = RdpAccountant(orders, _relation(adjacency))
+    sampled = sampling.event(event)
+    if not accountant.supports(sampled):
+        raise ValueError(f"{_refusal(event, sampling, adjacency)} by Rényi divergences")
+    return RenyiCurve(np.array(orders), np.maximum(accountant.compose(sampled).rdp, 0.0))
+
+
+def sampled_loss(event: DpEvent, sampling: Sampling, adjacency: str) -> PrivacyLossDistribution:
+    """Return the privacy loss distribution of one sampled round, by dp-accounting.
+
+    The grid of losses follows the largest loss of a round, so that small losses are not lost in rounding.
+
+    Parameters
+    ----------
+    event : DpEvent
+        A round in which everyone takes part: Gaussian or Laplace noise, its multiplier the standard deviation (or the scale) over the
+        sensitivity for the adjacency.
+    sampling : PoissonSampling
+        How clients are chosen.
+    adjacency : str
+        ``"add-or-remove-one"``.
+
+    Returns
+    -------
+    PrivacyLossDistribution
+        The distribution, losses rounded upward.
+
+    Raises
+    ------
+    ValueError
+        If dp-accounting does not support the event.
+    """
+    # With replace-one adjacency, dp-accounting's PLD accountant takes a noise multiplier to be relative to the clip norm, half of the
+    # sensitivity, and its RDP accountant relative to the sensitivity itself. We ask for one adjacency alone, where both agree.
+    supported = adjacency == "add-or-remove-one" and PLDAccountant(_relation(adjacency)).supports(sampling.event(event))
+    if not supported or not isinstance(sampling, PoissonSampling):
+        raise ValueError(f"{_refusal(event, sampling, adjacency)} by privacy loss distributions")
+    probability, multiplier = sampling.probability, event.noise_multiplier
+    if isinstance(event, GaussianDpEvent):
+        interval = _loss_interval(probability, DEVIATIONS / multiplier + 0.5 / multiplier**2)
+        return from_gaussian_mechanism(multiplier, sampling_prob=probability, value_discretization_interval=interval)
+    interval = _loss_interval(probability, 1 / multiplier)
+    return from_laplace_mechanism(multiplier, sampling_prob=probability, value_discretization_interval=interval)
+
+
+def amplified_pure_epsilon(epsilon: float, probability: float) -> float:
+    """Return the pure epsilon of a round with Poisson sampling, for add-or-remove-one adjacency.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure epsilon of a round in which everyone takes part, at least 0.
+    probability : float
+        Sampling probability, above 0 and at most 1.
+
+    Returns
+    -------
+    float
+        ln(1 + q (e^epsilon - 1)) (Balle, Barthe, Gaboardi 2018, *Privacy amplification by subsampling*, theorem 8).
+
+    Examples
+    --------
+    >>> round(amplified_pure_epsilon(1.0, 0.01), 6)
+    0.017037
+    """
+    if epsilon > 1:
+        return epsilon + math.log(probability + (1 - probability) * math.exp(-epsilon))
+    return math.log1p(probability * math.expm1(epsilon))
+
+
+def _loss_interval(probability: float, largest_loss: float) -> float:
+    amplified = amplified_pure_epsilon(largest_loss, probability)
+    return min(amplified / FEWEST_STEPS, max(amplified / MOST_STEPS, USUAL_INTERVAL))
+
+
+def _relation(adjacency: str) -> NeighboringRelation:
+    if adjacency not in RELATIONS:
+        raise ValueError(f"adjacency must be one of {', '.join(RELATIONS)}, got {adjacency!r}")
+    return RELATIONS[adjacency]
+
+
+def _refusal(event: DpEvent, sampling: Sampling, adjacency: str) -> str:
+    return (
+        "sampling must be Poisson with add-or-remove-one adjacency, or, of Gaussian noise, without replacement with replace-one adjacency, "
+        f"got {sampling} with {adjacency} adjacency: dp-accounting does not support this event ({type(event).__name__})"
+    )

@@ -282,4 +282,4 @@ class PrivUnitMechanism:
         uniforms = 1 - rng.random(clients)
         upper = np.maximum(-ndtri(uniforms * ndtr(-threshold)), threshold)
         lower = np.minimum(ndtri(uniforms * ndtr(threshold)), threshold)
-        return np.where(below, lower, upper)
+        return np.asarray(np.where(below, lower, upper))

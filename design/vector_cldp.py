@@ -5,11 +5,11 @@ sign of one number about the vector, and which number it was: a coordinate, or f
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import beta
 
 from ..solvers.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
 from .dithering import FloatArray
@@ -18,6 +18,8 @@ from .sampled_sign import SampledSignMechanism
 
 # Signs of the Hadamard matrix that are held in memory at a time.
 CHUNK = 2**22
+# Beyond it gamma functions overflow.
+LARGEST_DIRECT_DIMENSION = 300
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class CLDPLinfMechanism(SampledSignMechanism):
         return np.asarray(vectors[np.arange(len(vectors)), indices])
 
     def _combination(self, signed: NDArray[np.int64]) -> FloatArray:
-        return self.message_norm * signed
+        return np.asarray(self.message_norm * signed, dtype=float)
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
     i and sign s with probability ``(|z_i| / ||z||_1 + s z_i / (M sqrt(dimension))) / 2``. The first term does not change under z -> -z, and
     is 1 / dimension on average over either half of the sphere; the second is linear in z, whose mean is the vector x. A message therefore
     has the probability ``1 / (2 dimension) + s x_i / (2 M sqrt(dimension))``, without z: that of a coordinate drawn uniformly and a bit for
-    its sign, which is what `encode` draws. With kappa the mean of ``|u_1|`` over the unit sphere, M = clip_norm / (kappa tanh(epsilon / 2)).
+    its sign, which is what `encode` draws. M is clip_norm / (kappa tanh(epsilon / 2)), with kappa the mean of ``|u_1|`` over the unit sphere.
 
     It follows that the message is more private than the point z: see `realised_epsilon`. And `CLDPLinfMechanism`, on the cube around the
     ball, is epsilon private with ``kappa**2 * dimension`` times its worst variance, 2 / pi in high dimension.
@@ -108,9 +110,14 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         dimension = self.ball.dimension
         if dimension == 1:
             return self.epsilon
-        # kappa = Gamma(d/2) / (sqrt(pi) Gamma((d + 1)/2)), by the beta function, which keeps its digits for large d.
-        kappa = float(beta(dimension / 2, 0.5)) / math.pi
-        return 2 * math.atanh(kappa * math.sqrt(dimension) * math.tanh(self.epsilon / 2))
+        # kappa = Gamma(x) / (sqrt(pi) Gamma(x + 1/2)) with x = dimension / 2.
+        x = dimension / 2
+        if dimension <= LARGEST_DIRECT_DIMENSION:
+            ratio = math.sqrt(x) * math.gamma(x) / math.gamma(x + 0.5)
+        else:
+            # Stirling's series of the ratio, whose next term is below 1e-13.
+            ratio = 1 + (1 / 8 + (1 / 128 - (5 / 1024 + (21 / 32768 - 399 / 262144 / x) / x) / x) / x) / x
+        return 2 * math.atanh(math.sqrt(2 / math.pi) * ratio * math.tanh(self.epsilon / 2))
 
 
 @dataclass(frozen=True)
@@ -193,7 +200,11 @@ def cldp_mechanism(epsilon: float, ball: NormBall) -> SampledSignMechanism:
     >>> type(cldp_mechanism(1.0, NormBall(dimension=128, norm=1.0))).__name__
     'CLDPL1Mechanism'
     """
-    mechanisms = {1.0: CLDPL1Mechanism, 2.0: CLDPL2Mechanism, math.inf: CLDPLinfMechanism}
+    mechanisms: dict[float, Callable[[float, NormBall], SampledSignMechanism]] = {
+        1.0: CLDPL1Mechanism,
+        2.0: CLDPL2Mechanism,
+        math.inf: CLDPLinfMechanism,
+    }
     if ball.norm not in mechanisms:
         raise ValueError(f"ball must be of norm 1, 2 or infinity for CLDP, got norm {ball.norm:g}")
     return mechanisms[ball.norm](epsilon, ball)

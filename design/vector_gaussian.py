@@ -1,5 +1,6 @@
 """Gaussian noise on every coordinate of a vector, uncompressed, as little as a promise allows; and the error of a trusted server."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ def l2_radius(ball: NormBall) -> float:
     >>> l2_radius(NormBall(dimension=16, norm=1.0)), l2_radius(NormBall(dimension=16, norm=float("inf")))
     (1.0, 4.0)
     """
-    return ball.clip_norm * ball.dimension ** max(0.0, 0.5 - 1 / ball.norm)
+    return ball.clip_norm * math.pow(ball.dimension, max(0.0, 0.5 - 1 / ball.norm))
 
 
 def central_gaussian_error(ball: NormBall, clients: int, epsilon: float, delta: float, adjacency: str) -> float:

@@ -61,7 +61,7 @@ class VectorLaplaceMechanism:
     @property
     def l1_sensitivity(self) -> float:
         """Largest L1 distance of two vectors of the ball: 2 clip_norm dimension**(1 - 1/p)."""
-        return 2 * self.ball.clip_norm * self.ball.dimension ** (1 - 1 / self.ball.norm)
+        return 2 * self.ball.clip_norm * math.pow(self.ball.dimension, 1 - 1 / self.ball.norm)
 
     @property
     def scale(self) -> float:

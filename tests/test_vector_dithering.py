@@ -155,6 +155,14 @@ def test_sums_that_rounding_pushes_over_a_whole_number_are_caught() -> None:
     assert bounded_rounding(positions, np.array([ALL_UP]), 1.0, rounded_norm_bound(10, 1.0, 1.0)).sum() == 0
 
 
+def test_no_coordinate_moves_by_more_than_a_step_however_the_sums_are_rounded() -> None:
+    # The running sums plus u are 8 - 2**-50, rounded down, and then 9, rounded up twice: two whole numbers for one coordinate.
+    positions = np.append(np.full(15, 0.5), 1 - 2.0**-53)[None, :]
+    uniform = 0.5 - 0.6 * 2.0**-50
+    assert math.floor(positions.cumsum()[-1] + uniform) - math.floor(positions.cumsum()[-2] + uniform) == 2
+    assert systematic_rounding(positions, np.array([uniform]))[0, -1] == 1
+
+
 def test_membership_is_exact_for_whole_numbers() -> None:
     rounded = np.array([[3, -4, 0], [3, -4, 1]])
     assert inside(rounded, 2.0, 5.0).tolist() == [True, False]

@@ -114,6 +114,25 @@ def largest_divergence(outputs: np.ndarray, order: float) -> float:
     return math.log(sums.max()) / (order - 1)
 
 
+@pytest.mark.parametrize("first_and_third", [([2, 10, 4, 0], [0, 8, 0, 8]), ([8, 4, 0, 4], [0, 2, 8, 6])])
+def test_the_worst_variance_looks_at_both_sides_of_zero(first_and_third: tuple[list[int], list[int]]) -> None:
+    # Rows 0 to 2 stand for -1, 0 and 1; one side varies more than the other.
+    first, third = first_and_third
+    table = certified_table(
+        mechanism="mvu",
+        epsilon=20.0,
+        metric=None,
+        alphabet=tuple(Fraction(numerator, 3) for numerator in (-2, 0, 1, 4)),
+        total=16,
+        weights=np.array([first, [0, 12, 0, 4], third, [0, 4, 0, 12]]),
+        provenance=record_provenance("by hand", 0, 0.0),
+    )
+    mechanism = VectorTableMechanism(table, NormBall(1, 2.0))
+    line = mechanism.variance(np.linspace(-1, 1, 20_001)[:, None])
+    assert line.max() == pytest.approx(mechanism.worst_variance, rel=1e-6)
+    assert abs(line[0] - line[-1]) > 1
+
+
 @pytest.mark.parametrize("norm", [1.0, 2.0])
 @pytest.mark.parametrize("name", ["metric", "generalised", "bitwise"])
 def test_the_guarantee_holds_for_every_two_vectors(norm: float, name: str, metric_table: LookupTable) -> None:

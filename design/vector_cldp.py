@@ -72,7 +72,7 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
     i and sign s with probability ``(|z_i| / ||z||_1 + s z_i / (M sqrt(dimension))) / 2``. The first term does not change under z -> -z, and
     is 1 / dimension on average over either half of the sphere; the second is linear in z, whose mean is the vector x. A message therefore
     has the probability ``1 / (2 dimension) + s x_i / (2 M sqrt(dimension))``, without z: that of a coordinate drawn uniformly and a bit for
-    its sign, which is what `encode` draws. M is clip_norm / (kappa tanh(epsilon / 2)), with kappa the mean of ``|u_1|`` over the unit sphere.
+    its sign, which is what `encode` draws. M is clip_norm / (kappa tanh(epsilon / 2)), and kappa the mean of ``|u_1|`` on the unit sphere.
 
     It follows that the message is more private than the point z: see `realised_epsilon`. And `CLDPLinfMechanism`, on the cube around the
     ball, is epsilon private with ``kappa**2 * dimension`` times its worst variance, 2 / pi in high dimension.

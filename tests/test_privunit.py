@@ -37,10 +37,12 @@ def test_moments_agree_with_quadrature(epsilon: float, dimension: int) -> None:
         t = mpmath.mpf(mechanism.threshold)
         edges = [t, t + 0.125, t + 0.5, t + 1, t + 4, t + 20]
         weight = mpmath.exp(epsilon)
-        constant, mean, square = (
-            weight * mpmath.quad(lambda u: u**k * mpmath.npdf(u), edges) + mpmath.quad(lambda u: u**k * mpmath.npdf(u), [-40, -8, -2, t])
-            for k in (0, 1, 2)
-        )
+
+        def moment(power: int) -> mpmath.mpf:
+            above, below = (mpmath.quad(lambda u: u**power * mpmath.npdf(u), ends) for ends in (edges, [-40, -8, -2, t]))
+            return weight * above + below
+
+        constant, mean, square = moment(0), moment(1), moment(2)
     assert mechanism.projection_mean == pytest.approx(float(mean / constant), rel=1e-9)
     variance = 4 * float((square / constant + dimension - 1) / (mean / constant) ** 2)
     assert mechanism.worst_variance == pytest.approx(variance, rel=1e-9)

@@ -1,4 +1,4 @@
-"""Every purely private or noisy vector mechanism: unbiased, with its stated variance, in chunks; and what Laplace and Gaussian noise reveal."""
+"""Vector baselines: unbiased, with the variance they state, adding up over chunks; and what Laplace and Gaussian noise reveal."""
 
 import math
 from collections.abc import Callable

@@ -195,7 +195,8 @@ class VectorLaplaceMechanism:
         -------
         PrivacyLossDistribution
             For one coordinate, and for p = infinity, where all coordinates differ most at once, that of the noise itself, up to 4096
-            coordinates; otherwise what pure privacy implies.
+            coordinates; otherwise what pure privacy implies. Where coordinates are composed, losses of a total probability of at most
+            1e-15 are taken to be infinite: then no epsilon holds at delta = 0, where `guarantee` is the answer.
         """
         dimension = self.ball.dimension
         if dimension > 1 and (math.isfinite(self.ball.norm) or dimension > COMPOSABLE_DIMENSION):

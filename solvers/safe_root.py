@@ -7,7 +7,7 @@ from ..errors import ConvergenceError, InfeasibleError
 
 MOST_EVALUATIONS = 100
 # A function that jumps over the target is followed until the jump is bracketed this closely, relative to the argument.
-JUMP = 1e-9
+JUMP = 1e-6
 # An argument grows or shrinks at most by this factor while the target is not yet bracketed.
 STRIDE = 8.0
 
@@ -32,7 +32,7 @@ def safe_root(
         Smallest and largest argument that may be tried.
     tolerance : float
         How far below the target the value may end. Where the function jumps over this band, the last argument before the jump is
-        returned, to a relative 1e-9.
+        returned, to a relative 1e-6.
     name : str
         What the argument is, for messages.
 

@@ -41,7 +41,7 @@ def test_a_smooth_function_takes_few_evaluations() -> None:
 
 def test_a_jump_is_approached_from_the_safe_side() -> None:
     root = safe_root(lambda x: x if x < 1 else x + 1, 1.5, start=0.3, low=1e-3, high=1e3, tolerance=1e-6)
-    assert 1 - 1e-8 <= root < 1
+    assert 1 - 2e-6 <= root < 1
 
 
 def test_targets_out_of_reach_are_refused() -> None:

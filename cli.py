@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .cli_account import account_app
+from .cli_calibrate import calibrate_app
 from .cli_console import OneLineErrors, check_folders, complain, console, progress_bar
+from .cli_sweep import sweep_command
 from .errors import TableError
 
 if TYPE_CHECKING:
@@ -62,6 +65,9 @@ design_app = typer.Typer(help="Design a mechanism and export it as a certified l
 estimate_app = typer.Typer(help="Estimate a population's statistic privately, and compare mechanisms on it.", no_args_is_help=True)
 app.add_typer(design_app, name="design")
 app.add_typer(estimate_app, name="estimate")
+app.add_typer(account_app, name="account")
+app.add_typer(calibrate_app, name="calibrate")
+app.command("sweep")(sweep_command)
 
 Epsilon = Annotated[float, typer.Option(help="Privacy parameter, 0.05 to 20.")]
 BitsIn = Annotated[int, typer.Option(help="Bits of the grid that values are dithered to, 1 to 9.")]

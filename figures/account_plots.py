@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter
+from matplotlib.ticker import LogLocator, StrMethodFormatter
 
 from ..analysis.privacy_account import AccountedMechanism, PrivacyAccount
 from ..analysis.series_marks import BLUE, GREEN, VERMILION
 from ..design.atomic_write import write_atomically
+from ..solvers.renyi_curve import MOST_ROUNDS
 from .directed_rounding import rounded_up
 from .save import DOTS_PER_INCH, METADATA
 from .style import GREY, WIDTH, add_caption, print_style
@@ -21,6 +22,8 @@ from .style import GREY, WIDTH, add_caption, print_style
 BEYOND = 10
 POINTS = 13
 LARGEST_SHOWN_ORDER = 1024.0
+# A vertical axis whose ends are less than so far apart shows numbers between powers of ten.
+DECADES = 1000.0
 
 
 def check_plot_file(file: Path) -> str:
@@ -89,7 +92,7 @@ def epsilon_by_rounds(mechanism: AccountedMechanism, account: PrivacyAccount) ->
     DataFrame
         Columns rounds, epsilon_rdp and epsilon_pld, which is NaN where it was not computed.
     """
-    spaced = np.geomspace(1, BEYOND * account.rounds, POINTS).round().astype(int)
+    spaced = np.geomspace(1, min(BEYOND * account.rounds, MOST_ROUNDS), POINTS).round().astype(int)
     rows = [
         account if rounds == account.rounds else mechanism.account(rounds, account.delta)
         for rounds in np.union1d(spaced, [account.rounds]).tolist()
@@ -126,10 +129,11 @@ def draw_account(epsilons: pd.DataFrame, mechanism: AccountedMechanism, account:
     _draw_orders(order_axes, mechanism, account)
     sampling = "every client takes part in every round" if account.sampling is None else account.sampling
     ways = "by Rényi divergences and by privacy loss distributions" if account.epsilon_pld is not None else "by Rényi divergences"
+    order = "" if account.order in (None, math.inf) else ", and the order that proves the least ε after all rounds"
     add_caption(
         figure,
         f"{account.mechanism}. Left: ε at δ = {account.delta:g} after so many rounds, {ways}; it errs upward. Right: Rényi divergence "
-        f"of one round, and the order that proves the least ε after all rounds. Guarantee: ε = {rounded_up(account.epsilon or 0.0, 4)}, "
+        f"of one round{order}. Guarantee: ε = {rounded_up(account.epsilon or 0.0, 4)}, "
         f"δ = {account.delta:g} after {account.rounds} {'round' if account.rounds == 1 else 'rounds'}, {account.adjacency} adjacency, "
         f"{account.trust_model} trust model; {sampling}.",
     )
@@ -142,9 +146,7 @@ def _draw_rounds(axes: Axes, epsilons: pd.DataFrame, account: PrivacyAccount) ->
         if len(shown):
             axes.plot(shown["rounds"], shown[column], color=mark.colour, marker=mark.marker, linestyle=mark.line, markersize=3, label=label)
     axes.set(xscale="log", yscale="log", xlabel="rounds", ylabel=f"ε at δ = {account.delta:g}")
-    # Plain numbers, also between powers of ten where there are few of those.
-    axes.yaxis.set_major_formatter(LogFormatter())
-    axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.2, 0.5)))
+    _label_few_decades(axes)
     axes.axvline(account.rounds, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
     if account.epsilon:
         axes.plot(
@@ -166,5 +168,15 @@ def _draw_orders(axes: Axes, mechanism: AccountedMechanism, account: PrivacyAcco
         axes.plot([account.order], at, color=GREEN.colour, marker="o", markersize=8, fillstyle="none", linestyle="none",
                   label=f"order {account.order:g}, best after {account.rounds}")  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="order a", ylabel="Rényi divergence r(a) of one round")
+    _label_few_decades(axes)
     axes.grid(visible=True)
     axes.legend(loc="best")
+
+
+def _label_few_decades(axes: Axes) -> None:
+    """Write plain numbers, also between the powers of ten, on a vertical axis that has few of those."""
+    low, high = axes.get_ylim()
+    if high < DECADES * low:
+        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_formatter(StrMethodFormatter("{x:g}"))

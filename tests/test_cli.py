@@ -16,7 +16,20 @@ from quietbits.cli import app
 from quietbits.design.table_file import read_table
 
 MAIN = "from quietbits.cli import main; main()"
-HEAVY = ("numpy", "scipy", "pandas", "pyarrow", "matplotlib", "jinja2", "jsonschema", "sklearn", "highspy", "cvxpy")
+HEAVY = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "jinja2",
+    "jsonschema",
+    "sklearn",
+    "highspy",
+    "cvxpy",
+    "dp_accounting",
+    "joblib",
+)
 DESIGN = ["design", "mvu", "--epsilon", "2", "--bits-in", "2", "--bits-out", "2"]
 
 
@@ -74,7 +87,13 @@ def fault(result: Result | subprocess.CompletedProcess[str]) -> str:
 # Help, version, completion
 
 
-@pytest.mark.parametrize("arguments", [(), ("design", "mvu"), ("estimate", "mean"), ("verify",), ("export",), ("demo",), ("reproduce",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *[(), ("design", "mvu"), ("estimate", "mean"), ("verify",), ("export",), ("demo",), ("reproduce",), ("sweep",)],
+        *[("account",), ("account", "vector"), ("account", "cldp"), ("calibrate",), ("calibrate", "gaussian")],
+    ],
+)
 def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
     probe = "import sys\nfrom quietbits.cli import app\ntry:\n    app()\nfinally:\n    print('LOADED', *sorted(sys.modules))"
     result = subprocess.run([sys.executable, "-c", probe, *arguments, "--help"], capture_output=True, text=True, check=True)
@@ -85,7 +104,19 @@ def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
 
 def test_help_lists_the_commands() -> None:
     shown = run("--help").stdout
-    for command in ("design", "verify", "export", "estimate", "demo", "reproduce", "--version", "--install-completion"):
+    for command in (
+        "design",
+        "verify",
+        "export",
+        "estimate",
+        "account",
+        "calibrate",
+        "sweep",
+        "demo",
+        "reproduce",
+        "--version",
+        "--install-completion",
+    ):
         assert command in shown
 
 

@@ -31,7 +31,14 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
         `predicted_squared_error` and `worst_squared_error` (from the mechanism's own variances), `clipped_share`, `central_error` and
         `ratio_to_central`: the error of Gaussian noise that a trusted server would add for the same (epsilon, delta) and adjacency, and
         the mean squared error over it (missing where delta is 0, for which there is no such noise).
+
+    Raises
+    ------
+    ValueError
+        If there are no rows.
     """
+    if results.empty:
+        raise ValueError("results must have rows, got none: every task of the sweep has failed")
     measured = {metric: rows.groupby(SETTING, sort=False, dropna=False)["value"] for metric, rows in results.groupby("metric")}
     errors = measured["squared_error"].agg(["count", "mean", "std"])
     summary = errors.index.to_frame(index=False).assign(

@@ -258,6 +258,8 @@ def test_a_sweep_of_which_nothing_can_be_done(tmp_path: Path) -> None:
     with pytest.raises(IncompleteSweepError, match="3 of 3 tasks failed") as caught:
         run_sweep(few(mechanism=[{"name": "skellam", "bits": 2}], epsilon=1), tmp_path)
     assert len(caught.value.results) == 0
+    with pytest.raises(ValueError, match="results must have rows, got none"):
+        summarise_sweep(caught.value.results)
     assert list(digests(tmp_path)) == ["results.parquet"]
 
 

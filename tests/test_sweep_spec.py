@@ -3,16 +3,22 @@
 import dataclasses
 import json
 import math
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import quietbits
 from quietbits.analysis.random_streams import named_stream
-from quietbits.analysis.sweep_spec import SweepSpec, load_sweep, parse_sweep
+from quietbits.analysis.sweep_spec import KEYS, MECHANISM_KEYS, SweepSpec, load_sweep, parse_sweep
+from quietbits.analysis.sweep_store import METRICS, result_schema
 from quietbits.analysis.sweep_task import SweepTask
 from quietbits.analysis.vector_mechanisms import PARAMETERS, MechanismSpec, check_design
+from quietbits.analysis.vector_populations import POPULATIONS
 from quietbits.design.norm_ball import NormBall
+from quietbits.design.vector_table import DITHERINGS
 from quietbits.errors import DataError
 
 SMALLEST: dict[str, Any] = {
@@ -237,6 +243,21 @@ def test_every_mechanism_has_a_setting_that_passes() -> None:
     for name in PARAMETERS:
         bits = {"bits_in": 3, "bits_out": 2} if name == "mvu" else {}
         check_design(MechanismSpec(name, **bits), NormBall(4, 2.0), 1.0, 1e-5)
+
+
+def test_the_documentation_shows_a_sweep_and_lists_every_key() -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```toml\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    sweep = parse_sweep(tomllib.loads(example))
+    assert [str(spec) for spec in sweep.mechanism] == [
+        "mvu (bits_in 5, bits_out 3, metric l1, dithering systematic)",
+        "mvu (bits_in 5, bits_out 3, metric l2, dithering systematic)",
+        "cldp",
+        "skellam (bits 16)",
+    ]
+    words = {*KEYS, *MECHANISM_KEYS, *POPULATIONS, *PARAMETERS, *DITHERINGS, *METRICS, *result_schema().names}
+    named = set(re.findall(r"`\W*([\w-]+)", text))
+    assert {word for word in words if word not in named and not word.startswith("version_")} == {"name"}
 
 
 def test_tasks_are_records() -> None:

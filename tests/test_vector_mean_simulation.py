@@ -71,23 +71,30 @@ def test_bad_vectors_are_errors(chunk: np.ndarray, message: str) -> None:
         simulate_vector_mean(Offset(NormBall(3, 2.0), 0.0), [chunk], np.random.default_rng(1))
 
 
-# Each mechanism with the ball that it is for; tables are tried where they are designed, in the tests of sweeps.
+# Each mechanism with a ball that it is for.
+TABLE = MechanismSpec("mvu", bits_in=3, bits_out=2, metric="l1")
 MECHANISMS = [
-    ("cldp", 1.0),
-    ("cldp", 2.0),
-    ("cldp", np.inf),
-    ("laplace", 2.0),
-    ("gaussian", 2.0),
-    ("privunit", 2.0),
-    ("sqkr", 2.0),
-    ("skellam", 2.0),
+    (TABLE, 2.0),
+    (MechanismSpec("cldp"), 1.0),
+    (MechanismSpec("cldp"), 2.0),
+    (MechanismSpec("cldp"), np.inf),
+    (MechanismSpec("laplace"), 2.0),
+    (MechanismSpec("gaussian"), 2.0),
+    (MechanismSpec("privunit"), 2.0),
+    (MechanismSpec("sqkr"), 2.0),
+    (MechanismSpec("sqkr", bits=1), 2.0),
+    (MechanismSpec("skellam"), 2.0),
 ]
 
 
-@pytest.mark.parametrize(("name", "norm"), MECHANISMS)
-def test_errors_are_what_variances_predict(name: str, norm: float) -> None:
+@pytest.mark.parametrize(("spec", "norm"), MECHANISMS, ids=str)
+def test_errors_are_what_variances_predict(spec: MechanismSpec, norm: float) -> None:
     ball = NormBall(8, norm, 2.0)
-    mechanism = build_mechanism(MechanismSpec(name), ball, 3.0, 1e-5)
+    mechanism = build_mechanism(spec, ball, 3.0, 1e-5)
+    guarantee = mechanism.guarantee
+    assert (guarantee.adjacency, guarantee.trust_model) == ("replace-one", "local")
+    assert guarantee.epsilon <= 3.0
+    assert guarantee.delta <= 1e-5
 
     def errors(repetition: int) -> tuple[float, float, float]:
         chunks = population_chunks("sphere", 500, 8, np.random.default_rng([1, repetition]), scale=1.5)

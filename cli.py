@@ -69,7 +69,7 @@ app.add_typer(account_app, name="account")
 app.add_typer(calibrate_app, name="calibrate")
 app.command("sweep")(sweep_command)
 
-Epsilon = Annotated[float, typer.Option(help="Privacy parameter, 0.05 to 20.")]
+Epsilon = Annotated[float, typer.Option(help="Privacy parameter, 0.001 to 20; more with a metric l<p>, p > 1.")]
 BitsIn = Annotated[int, typer.Option(help="Bits of the grid that values are dithered to, 1 to 9.")]
 BitsOut = Annotated[int, typer.Option(help="Bits of a client's message, 1 to 9.")]
 Metric = Annotated[str | None, typer.Option(help="l1, l2 or l<p>: metric privacy with |y - y'|^p instead of local privacy.")]

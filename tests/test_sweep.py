@@ -105,6 +105,13 @@ def test_what_a_finished_sweep_leaves(whole: Path, spec: Path) -> None:
     assert {name for name in results.columns if name.startswith("version_")} >= {"version_quietbits", "version_python", "version_numpy"}
 
 
+def test_every_task_has_randomness_of_its_own(whole: Path) -> None:
+    # The error of Gaussian noise over its expectation depends on nothing but the random numbers.
+    results = pd.read_parquet(whole / "results.parquet").query("mechanism == 'gaussian'")
+    errors, expected = (results[results["metric"] == metric]["value"].to_numpy() for metric in ("squared_error", "predicted_squared_error"))
+    assert len(set((errors / expected).round(6))) == 100
+
+
 def test_two_workers_give_the_same_bits(whole: Path, spec: Path, tmp_path: Path) -> None:
     run_sweep(load_sweep(spec).tasks(), tmp_path, workers=2)
     assert digests(tmp_path) == digests(whole)

@@ -107,7 +107,10 @@ class NormBall:
         ndarray of shape (clients,)
             Norms.
         """
-        return np.asarray(np.linalg.norm(vectors, ord=self.norm, axis=1))
+        # Powers of coordinates that are neither tiny nor huge: nothing overflows, and nothing vanishes.
+        largest = np.abs(vectors).max(axis=1)
+        scale = np.where(largest > 0, largest, 1.0)
+        return np.asarray(scale * np.linalg.norm(vectors / scale[:, None], ord=self.norm, axis=1))
 
     def clip(self, vectors: ArrayLike) -> FloatArray:
         """Return vectors moved into the ball: scaled down for finite p, each coordinate cut off for p = infinity.
@@ -130,7 +133,6 @@ class NormBall:
         array = self.check(vectors)
         if math.isinf(self.norm):
             return np.clip(array, -self.clip_norm, self.clip_norm)
-        # Written as a quotient of norms below one, so that a norm that overflows or is zero needs no case of its own.
         return array / np.maximum(self.norms(array) / self.clip_norm, 1.0)[:, None]
 
     def clipped_count(self, vectors: ArrayLike) -> int:

@@ -3,6 +3,8 @@
 import math
 from functools import cache
 
+import numpy as np
+
 from ..arguments import check_integer, check_real
 from ..solvers.privacy_constraint import EPSILON_LOW, largest_epsilon
 from ..solvers.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
@@ -88,7 +90,8 @@ def calibrate_vector_table(
         mechanism = mechanism_at(table_epsilon)
         if delta == 0:
             return rounds * float(mechanism.renyi_divergences(math.inf)[0])
-        return RenyiCurve(DEFAULT_ORDERS, mechanism.renyi_divergences(DEFAULT_ORDERS)).composed(rounds).epsilon(delta).epsilon
+        curve = RenyiCurve(np.array(DEFAULT_ORDERS), mechanism.renyi_divergences(DEFAULT_ORDERS))
+        return curve.composed(rounds).epsilon(delta).epsilon
 
     argument = safe_root(
         realised,

@@ -14,8 +14,10 @@ IndexArray = NDArray[np.intp]
 SERIES_TERMS = 20
 # Exponents up to here are summed directly, larger ones in log space.
 LARGEST_EXPONENT = 300.0
-# Pairs of rows whose log-ratios are held in memory at a time.
-PAIRS = 2**16
+# Log-ratios that are held in memory at a time.
+CHUNK = 2**19
+# Where the rounding of the product cannot move a divergence by more than this, relative to itself, one candidate is enough.
+NEGLIGIBLE = 1e-9
 
 
 def check_weights(weights: ArrayLike) -> NDArray[np.float64] | NDArray[np.int64]:
@@ -110,7 +112,7 @@ def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:
     """Return the largest divergence between two rows of each distance, for many orders at once.
 
     A matrix product finds, for each distance, which pairs can be the largest up to the rounding of the product; only those are computed
-    exactly. For B inputs that costs B**2 per order and letter, without exponentials.
+    exactly. For B inputs that costs B**2 multiplications per order and letter, and few exponentials.
 
     Parameters
     ----------
@@ -122,7 +124,8 @@ def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray of shape (orders, inputs)
-        Entry [o, k] is the largest of `renyi_matrix` at order o over rows i, i' with ``|i - i'| == k``, in both directions.
+        Entry [o, k] is the largest of `renyi_matrix` at order o over rows i, i' with ``|i - i'| == k``, in both directions; it may err
+        upward by a share of 1e-9 where very many pairs are as good as equal.
 
     Raises
     ------
@@ -146,44 +149,61 @@ def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:
     log_scale = np.log(middle / float(table[0].sum()))
     result = np.empty((len(array), inputs))
     for position, order in enumerate(array.tolist()):
-        coarse, tolerance = _coarse(centred, log_scale, order)
+        coarse, slack, in_logs = _coarse(centred, log_scale, order)
         sorted_coarse = coarse.ravel()[by_distance]
         largest = np.maximum.reduceat(sorted_coarse, starts)
-        threshold = largest - tolerance * (1 + np.abs(np.where(np.isinf(largest), 0.0, largest)))
-        candidates = np.flatnonzero(sorted_coarse >= np.repeat(threshold, counts))
+        allowance = slack * (1 + np.abs(np.where(np.isinf(largest), 0.0, largest)))
+        candidates = np.flatnonzero(sorted_coarse >= np.repeat(largest - allowance, counts))
+        # Of many that differ by next to nothing one stands for all, and what they can differ by is added: tables of randomised response
+        # have only such.
+        size = np.abs(largest) if in_logs else largest * np.log(np.maximum(largest, 1.0))
+        group = np.searchsorted(starts, candidates, side="right") - 1
+        alone = np.bincount(group, minlength=inputs) == 1
+        stands_for_all = ~alone & (allowance <= NEGLIGIBLE * size)
+        candidates = candidates[(np.diff(group, prepend=-1) > 0) | ~stands_for_all[group]]
         exact = _pairs(table, rows[candidates], others[candidates], order)
-        result[position] = np.maximum.reduceat(exact, np.searchsorted(candidates, starts))
+        uncertainty = allowance / (1.0 if in_logs else largest) / (1.0 if math.isinf(order) else order - 1)
+        result[position] = np.maximum.reduceat(exact, np.searchsorted(candidates, starts)) + np.where(stands_for_all, uncertainty, 0.0)
     return result
 
 
-def _coarse(centred: FloatArray, log_scale: FloatArray, order: float) -> tuple[FloatArray, float]:
-    """Return, for each pair of rows, a number that rises with the divergence, and how far off it may be, relative to one plus itself."""
+def _coarse(centred: FloatArray, log_scale: FloatArray, order: float) -> tuple[FloatArray, float, bool]:
+    """Return a number for each pair of rows that rises with their divergence, how far off it is relative to one plus itself, and its kind.
+
+    It is sum_j P_j^a Q_j^(1-a), or the logarithm of that where the sum would overflow, or the largest log-ratio.
+    """
     if math.isinf(order):
-        return _log_sums(centred, np.zeros(len(log_scale)), 1.0, 1.0, only_largest=True), 1e-12
+        return _largest_exponents(centred, np.zeros(len(log_scale)), 1.0, 1.0), 4 * np.finfo(float).eps, True
     exponent = order * np.abs(centred[np.isfinite(centred)]).max(initial=0.0)
     # Each centred logarithm is off by about the machine epsilon, and is then multiplied by the order.
-    tolerance = 8 * np.finfo(float).eps * (centred.shape[1] + order + exponent)
+    slack = 8 * np.finfo(float).eps * (centred.shape[1] + order + exponent)
     if exponent <= LARGEST_EXPONENT and np.isfinite(centred).all():
-        return (np.exp(order * centred) * np.exp(log_scale)) @ np.exp((1 - order) * centred).T, tolerance
-    return _log_sums(centred, log_scale, order, order - 1, only_largest=False), tolerance
-
-
-def _log_sums(centred: FloatArray, log_scale: FloatArray, times: float, other_times: float, *, only_largest: bool) -> FloatArray:
-    """Return ln sum_j exp(times own_j - other_times other_j + log_scale_j) for every pair of rows, or the largest exponent alone."""
-    terms = []
-    for own, other, scale in zip(centred.T, centred.T, log_scale, strict=True):
-        sent, received = np.isfinite(own), np.isfinite(other)
-        term = np.subtract.outer(np.where(sent, times * own + scale, 0.0), np.where(received, other_times * other, 0.0))
-        # A letter that is never sent adds nothing; one that only the other row never sends makes the divergence infinite.
-        term[:, ~received] = np.inf
-        term[~sent] = -np.inf
-        terms.append(term)
-    largest = np.max(terms, axis=0)
-    if only_largest:
-        return np.asarray(largest)
+        return (np.exp(order * centred) * np.exp(log_scale)) @ np.exp((1 - order) * centred).T, slack, False
+    largest = _largest_exponents(centred, log_scale, order, order - 1)
     shift = np.where(np.isinf(largest), 0.0, largest)
+    total = np.zeros_like(largest)
     with np.errstate(over="ignore"):
-        return np.asarray(shift + np.log(sum(np.exp(term - shift) for term in terms)))
+        for letter in range(centred.shape[1]):
+            total += np.exp(_exponents(centred[:, letter], log_scale[letter], order, order - 1) - shift)
+    return shift + np.log(total), slack, True
+
+
+def _largest_exponents(centred: FloatArray, log_scale: FloatArray, times: float, other_times: float) -> FloatArray:
+    largest = np.full((len(centred), len(centred)), -np.inf)
+    for letter in range(centred.shape[1]):
+        np.maximum(largest, _exponents(centred[:, letter], log_scale[letter], times, other_times), out=largest)
+    return largest
+
+
+def _exponents(centred: FloatArray, scale: float, times: float, other_times: float) -> FloatArray:
+    """Return times own - other_times other + scale for one letter and every pair of rows."""
+    sent = np.isfinite(centred)
+    known = np.where(sent, centred, 0.0)
+    exponents = np.subtract.outer(times * known + scale, other_times * known)
+    # A letter that is never sent adds nothing; one that only the other row never sends makes the divergence infinite.
+    exponents[:, ~sent] = np.inf
+    exponents[~sent] = -np.inf
+    return np.asarray(exponents)
 
 
 def _all_pairs(table: NDArray[np.float64] | NDArray[np.int64], order: float) -> FloatArray:
@@ -195,13 +215,14 @@ def _pairs(table: NDArray[np.float64] | NDArray[np.int64], rows: IndexArray, oth
     """Return the divergences of given pairs of rows."""
     total = float(table[0].sum())
     result = np.empty(len(rows))
-    for start in range(0, len(rows), PAIRS):
-        own, other = table[rows[start : start + PAIRS]], table[others[start : start + PAIRS]]
+    pairs = max(1, CHUNK // table.shape[1])
+    for start in range(0, len(rows), pairs):
+        own, other = table[rows[start : start + pairs]], table[others[start : start + pairs]]
         # The difference of integers is exact, so that log1p keeps all digits of the ratio of two weights that are nearly the same.
         with np.errstate(divide="ignore", invalid="ignore"):
             log_ratio = np.log1p((own - other) / other)
         log_ratio[(own == 0) & (other == 0)] = 0.0
-        result[start : start + PAIRS] = _divergence(own / total, other / total, log_ratio, order)
+        result[start : start + pairs] = _divergence(own / total, other / total, log_ratio, order)
     return result
 
 

@@ -291,7 +291,8 @@ def print_account(account: "PrivacyAccount", *rows: tuple[str, str]) -> None:
         grid.add_row(name, value)
     if account.delta is not None and account.order is not None:
         order = "the pure guarantee" if math.isinf(account.order) else f"order {account.order:g}"
-        grid.add_row("epsilon", f"{_upward(account.epsilon)} at delta {account.delta:g}, {_rounds(account.rounds)}")
+        way = "privacy loss" if account.method == "pld" else "Rényi divergence"
+        grid.add_row("epsilon", f"{_upward(account.epsilon)} at delta {account.delta:g}, {_rounds(account.rounds)}, by {way}")
         grid.add_row("by Rényi divergence", f"{_upward(account.epsilon_rdp)}, by {order}")
         grid.add_row("by privacy loss", _upward(account.epsilon_pld) if account.epsilon_pld is not None else "not computed")
     if account.pure_epsilon is not None:

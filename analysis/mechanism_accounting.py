@@ -21,12 +21,23 @@ from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ..solvers.skellam_divergence import skellam_renyi_divergences
 from ..solvers.vector_composition import vector_divergences
 from .privacy_account import AccountedMechanism
-from .subsampling import PoissonSampling, Sampling, amplified_pure_epsilon, refuse_local_sampling, sampled_curve, sampled_loss
+from .subsampling import (
+    DEVIATIONS,
+    PoissonSampling,
+    Sampling,
+    amplified_pure_epsilon,
+    gaussian_loss_interval,
+    refuse_local_sampling,
+    sampled_curve,
+    sampled_loss,
+)
 
 FINITE_ORDERS = DEFAULT_ORDERS[:-1]
 LARGEST_PURE_EPSILON = 100.0
 # Rounds times coordinates up to which a privacy loss distribution on a grid is composed.
 MOST_COMPOSITIONS = 20_000
+# Points of the grid that the losses of all rounds of sampled noise may spread over.
+MOST_POINTS = 4e6
 LARGEST_MULTIPLIER = 1e6
 
 
@@ -180,13 +191,17 @@ def gaussian_accounting(
     def loss() -> PrivacyLossDistribution:
         return sampled_loss(event, sampling, adjacency)
 
+    def epsilon_by_loss(rounds: int, delta: float) -> float | None:
+        if not isinstance(sampling, PoissonSampling):
+            return None
+        # The divergence of order 2 is about the variance of the loss.
+        spread = math.sqrt(rounds * float(curve.divergences[curve.orders == 2][0]))
+        if 2 * DEVIATIONS * spread / gaussian_loss_interval(multiplier, sampling.probability) > MOST_POINTS:
+            return None
+        return float(loss().self_compose(rounds).get_epsilon_for_delta(delta))
+
     return AccountedMechanism(
-        name=name,
-        curve=curve,
-        adjacency=adjacency,
-        trust_model=trust_model,
-        epsilon_by_loss=(lambda rounds, delta: _composed_loss(loss(), rounds, delta)) if isinstance(sampling, PoissonSampling) else None,
-        sampling=str(sampling),
+        name=name, curve=curve, adjacency=adjacency, trust_model=trust_model, epsilon_by_loss=epsilon_by_loss, sampling=str(sampling)
     )
 
 

@@ -18,11 +18,14 @@ from ..arguments import check_integer, check_real
 from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 
 RELATIONS = {"add-or-remove-one": NeighboringRelation.ADD_OR_REMOVE_ONE, "replace-one": NeighboringRelation.REPLACE_ONE}
-# Orders of sampled events, for which dp-accounting takes longer and longer.
-SAMPLED_ORDERS = tuple(order for order in DEFAULT_ORDERS if order <= 4096 and (order < 32 or order % 4 == 0))
+# Whole orders at which dp-accounting is asked about a sampled event: its series for others may fail to converge, and large ones take long.
+WHOLE_ORDERS = (*range(2, 32), *range(32, 64, 4), *(float(round(64 * 2 ** (k / 4))) for k in range(25)))
+SAMPLED_ORDERS = tuple(order for order in DEFAULT_ORDERS if order < WHOLE_ORDERS[-1])
 # Losses of one round are put on a grid of so many steps up to the largest that matters: fine enough where losses are small, and of
 # dp-accounting's usual interval in between.
 FEWEST_STEPS, MOST_STEPS, USUAL_INTERVAL = 2_000, 50_000, 1e-4
+# Laplace noise spreads its losses evenly, and does with fewer.
+LAPLACE_STEPS = 1_000
 # Standard deviations of the noise beyond which its mass, below e^-50, counts as certain failure.
 DEVIATIONS = 10.0
 LARGEST_POPULATION = 10**12
@@ -155,18 +158,22 @@ def sampled_curve(event: DpEvent, sampling: Sampling, adjacency: str) -> RenyiCu
     Returns
     -------
     RenyiCurve
-        The curve; errs upward.
+        The curve; errs upward, between whole orders by a chord.
 
     Raises
     ------
     ValueError
         If dp-accounting does not support the event.
     """
-    accountant = RdpAccountant(SAMPLED_ORDERS, _relation(adjacency))
+    accountant = RdpAccountant(WHOLE_ORDERS, _relation(adjacency))
     sampled = sampling.event(event)
     if not accountant.supports(sampled):
         raise ValueError(f"{_refusal(event, sampling, adjacency)} by Rényi divergences")
-    return RenyiCurve(np.array(SAMPLED_ORDERS), np.maximum(accountant.compose(sampled).rdp, 0.0))
+    # (a - 1) r(a), the cumulant generating function of the loss, is convex and 0 at a = 1: between two orders it lies below the chord.
+    whole = np.array([1.0, *WHOLE_ORDERS])
+    cumulants = (whole - 1) * np.maximum([0.0, *accountant.compose(sampled).rdp], 0.0)
+    orders = np.array(SAMPLED_ORDERS)
+    return RenyiCurve(orders, np.interp(orders, whole, cumulants) / (orders - 1))
 
 
 def sampled_loss(event: DpEvent, sampling: Sampling, adjacency: str) -> PrivacyLossDistribution:
@@ -201,10 +208,29 @@ def sampled_loss(event: DpEvent, sampling: Sampling, adjacency: str) -> PrivacyL
         raise ValueError(f"{_refusal(event, sampling, adjacency)} by privacy loss distributions")
     probability, multiplier = sampling.probability, event.noise_multiplier
     if isinstance(event, GaussianDpEvent):
-        interval = _loss_interval(probability, DEVIATIONS / multiplier + 0.5 / multiplier**2)
+        interval = gaussian_loss_interval(multiplier, probability)
         return from_gaussian_mechanism(multiplier, sampling_prob=probability, value_discretization_interval=interval)
-    interval = _loss_interval(probability, 1 / multiplier)
+    interval = amplified_pure_epsilon(1 / multiplier, probability) / LAPLACE_STEPS
     return from_laplace_mechanism(multiplier, sampling_prob=probability, value_discretization_interval=interval)
+
+
+def gaussian_loss_interval(noise_multiplier: float, probability: float) -> float:
+    """Return the interval of the grid on which the losses of a round of sampled Gaussian noise are put.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation over the L2 sensitivity.
+    probability : float
+        Sampling probability.
+
+    Returns
+    -------
+    float
+        The interval: a continuous function of the multiplier, so that calibration finds its root.
+    """
+    largest = amplified_pure_epsilon(DEVIATIONS / noise_multiplier + 0.5 / noise_multiplier**2, probability)
+    return min(largest / FEWEST_STEPS, max(largest / MOST_STEPS, USUAL_INTERVAL))
 
 
 def amplified_pure_epsilon(epsilon: float, probability: float) -> float:
@@ -230,11 +256,6 @@ def amplified_pure_epsilon(epsilon: float, probability: float) -> float:
     if epsilon > 1:
         return epsilon + math.log(probability + (1 - probability) * math.exp(-epsilon))
     return math.log1p(probability * math.expm1(epsilon))
-
-
-def _loss_interval(probability: float, largest_loss: float) -> float:
-    amplified = amplified_pure_epsilon(largest_loss, probability)
-    return min(amplified / FEWEST_STEPS, max(amplified / MOST_STEPS, USUAL_INTERVAL))
 
 
 def _relation(adjacency: str) -> NeighboringRelation:

@@ -101,7 +101,7 @@ def largest_epsilon(bits_in: int, metric: str | float | None) -> float:
     (20.0, 620.0)
     """
     power = metric_power(metric)
-    return EPSILON_HIGH * float(2**bits_in - 1) ** ((power or 1.0) - 1)
+    return EPSILON_HIGH * math.pow(2**bits_in - 1, (power or 1.0) - 1)
 
 
 def ratio_constraint(epsilon: float, bits_in: int, metric: str | float | None) -> RatioConstraint:

@@ -91,7 +91,7 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> pld.Pr
     Examples
     --------
     >>> loss = dominating_privacy_loss([[3, 1], [1, 3]])
-    >>> round(loss.get_delta_for_epsilon(0.0), 6), round(loss.get_epsilon_for_delta(0.0), 6)
+    >>> round(float(loss.get_delta_for_epsilon(0.0)), 6), round(float(loss.get_epsilon_for_delta(0.0)), 6)
     (0.5, 1.098612)
     """
     table = check_weights(weights)

@@ -60,7 +60,7 @@ def pure_renyi_divergences(epsilon: float, orders: ArrayLike) -> NDArray[np.floa
     Examples
     --------
     >>> pure_renyi_divergences(1.0, [2.0, float("inf")]).round(6).tolist()
-    [0.735248, 1.0]
+    [0.735326, 1.0]
     """
     epsilon = check_real("epsilon", epsilon, low=0.0, high=LARGEST_EPSILON)
     array = check_orders(orders)

@@ -22,7 +22,30 @@ if TYPE_CHECKING:
     from .analysis.mean_estimation import estimate_mean as estimate_mean
     from .analysis.mean_study import MeanStudy as MeanStudy
     from .analysis.mean_study import study_mean as study_mean
+    from .analysis.mechanism_accounting import gaussian_accounting as gaussian_accounting
+    from .analysis.mechanism_accounting import laplace_accounting as laplace_accounting
+    from .analysis.mechanism_accounting import protocol_accounting as protocol_accounting
+    from .analysis.mechanism_accounting import pure_accounting as pure_accounting
+    from .analysis.mechanism_accounting import skellam_accounting as skellam_accounting
+    from .analysis.mechanism_accounting import table_accounting as table_accounting
+    from .analysis.privacy_account import AccountedMechanism as AccountedMechanism
+    from .analysis.privacy_account import PrivacyAccount as PrivacyAccount
+    from .analysis.privacy_calibration import Calibration as Calibration
+    from .analysis.privacy_calibration import calibrate_gaussian as calibrate_gaussian
+    from .analysis.privacy_calibration import calibrate_laplace as calibrate_laplace
+    from .analysis.privacy_calibration import calibrate_pure as calibrate_pure
+    from .analysis.privacy_calibration import calibrate_skellam as calibrate_skellam
     from .analysis.report import write_report as write_report
+    from .analysis.subsampling import FixedSizeSampling as FixedSizeSampling
+    from .analysis.subsampling import PoissonSampling as PoissonSampling
+    from .analysis.sweep import IncompleteSweepError as IncompleteSweepError
+    from .analysis.sweep import run_sweep as run_sweep
+    from .analysis.sweep_spec import SweepSpec as SweepSpec
+    from .analysis.sweep_spec import load_sweep as load_sweep
+    from .analysis.sweep_summary import summarise_sweep as summarise_sweep
+    from .analysis.table_cache import TableCache as TableCache
+    from .analysis.vector_mechanisms import MechanismSpec as MechanismSpec
+    from .analysis.vector_mechanisms import build_mechanism as build_mechanism
     from .design.cldp import CLDPMechanism as CLDPMechanism
     from .design.guarantee import Guarantee as Guarantee
     from .design.laplace import LaplaceMechanism as LaplaceMechanism
@@ -32,24 +55,45 @@ if TYPE_CHECKING:
     from .design.mean_protocol import TableMeanProtocol as TableMeanProtocol
     from .design.mvu import design_mvu as design_mvu
     from .design.mvu import with_certified_bound as with_certified_bound
+    from .design.norm_ball import NormBall as NormBall
+    from .design.privunit import PrivUnitMechanism as PrivUnitMechanism
     from .design.randomised_response import bitwise_randomised_response as bitwise_randomised_response
     from .design.randomised_response import generalised_randomised_response as generalised_randomised_response
+    from .design.sqkr import SQKRMechanism as SQKRMechanism
+    from .design.sqkr import sqkr_mechanism as sqkr_mechanism
     from .design.table_export import export_table as export_table
     from .design.table_file import read_table as read_table
     from .design.table_file import verify_file as verify_file
     from .design.table_file import write_table as write_table
+    from .design.vector_calibration import calibrate_vector_table as calibrate_vector_table
+    from .design.vector_cldp import cldp_mechanism as cldp_mechanism
+    from .design.vector_gaussian import VectorGaussianMechanism as VectorGaussianMechanism
+    from .design.vector_gaussian import central_gaussian_error as central_gaussian_error
+    from .design.vector_laplace import VectorLaplaceMechanism as VectorLaplaceMechanism
+    from .design.vector_protocol import VectorMeanProtocol as VectorMeanProtocol
+    from .design.vector_skellam import SkellamMechanism as SkellamMechanism
+    from .design.vector_skellam import skellam_mechanism as skellam_mechanism
+    from .design.vector_table import VectorTableMechanism as VectorTableMechanism
     from .errors import ConvergenceError as ConvergenceError
     from .errors import DataError as DataError
     from .errors import InfeasibleError as InfeasibleError
     from .errors import TableError as TableError
+    from .solvers.renyi_curve import RenyiCurve as RenyiCurve
+    from .solvers.renyi_divergence import renyi_matrix as renyi_matrix
+    from .solvers.vector_composition import VectorBounds as VectorBounds
+    from .solvers.vector_composition import vector_bounds as vector_bounds
 
 _MODULES = {
+    "AccountedMechanism": "analysis.privacy_account",
     "CLDPMechanism": "design.cldp",
+    "Calibration": "analysis.privacy_calibration",
     "Certificate": "design.lookup_table",
     "ConvergenceError": "errors",
     "DataColumn": "analysis.column_data",
     "DataError": "errors",
+    "FixedSizeSampling": "analysis.subsampling",
     "Guarantee": "design.guarantee",
+    "IncompleteSweepError": "analysis.sweep",
     "InfeasibleError": "errors",
     "LaplaceMechanism": "design.laplace",
     "LookupTable": "design.lookup_table",
@@ -57,16 +101,52 @@ _MODULES = {
     "MeanEstimate": "analysis.mean_estimation",
     "MeanProtocol": "design.mean_protocol",
     "MeanStudy": "analysis.mean_study",
+    "MechanismSpec": "analysis.vector_mechanisms",
+    "NormBall": "design.norm_ball",
+    "PoissonSampling": "analysis.subsampling",
+    "PrivUnitMechanism": "design.privunit",
+    "PrivacyAccount": "analysis.privacy_account",
+    "RenyiCurve": "solvers.renyi_curve",
+    "SQKRMechanism": "design.sqkr",
+    "SkellamMechanism": "design.vector_skellam",
+    "SweepSpec": "analysis.sweep_spec",
+    "TableCache": "analysis.table_cache",
     "TableError": "errors",
     "TableMeanProtocol": "design.mean_protocol",
+    "VectorBounds": "solvers.vector_composition",
+    "VectorGaussianMechanism": "design.vector_gaussian",
+    "VectorLaplaceMechanism": "design.vector_laplace",
+    "VectorMeanProtocol": "design.vector_protocol",
+    "VectorTableMechanism": "design.vector_table",
     "bitwise_randomised_response": "design.randomised_response",
+    "build_mechanism": "analysis.vector_mechanisms",
+    "calibrate_gaussian": "analysis.privacy_calibration",
+    "calibrate_laplace": "analysis.privacy_calibration",
+    "calibrate_pure": "analysis.privacy_calibration",
+    "calibrate_skellam": "analysis.privacy_calibration",
+    "calibrate_vector_table": "design.vector_calibration",
+    "central_gaussian_error": "design.vector_gaussian",
+    "cldp_mechanism": "design.vector_cldp",
     "design_mvu": "design.mvu",
     "estimate_mean": "analysis.mean_estimation",
     "export_table": "design.table_export",
+    "gaussian_accounting": "analysis.mechanism_accounting",
     "generalised_randomised_response": "design.randomised_response",
+    "laplace_accounting": "analysis.mechanism_accounting",
     "load_column": "analysis.column_data",
+    "load_sweep": "analysis.sweep_spec",
+    "protocol_accounting": "analysis.mechanism_accounting",
+    "pure_accounting": "analysis.mechanism_accounting",
     "read_table": "design.table_file",
+    "renyi_matrix": "solvers.renyi_divergence",
+    "run_sweep": "analysis.sweep",
+    "skellam_accounting": "analysis.mechanism_accounting",
+    "skellam_mechanism": "design.vector_skellam",
+    "sqkr_mechanism": "design.sqkr",
     "study_mean": "analysis.mean_study",
+    "summarise_sweep": "analysis.sweep_summary",
+    "table_accounting": "analysis.mechanism_accounting",
+    "vector_bounds": "solvers.vector_composition",
     "verify_file": "design.table_file",
     "with_certified_bound": "design.mvu",
     "write_report": "analysis.report",

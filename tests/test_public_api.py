@@ -27,16 +27,50 @@ PROTOCOL = [
 # Mechanisms that have their interval as a field.
 MECHANISM = [member for member in PROTOCOL if member != "interval"]
 
+# Mechanisms for vectors have their ball as a field, or among the others.
+VECTOR_MECHANISM = [
+    "aggregate(self, messages)",
+    "bits_per_client",
+    "decode(self, aggregate, clients)",
+    "encode(self, vectors, rng)",
+    "guarantee",
+    "privacy_loss(self)",
+    "renyi_divergences(self, orders)",
+    "variance(self, vectors)",
+    "worst_variance",
+]
+
 FUNCTIONS = [
     "bitwise_randomised_response(epsilon, bits, *, interval=(0.0, 1.0))",
-    "design_mvu(epsilon, bits_in, bits_out, metric=None, objective='mean', solver='staircase', *, "
-    "symmetric=False, interval=(0.0, 1.0), seed=0, starts=None, workers=1)",
+    "build_mechanism(spec, ball, epsilon, delta, cache=None)",
+    "calibrate_gaussian(epsilon, delta, rounds=1, *, adjacency=None, trust_model=None, sampling=None)",
+    "calibrate_laplace(epsilon, delta, rounds=1, *, sampling=None)",
+    "calibrate_pure(name, epsilon, delta, rounds=1, *, sampling=None)",
+    "calibrate_skellam(epsilon, delta, ball, bits, rounds=1)",
+    "calibrate_vector_table(epsilon, delta, ball, bits_in, bits_out, metric=None, *, dithering='systematic', rounds=1, seed=0)",
+    "central_gaussian_error(ball, clients, epsilon, delta, adjacency)",
+    "cldp_mechanism(epsilon, ball)",
+    "design_mvu(epsilon, bits_in, bits_out, metric=None, objective='mean', solver='staircase', *, symmetric=False, interval=(0.0, "
+    "1.0), seed=0, starts=None, workers=1)",
     "estimate_mean(values, interval, protocols, *, seed=0, bound=None, on_start=<callable>)",
     "export_table(table, path, file_format)",
+    "gaussian_accounting(noise_multiplier, *, adjacency=None, trust_model=None, sampling=None)",
     "generalised_randomised_response(epsilon, bits, *, interval=(0.0, 1.0))",
+    "laplace_accounting(epsilon, sampling=None)",
     "load_column(path, column, interval)",
+    "load_sweep(path)",
+    "protocol_accounting(name, protocol)",
+    "pure_accounting(name, epsilon, sampling=None)",
     "read_table(path)",
+    "renyi_matrix(weights, order)",
+    "run_sweep(tasks, output, *, workers=1, cache=None, dask=None, on_step=<callable>)",
+    "skellam_accounting(variance, l1_sensitivity, l2_sensitivity, *, trust_model='local')",
+    "skellam_mechanism(epsilon, delta, ball, bits=16, deviations=6.0)",
+    "sqkr_mechanism(epsilon, ball, seed=0)",
     "study_mean(data, epsilon, bits_in=5, bits_out=3, *, metric=None, objective='mean', seed=0, on_step=<callable>)",
+    "summarise_sweep(results)",
+    "table_accounting(table, *, dimension=1, norm=1.0, radius=1.0, sampling=None)",
+    "vector_bounds(weights, order, dimension, norm, distance)",
     "verify_file(path)",
     "with_certified_bound(table)",
     "write_report(study, path, *, command=None)",
@@ -44,13 +78,20 @@ FUNCTIONS = [
 ]
 
 CLASSES = {
+    "AccountedMechanism(name, curve, adjacency, trust_model, epsilon_by_loss=None, sampling=None)": [
+        "account(self, rounds=1, delta=None)",
+        "pure_epsilon",
+    ],
     "CLDPMechanism(epsilon, interval=(0.0, 1.0))": MECHANISM,
+    "Calibration(target_epsilon, parameters, account)": ["document(self)"],
     "Certificate(realised_epsilon, max_bias, mean_variance, worst_variance, lower_bound, optimality_gap, objective, dual)": [],
     "DataColumn(name, source, values, interval, interval_is_public=True)": ["clipped", "clipped_count"],
+    "FixedSizeSampling(population, sample_size)": ["event(self, event)"],
     "Guarantee(epsilon, adjacency, trust_model, delta=0.0, metric=None)": [],
+    "IncompleteSweepError(failures, results, total)": [],
     "LaplaceMechanism(epsilon, interval=(0.0, 1.0), metric=None)": sorted([*MECHANISM, "scale"]),
-    "LookupTable(*, mechanism, epsilon, metric, bits_in, bits_out, interval, alphabet, total, weights, prior, certificate, provenance, "
-    "adjacency='replace-one', trust_model='local')": [
+    "LookupTable(*, mechanism, epsilon, metric, bits_in, bits_out, interval, alphabet, total, weights, prior, certificate, "
+    "provenance, adjacency='replace-one', trust_model='local')": [
         "bits_per_client",
         "decode(self, indices)",
         "encode(self, values, rng)",
@@ -58,6 +99,7 @@ CLASSES = {
         "guarantee",
         "letters",
         "letters_from_words(self, values, dither_words, table_words)",
+        "letters_of_rows(self, rows, table_words)",
         "moments",
         "probabilities",
         "variance(self, values)",
@@ -70,7 +112,46 @@ CLASSES = {
     ],
     "MeanProtocol(*args, **kwargs)": PROTOCOL,
     "MeanStudy(data, epsilon, bits_in, bits_out, metric, objective, tables, protocols, comparison, provenance)": ["estimate", "table"],
+    "MechanismSpec(name, bits_in=None, bits_out=None, metric=None, dithering=None, bits=None)": [],
+    "NormBall(dimension, norm, clip_norm=1.0)": [
+        "check(self, vectors)",
+        "clip(self, vectors)",
+        "clipped_count(self, vectors)",
+        "norms(self, vectors)",
+    ],
+    "PoissonSampling(probability)": ["event(self, event)"],
+    "PrivUnitMechanism(epsilon, ball)": sorted(
+        [*VECTOR_MECHANISM, "keep_probability", "projection_mean", "revealing_probability", "threshold"]
+    ),
+    "PrivacyAccount(mechanism, rounds, delta, epsilon, epsilon_rdp, order, order_at_edge, epsilon_pld, pure_epsilon, adjacency, "
+    "trust_model, sampling)": ["document(self)", "guarantee", "method"],
+    "RenyiCurve(orders, divergences)": ["composed(self, rounds)", "epsilon(self, delta, conversion='optimal')"],
+    "SQKRMechanism(epsilon, bits, ball, seed=0, kashin_constant=1.8633899812498251)": sorted(
+        [
+            *VECTOR_MECHANISM,
+            "contrast",
+            "frame",
+            "level",
+            "scaled_down_count(self, vectors)",
+            "symbol_probabilities(self, vectors, coordinates)",
+        ]
+    ),
+    "SkellamMechanism(ball, bits, granularity, noise_variance, delta)": sorted(
+        [*VECTOR_MECHANISM, "bias_bound", "l1_sensitivity", "l2_sensitivity", "norm_bound", "wrap_probability"]
+    ),
+    "SweepSpec(*, mechanism, population, clients, dimension, norm, epsilon, delta, clip_norm=(1.0,), scale=(1.0,), nonzero=(), "
+    "repetitions=10, seed=0)": ["tasks(self)"],
+    "TableCache(folder=<factory>)": ["fetch(self, specification, design, accept=<callable>)", "path(self, specification)"],
     "TableMeanProtocol(table)": PROTOCOL,
+    "VectorBounds(greedy, linear_program, integer)": [],
+    "VectorGaussianMechanism(epsilon, delta, ball)": sorted(
+        [*VECTOR_MECHANISM, "l2_sensitivity", "noise_multiplier", "standard_deviation"]
+    ),
+    "VectorLaplaceMechanism(epsilon, ball)": sorted([*VECTOR_MECHANISM, "l1_sensitivity", "scale"]),
+    "VectorMeanProtocol(*args, **kwargs)": sorted([*VECTOR_MECHANISM, "ball"]),
+    "VectorTableMechanism(table, ball, delta=0.0, dithering='systematic', rejection_probability=0.05)": sorted(
+        [*VECTOR_MECHANISM, "dithering_bias_bound", "encode_securely(self, vectors)", "input_distance", "letters", "shrinkage"]
+    ),
 }
 
 ERRORS = ["ConvergenceError", "DataError", "InfeasibleError", "TableError"]
@@ -81,7 +162,7 @@ def written(function: Callable[..., Any], name: str) -> str:
     signature = inspect.signature(function)
     bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
     text = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
-    return name + re.sub(r"<function <lambda> at \w+>", "<callable>", text)
+    return name + re.sub(r"<function [\w.]*<lambda> at \w+>", "<callable>", text)
 
 
 def members(kind: type) -> list[str]:

@@ -59,6 +59,7 @@ def safe_root(
     argument = min(max(start, low), high)
     before: tuple[float, float] | None = None
     widths = [math.inf]
+    missed = False
     for _ in range(MOST_EVALUATIONS):
         value = function(argument)
         if value <= target:
@@ -80,8 +81,10 @@ def safe_root(
         step = math.log(aim / value) / power if value > 0 else math.inf
         before = (argument, value)
         if safe == 0 or unsafe == math.inf:
-            # A little further than the law says, so that the target is soon bracketed.
-            step = math.copysign(min(abs(step) * 1.01 + 1e-12, math.log(STRIDE)), step)
+            # From the second time on a little further than the law says, so that the target is soon bracketed.
+            further = 1.01 if missed else 1.0
+            step = math.copysign(min(abs(step) * further + 1e-12, math.log(STRIDE)), step)
+            missed = True
             argument = min(max(argument * math.exp(step), low), high)
             continue
         widths.append(math.log(unsafe / safe))

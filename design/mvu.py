@@ -1,7 +1,6 @@
 """Minimum variance unbiased (MVU) tables: designed, made exact, and certified against every table with any number of letters."""
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -11,14 +10,10 @@ from numpy.typing import ArrayLike
 from ..arguments import check_integer, check_interval
 from ..errors import ConvergenceError
 from ..solvers.alternating import solve_alternating
-from ..solvers.dithered_table import coarse_constraint, dithered_randomised_response, dithered_staircase, dithering_matrix
-from ..solvers.letter_search import LetterProblem, solve_letters
-from ..solvers.one_bit_table import one_bit_table
-from ..solvers.privacy_constraint import RatioConstraint, metric_name, ratio_constraint
+from ..solvers.privacy_constraint import metric_name, ratio_constraint
 from ..solvers.ray_pricing import DualValues, FloatArray
-from ..solvers.staircase import LEAST_SPREAD, solve_staircase, staircase_bound
-from ..solvers.starting_alphabets import randomised_response_alphabet, widened
-from ..solvers.table_program import TableProgram
+from ..solvers.staircase import staircase_bound
+from ..solvers.table_strategy import NEARLY_PUBLIC, Table, staircase_design, table_at_letters
 from ..solvers.trust_region import solve_trust_region
 from .exact_table import exact_table
 from .lookup_table import DualCertificate, LookupTable, Provenance, record_provenance
@@ -26,19 +21,6 @@ from .randomised_response import generalised_randomised_response
 from .table_certificate import certified_table, objective_value, with_lower_bound
 
 SOLVERS = ("staircase", "trust-region", "alternating")
-# Largest linear programs to search letters with, as bits of inputs times letters. Beyond that the best table with fewer letters
-# is compared with tables that coarser grids give.
-PROGRAM_BITS = {"local": 14, "metric": 13}
-# Above this local epsilon privacy costs next to nothing beside what dithering to few letters does, and programs on a finer grid than the
-# letters' have entries from one to exp(-epsilon), which double precision no longer solves reliably.
-NEARLY_PUBLIC = 12.0
-
-# Metric privacy with less log ratio than this over the whole grid is designed on a grid of at most so many bits and dithered: on a finer
-# one neighbouring rows are too alike for double precision, and dithering adds little to variances that are then above one.
-SMALL_SPREAD, SMALL_SPREAD_BITS = 0.5, 5
-
-Table = tuple[FloatArray, FloatArray]
-Design = Callable[[RatioConstraint], Table]
 
 
 def design_mvu(
@@ -54,6 +36,7 @@ def design_mvu(
     seed: int = 0,
     starts: int | None = None,
     workers: int = 1,
+    letters_from: float | None = None,
 ) -> LookupTable:
     """Design the unbiased private table of least variance, as an exact lookup table with its certificate.
 
@@ -84,6 +67,9 @@ def design_mvu(
         Number of random starts; None for the solver's default.
     workers : int
         Threads that descend at the same time; the table does not depend on it.
+    letters_from : float or None
+        Search for letters as if this were epsilon, and keep them; None to search at epsilon itself. As a function of epsilon tables then
+        change without jumps, where a search may find other letters from one epsilon to the next.
 
     Returns
     -------
@@ -116,6 +102,7 @@ def design_mvu(
     bits_out = check_integer("bits_out", bits_out, low=1, high=9)
     metric = metric_name(metric)
     constraint = ratio_constraint(epsilon, bits_in, metric)
+    searched = constraint if letters_from is None else ratio_constraint(letters_from, bits_in, metric)
     interval = check_interval("interval", interval)
     seed = check_integer("seed", seed, low=0, high=2**63 - 1)
     workers = check_integer("workers", workers, low=1, high=1024)
@@ -129,11 +116,12 @@ def design_mvu(
     input_weights = _input_weights(name, prior, 2**bits_in)
     rng = np.random.default_rng(seed)
     if solver == "staircase":
-        design, duals = _staircase_design(bits_in, bits_out, constraint, input_weights, symmetric, starts or 16, rng, workers)
+        design, duals = staircase_design(bits_in, bits_out, searched, input_weights, symmetric, starts or 16, rng, workers)
     else:
         paper = solve_trust_region if solver == "trust-region" else solve_alternating
-        found = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, constraint, input_weights, starts=starts or 5, rng=rng)
-        design = _at_letters(found.alphabet, 2**bits_in, constraint, input_weights)
+        found = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, searched, input_weights, starts=starts or 5, rng=rng)
+        design = table_at_letters(found.alphabet, 2**bits_in, searched, input_weights)
+    if solver != "staircase" or searched is not constraint:
         duals = staircase_bound(bits_in, constraint, input_weights).duals
 
     def design_at(target: float) -> Table:
@@ -280,98 +268,6 @@ def _randomised_response(
 
 def _objective(table: LookupTable) -> float:
     return objective_value(table.moments, table.certificate.objective, table.prior)
-
-
-def _staircase_design(
-    bits_in: int,
-    bits_out: int,
-    constraint: RatioConstraint,
-    input_weights: FloatArray | None,
-    symmetric: bool,
-    starts: int,
-    rng: np.random.Generator,
-    workers: int,
-) -> tuple[Design, DualValues]:
-    """Return how to make the table at a constraint a little tighter, and dual values that prove a bound at this one."""
-    weights = input_weights if input_weights is None or not symmetric else (input_weights + input_weights[::-1]) / 2
-    # Where hardly one bit can be told, two letters lose about as little as the bound does there (a share of about the spread).
-    tiny_spread = constraint.log_ratio * (2**bits_in - 1 if constraint.neighbours_only else 1) < LEAST_SPREAD
-    if bits_out > bits_in and not tiny_spread:
-        try:
-            best = solve_staircase(bits_in, constraint, weights)
-        except ConvergenceError:
-            # Seen for metric privacy with a small spread; letters are then searched for, and the certificate states the gap that is left.
-            best = None
-        if best is not None and len(best.alphabet) <= 2**bits_out:
-            duals = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
-            return lambda tightened: _staircase_table(bits_in, tightened, weights), duals
-    bound = staircase_bound(bits_in, constraint, input_weights)
-    if bits_out == 1 or tiny_spread:
-        return lambda tightened: one_bit_table(2**bits_in, tightened), bound.duals
-    fine = bits_in > bits_out and not constraint.neighbours_only and constraint.log_ratio > NEARLY_PUBLIC
-    if fine:
-        return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
-    if constraint.neighbours_only and bits_in > SMALL_SPREAD_BITS and constraint.log_ratio * (2**bits_in - 1) < SMALL_SPREAD:
-        coarse, fine = 2**SMALL_SPREAD_BITS, 2**bits_in
-        coarse_weights = None if weights is None else weights.reshape(coarse, -1).sum(axis=1)
-        problem = LetterProblem(coarse, 2**bits_out, coarse_constraint(fine, coarse, constraint), coarse_weights, symmetric)
-        found = solve_letters(problem, bound, starts=starts, rng=rng, workers=workers)
-        on_coarse = _at_letters(found.alphabet, coarse, problem.constraint, coarse_weights)
-
-        def dithered(tightened: RatioConstraint) -> Table:
-            probabilities, alphabet = on_coarse(coarse_constraint(fine, coarse, tightened))
-            return dithering_matrix(fine, coarse) @ probabilities, alphabet
-
-        return dithered, bound.duals
-    searched_bits = min(bits_out, PROGRAM_BITS["metric" if constraint.neighbours_only else "local"] - bits_in)
-    letters = 2**searched_bits
-    problem = LetterProblem(2**bits_in, letters, constraint, weights, symmetric)
-    found = solve_letters(problem, bound, starts=starts, rng=rng, workers=workers)
-    if searched_bits < bits_out <= bits_in:
-        dithered_value = _value(_dithered_table(bits_in, bits_out, constraint, weights), weights)
-        if dithered_value < found.value:
-            return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
-    return _at_letters(found.alphabet, 2**bits_in, constraint, weights), bound.duals
-
-
-def _staircase_table(bits_in: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
-    table = solve_staircase(bits_in, constraint, input_weights)
-    return table.probabilities, table.alphabet
-
-
-def _dithered_table(bits_in: int, bits_out: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
-    """Return the better of the tables that coarser grids give."""
-    tables = [dithered_staircase(bits_in, bits_out, constraint, input_weights)]
-    if not constraint.neighbours_only:
-        tables.append(dithered_randomised_response(bits_in, bits_out, constraint.log_ratio))
-    return min((table for table in tables if len(table[1]) <= 2**bits_out), key=lambda table: _value(table, input_weights))
-
-
-def _value(table: Table, input_weights: FloatArray | None) -> float:
-    probabilities, alphabet = table
-    variances = (probabilities * (np.linspace(0.0, 1.0, len(probabilities))[:, None] - alphabet) ** 2).sum(axis=1)
-    return float(variances.max() if input_weights is None else input_weights @ variances)
-
-
-def _at_letters(alphabet: FloatArray, inputs: int, designed_for: RatioConstraint, input_weights: FloatArray | None) -> Design:
-    """Return the design that keeps these letters, stretched a little where a tighter constraint asks for it.
-
-    Letters can stand so tight that the best table for the same letters under a slightly tighter constraint costs much more than
-    the best table for stretched ones; the letters of randomised response show how much stretching to try.
-    """
-
-    def design(constraint: RatioConstraint) -> Table:
-        program = TableProgram(np.linspace(0.0, 1.0, inputs), len(alphabet), constraint, input_weights)
-        before, after = (randomised_response_alphabet(inputs, len(alphabet), c)[-1] - 0.5 for c in (designed_for, constraint))
-        stretched = [
-            widened(0.5 + (alphabet - 0.5) * (1 + share * (after - before) / before), inputs, constraint)
-            for share in (0.0, 0.25, 0.5, 1.0, 1.25, 2.0)
-        ]
-        solutions = [program.solve(letters) for letters in stretched]
-        best = min(range(len(solutions)), key=lambda k: solutions[k].value)
-        return solutions[best].probabilities, stretched[best]
-
-    return design
 
 
 def _padded(probabilities: FloatArray, alphabet: FloatArray, letters: int, symmetric: bool) -> Table:

@@ -1,7 +1,8 @@
 """Tables for vectors whose privacy is solved for: which table makes the whole vector's message (epsilon, delta)-private."""
 
 import math
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 
 import numpy as np
 
@@ -33,8 +34,8 @@ def calibrate_vector_table(
 
     The table's own epsilon is a rising parameter of the vector's: it is searched for, with a table designed at each step, until the
     vector's epsilon, computed from the finished table, lies between the target less 1e-6 and the target. (Chaudhuri, Guo, Rabbat 2022
-    choose it by hand: "an epsilon/2 L1-metric table gives about epsilon".) Where the design changes by a jump, the last table on the
-    safe side of it is returned.
+    choose it by hand: "an epsilon/2 L1-metric table gives about epsilon".) Where a search for letters would make the design jump over
+    that band, the letters are kept and the rest of the table is solved for; should even that jump, the last table before it is returned.
 
     Parameters
     ----------
@@ -81,25 +82,34 @@ def calibrate_vector_table(
     delta = 0.0 if delta == 0 else check_delta(delta)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
 
-    @cache
-    def mechanism_at(table_epsilon: float) -> VectorTableMechanism:
-        table = design_mvu(table_epsilon, bits_in, bits_out, metric, seed=seed)
+    def mechanism(table_epsilon: float, letters_from: float | None = None) -> VectorTableMechanism:
+        table = design_mvu(table_epsilon, bits_in, bits_out, metric, seed=seed, letters_from=letters_from)
         return VectorTableMechanism(table, ball, delta=delta, dithering=dithering)
 
-    def realised(table_epsilon: float) -> float:
-        mechanism = mechanism_at(table_epsilon)
-        if delta == 0:
-            return rounds * float(mechanism.renyi_divergences(math.inf)[0])
-        curve = RenyiCurve(np.array(DEFAULT_ORDERS), mechanism.renyi_divergences(DEFAULT_ORDERS))
-        return curve.composed(rounds).epsilon(delta).epsilon
+    def search(design: Callable[[float], VectorTableMechanism], start: float, high: float) -> tuple[float, dict[float, float]]:
+        values: dict[float, float] = {}
 
-    argument = safe_root(
-        realised,
-        epsilon,
-        start=epsilon / rounds,
-        low=EPSILON_LOW,
-        high=largest_epsilon(bits_in, metric),
-        tolerance=TOLERANCE,
-        name="the table's epsilon",
-    )
-    return mechanism_at(argument)
+        def realised(table_epsilon: float) -> float:
+            values[table_epsilon] = _epsilon(design(table_epsilon), delta, rounds)
+            return values[table_epsilon]
+
+        low = EPSILON_LOW
+        return safe_root(realised, epsilon, start=start, low=low, high=high, tolerance=TOLERANCE, name="the table's epsilon"), values
+
+    searched = cache(mechanism)
+    argument, values = search(searched, epsilon / rounds, largest_epsilon(bits_in, metric))
+    if epsilon - values[argument] <= TOLERANCE:
+        return searched(argument)
+    # The search finds other letters just above: with those, the guarantee falls without a jump to the target.
+    above = min(tried for tried, value in values.items() if value > epsilon)
+    kept = cache(partial(mechanism, letters_from=above))
+    closer, closer_values = search(kept, above, above)
+    return kept(closer) if closer_values[closer] > values[argument] else searched(argument)
+
+
+def _epsilon(mechanism: VectorTableMechanism, delta: float, rounds: int) -> float:
+    """Return what the rounds of a mechanism cost."""
+    if delta == 0:
+        return rounds * float(mechanism.renyi_divergences(math.inf)[0])
+    orders = np.array(DEFAULT_ORDERS)
+    return RenyiCurve(orders, mechanism.renyi_divergences(orders)).composed(rounds).epsilon(delta).epsilon

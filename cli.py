@@ -237,7 +237,8 @@ def reproduce(
             raise ValueError(f"figure must be one of {', '.join(FIGURES)}, got {name!r}")
     output.mkdir(parents=True, exist_ok=True)
     for name in chosen:
-        FIGURES[name](output, seed)
+        with progress_bar() as on_step:
+            FIGURES[name](output, seed, on_step)
         typer.echo(f"{name}: {output}")
 
 

@@ -170,7 +170,7 @@ def compare_vector_means(
         If a mechanism could not be built.
     """
     cache = TableCache() if cache is None else cache
-    rows: list[tuple[dict[str, object], list[SweepTask]]] = []
+    rows: list[tuple[tuple[str, str, str], list[SweepTask]]] = []
     for comparison in COMPARISONS:
         for panel, panel_series, panel_epsilons in (
             ("epsilon", comparison.by_epsilon, epsilons),
@@ -189,15 +189,15 @@ def compare_vector_means(
                         repetitions=repetitions,
                         seed=seed,
                     )
-                    rows.append(({"comparison": comparison.name, "panel": panel, "series": series.label}, spec.tasks()))
+                    rows.append(((comparison.name, panel, series.label), spec.tasks()))
     tasks = list(dict.fromkeys(task for _, own in rows for task in own))
     results = run_sweep(tasks, output, workers=workers, cache=cache, on_step=on_step)
     summary = summarise_sweep(results).drop(columns=["label", "central_error", "ratio_to_central"])
     settings = list(dict.fromkeys((task.design, task.population) for task in tasks))
     place = {setting: position for position, setting in enumerate(settings)}
-    frame = pd.concat(
-        [summary.iloc[[place[own[0].design, own[0].population]]].assign(**names) for names, own in rows], ignore_index=True
-    )
+    frame = summary.iloc[[place[own[0].design, own[0].population] for _, own in rows]].reset_index(drop=True)
+    for position, name in enumerate(("comparison", "panel", "series")):
+        frame.insert(position, name, [names[position] for names, _ in rows])
     bounds = {setting: _certified_error(*setting, clients, seed, cache) for setting in settings}
     frame["certified_error"] = [bounds[own[0].design, own[0].population] for _, own in rows]
     balls = [own[0].design.ball for _, own in rows]

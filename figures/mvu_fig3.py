@@ -80,16 +80,16 @@ def draw_comparison(frame: pd.DataFrame) -> Figure:
     for row in grid:
         row[0].set_ylabel("squared L2 error of the mean")
     drawn = dict.fromkeys(frame["series"])
-    handles = [
-        Line2D([], [], color=mark.colour, linestyle=mark.line, marker=mark.marker, label=_legend(name))
-        for name, mark in MARKS.items()
-        if name in drawn
-    ]
+    handles = [Line2D([], [], label=_legend(name), **_look(mark)) for name, mark in MARKS.items() if name in drawn]
     handles.append(Line2D([], [], label="best table for MVU's constraint, any bits (certified)", **BOUND_LOOK))
     handles.append(Line2D([], [], label="trusted server, Gaussian noise", **CENTRAL_LOOK))
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.5)
     add_caption(figure, _caption(frame))
     return figure
+
+
+def _look(mark: Mark) -> dict[str, Any]:
+    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
 
 
 def _legend(name: str) -> str:
@@ -144,13 +144,13 @@ def _caption(frame: pd.DataFrame) -> str:
     bits = {name: frame[(frame["comparison"] == name) & frame["bits_in"].notna()]["bits_in"].iloc[0] for name in TITLES}
     return (
         f"Mean of n = {first['clients']:,} vectors of dimension {first['dimension']}, {first['repetitions']} repetitions with standard "
-        "errors; lines above: predicted by the mechanisms' exact variances. Left: coordinates uniform on [0, 1], normalised to L1 norm 1, "
-        f"tables with {bits['L1']:g} bits in. Right: uniform on the positive part of the unit sphere, {bits['L2']:g} bits in. Above, tables "
-        "have 3 bits out and Skellam 16 bits a coordinate. ε holds for the whole vector and for any two vectors of the ball: replace-one "
-        "adjacency, local trust model, one report. It is pure (δ = 0) for L1-metric tables on the left, L2-metric tables on the right, CLDP, "
-        f"Laplace, PrivUnitG and SQKR, and with δ = {DELTA:g} for L1-metric tables on the right (Rényi accounting), Gaussian and Skellam "
-        "noise. The paper's own figure states metric privacy, ε times the distance of the two vectors, beside mechanisms whose ε is for any "
-        "two vectors, which lie up to twice the radius apart: its metric ε counts twice here. Certified: no unbiased table with the same "
-        "bound on neighbouring rows has a smaller variance averaged over the inputs of the grid, whatever its number of bits; the data's "
-        f"dithering is added. Trusted server: Gaussian noise on the sum, same ε, δ = {DELTA:g}."
+        "errors; lines above: predicted by the mechanisms' exact variances. Left: coordinates uniform on [0, 1], normalised to L1 norm "
+        f"1, tables with {bits['L1']:g} bits in. Right: uniform on the positive part of the unit sphere, {bits['L2']:g} bits in. Above, "
+        "tables have 3 bits out and Skellam noise takes 16 bits a coordinate. ε is that of the whole vector and one report, for any two "
+        "vectors of the ball: replace-one adjacency, local trust model. It is pure (δ = 0) for L1-metric tables on the left, L2-metric "
+        f"tables on the right, CLDP, Laplace, PrivUnitG and SQKR; with δ = {DELTA:g} for L1-metric tables on the right (by Rényi "
+        "accounting), Gaussian and Skellam noise. The paper's own figure puts metric privacy, ε times the distance of two vectors, beside "
+        "mechanisms whose ε is for any two vectors, which lie up to twice the radius apart: its metric ε counts twice here. Certified: "
+        "no unbiased table with the same bound on neighbouring rows has a smaller variance, averaged over the inputs of the grid, whatever "
+        f"its number of bits; the data's dithering is added. Trusted server: Gaussian noise on the sum, same ε, δ = {DELTA:g}."
     )

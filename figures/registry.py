@@ -4,13 +4,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from . import mvu_fig1, mvu_fig2, mvu_fig5
+from ..analysis.mean_study import OnStep
+from . import mvu_fig1, mvu_fig2, mvu_fig3, mvu_fig5
 
-# By name: writes the figure's svg, pdf, png and csv files to a folder, from a root seed.
-FIGURES: Mapping[str, Callable[[Path, int], None]] = MappingProxyType(
+# By name: writes the figure's svg, pdf, png and csv files to a folder, from a root seed, and tells how far it is if it takes long.
+FIGURES: Mapping[str, Callable[[Path, int, OnStep], None]] = MappingProxyType(
     {
-        mvu_fig1.NAME: mvu_fig1.mvu_fig1,
-        mvu_fig2.NAME: mvu_fig2.mvu_fig2,
-        mvu_fig5.NAME: mvu_fig5.mvu_fig5,
+        mvu_fig1.NAME: lambda output, seed, _: mvu_fig1.mvu_fig1(output, seed),
+        mvu_fig2.NAME: lambda output, seed, _: mvu_fig2.mvu_fig2(output, seed),
+        mvu_fig3.NAME: mvu_fig3.mvu_fig3,
+        mvu_fig5.NAME: lambda output, seed, _: mvu_fig5.mvu_fig5(output, seed),
     }
 )

@@ -25,6 +25,9 @@ NEARLY_PUBLIC = 12.0
 # one neighbouring rows are too alike for double precision, and dithering adds little to variances that are then above one.
 SMALL_SPREAD, SMALL_SPREAD_BITS = 0.5, 5
 
+# Letters that are closer than this share of the alphabet's width count as one.
+TWINS = 1e-6
+
 Table = tuple[FloatArray, FloatArray]
 Design = Callable[[RatioConstraint], Table]
 
@@ -154,6 +157,7 @@ def table_at_letters(alphabet: FloatArray, inputs: int, designed_for: RatioConst
     Letters can stand so tight that the best table for the same letters under a slightly tighter constraint costs much more than
     the best table for stretched ones; the letters of randomised response show how much stretching to try.
     """
+    alphabet = _without_twins(alphabet)
 
     def design(constraint: RatioConstraint) -> Table:
         program = TableProgram(np.linspace(0.0, 1.0, inputs), len(alphabet), constraint, input_weights)
@@ -167,3 +171,12 @@ def table_at_letters(alphabet: FloatArray, inputs: int, designed_for: RatioConst
         return solutions[best].probabilities, stretched[best]
 
     return design
+
+
+def _without_twins(alphabet: FloatArray) -> FloatArray:
+    """Return the letters without those next to one further out: their columns can be added up, and make programs ill-conditioned."""
+    kept: list[float] = []
+    for letter in sorted(alphabet.tolist(), key=lambda letter: -abs(letter - 0.5)):
+        if all(abs(letter - other) > TWINS * np.ptp(alphabet) for other in kept):
+            kept.append(letter)
+    return np.array(sorted(kept))

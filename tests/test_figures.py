@@ -1,8 +1,11 @@
 """Figures: the numbers they are drawn from, what is drawn, and the files."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from typing import Any
 from xml.dom import minidom
 
 import numpy as np
@@ -13,11 +16,14 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from quietbits.analysis import vector_mean_comparison
 from quietbits.analysis.scalar_mean_simulation import SimulationSize, scalar_mean_variances, simulate_variance
+from quietbits.analysis.table_cache import TableCache
 from quietbits.analysis.table_entries import design_entries
+from quietbits.analysis.vector_mean_comparison import COMPARISONS, Comparison, Series, compare_vector_means
 from quietbits.design.cldp import CLDPMechanism
 from quietbits.design.mvu import design_mvu
-from quietbits.figures import mvu_fig1, mvu_fig2, mvu_fig5
+from quietbits.figures import mvu_fig1, mvu_fig2, mvu_fig3, mvu_fig5
 from quietbits.figures.directed_rounding import rounded_down, rounded_up
 from quietbits.figures.probability_map import sent_letters
 from quietbits.figures.registry import FIGURES
@@ -26,6 +32,25 @@ from quietbits.figures.style import SMALLEST_TYPE, WIDTH, print_style
 
 DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 SMALL = SimulationSize(clients=10_000, batches=500, runs=2)
+SMALL_RUN: dict[str, Any] = {"epsilons": (1.0, 4.0), "clients": 300, "dimension": 4, "repetitions": 20}
+
+
+def small(comparison: Comparison) -> Comparison:
+    """Return a comparison whose tables have 3 bits in, and at most 2 out."""
+
+    def smaller(series: tuple[Series, ...]) -> tuple[Series, ...]:
+        tables = [
+            replace(one, mechanism=replace(one.mechanism, bits_in=3, bits_out=min(one.mechanism.bits_out, 2)))
+            if one.mechanism.bits_in
+            else one
+            for one in series
+        ]
+        return tuple(dict.fromkeys(tables))
+
+    return replace(comparison, by_epsilon=smaller(comparison.by_epsilon), by_bits=smaller(comparison.by_bits))
+
+
+SMALL_COMPARISONS = tuple(small(comparison) for comparison in COMPARISONS)
 
 
 @pytest.fixture(scope="module")
@@ -168,11 +193,20 @@ def test_rounding_errs_to_the_side_that_is_asked_for(value: float, digits: int) 
 
 
 @pytest.fixture(scope="module")
-def pictures(entries: pd.DataFrame, variances: pd.DataFrame) -> dict[str, Figure]:
+def vector_means(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    folder = tmp_path_factory.mktemp("vectors")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector_mean_comparison, "COMPARISONS", SMALL_COMPARISONS)
+        return compare_vector_means(folder, **SMALL_RUN, cache=TableCache(folder / "tables"))
+
+
+@pytest.fixture(scope="module")
+def pictures(entries: pd.DataFrame, variances: pd.DataFrame, vector_means: pd.DataFrame) -> dict[str, Figure]:
     with print_style():
         return {
             "mvu-fig1": mvu_fig1.draw_tables(entries[entries["bits_out"] == 2]),
             "mvu-fig2": mvu_fig2.draw_variances(variances),
+            "mvu-fig3": mvu_fig3.draw_comparison(vector_means),
             "mvu-fig5": mvu_fig5.draw_bits_out(entries, 5.0),
         }
 
@@ -218,6 +252,33 @@ def test_fig2_draws_lines_and_points_of_every_mechanism(pictures: dict[str, Figu
                 assert any(np.array_equal(series[column], data, equal_nan=True) for data in drawn)
         assert any(np.all(np.asarray(data) == panel["lower_bound"].iloc[0]) for data in drawn)
         assert len(drawn) == 2 * 6 + 1
+
+
+def test_fig3_draws_every_series_against_epsilon_and_against_bits(pictures: dict[str, Figure], vector_means: pd.DataFrame) -> None:
+    figure = pictures["mvu-fig3"]
+    for row, panel in enumerate(("epsilon", "bits")):
+        for column, comparison in enumerate(("L1", "L2")):
+            axes = figure.axes[2 * row + column]
+            own = vector_means[(vector_means["comparison"] == comparison) & (vector_means["panel"] == panel)]
+            drawn = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
+            for _, series in own.groupby("series"):
+                ordered = series if panel == "epsilon" else series.sort_values("bits_per_client")
+                assert ordered["mean_squared_error"].tolist() in drawn
+            assert own["central_error"].iloc[0] in [data[0] for data in drawn if data]
+            assert own.loc[own["series"] == "MVU, L1 metric", "certified_error"].min() in [data[0] for data in drawn if data]
+
+
+def test_the_vector_comparison_states_what_it_measured(vector_means: pd.DataFrame) -> None:
+    frame = vector_means
+    assert set(frame["adjacency"]) == {"replace-one"}
+    assert set(frame["trust_model"]) == {"local"}
+    assert (frame["realised_epsilon"] <= frame["epsilon"]).all()
+    # A mean of 20 repetitions with 4 coordinates each, chi-square with 80 degrees of freedom: 5 sigma are 0.8.
+    assert (np.abs(frame["mean_squared_error"] / frame["predicted_squared_error"] - 1) <= 0.8).all()
+    tables = frame[frame["mechanism"] == "mvu"]
+    assert (tables["certified_error"] <= tables["predicted_squared_error"] * 1.05).all()
+    assert frame.loc[frame["mechanism"] != "mvu", "certified_error"].isna().all()
+    assert (frame["central_error"] < frame["predicted_squared_error"]).all()
 
 
 def test_fig5_draws_variances_over_the_bound_and_marks_where_more_bits_stop_helping(
@@ -288,13 +349,16 @@ def test_registered_figures_write_their_files(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(mvu_fig5, "EPSILONS", (3.0,))
     monkeypatch.setattr(mvu_fig5, "BITS_IN", 2)
     monkeypatch.setattr(mvu_fig5, "BITS_OUT", (1, 2))
-    assert list(FIGURES) == ["mvu-fig1", "mvu-fig2", "mvu-fig5"]
+    monkeypatch.setattr(vector_mean_comparison, "COMPARISONS", SMALL_COMPARISONS)
+    monkeypatch.setattr(mvu_fig3, "compare_vector_means", partial(compare_vector_means, **SMALL_RUN, cache=TableCache(tmp_path / "tables")))
+    assert list(FIGURES) == ["mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5"]
     for name, reproduce in FIGURES.items():
-        reproduce(tmp_path / "new" / "folder", 7)
-        written = {path.name for path in (tmp_path / "new" / "folder").iterdir() if path.stem == name}
+        reproduce(tmp_path / "new" / "folder", 7, lambda *_: None)
+        written = {path.name for path in (tmp_path / "new" / "folder").iterdir() if path.is_file() and path.stem == name}
         assert written == {f"{name}.{kind}" for kind in ("svg", "pdf", "png", "csv")}
         assert set(pd.read_csv(tmp_path / "new" / "folder" / f"{name}.csv")["seed"]) == {7}
-    assert len(list((tmp_path / "new" / "folder").iterdir())) == 12
+    # Four files each, and the folder of the sweep behind figure 3.
+    assert len(list((tmp_path / "new" / "folder").iterdir())) == 17
 
 
 def test_what_is_drawn_by_default() -> None:

@@ -5,7 +5,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import check_integer
 
+FloatArray = NDArray[np.float64]
+
 LARGEST_DIMENSION = 2**31
+# Rows of the Hadamard matrices that the transform is made of.
+LARGEST_FACTOR = 16
+# Numbers transformed at a time, a quarter of a megabyte, and columns of vectors that are longer.
+PIECE, COLUMNS = 2**15, 2**12
 
 
 def padded_dimension(dimension: int) -> int:
@@ -37,7 +43,12 @@ def padded_dimension(dimension: int) -> int:
 def walsh_hadamard(vectors: ArrayLike) -> NDArray[np.float64]:
     """Multiply vectors by the Hadamard matrix H, whose entries are 1 and -1: H is symmetric, and H H = dimension times the identity.
 
-    Whole numbers stay exact, up to 2**53. Divided by the square root of the dimension, the transform is a rotation.
+    H is the Kronecker product of Hadamard matrices of at most 16 rows. Vectors are multiplied by one after the other, in matrix products:
+    first within pieces that fit into a processor's cache, then, for longer vectors, across the pieces. That takes 16 multiplications and
+    additions per number and factor of 16.
+
+    Whole numbers stay exact if their absolute values add up to at most 2**53 in each vector: so do all intermediate results, then.
+    Divided by the square root of the dimension, the transform is a rotation.
 
     Parameters
     ----------
@@ -47,7 +58,8 @@ def walsh_hadamard(vectors: ArrayLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of float64, shape (..., dimension)
-        The products, in an array of their own; ``dimension * log2(dimension)`` additions each.
+        The products, in an array of their own. Beside it less than a megabyte is needed, and a copy of vectors that are anything but a
+        contiguous array of float64.
 
     Raises
     ------
@@ -59,19 +71,59 @@ def walsh_hadamard(vectors: ArrayLike) -> NDArray[np.float64]:
     >>> walsh_hadamard([1.0, 2.0, 3.0, 5.0]).tolist()
     [11.0, -3.0, -5.0, 1.0]
     """
-    result = np.array(vectors, dtype=float, order="C")
-    dimension = result.shape[-1] if result.ndim else 0
+    array = np.asarray(vectors, dtype=float, order="C")
+    dimension = array.shape[-1] if array.ndim else 0
     if dimension == 0 or dimension & (dimension - 1):
-        raise ValueError(f"vectors must have a last axis whose length is a power of two, got the shape {result.shape}")
-    half = 1
-    while half < dimension:
-        # A view, so that the sums and differences are written back in place.
-        pairs = result.reshape(*result.shape[:-1], dimension // (2 * half), 2, half)
-        differences = pairs[..., 0, :] - pairs[..., 1, :]
-        pairs[..., 0, :] += pairs[..., 1, :]
-        pairs[..., 1, :] = differences
-        half *= 2
+        raise ValueError(f"vectors must have a last axis whose length is a power of two, got the shape {array.shape}")
+    if dimension == 1:
+        return array.copy()
+    result = np.empty(array.shape)
+    length = min(dimension, PIECE)
+    _transform_pieces(array.reshape(-1, length), result.reshape(-1, length))
+    _transform_across(result.reshape(-1), length, dimension)
     return result
+
+
+def _transform_pieces(pieces: FloatArray, result: FloatArray) -> None:
+    """Transform each row, as many at a time as the cache holds."""
+    count, length = pieces.shape
+    factors = _factors(length)
+    at_once = max(1, min(PIECE // length, count))
+    scratch = np.empty((2, at_once * length))
+    for start in range(0, count, at_once):
+        current, target = pieces[start : start + at_once], result[start : start + at_once]
+        stride = 1
+        for number, factor in enumerate(factors):
+            rows = len(factor)
+            output = target if number == len(factors) - 1 else scratch[number % 2, : target.size]
+            if stride == 1:
+                # One product instead of many small ones; H is symmetric.
+                np.matmul(current.reshape(-1, rows), factor, out=output.reshape(-1, rows))
+            else:
+                np.matmul(factor, current.reshape(-1, rows, stride), out=output.reshape(-1, rows, stride))
+            current, stride = output, stride * rows
+
+
+def _transform_across(numbers: FloatArray, stride: int, dimension: int) -> None:
+    """Finish, in place, vectors one behind the other of which every piece of length `stride` is transformed."""
+    for factor in _factors(dimension // stride):
+        rows = len(factor)
+        for vector in numbers.reshape(-1, rows, stride):
+            for start in range(0, stride, COLUMNS):
+                columns = vector[:, start : start + COLUMNS]
+                columns[...] = factor @ columns
+        stride *= rows
+
+
+def _factors(dimension: int) -> list[FloatArray]:
+    """Return Hadamard matrices of at most 16 rows whose Kronecker product is that of a dimension."""
+    factors = []
+    while dimension > 1:
+        rows = min(dimension, LARGEST_FACTOR)
+        indices = np.arange(rows)
+        factors.append(hadamard_entries(indices[:, None], indices).astype(float))
+        dimension //= rows
+    return factors
 
 
 def hadamard_entries(rows: ArrayLike, columns: ArrayLike) -> NDArray[np.int8]:

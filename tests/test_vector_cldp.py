@@ -11,7 +11,6 @@ import scipy.linalg
 from quietbits.design.norm_ball import NormBall
 from quietbits.design.sampled_sign import SampledSignMechanism
 from quietbits.design.vector_cldp import CLDPL1Mechanism, CLDPL2Mechanism, CLDPLinfMechanism, cldp_mechanism
-from quietbits.solvers.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
 
 NORMS = [1.0, 2.0, math.inf]
 
@@ -158,27 +157,3 @@ def test_messages_and_histograms_that_cannot_be_are_refused() -> None:
         mechanism.aggregate(np.zeros((2, 4), dtype=np.int64))
     with pytest.raises(ValueError, match="clients must be the number of messages in the histogram, 8, got 9"):
         mechanism.decode(np.ones((4, 2), dtype=np.int64), 9)
-
-
-@pytest.mark.parametrize("dimension", [1, 2, 8, 64])
-def test_the_fast_transform_is_the_matrix(dimension: int) -> None:
-    matrix = scipy.linalg.hadamard(dimension)
-    vectors = np.random.default_rng(4).normal(size=(3, 2, dimension))
-    before = vectors.copy()
-    np.testing.assert_allclose(walsh_hadamard(vectors), vectors @ matrix, atol=1e-12)
-    np.testing.assert_array_equal(vectors, before)
-    np.testing.assert_array_equal(hadamard_entries(np.arange(dimension)[:, None], np.arange(dimension)), matrix)
-    # Twice is the dimension times the identity; whole numbers stay exact, also out of a transposed array.
-    whole = np.arange(5 * dimension).reshape(dimension, 5).T
-    np.testing.assert_array_equal(walsh_hadamard(walsh_hadamard(whole)), dimension * whole)
-
-
-@pytest.mark.parametrize("shape", [(3,), (2, 0), (4, 6), ()])
-def test_lengths_that_are_no_power_of_two_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="vectors must have a last axis whose length is a power of two"):
-        walsh_hadamard(np.zeros(shape))
-
-
-def test_a_dimension_below_one_is_refused() -> None:
-    with pytest.raises(ValueError, match="dimension must be a whole number from 1"):
-        padded_dimension(0)

@@ -145,8 +145,9 @@ class SQKRMechanism:
         coordinates = rng.integers(0, self.frame.size, (clients, self.bits))
         drawn = np.take_along_axis(coefficients, coordinates, axis=1)
         up = rng.random(drawn.shape) < 0.5 + drawn / (2 * self.level)
-        kept = rng.random(clients) < self.contrast
-        symbols = np.where(kept, up @ (1 << np.arange(self.bits)), rng.integers(0, 2**self.bits, clients))
+        # A uniform number of 53 bits is never rarer below this probability than it should be: rounding errs toward privacy.
+        replaced = rng.random(clients) < self._replacement
+        symbols = np.where(replaced, rng.integers(0, 2**self.bits, clients), up @ (1 << np.arange(self.bits)))
         return np.column_stack([coordinates, symbols]).astype(np.int32)
 
     def symbol_probabilities(self, vectors: ArrayLike, coordinates: NDArray[Any]) -> FloatArray:
@@ -173,7 +174,7 @@ class SQKRMechanism:
         up = 0.5 + drawn / (2 * self.level)
         bit_is_up = (np.arange(2**self.bits)[:, None] >> np.arange(self.bits)) & 1
         quantised = np.where(bit_is_up, up[:, None, :], 1 - up[:, None, :]).prod(axis=2)
-        return np.asarray(self.contrast * quantised + (1 - self.contrast) / 2**self.bits)
+        return np.asarray(self.contrast * quantised + self._replacement / 2**self.bits)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the sum of the signs at each of the frame's coordinates.
@@ -302,6 +303,12 @@ class SQKRMechanism:
     def privacy_loss(self) -> "PrivacyLossDistribution | None":
         """Return the loss distribution of binary randomised response, which dominates every two inputs; None without privacy."""
         return None if math.isinf(self.epsilon) else pure_privacy_loss(self.epsilon)
+
+    @property
+    def _replacement(self) -> float:
+        """Probability that a symbol is drawn again, 1 - C, without the cancellation; rounded upward."""
+        others = math.exp(-self.epsilon)
+        return 2**self.bits * others / (1 + (2**self.bits - 1) * others) * (1 + 1e-14)
 
     @property
     def _constant(self) -> float:

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -149,6 +150,34 @@ def test_the_number_of_bits_is_the_best_one(epsilon: float) -> None:
     assert published.bits - 4 <= best.bits <= published.bits
     if epsilon == 8:
         assert 3 * best.worst_variance < published.worst_variance
+
+
+class FixedDraws(np.random.Generator):
+    """Uniform numbers that are given, for one client each; zeros for all else that is drawn."""
+
+    def __init__(self, uniforms: list[float]) -> None:
+        super().__init__(np.random.PCG64(0))
+        self.uniforms = uniforms
+
+    def random(self, size: int | tuple[int, ...]) -> FloatArray:
+        return np.array(self.uniforms) if size == len(self.uniforms) else np.zeros(size)
+
+    def integers(self, low: int, _high: int, size: int | tuple[int, ...]) -> NDArray[np.int64]:
+        return np.full(size, low)
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 1.25, 13.3, 19.99, 20.0])
+@pytest.mark.parametrize("bits", [1, 7, 16])
+def test_symbols_are_replaced_often_enough_in_floating_point_too(epsilon: float, bits: int) -> None:
+    # 1 - C, and how many of the 2**53 uniform numbers must lie below it for epsilon to hold.
+    with mpmath.workdps(40):
+        replacement = 2**bits / (mpmath.exp(mpmath.mpf(epsilon)) + 2**bits - 1)
+        fewest = int(mpmath.ceil(replacement * 2**53))
+        enough = float(replacement) * (1 + 1e-12) + 2.0**-53
+    mechanism = SQKRMechanism(epsilon, bits, PLANE)
+    sent = mechanism.encode(np.zeros((2, 2)), FixedDraws([(fewest - 1) * 2.0**-53, enough]))
+    # Zero replaces symbols, and all signs are up.
+    assert sent[:, -1].tolist() == [0, 2**bits - 1]
 
 
 def test_the_guarantee_is_pure_and_nothing_is_promised_without_privacy() -> None:

@@ -184,8 +184,19 @@ class SkellamMechanism:
         -------
         ndarray of int64, shape (dimension,)
             Sum of each coordinate, in steps.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a number is none that `encode` returns.
         """
-        return np.asarray(messages.sum(axis=0, dtype=np.int64))
+        array = np.asarray(messages)
+        if array.ndim != 2 or array.shape[1] != self.ball.dimension:
+            raise ValueError(f"messages must have the shape (clients, {self.ball.dimension}), got {array.shape}")
+        half = 1 << (self.bits - 1)
+        if array.size and not (np.issubdtype(array.dtype, np.integer) and array.min() >= -half and array.max() < half):
+            raise ValueError(f"messages must be whole numbers from {-half} to {half - 1}, got {array.min()} to {array.max()}")
+        return np.asarray(array.sum(axis=0, dtype=np.int64))
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the average of the messages, in the vectors' units.

@@ -283,6 +283,13 @@ def test_bad_messages_and_vectors_are_refused() -> None:
         mechanism.encode(np.full((1, 20), math.nan), np.random.default_rng(0))
     with pytest.raises(ValueError, match=r"vectors must have the shape \(clients, 20\)"):
         mechanism.variance(np.zeros((2, 19)))
+    for messages, message in (
+        (np.zeros((2, 19), dtype=np.int16), r"messages must have the shape \(clients, 20\), got \(2, 19\)"),
+        (np.full((1, 20), 32768), "messages must be whole numbers from -32768 to 32767, got 32768 to 32768"),
+        (np.full((1, 20), math.nan), "messages must be whole numbers from -32768 to 32767, got nan to nan"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            mechanism.aggregate(messages)
     with pytest.raises(ValueError, match="clients must be a whole number"):
         mechanism.decode(np.zeros(20, dtype=np.int64), 0)
     with pytest.raises(ValueError, match="threshold must be a number"):

@@ -55,8 +55,9 @@ class TableCache:
         Returns
         -------
         Path
-            Named by the SHA-256 of the specification in canonical JSON, with the versions of quietbits, of the table format and of
-            the cache's own format: a table that other code designed is not found.
+            Named by the SHA-256 of the specification in canonical JSON, with the formats of tables and of the cache, and the versions of
+            quietbits, Python and the numerical libraries: a table that other code designed is not found, so that results that depend on
+            it are the same from an empty cache.
 
         Raises
         ------
@@ -67,7 +68,7 @@ class TableCache:
             "specification": dict(specification),
             "table_format": FORMAT,
             "cache_format": CACHE_FORMAT,
-            "quietbits": dict(record_provenance("", 0, 0.0).versions)["quietbits"],
+            "versions": dict(record_provenance("", 0, 0.0).versions),
         }
         text = json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()}.json"

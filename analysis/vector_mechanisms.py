@@ -203,7 +203,7 @@ def _table_mechanism(spec: MechanismSpec, ball: NormBall, epsilon: float, delta:
         return VectorTableMechanism(table, ball, delta=delta, dithering=dithering)
 
     def is_asked_for(table: LookupTable) -> bool:
-        # The guarantee is computed from the table: a file in the wrong place could not break a promise, but it would cost accuracy.
+        # The guarantee is computed from the table: what is in the file can cost accuracy, and never break a promise.
         same = (table.bits_in, table.bits_out, table.metric) == (bits_in, bits_out, spec.metric)
         return same and mechanism_of(table).guarantee.epsilon <= epsilon
 

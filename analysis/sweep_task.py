@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import cache
 
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+from threadpoolctl import ThreadpoolController
 
 from ..design.norm_ball import NormBall
 from ..design.vector_protocol import VectorMeanProtocol

@@ -3,20 +3,19 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from ..arguments import check_integer
 from ..solvers.pure_privacy import check_orders, pure_renyi_divergences
 from .dithering import FloatArray
 from .guarantee import Guarantee
-from .mean_protocol import MOST_CLIENTS
 from .norm_ball import NormBall
+from .uncompressed_vector import UncompressedVectorMechanism
 from .vector_epsilon import check_vector_epsilon
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ SHORTEST = 1e-100
 
 
 @dataclass(frozen=True)
-class PrivUnitMechanism:
+class PrivUnitMechanism(UncompressedVectorMechanism):
     """Every client sends a Gaussian vector whose component along its own vector is above a threshold more often than by chance.
 
     Asi, Feldman, Talwar 2022, *Optimal algorithms for mean estimation under local differential privacy*. For a unit vector v, a message x
@@ -90,11 +89,6 @@ class PrivUnitMechanism:
         return self._projection_mean(self.threshold)
 
     @property
-    def bits_per_client(self) -> float:
-        """Bits of a double-precision number for each coordinate."""
-        return 64.0 * self.ball.dimension
-
-    @property
     def guarantee(self) -> Guarantee:
         """Pure local privacy, of the real-valued mechanism."""
         return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local")
@@ -136,49 +130,6 @@ class PrivUnitMechanism:
         shifts = self._projections(clients, rng) - np.einsum("ij,ij->i", messages, directions)
         messages += shifts[:, None] * directions
         return messages
-
-    def aggregate(self, messages: NDArray[Any]) -> FloatArray:
-        """Return the sum of the messages.
-
-        Parameters
-        ----------
-        messages : ndarray of float64, shape (clients, dimension)
-            Messages.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            Their sum.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        return np.asarray(self.ball.check(messages).sum(axis=0))
-
-    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the messages, times ``clip_norm / m``.
-
-        Parameters
-        ----------
-        aggregate : ndarray of float64, shape (dimension,)
-            Sum over all clients.
-        clients : int
-            Number of clients.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The estimate; it may lie outside the ball.
-
-        Raises
-        ------
-        ValueError
-            If the number of clients is not at least one.
-        """
-        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-        return np.asarray(aggregate * (self.ball.clip_norm / self.projection_mean / clients))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the exact expected squared L2 error of one decoded message, ``worst_variance - ||x||**2``, for each vector.
@@ -256,6 +207,11 @@ class PrivUnitMechanism:
         """
         low, high = float(log_ndtr(-abs(self.threshold))), self._log_constant(self.threshold)
         return min(1.0, math.exp(float(np.logaddexp(self.epsilon, 0.0)) + low - high))
+
+    @property
+    def _message_unit(self) -> float:
+        """``clip_norm / m``."""
+        return self.ball.clip_norm / self.projection_mean
 
     def _log_constant(self, threshold: float) -> float:
         """Return the logarithm of Z."""

@@ -308,7 +308,8 @@ class SQKRMechanism:
     def _replacement(self) -> float:
         """Probability that a symbol is drawn again, 1 - C, without the cancellation; rounded upward."""
         others = math.exp(-self.epsilon)
-        return 2**self.bits * others / (1 + (2**self.bits - 1) * others) * (1 + 1e-14)
+        symbols = 1 << self.bits
+        return symbols * others / (1 + (symbols - 1) * others) * (1 + 1e-14)
 
     @property
     def _constant(self) -> float:

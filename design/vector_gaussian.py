@@ -3,10 +3,10 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..arguments import check_integer, check_real
 from ..solvers.gaussian_calibration import LARGEST_DELTA, SMALLEST_DELTA, gaussian_noise_multiplier
@@ -16,6 +16,7 @@ from .dithering import FloatArray
 from .guarantee import ADJACENCIES, Guarantee
 from .mean_protocol import MOST_CLIENTS
 from .norm_ball import NormBall
+from .uncompressed_vector import AddedNoiseMechanism
 from .vector_epsilon import check_vector_epsilon
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def central_gaussian_error(ball: NormBall, clients: int, epsilon: float, delta: 
 
 
 @dataclass(frozen=True)
-class VectorGaussianMechanism:
+class VectorGaussianMechanism(AddedNoiseMechanism):
     """Every client adds Gaussian noise to each coordinate of its vector and sends 64-bit floats.
 
     The noise is the least that keeps the promise (Balle, Wang 2018). A reference for comparisons, not for releases: floating-point noise
@@ -133,11 +134,6 @@ class VectorGaussianMechanism:
         return self.noise_multiplier * self.l2_sensitivity
 
     @property
-    def bits_per_client(self) -> float:
-        """Bits of a double-precision number for each coordinate."""
-        return 64.0 * self.ball.dimension
-
-    @property
     def guarantee(self) -> Guarantee:
         """Local privacy, of the real-valued mechanism."""
         return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local", delta=self.delta)
@@ -146,91 +142,6 @@ class VectorGaussianMechanism:
     def worst_variance(self) -> float:
         """Variance of the noise, the same for every vector: ``dimension standard_deviation**2``."""
         return self.ball.dimension * self.standard_deviation**2
-
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
-        """Add noise to each vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients, dimension)
-            Noisy vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        clipped = self.ball.clip(vectors)
-        return clipped + rng.normal(0.0, self.standard_deviation, size=clipped.shape)
-
-    def aggregate(self, messages: NDArray[Any]) -> FloatArray:
-        """Return the sum of the noisy vectors.
-
-        Parameters
-        ----------
-        messages : ndarray of float64, shape (clients, dimension)
-            Noisy vectors.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            Their sum.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        return np.asarray(self.ball.check(messages).sum(axis=0))
-
-    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the noisy vectors.
-
-        Parameters
-        ----------
-        aggregate : ndarray of float64, shape (dimension,)
-            Sum over all clients.
-        clients : int
-            Number of clients.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The estimate; it may lie outside the ball.
-
-        Raises
-        ------
-        ValueError
-            If the number of clients is not at least one.
-        """
-        return np.asarray(aggregate / check_integer("clients", clients, low=1, high=MOST_CLIENTS))
-
-    def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the exact expected squared L2 error of one noisy vector, for each vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            Variances, in squared units of the vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        return np.full(len(self.ball.check(vectors)), self.worst_variance)
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
         """Return, for each order a above 1, the largest divergence of one client's message for two vectors, a / (2 noise_multiplier**2).
@@ -261,3 +172,6 @@ class VectorGaussianMechanism:
             It dominates every two vectors.
         """
         return gaussian_privacy_loss(self.noise_multiplier)
+
+    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        return rng.normal(0.0, self.standard_deviation, size=shape)

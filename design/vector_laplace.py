@@ -2,19 +2,18 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ..arguments import check_integer
 from ..solvers.laplace_divergence import laplace_vector_divergences
 from ..solvers.privacy_loss import pure_privacy_loss
 from .dithering import FloatArray
 from .guarantee import Guarantee
-from .mean_protocol import MOST_CLIENTS
 from .norm_ball import NormBall
+from .uncompressed_vector import AddedNoiseMechanism
 from .vector_epsilon import check_vector_epsilon
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ COMPOSABLE_DIMENSION = 4096
 
 
 @dataclass(frozen=True)
-class VectorLaplaceMechanism:
+class VectorLaplaceMechanism(AddedNoiseMechanism):
     """Every client adds Laplace noise to each coordinate of its vector and sends 64-bit floats.
 
     The scale is the largest L1 distance of two vectors of the ball, over epsilon. A reference for comparisons, not for releases: the low
@@ -69,11 +68,6 @@ class VectorLaplaceMechanism:
         return self.l1_sensitivity / self.epsilon
 
     @property
-    def bits_per_client(self) -> float:
-        """Bits of a double-precision number for each coordinate."""
-        return 64.0 * self.ball.dimension
-
-    @property
     def guarantee(self) -> Guarantee:
         """Pure local privacy, of the real-valued mechanism."""
         return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local")
@@ -82,91 +76,6 @@ class VectorLaplaceMechanism:
     def worst_variance(self) -> float:
         """Variance of the noise, the same for every vector: ``2 dimension scale**2``."""
         return 2 * self.ball.dimension * self.scale**2
-
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
-        """Add noise to each vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients, dimension)
-            Noisy vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        clipped = self.ball.clip(vectors)
-        return clipped + rng.laplace(0.0, self.scale, size=clipped.shape)
-
-    def aggregate(self, messages: NDArray[Any]) -> FloatArray:
-        """Return the sum of the noisy vectors.
-
-        Parameters
-        ----------
-        messages : ndarray of float64, shape (clients, dimension)
-            Noisy vectors.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            Their sum.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        return np.asarray(self.ball.check(messages).sum(axis=0))
-
-    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the noisy vectors.
-
-        Parameters
-        ----------
-        aggregate : ndarray of float64, shape (dimension,)
-            Sum over all clients.
-        clients : int
-            Number of clients.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The estimate; it may lie outside the ball.
-
-        Raises
-        ------
-        ValueError
-            If the number of clients is not at least one.
-        """
-        return np.asarray(aggregate / check_integer("clients", clients, low=1, high=MOST_CLIENTS))
-
-    def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the exact expected squared L2 error of one noisy vector, for each vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            Variances, in squared units of the vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        return np.full(len(self.ball.check(vectors)), self.worst_variance)
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
         """Return, for each order above 1, the largest Rényi divergence of one client's message for two vectors.
@@ -204,3 +113,6 @@ class VectorLaplaceMechanism:
         step = min(LOSS_STEP, self.epsilon / dimension / FEWEST_LOSSES)
         loss = pld.from_laplace_mechanism(self.scale, sensitivity=2 * self.ball.clip_norm, value_discretization_interval=step)
         return loss if dimension == 1 else loss.self_compose(dimension)
+
+    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        return rng.laplace(0.0, self.scale, size=shape)

@@ -166,9 +166,10 @@ def written(function: Callable[..., Any], name: str) -> str:
 
 
 def members(kind: type) -> list[str]:
-    """Return the methods and properties of a class, without its fields."""
-    fields = inspect.get_annotations(kind)
-    public = {name: value for name, value in vars(kind).items() if not name.startswith("_") and name not in fields}
+    """Return the methods and properties of a class, those that it inherits from other classes of quietbits too, without its fields."""
+    own = [base for base in reversed(kind.__mro__) if base.__module__.startswith("quietbits.")]
+    fields = {name for base in own for name in inspect.get_annotations(base)}
+    public = {name: value for base in own for name, value in vars(base).items() if not name.startswith("_") and name not in fields}
     return sorted(written(value, name) if inspect.isfunction(value) else name for name, value in public.items())
 
 

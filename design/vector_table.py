@@ -16,7 +16,6 @@ from ..errors import InfeasibleError
 from ..solvers.dithered_norm import least_shrinkable_radius, rounded_norm_bound, shrinkage
 from ..solvers.privacy_loss import dominating_privacy_loss
 from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve
-from ..solvers.separable_budget import largest_piecewise_sum
 from ..solvers.vector_composition import vector_divergences
 from .dithering import FloatArray, WordArray, dither
 from .guarantee import Guarantee
@@ -25,6 +24,7 @@ from .mean_protocol import MOST_CLIENTS
 from .norm_ball import NormBall
 from .vector_dithering import bounded_rounding, rejection_bias_bound, rejection_rounding
 from .vector_grid import VectorGrid
+from .vector_grid_variance import VectorGridVariance
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -141,28 +141,12 @@ class VectorTableMechanism:
 
     @cached_property
     def worst_variance(self) -> float:
-        """Bound on the expected squared L2 error of a decoded message, for any vector of the ball; errs upward.
+        """Bound on the expected squared L2 error of a decoded message, for any vector of the ball; errs upward, exact for p = infinity.
 
-        For p = infinity it is exact. Otherwise it is the value of the concave envelope of a coordinate's variance, as a function of the
-        p-th power that it costs. Of vectors that rejection leaves, the expected squared error is at most that of all, divided by the
-        probability of acceptance; this includes the bias.
+        Of vectors that rejection leaves, the expected squared error is at most that of all, divided by the probability of acceptance; this
+        includes the bias.
         """
-        variances, growths, step_square = self._coordinate_variances()
-        if not self._grid.centred:
-            tops = np.clip(0.5 + growths / (2 * step_square), 0.0, 1.0)
-            return float(self.ball.dimension * (variances[:-1] + (growths + step_square * (1 - tops)) * tops).max())
-        zero = self._grid.zero
-        # A coordinate may lie on either side of zero; on the left the row at distance k is zero - k.
-        right, left = variances[zero : 2 * zero + 1], variances[zero::-1]
-        largest = largest_piecewise_sum(
-            lefts=np.tile(np.arange(zero, dtype=float), 2),
-            constants=np.concatenate([right[:-1], left[:-1]]),
-            slopes=np.concatenate([np.diff(right), np.diff(left)]) + step_square,
-            curvatures=np.full(2 * zero, step_square),
-            dimension=self.ball.dimension,
-            norm=self.ball.norm,
-            radius=self._grid.radius * self.shrinkage,
-        )
+        largest = self._grid_variance.largest(self._grid.radius * self.shrinkage)
         return largest / (self.shrinkage**2 * (1 - self.rejection_probability if self._rejecting else 1.0))
 
     @cached_property
@@ -293,16 +277,12 @@ class VectorTableMechanism:
         ValueError
             If the shape is wrong, or a coordinate is NaN or infinite.
         """
-        variances, growths, step_square = self._coordinate_variances()
         array = self.ball.check(vectors)
         result = np.empty(len(array))
         clients = max(1, CHUNK // self.ball.dimension)
         for start in range(0, len(array), clients):
-            rows = self._grid.positions(array[start : start + clients], self.shrinkage) + self._grid.zero
-            lower = np.minimum(rows.astype(np.intp), len(variances) - 2)
-            fraction = rows - lower
-            terms = variances[lower] + fraction * (growths[lower] + step_square * (1 - fraction))
-            result[start : start + clients] = terms.sum(axis=1) / self.shrinkage**2
+            positions = self._grid.positions(array[start : start + clients], self.shrinkage)
+            result[start : start + clients] = self._grid_variance.of_positions(positions) / self.shrinkage**2
         return result
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
@@ -349,6 +329,10 @@ class VectorTableMechanism:
     def _grid(self) -> VectorGrid:
         return VectorGrid(self.ball, self.table.bits_in)
 
+    @cached_property
+    def _grid_variance(self) -> VectorGridVariance:
+        return VectorGridVariance(self.table, self._grid)
+
     @property
     def _rejecting(self) -> bool:
         return self._grid.centred and self.dithering == "rejection"
@@ -357,15 +341,6 @@ class VectorTableMechanism:
     def _norm_bound(self) -> float:
         """Largest norm of a dithered vector, in steps, for finite p."""
         return self._grid.radius if self._rejecting else rounded_norm_bound(self.ball.dimension, self.ball.norm, self._grid.radius)
-
-    def _coordinate_variances(self) -> tuple[FloatArray, FloatArray, float]:
-        """Return each row's variance, what the next one has more, and the square of a step, in squared units of the vectors.
-
-        Between rows, a fraction f on, the variance is V + f (V' - V) + f (1 - f) step**2, by the law of total variance.
-        """
-        scale = (self._grid.steps * Fraction(self._grid.step)) ** 2
-        variances = np.array([float(scale * variance) for variance in self.table.moments.variances])
-        return variances, np.diff(variances), self._grid.step**2
 
     def _encode(self, vectors: ArrayLike, words: WordSource) -> LetterArray:
         array = self.ball.check(vectors)

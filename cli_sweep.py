@@ -55,7 +55,8 @@ def _print_summary(results: "pd.DataFrame", path: Path) -> None:
         varied = [name for name in VARIED if summary[name].nunique(dropna=False) > 1]
         table = Table(title="Mean squared error of the estimated mean")
         table.add_column("mechanism")
-        for heading in (*varied, "bits per client", "epsilon", "MSE", "s.e.", "MSE / central"):
+        # In two lines, to leave room for mechanisms in a narrow terminal.
+        for heading in (*varied, "bits per\nclient", "epsilon", "MSE", "s.e.", "MSE /\ncentral"):
             table.add_column(heading.replace("_", " "), justify="right")
         for row in summary.to_dict("records"):
             settings = (f"{row[name]:g}" if isinstance(row[name], int | float) else str(row[name]) for name in varied)

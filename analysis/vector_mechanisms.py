@@ -51,7 +51,7 @@ class MechanismSpec:
     Examples
     --------
     >>> print(MechanismSpec("mvu", bits_in=5, bits_out=3, metric="l1"))
-    mvu (bits_in 5, bits_out 3, metric l1, dithering systematic)
+    mvu (bits_in 5, bits_out 3, metric l1)
     """
 
     name: str
@@ -93,9 +93,10 @@ class MechanismSpec:
         Returns
         -------
         str
-            Its name, and the parameters that are set.
+            Its name, and the parameters that are set; dithering only where it is not the usual one.
         """
-        named = [f"{field.name} {value}" for field in fields(self)[1:] if (value := getattr(self, field.name)) is not None]
+        usual = (None, DITHERINGS[0])
+        named = [f"{field.name} {value}" for field in fields(self)[1:] if (value := getattr(self, field.name)) not in usual]
         return f"{self.name} ({', '.join(named)})" if named else self.name
 
 

@@ -93,7 +93,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
     epsilon : float
         Privacy parameter, 1e-3 to 100.
     delta : float
-        Failure probability, 1e-300 to 0.999.
+        Failure probability, from 1e-300 to `LARGEST_DELTA`, a little below 1.
     ball : NormBall
         Ball of the vectors, of any norm.
 

@@ -7,7 +7,8 @@ import numpy as np
 from ..arguments import check_integer, check_real
 from ..design.dithering import FloatArray
 from ..design.mean_protocol import MOST_CLIENTS
-from ..design.norm_ball import LARGEST_CLIP_NORM, LARGEST_DIMENSION
+from ..design.norm_ball import LARGEST_CLIP_NORM
+from ..solvers.vector_composition import LARGEST_DIMENSION
 
 # Coordinates drawn at a time. The chunks, and with them the vectors, depend on the dimension only: not on memory, nor on workers.
 CHUNK_COORDINATES = 2**18

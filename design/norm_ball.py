@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arguments import check_integer, check_real
+from ..solvers.vector_composition import LARGEST_DIMENSION, LARGEST_NORM
 from .dithering import FloatArray, finite_values
 
-LARGEST_DIMENSION = 2**31
 LARGEST_CLIP_NORM = 1e100
 
 
@@ -33,7 +33,7 @@ def check_norm(norm: float) -> float:
     """
     if isinstance(norm, float) and math.isinf(norm) and norm > 0:
         return math.inf
-    return check_real("norm", norm, low=1.0, high=64.0)
+    return check_real("norm", norm, low=1.0, high=LARGEST_NORM)
 
 
 @dataclass(frozen=True)

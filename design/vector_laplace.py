@@ -15,13 +15,13 @@ from .guarantee import Guarantee
 from .norm_ball import NormBall
 from .uncompressed_vector import AddedNoiseMechanism
 from .vector_epsilon import check_vector_epsilon
+from .vector_protocol import COMPOSABLE_DIMENSION
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 # Losses of one coordinate lie on a grid of at most so wide steps, and at least so many of them.
 LOSS_STEP, FEWEST_LOSSES = 1e-4, 20
-COMPOSABLE_DIMENSION = 4096
 
 
 @dataclass(frozen=True)

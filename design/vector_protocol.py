@@ -12,6 +12,9 @@ from .norm_ball import NormBall
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
+# Coordinates up to which loss distributions are composed: their length grows with the dimension.
+COMPOSABLE_DIMENSION = 4096
+
 
 class VectorMeanProtocol(Protocol):
     """A mechanism with which clients report one vector each and a server estimates the mean, without bias unless it says otherwise.

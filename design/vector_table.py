@@ -25,13 +25,12 @@ from .norm_ball import NormBall
 from .vector_dithering import bounded_rounding, rejection_bias_bound, rejection_rounding
 from .vector_grid import VectorGrid
 from .vector_grid_variance import VectorGridVariance
+from .vector_protocol import COMPOSABLE_DIMENSION
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 DITHERINGS = ("systematic", "rejection")
-# Coordinates up to which loss distributions are composed: their length grows with the dimension.
-COMPOSABLE_DIMENSION = 4096
 # Letters counted at a time: their indices take eight bytes each.
 COUNTED = 2**20
 # Returns as many uniformly random words as asked for.

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from ..arguments import check_integer, check_real
 from .concave_envelope import concave_envelope
 from .separable_budget import UPWARD, largest_piecewise_sum
+from .vector_composition import LARGEST_DIMENSION, LARGEST_NORM
 
 FloatArray = NDArray[np.float64]
 
-LARGEST_DIMENSION = 2**31
-LARGEST_NORM = 64.0
 LARGEST_RADIUS = 2.0**20
 # Whole numbers up to here are told apart after rounding upward by UPWARD.
 EXACT_INTEGERS = 1e10

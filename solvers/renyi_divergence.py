@@ -16,7 +16,9 @@ SERIES_TERMS = 20
 LARGEST_EXPONENT = 300.0
 # Log-ratios that are held in memory at a time.
 CHUNK = 2**19
-# Where the rounding of the product cannot move a divergence by more than this, relative to itself, one candidate is enough.
+# So many probabilities of candidates are computed exactly whatever they are worth. Of more, one candidate is enough where the rounding of
+# the product cannot move a divergence by more than this, relative to itself and for each MANY of them.
+FEW, MANY = 2**16, 2**20
 NEGLIGIBLE = 1e-9
 
 
@@ -125,7 +127,7 @@ def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:
     -------
     ndarray of shape (orders, inputs)
         Entry [o, k] is the largest of `renyi_matrix` at order o over rows i, i' with ``|i - i'| == k``, in both directions; it may err
-        upward by a share of 1e-9 where very many pairs are as good as equal.
+        upward where very many pairs are as good as equal: by a share of 1e-9, or 1e-7 for hundreds of letters.
 
     Raises
     ------
@@ -159,7 +161,8 @@ def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:
         size = np.abs(largest) if in_logs else largest * np.log(np.maximum(largest, 1.0))
         group = np.searchsorted(starts, candidates, side="right") - 1
         alone = np.bincount(group, minlength=inputs) == 1
-        stands_for_all = ~alone & (allowance <= NEGLIGIBLE * size)
+        effort = len(candidates) * table.shape[1]
+        stands_for_all = ~alone & (allowance <= NEGLIGIBLE * max(1.0, effort / MANY) * size) & (effort > FEW)
         candidates = candidates[(np.diff(group, prepend=-1) > 0) | ~stands_for_all[group]]
         exact = _pairs(table, rows[candidates], others[candidates], order)
         uncertainty = allowance / (1.0 if in_logs else largest) / (1.0 if math.isinf(order) else order - 1)

@@ -156,8 +156,7 @@ def compose_distances(divergences: FloatArray, dimension: int, norm: float, dist
         return np.asarray(dimension * reachable.max(axis=1) * (1 + UPWARD))
     prices, budget = _prices(divergences.shape[1], norm, distance)
     prices = prices[: reachable.shape[1]]
-    bounds = [envelope_bound(of_order, prices, dimension, budget) for of_order in reachable]
-    return np.array(bounds) * (1 + UPWARD)
+    return np.array([envelope_bound(of_order, prices, dimension, budget) for of_order in reachable])
 
 
 def greedy_bound(divergences: FloatArray, prices: FloatArray, budget: float) -> float:
@@ -175,11 +174,11 @@ def greedy_bound(divergences: FloatArray, prices: FloatArray, budget: float) -> 
     Returns
     -------
     float
-        An upper bound on the relaxation's value, whatever the dimension.
+        An upper bound on the relaxation's value, whatever the dimension; errs upward, above rounding errors.
     """
     if len(divergences) == 1:
         return 0.0
-    return float(budget * (divergences[1:] / prices[1:]).max())
+    return float(budget * (divergences[1:] / prices[1:]).max()) * (1 + UPWARD)
 
 
 def envelope_bound(divergences: FloatArray, prices: FloatArray, dimension: int, budget: float) -> float:
@@ -200,11 +199,11 @@ def envelope_bound(divergences: FloatArray, prices: FloatArray, dimension: int, 
     Returns
     -------
     float
-        The value.
+        The value; errs upward, above rounding errors.
     """
     if np.isinf(divergences).any():
         return math.inf
-    return float(dimension * concave_envelope(prices, divergences).value(budget / dimension))
+    return float(dimension * concave_envelope(prices, divergences).value(budget / dimension)) * (1 + UPWARD)
 
 
 def integer_optimum(divergences: FloatArray, prices: FloatArray, dimension: int, budget: float) -> float | None:
@@ -278,5 +277,10 @@ def _reach(inputs: int, distance: float) -> int:
 
 
 def _prices(inputs: int, norm: float, distance: float) -> tuple[FloatArray, float]:
-    """Return what each number of grid steps costs, and the budget, rounded upward so that what costs all of it is not left out."""
-    return np.arange(inputs, dtype=float) ** norm, ((inputs - 1) * distance) ** norm * (1 + UPWARD)
+    """Return what each number of grid steps costs, and the budget, rounded upward so that what costs all of it is not left out.
+
+    A budget that a floating-point number cannot hold, of a large norm and distance, is infinite.
+    """
+    with np.errstate(over="ignore"):
+        budget = np.float64((inputs - 1) * distance) ** norm * (1 + UPWARD)
+    return np.arange(inputs, dtype=float) ** norm, float(budget)

@@ -45,6 +45,7 @@ def test_the_bounds_are_in_order_and_the_envelope_solves_the_program(
     if norm in (1.0, 2.0, 3.0):
         assert bounds.integer is not None
         assert bounds.integer <= tightened
+        assert bounds.integer <= bounds.linear_program
 
 
 @settings(max_examples=40, deadline=None)
@@ -95,9 +96,28 @@ def test_a_budget_for_every_coordinate_makes_relaxation_and_optimum_equal() -> N
     table = random_table(5, seed=2)
     bounds = vector_bounds(table, 2.0, dimension=3, norm=2.0, distance=math.sqrt(3))
     expected = 3 * renyi_matrix(table, 2.0).max()
-    assert bounds.linear_program == pytest.approx(expected, rel=1e-12)
+    # The relaxation errs upward, by so little.
+    assert expected <= bounds.linear_program <= expected * (1 + 2e-12)
     assert bounds.integer == pytest.approx(expected, rel=1e-12)
     assert bounds.greedy > expected
+
+
+def test_rounding_never_puts_the_relaxation_below_the_optimum() -> None:
+    # All coordinates may be as far apart as can be, so that both are eight times the same number, rounded in two ways.
+    for order in (1.3, 2.0, 8.5, 100.0, 1e4, 1e6):
+        for inputs in (2, 4, 8):
+            table = np.full((inputs, inputs), 1000) + np.eye(inputs, dtype=int) * 1718
+            bounds = vector_bounds(table, order, dimension=8, norm=2.0, distance=3.0)
+            assert bounds.integer is not None
+            assert bounds.greedy >= bounds.linear_program >= bounds.integer
+
+
+def test_a_budget_beyond_all_numbers_leaves_every_coordinate_free() -> None:
+    table = random_table(512, seed=2)
+    far, free = (vector_bounds(table, 2.0, dimension=3, norm=norm, distance=1e6) for norm in (64.0, math.inf))
+    assert far.greedy == math.inf
+    assert far.linear_program == pytest.approx(free.linear_program, rel=1e-11)
+    assert far.integer == pytest.approx(free.integer, rel=1e-12)
 
 
 def test_the_largest_norm_leaves_every_coordinate_free() -> None:

@@ -36,6 +36,9 @@ FINITE_ORDERS = DEFAULT_ORDERS[:-1]
 LARGEST_PURE_EPSILON = 100.0
 # Rounds times coordinates up to which a privacy loss distribution on a grid is composed.
 MOST_COMPOSITIONS = 20_000
+# What the Fourier transform of a composition may leave out of delta, for each use. dp-accounting does not count it; between 1e-17 and
+# 3e-17 were seen, against exact composition.
+FOURIER_ERROR = 2e-15
 # Points of the grid that the losses of all rounds of sampled noise may spread over.
 MOST_POINTS = 4e6
 LARGEST_MULTIPLIER = 1e6
@@ -198,7 +201,7 @@ def gaussian_accounting(
         spread = math.sqrt(rounds * float(curve.divergences[curve.orders == 2][0]))
         if 2 * DEVIATIONS * spread / gaussian_loss_interval(multiplier, sampling.probability) > MOST_POINTS:
             return None
-        return float(loss().self_compose(rounds).get_epsilon_for_delta(delta))
+        return _composed_loss(loss(), rounds, delta)
 
     return AccountedMechanism(
         name=name, curve=curve, adjacency=adjacency, trust_model=trust_model, epsilon_by_loss=epsilon_by_loss, sampling=str(sampling)
@@ -314,14 +317,17 @@ def protocol_accounting(name: str, protocol: VectorMeanProtocol) -> AccountedMec
 
 
 def _gaussian_epsilon(multiplier: float, delta: float) -> float | None:
-    """Return the exact epsilon; None where there is hardly any noise, or a delta outside what can be computed."""
-    within = multiplier >= SMALLEST_MULTIPLIER and SMALLEST_DELTA <= delta <= LARGEST_DELTA
-    return gaussian_epsilon(multiplier, delta) if within else None
+    """Return the exact epsilon; None where there is hardly any noise, or a delta too small to be computed with."""
+    within = multiplier >= SMALLEST_MULTIPLIER and delta >= SMALLEST_DELTA
+    # What holds with a smaller delta holds with a larger one.
+    return gaussian_epsilon(multiplier, min(delta, LARGEST_DELTA)) if within else None
 
 
 def _composed_loss(loss: PrivacyLossDistribution, times: int, delta: float) -> float | None:
-    """Return epsilon after so many independent uses; None where that is too expensive."""
-    if times > MOST_COMPOSITIONS:
+    """Return epsilon after so many independent uses; None where that is too expensive, or delta too small to be told from rounding."""
+    allowed = delta - FOURIER_ERROR * times
+    if times > MOST_COMPOSITIONS or allowed < delta / 2:
         return None
     composed = loss.self_compose(times) if times > 1 else loss
-    return float(composed.get_epsilon_for_delta(delta))
+    epsilon = float(composed.get_epsilon_for_delta(allowed))
+    return epsilon if math.isfinite(epsilon) else None

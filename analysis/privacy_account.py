@@ -31,7 +31,7 @@ class PrivacyAccount:
         Whether that order is the smallest or the largest finite one that was tried, so that others might give less.
     epsilon_pld : float or None
         Epsilon by the privacy loss distribution of a pair of inputs that dominates all; errs upward. None without delta, where no
-        such pair is known, and where it would be too expensive.
+        such pair is known, where it would be too expensive, and where delta is too small to be told from rounding.
     pure_epsilon : float or None
         Epsilon without any failure probability; errs upward. None where the mechanism has none.
     adjacency : str
@@ -97,7 +97,7 @@ class AccountedMechanism:
         Whom the guarantee is against.
     epsilon_by_loss : callable or None
         Epsilon as a function of rounds and delta by the privacy loss distribution of a dominating pair, errs upward, or None where that
-        is too expensive. None where no such pair is known.
+        is too expensive, or delta too small for it. None where no such pair is known.
     sampling : str or None
         How the clients of a round are chosen; None where every client takes part in every round.
     """

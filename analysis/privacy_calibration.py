@@ -27,6 +27,9 @@ SMALLEST_TARGET, LARGEST_TARGET = 1e-5, 1e4
 SMALLEST_PURE_EPSILON = 1e-6
 # How far below its target epsilon may end, where it is a continuous function of what is calibrated; relative below epsilon 1.
 TOLERANCE = 1e-6
+# Epsilon near zero is a steep function of the parameter, where delta is large: a jump is only what is one at this scale. Not with
+# sampling, whose accounts take longer and do jump.
+JUMP, SAMPLED_JUMP = 1e-13, 1e-6
 
 
 @dataclass(frozen=True)
@@ -281,13 +284,15 @@ def _calibrate(
 ) -> tuple[float, PrivacyAccount]:
     """Return the largest argument whose mechanism stays within the target, and the account there."""
     epsilon, delta, rounds = _checked(epsilon, delta, rounds)
+    start = min(max(epsilon / math.sqrt(rounds) / 2, low), high)
     value = safe_root(
         lambda argument: _epsilon(mechanism(argument).account(rounds, delta)),
         epsilon,
-        start=epsilon / math.sqrt(rounds) / 2,
+        start=start,
         low=low,
         high=high,
         tolerance=_tolerance(epsilon),
+        jump=JUMP if mechanism(start).sampling is None else SAMPLED_JUMP,
         name=name,
     )
     return value, mechanism(value).account(rounds, delta)

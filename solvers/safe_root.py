@@ -6,14 +6,20 @@ from collections.abc import Callable
 from ..errors import ConvergenceError, InfeasibleError
 
 MOST_EVALUATIONS = 100
-# A function that jumps over the target is followed until the jump is bracketed this closely, relative to the argument.
-JUMP = 1e-6
 # An argument grows or shrinks at most by this factor while the target is not yet bracketed.
 STRIDE = 8.0
 
 
 def safe_root(
-    function: Callable[[float], float], target: float, *, start: float, low: float, high: float, tolerance: float, name: str = "argument"
+    function: Callable[[float], float],
+    target: float,
+    *,
+    start: float,
+    low: float,
+    high: float,
+    tolerance: float,
+    jump: float = 1e-6,
+    name: str = "argument",
 ) -> float:
     """Return an argument at which a rising function is at most `target`, and no further below it than `tolerance`.
 
@@ -32,7 +38,9 @@ def safe_root(
         Smallest and largest argument that may be tried.
     tolerance : float
         How far below the target the value may end. Where the function jumps over this band, the last argument before the jump is
-        returned, to a relative 1e-6.
+        returned.
+    jump : float
+        How closely a jump is bracketed, relative to the argument: also how steep a function without jumps may be.
     name : str
         What the argument is, for messages.
 
@@ -64,13 +72,13 @@ def safe_root(
         value = function(argument)
         if value <= target:
             safe = argument
-            if target - value <= tolerance or unsafe <= safe * (1 + JUMP):
+            if target - value <= tolerance or unsafe <= safe * (1 + jump):
                 return safe
             if safe == high:
                 raise InfeasibleError(f"{name} would have to be above {high:g}, where {value:.6g} is reached of the target {target:.6g}")
         else:
             unsafe = argument
-            if unsafe <= safe * (1 + JUMP):
+            if unsafe <= safe * (1 + jump):
                 return safe
             if unsafe == low:
                 raise InfeasibleError(f"{name} would have to be below {low:g}, where {value:.6g} exceeds the target {target:.6g}")

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -27,6 +28,8 @@ from quietbits.design.lookup_table import LookupTable
 from quietbits.design.norm_ball import NormBall
 from quietbits.design.randomised_response import generalised_randomised_response
 from quietbits.design.vector_gaussian import VectorGaussianMechanism
+from quietbits.solvers.privacy_loss import dominating_privacy_loss
+from quietbits.solvers.pure_composition import composed_pure_epsilon
 from quietbits.solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 
 REPLACE = NeighboringRelation.REPLACE_ONE
@@ -83,6 +86,22 @@ def test_beyond_what_is_affordable_renyi_divergences_are_left() -> None:
     assert laplace_accounting(0.01).account(rounds=MOST_COMPOSITIONS + 1, delta=1e-6).epsilon_pld is None
     assert gaussian_accounting(1.0).account(rounds=10**7, delta=1e-6).epsilon_pld is None
     assert gaussian_accounting(1.0, sampling=PoissonSampling(0.5)).account(rounds=10**6, delta=1e-6).epsilon_pld is None
+
+
+@pytest.mark.parametrize(("epsilon", "rounds"), [(0.01, 300), (0.1, 300), (0.1, 20_000)])
+def test_the_rounding_of_composed_losses_is_counted(epsilon: float, rounds: int) -> None:
+    table = generalised_randomised_response(epsilon, 1)
+    exact = partial(composed_pure_epsilon, table.certificate.realised_epsilon, rounds)
+    mechanism = table_accounting(table)
+    for delta in (1e-6, 1e-8, 1e-10, 1e-11, 1e-12):
+        by_loss = mechanism.account(rounds, delta).epsilon_pld
+        assert by_loss is None or by_loss >= exact(delta) * (1 - 1e-12)
+    assert mechanism.account(rounds, 1e-6).epsilon_pld == pytest.approx(exact(1e-6), rel=1e-4)
+    # The reason: dp-accounting by itself is below what holds, because it takes its Fourier transforms to be exact.
+    theirs = dominating_privacy_loss(table.weights).self_compose(rounds)
+    assert theirs.get_epsilon_for_delta(1e-10) < exact(1e-10) * (1 - 1e-8)
+    # Where delta is as small as that rounding, no epsilon is made of it.
+    assert mechanism.account(rounds, 1e-16).epsilon_pld is None
 
 
 def test_laplace_noise_loses_less_than_pure_privacy_allows() -> None:

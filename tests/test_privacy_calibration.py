@@ -130,3 +130,10 @@ def test_bad_arguments(make: Callable[[], object], message: str) -> None:
 def test_what_cannot_be_reached_is_infeasible(make: Callable[[], object], message: str) -> None:
     with pytest.raises(InfeasibleError, match=message):
         make()
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.9, 0.9995])
+def test_a_small_epsilon_at_a_large_delta_is_met_too(delta: float) -> None:
+    # There epsilon is a steep function of the noise, and no Rényi order proves anything but zero.
+    found = calibrate_gaussian(1e-5, delta)
+    assert 0 <= 1e-5 - found.account.epsilon <= 1e-11

@@ -69,6 +69,12 @@ def _print_summary(results: "pd.DataFrame", path: Path) -> None:
         screen.print(table, markup=False)
         for promise in summary[["adjacency", "trust_model"]].drop_duplicates().to_dict("records"):
             screen.print(f"Guarantees: {promise['adjacency']} adjacency, {promise['trust_model']} trust model, one message.", markup=False)
+        clipped = summary["clipped_share"].max()
+        if clipped > 0:
+            screen.print(
+                f"Clipped: up to {100 * clipped:.3g} % of a setting's vectors lay outside the ball; MSE is from the mean of clipped ones.",
+                markup=False,
+            )
         if summary["ratio_to_central"].notna().any():
             screen.print(
                 "Central: Gaussian noise that a trusted server would add, for the same epsilon, delta and adjacency.", markup=False

@@ -394,6 +394,17 @@ def test_the_command(tmp_path: Path, spec: Path, whole: Path) -> None:
     assert pd.read_parquet(output / "results.parquet")["seed"].unique() == [12]
 
 
+@pytest.mark.parametrize(("scale", "share"), [(1, None), (2, "100 %")])
+def test_the_command_says_how_many_vectors_were_clipped(scale: int, share: str | None, tmp_path: Path) -> None:
+    spec = tmp_path / "sweep.toml"
+    spec.write_text(f"scale = {scale}" + TOML.replace("repetitions = 25", "repetitions = 1").replace(', "uniform-l1"', ""))
+    run = invoke(spec, "--output", tmp_path / "output")
+    assert run.exit_code == 0
+    assert ("Clipped:" in run.stdout) == (share is not None)
+    if share is not None:
+        assert f"Clipped: up to {share} of a setting's vectors lay outside the ball" in run.stdout
+
+
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [

@@ -1,0 +1,187 @@
+"""How much binomial noise hides a shift by whole numbers, exactly: privacy loss, delta, epsilon and Rényi divergences."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arguments import check_integer, check_real
+from .binomial_privacy import SMALLEST_PROBABILITY
+from .exact_privacy_loss import ExactPrivacyLoss, FloatArray
+from .pure_privacy import check_orders
+
+MOST_EXACT_TRIALS = 10**10
+# Logarithm of the smallest probability that is kept, and what all others together are bounded by.
+SMALLEST_LOGARITHM = -690.0
+REMAINDER = 1e-290
+
+
+def shifted_binomial_losses(trials: int, probability: float, shift: int) -> tuple[ExactPrivacyLoss, ExactPrivacyLoss]:
+    """Return the privacy losses of Z against Z + shift, and of Z + shift against Z, for Z binomial.
+
+    The log-ratio ln(P(Z = x) / P(Z = x - shift)) is the sum of ln((N - j) p / ((j + 1) (1 - p))) over j from x - shift to x - 1, and the
+    probabilities follow from the same ratios, starting at the mode: no logarithm of a factorial is needed, whose rounding errors would
+    show in losses as small as 1 / N. Losses fall as x rises. At either end of the support some values belong to one of the two alone.
+
+    Parameters
+    ----------
+    trials : int
+        Number of trials, 1 to 10**10.
+    probability : float
+        Probability of success, from 1e-9 to 1 - 1e-9.
+    shift : int
+        How far the two are apart, at least 1.
+
+    Returns
+    -------
+    tuple of ExactPrivacyLoss
+        One for each direction. Values with a probability below 1e-299 count as `certain`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> forth, back = shifted_binomial_losses(2, 0.5, 1)
+    >>> forth.masses.tolist(), forth.losses.round(6).tolist(), forth.certain
+    ([0.5, 0.25], [0.693147, -0.693147], 0.25)
+    """
+    trials = check_integer("trials", trials, low=1, high=MOST_EXACT_TRIALS)
+    probability = check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
+    shift = check_integer("shift", shift, low=1, high=10**12)
+    masses, logarithms, remainder = _probabilities(trials, probability)
+    if shift >= len(masses):
+        nothing = ExactPrivacyLoss(np.empty(0), np.empty(0), 1.0, 1.0)
+        return nothing, nothing
+    losses = np.asarray(logarithms[shift:] - logarithms[:-shift], dtype=np.float64)
+    lowest, highest = float(masses[:shift].sum()) + remainder, float(masses[-shift:].sum()) + remainder
+    return ExactPrivacyLoss(masses[shift:], losses, lowest, highest), ExactPrivacyLoss(masses[:-shift], -losses, highest, lowest)
+
+
+def shifted_binomial_delta(trials: int, probability: float, shift: int, epsilon: float) -> float:
+    """Return the smallest delta at which a shift of binomial noise is (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    trials, probability, shift
+        As in `shifted_binomial_losses`.
+    epsilon : float
+        Privacy parameter, at least 0.
+
+    Returns
+    -------
+    float
+        The larger one of both directions; to about twelve digits.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> shifted_binomial_delta(2, 0.5, 1, 0.0)
+    0.5
+    """
+    return max(loss.delta(epsilon) for loss in shifted_binomial_losses(trials, probability, shift))
+
+
+def shifted_binomial_epsilon(trials: int, probability: float, shift: int, delta: float) -> float:
+    """Return the smallest epsilon at which a shift of binomial noise is (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    trials, probability, shift
+        As in `shifted_binomial_losses`.
+    delta : float
+        Failure probability, above 0 and below 1.
+
+    Returns
+    -------
+    float
+        The larger one of both directions; errs upward, by as much as a share of 1e-10 of delta is worth. Infinite where values that only
+        one of the two distributions can have are more probable than delta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> round(shifted_binomial_epsilon(10**6, 0.5, 1, 1e-6), 6), shifted_binomial_epsilon(10, 0.5, 1, 1e-6)
+    (0.005848, inf)
+    """
+    return max(loss.epsilon(delta) for loss in shifted_binomial_losses(trials, probability, shift))
+
+
+def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: ArrayLike, neglected: float) -> tuple[FloatArray, float]:
+    """Return Rényi divergences of shifted binomial noise, and the failure probability without which they would be infinite.
+
+    The supports of Z and Z + shift differ at their ends, so that the Rényi divergence is infinite for every order. Given that the value is
+    one of those that both can have, it is finite: D_a(P given E || Q). P is (epsilon, failure + delta')-close to Q wherever P given E is
+    (epsilon, delta')-close to it, and over several uses divergences and failures add up.
+
+    Parameters
+    ----------
+    trials, probability, shift
+        As in `shifted_binomial_losses`.
+    orders : array_like of shape (orders,)
+        Rényi orders above 1.
+    neglected : float
+        Rare values of at most this probability count as failures too, which makes high orders smaller; from 0 to 0.5.
+
+    Returns
+    -------
+    divergences : ndarray of shape (orders,)
+        The larger one of both directions, in nats; infinite where failure is certain.
+    failure : float
+        The larger probability of both directions.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> divergences, failure = shifted_binomial_renyi(1000, 0.5, 1, [2.0], 0.0)
+    >>> round(float(divergences[0]), 6), failure < 1e-280
+    (0.004, True)
+    """
+    neglected = check_real("neglected", neglected, low=0.0, high=0.5)
+    both = [loss.without_rare_values(neglected) for loss in shifted_binomial_losses(trials, probability, shift)]
+    failure = max(loss.certain for loss in both)
+    array = check_orders(orders)
+    if failure >= 1:
+        return np.full(len(array), np.inf), 1.0
+    # That P is normalised once more counts as a factor (1 - c)^(-a) of the sum; at infinite order as 1 / (1 - c).
+    share = np.where(np.isinf(array), 1.0, 1 + 1 / (array - 1))
+    divergences = [loss.renyi_divergences(array) - share * math.log1p(-loss.certain) for loss in both]
+    return np.maximum(np.maximum(*divergences), 0.0), failure
+
+
+@lru_cache(maxsize=4)
+def _probabilities(trials: int, probability: float) -> tuple[FloatArray, "np.ndarray[tuple[int], np.dtype[np.longdouble]]", float]:
+    """Return the probabilities of a window of values, logarithms of them up to a constant, and a bound on what lies outside."""
+    variance = trials * probability * (1 - probability)
+    # Bernstein: P(|Z - N p| >= t) <= 2 exp(-t^2 / (2 (variance + t / 3))).
+    linear = -2 * SMALLEST_LOGARITHM / 3
+    width = math.ceil((linear + math.sqrt(linear**2 - 8 * SMALLEST_LOGARITHM * variance)) / 2) + 2
+    mode = min(int((trials + 1) * probability), trials)
+    first, last = max(0, mode - width), min(trials, mode + width)
+    value = np.arange(first, last, dtype=np.longdouble)
+    failing = 1 - np.longdouble(probability)
+    # ln((N - j) p / ((j + 1) (1 - p))), with a small argument near the mode.
+    ratios = np.log1p((np.longdouble(trials) * np.longdouble(probability) - failing - value) / ((value + 1) * failing))
+    logarithms = np.concatenate([np.zeros(1, dtype=np.longdouble), np.cumsum(ratios)])
+    logarithms -= logarithms[mode - first]
+    masses = np.exp(logarithms)
+    logarithms -= np.log(masses.sum())
+    kept = logarithms >= SMALLEST_LOGARITHM
+    whole = bool(kept.all()) and first == 0 and last == trials
+    logarithms = logarithms[kept]
+    return np.exp(logarithms).astype(np.float64), logarithms, 0.0 if whole else REMAINDER

@@ -78,7 +78,7 @@ class MechanismSpec:
                     raise ValueError(f"{side} is missing: mvu needs bits_in and bits_out")
                 object.__setattr__(self, side, check_integer(side, getattr(self, side), low=1, high=9))
             object.__setattr__(self, "metric", privacy_constraint.metric_name(self.metric))
-            object.__setattr__(self, "dithering", self.dithering or DITHERINGS[0])
+            object.__setattr__(self, "dithering", DITHERINGS[0] if self.dithering is None else self.dithering)
             if self.dithering not in DITHERINGS:
                 raise ValueError(f"dithering must be one of {', '.join(DITHERINGS)}, got {self.dithering!r}")
         if self.name == "skellam" and self.bits is None:

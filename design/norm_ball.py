@@ -33,7 +33,10 @@ def check_norm(norm: float) -> float:
     """
     if isinstance(norm, float) and math.isinf(norm) and norm > 0:
         return math.inf
-    return check_real("norm", norm, low=1.0, high=LARGEST_NORM)
+    try:
+        return check_real("norm", norm, low=1.0, high=LARGEST_NORM)
+    except ValueError as error:
+        raise ValueError(f"{error}; the number inf stands for the largest coordinate") from error
 
 
 @dataclass(frozen=True)

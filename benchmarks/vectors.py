@@ -9,6 +9,7 @@ import numpy as np
 
 from quietbits.design.norm_ball import NormBall
 from quietbits.design.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from quietbits.design.sqkr import sqkr_mechanism
 from quietbits.design.vector_table import VectorTableMechanism
 from quietbits.solvers.dithered_norm import rounded_norm_bound
 from quietbits.solvers.vector_composition import vector_divergences
@@ -51,6 +52,8 @@ def main() -> None:
     rejecting = VectorTableMechanism(table, NormBall(DIMENSION, 2.0), dithering="rejection")
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     show("encode with rejection, p = 2, 9 bits", seconds(partial(rejecting.encode, unit, rng)), gaussian)
+    kashin = sqkr_mechanism(3.0, NormBall(DIMENSION, 2.0))
+    show(f"encode SQKR, {kashin.bits} bits for the whole vector", seconds(partial(kashin.encode, unit, rng)), gaussian)
     show("bound on the rounded norm, p = 3, 9 bits", seconds(partial(rounded_norm_bound, DIMENSION, 3.0, 255)), gaussian)
     print("bounds of 100 orders, 512 inputs, 128 and 1 000 000 coordinates, p = 1 and 2:")
     orders = np.geomspace(1.05, 500, 100)

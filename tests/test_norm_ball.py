@@ -89,9 +89,9 @@ def test_coordinates_that_are_no_numbers_are_refused(value: float) -> None:
 
 @pytest.mark.parametrize("norm", [0.5, 0.0, -1.0, -math.inf, math.nan, 65.0, "2", None])
 def test_other_norms_are_refused(norm: float) -> None:
-    with pytest.raises(ValueError, match="norm must be a number from 1 to 64, got .*; the number inf stands for"):
+    with pytest.raises(ValueError, match=r"norm must be a number from 1 to 64, got .*; the number inf stands for"):
         check_norm(norm)
-    with pytest.raises(ValueError, match="norm must be a number from 1 to 64, got .*; the number inf stands for"):
+    with pytest.raises(ValueError, match=r"norm must be a number from 1 to 64, got .*; the number inf stands for"):
         NormBall(2, norm)
 
 

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from ..arguments import check_integer, check_real
 from ..design.norm_ball import NormBall
 from ..design.vector_calibration import calibrate_vector_table
 from ..design.vector_skellam import SkellamMechanism, skellam_mechanism
 from ..design.vector_table import VectorTableMechanism
+from ..errors import InfeasibleError
 from ..solvers.gaussian_calibration import SMALLEST_MULTIPLIER
 from ..solvers.renyi_curve import MOST_ROUNDS, check_delta
 from ..solvers.safe_root import safe_root
@@ -205,7 +207,13 @@ def calibrate_skellam(epsilon: float, delta: float, ball: NormBall, bits: int, r
     epsilon, delta, rounds = _checked(epsilon, delta, rounds)
 
     def mechanism(per_round: float) -> SkellamMechanism:
-        return skellam_mechanism(per_round, delta, ball, bits)
+        try:
+            return skellam_mechanism(per_round, delta, ball, bits)
+        except InfeasibleError as error:
+            if rounds == 1:
+                raise
+            # The message names the epsilon of one round, which nobody asked for.
+            raise InfeasibleError(f"{error}, in each of the {rounds} rounds that together have epsilon = {epsilon:g}") from error
 
     def account(found: SkellamMechanism) -> PrivacyAccount:
         return protocol_accounting(f"Skellam noise, {bits} bits per coordinate", found).account(rounds, delta)
@@ -256,8 +264,8 @@ def calibrate_vector(
     mechanism : VectorTableMechanism
         The mechanism, with its table.
     calibration : Calibration
-        Of ``table_epsilon``. The table is calibrated by Rényi divergences; where a privacy loss distribution is known too, its epsilon
-        may be further below the target.
+        Of ``table_epsilon``. Where a privacy loss distribution is known too, and proves less than Rényi divergences, those are given
+        so much more that the account meets the target.
 
     Raises
     ------
@@ -267,8 +275,25 @@ def calibrate_vector(
         If no table will do.
     """
     epsilon, delta, rounds = _checked(epsilon, delta, rounds)
-    mechanism = calibrate_vector_table(epsilon, delta, ball, bits_in, bits_out, metric, dithering=dithering, rounds=rounds, seed=seed)
-    account = protocol_accounting(f"{mechanism.table.mechanism} table for vectors", mechanism).account(rounds, delta)
+
+    @cache
+    def calibrated(by_divergence: float) -> tuple[VectorTableMechanism, PrivacyAccount]:
+        found = calibrate_vector_table(by_divergence, delta, ball, bits_in, bits_out, metric, dithering=dithering, rounds=rounds, seed=seed)
+        return found, protocol_accounting(f"{found.table.mechanism} table for vectors", found).account(rounds, delta)
+
+    mechanism, account = calibrated(epsilon)
+    if account.method == "pld" and epsilon - _epsilon(account) > TOLERANCE:
+        mechanism, account = calibrated(
+            safe_root(
+                lambda value: _epsilon(calibrated(value)[1]),
+                epsilon,
+                start=epsilon,
+                low=epsilon,
+                high=LARGEST_TARGET,
+                tolerance=TOLERANCE,
+                name="epsilon by Rényi divergences",
+            )
+        )
     return mechanism, Calibration(epsilon, (("table_epsilon", mechanism.table.epsilon),), account)
 
 

@@ -10,6 +10,8 @@ from .pure_privacy import LARGEST_EPSILON
 from .renyi_curve import check_delta
 
 MOST_COMPOSED_ROUNDS = 10**6
+# Below this, probabilities that floating-point numbers cannot hold could add up to delta.
+LEAST_DELTA = 1e-300
 
 
 def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
@@ -50,8 +52,8 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
     epsilon = check_real("epsilon", epsilon, low=0.0, high=LARGEST_EPSILON)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_COMPOSED_ROUNDS)
     delta = check_delta(delta)
-    if epsilon == 0:
-        return 0.0
+    if epsilon == 0 or delta < LEAST_DELTA:
+        return rounds * epsilon
     count = np.arange(rounds + 1)
     # Logarithms of the probabilities of 0, 1, ... truthful answers; the largest is about (rounds ln rounds) wide, and rounded as such.
     kept, flipped = -math.log1p(math.exp(-epsilon)), -epsilon - math.log1p(math.exp(-epsilon))

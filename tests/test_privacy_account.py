@@ -88,7 +88,7 @@ def test_beyond_what_is_affordable_renyi_divergences_are_left() -> None:
     assert gaussian_accounting(1.0, sampling=PoissonSampling(0.5)).account(rounds=10**6, delta=1e-6).epsilon_pld is None
 
 
-@pytest.mark.parametrize(("epsilon", "rounds"), [(0.01, 300), (0.1, 300), (0.1, 20_000)])
+@pytest.mark.parametrize(("epsilon", "rounds"), [(0.01, 300), (0.1, 300)])
 def test_the_rounding_of_composed_losses_is_counted(epsilon: float, rounds: int) -> None:
     table = generalised_randomised_response(epsilon, 1)
     exact = partial(composed_pure_epsilon, table.certificate.realised_epsilon, rounds)
@@ -297,6 +297,7 @@ def test_the_edge_of_the_orders_is_said() -> None:
         (lambda: gaussian_accounting(1.0, adjacency="swap"), "adjacency must be one of replace-one, add-or-remove-one, got 'swap'"),
         (lambda: gaussian_accounting(1.0, trust_model="none"), "trust_model must be one of local, secure-sum, central, got 'none'"),
         (lambda: skellam_accounting(1e4, 1.0, 1.0, trust_model="none"), "trust_model must be one of"),
+        (lambda: skellam_accounting(1e4, 1.0, 2.0), "l1_sensitivity must be at least l2_sensitivity, 2.0, as L1 norms are, got 1.0"),
         (lambda: pure_accounting("x", 0.0), "epsilon must be a number from 1e-06 to 100, got 0.0"),
         (lambda: laplace_accounting(101.0), "epsilon must be a number from 1e-06 to 100, got 101.0"),
         (lambda: table_accounting(generalised_randomised_response(1.0, 1), radius=0.0), "radius must be a number from 1e-09"),

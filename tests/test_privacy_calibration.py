@@ -96,6 +96,15 @@ def test_a_table_for_vectors() -> None:
     assert found.document()["target_epsilon"] == 4.0
 
 
+@pytest.mark.parametrize(("ball", "metric", "rounds"), [(NormBall(1, 2.0), "l1", 10), (NormBall(4, math.inf), None, 3)])
+def test_a_table_meets_the_target_by_the_smaller_account(ball: NormBall, metric: str | None, rounds: int) -> None:
+    mechanism, found = calibrate_vector(3.0, 1e-3, ball, 2, 1, metric, rounds=rounds)
+    assert found.account.method == "pld"
+    assert found.account.epsilon_rdp > 3.0
+    assert 0 <= 3.0 - found.account.epsilon <= 1e-6
+    assert protocol_accounting("table", mechanism).account(rounds, 1e-3).epsilon == found.account.epsilon
+
+
 def test_the_document_has_the_parameter_beside_the_account() -> None:
     found = calibrate_pure("cldp", 1.0, 1e-6, 2)
     assert found.document() == {"epsilon_per_round": found.parameters[0][1], "target_epsilon": 1.0, **found.account.document()}
@@ -124,7 +133,10 @@ def test_bad_arguments(make: Callable[[], object], message: str) -> None:
         (lambda: calibrate_pure("cldp", 1e-5, 1e-6, 1000), "epsilon per round would have to be below 1e-06"),
         (lambda: calibrate_pure("cldp", 9000.0, 1e-6), "epsilon per round would have to be above 100"),
         (lambda: calibrate_gaussian(1e-3, 1e-300, 10**12), "one over the noise multiplier would have to be below 1e-06"),
-        (lambda: calibrate_skellam(1.0, 1e-6, BALL, 3), "bits must be at least"),
+        (
+            lambda: calibrate_skellam(1.0, 1e-6, BALL, 3, rounds=100),
+            r"bits must be at least \d+ .* epsilon = 0.1, .* in each of the 100 rounds that together have epsilon = 1$",
+        ),
     ],
 )
 def test_what_cannot_be_reached_is_infeasible(make: Callable[[], object], message: str) -> None:

@@ -43,6 +43,8 @@ def test_is_never_more_than_simple_composition_and_falls_with_delta() -> None:
     assert found == sorted(found)
     assert found[-1] <= 60 * 0.2
     assert found[-1] == pytest.approx(12.0)
+    # Probabilities that no floating-point number holds: nothing is made of them.
+    assert composed_pure_epsilon(0.2, 60, 1e-310) == 0.2 * 60
 
 
 def test_no_privacy_is_lost_by_a_mechanism_that_says_nothing_or_at_a_delta_that_covers_it_all() -> None:

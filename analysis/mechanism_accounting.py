@@ -12,7 +12,7 @@ from ..arguments import check_integer, check_real
 from ..design.guarantee import ADJACENCIES, TRUST_MODELS
 from ..design.lookup_table import LookupTable
 from ..design.norm_ball import check_norm
-from ..design.vector_protocol import VectorMeanProtocol
+from ..design.vector_protocol import COMPOSABLE_DIMENSION, VectorMeanProtocol
 from ..solvers.gaussian_calibration import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
 from ..solvers.privacy_loss import dominating_privacy_loss
 from ..solvers.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
@@ -309,12 +309,14 @@ def protocol_accounting(name: str, protocol: VectorMeanProtocol) -> AccountedMec
         With the adjacency and the trust model of the mechanism's own guarantee.
     """
     loss = protocol.privacy_loss()
+    # Some compose their coordinates themselves, up to so many.
+    composed = min(protocol.ball.dimension, COMPOSABLE_DIMENSION)
     return AccountedMechanism(
         name=name,
         curve=RenyiCurve(np.array(DEFAULT_ORDERS), protocol.renyi_divergences(DEFAULT_ORDERS)),
         adjacency=protocol.guarantee.adjacency,
         trust_model=protocol.guarantee.trust_model,
-        epsilon_by_loss=None if loss is None else (lambda rounds, delta: _composed_loss(loss, rounds, delta)),
+        epsilon_by_loss=None if loss is None else (lambda rounds, delta: _composed_loss(loss, rounds, delta, composed)),
     )
 
 
@@ -325,9 +327,9 @@ def _gaussian_epsilon(multiplier: float, delta: float) -> float | None:
     return gaussian_epsilon(multiplier, min(delta, LARGEST_DELTA)) if within else None
 
 
-def _composed_loss(loss: PrivacyLossDistribution, times: int, delta: float) -> float | None:
+def _composed_loss(loss: PrivacyLossDistribution, times: int, delta: float, composed_before: int = 1) -> float | None:
     """Return epsilon after so many independent uses; None where that is too expensive, or delta too small to be told from rounding."""
-    allowed = delta - FOURIER_ERROR * times
+    allowed = delta - FOURIER_ERROR * times * composed_before
     if times > MOST_COMPOSITIONS or allowed < delta / 2:
         return None
     composed = loss.self_compose(times) if times > 1 else loss

@@ -4,7 +4,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import check_integer, check_real
 from .binomial_privacy import SMALLEST_PROBABILITY
@@ -12,9 +12,8 @@ from .exact_privacy_loss import ExactPrivacyLoss, FloatArray
 from .pure_privacy import check_orders
 
 MOST_EXACT_TRIALS = 10**10
-# Logarithm of the smallest probability that is kept, and what all others together are bounded by.
+# Logarithm of the smallest probability that is kept.
 SMALLEST_LOGARITHM = -690.0
-REMAINDER = 1e-290
 
 
 def shifted_binomial_losses(trials: int, probability: float, shift: int) -> tuple[ExactPrivacyLoss, ExactPrivacyLoss]:
@@ -52,13 +51,15 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int) -> tupl
     trials = check_integer("trials", trials, low=1, high=MOST_EXACT_TRIALS)
     probability = check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
     shift = check_integer("shift", shift, low=1, high=10**12)
-    masses, logarithms, remainder = _probabilities(trials, probability)
+    logarithms, log_remainder = binomial_window(trials, probability)
+    masses, remainder = np.exp(logarithms).astype(np.float64), math.exp(log_remainder)
     if shift >= len(masses):
         nothing = ExactPrivacyLoss(np.empty(0), np.empty(0), 1.0, 1.0)
         return nothing, nothing
     losses = np.asarray(logarithms[shift:] - logarithms[:-shift], dtype=np.float64)
+    log_masses = np.asarray(logarithms, dtype=np.float64)
     lowest, highest = float(masses[:shift].sum()) + remainder, float(masses[-shift:].sum()) + remainder
-    return ExactPrivacyLoss(masses[shift:], losses, lowest, highest), ExactPrivacyLoss(masses[:-shift], -losses, highest, lowest)
+    return ExactPrivacyLoss(log_masses[shift:], losses, lowest, highest), ExactPrivacyLoss(log_masses[:-shift], -losses, highest, lowest)
 
 
 def shifted_binomial_delta(trials: int, probability: float, shift: int, epsilon: float) -> float:
@@ -165,12 +166,29 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
 
 
 @lru_cache(maxsize=4)
-def _probabilities(trials: int, probability: float) -> tuple[FloatArray, "np.ndarray[tuple[int], np.dtype[np.longdouble]]", float]:
-    """Return the probabilities of a window of values, logarithms of them up to a constant, and a bound on what lies outside."""
+def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_LOGARITHM) -> tuple[NDArray[np.longdouble], float]:
+    """Return the distribution of a binomial number, without values that are next to impossible.
+
+    Parameters
+    ----------
+    trials : int
+        Number of trials, 1 to 10**10.
+    probability : float
+        Probability of success, above 0 and below 1.
+    smallest : float
+        Logarithm of the smallest probability that is kept, about.
+
+    Returns
+    -------
+    logarithms : ndarray of longdouble, shape (values,)
+        Logarithms of the probabilities of neighbouring values; to about twelve digits where long double is no more than double.
+    log_remainder : float
+        Logarithm of a bound on the probability of all other values; minus infinity if there are none.
+    """
     variance = trials * probability * (1 - probability)
     # Bernstein: P(|Z - N p| >= t) <= 2 exp(-t^2 / (2 (variance + t / 3))).
-    linear = -2 * SMALLEST_LOGARITHM / 3
-    width = math.ceil((linear + math.sqrt(linear**2 - 8 * SMALLEST_LOGARITHM * variance)) / 2) + 2
+    linear = -2 * smallest / 3
+    width = math.ceil((linear + math.sqrt(linear**2 - 8 * smallest * variance)) / 2) + 2
     mode = min(int((trials + 1) * probability), trials)
     first, last = max(0, mode - width), min(trials, mode + width)
     value = np.arange(first, last, dtype=np.longdouble)
@@ -181,7 +199,9 @@ def _probabilities(trials: int, probability: float) -> tuple[FloatArray, "np.nda
     logarithms -= logarithms[mode - first]
     masses = np.exp(logarithms)
     logarithms -= np.log(masses.sum())
-    kept = logarithms >= SMALLEST_LOGARITHM
+    kept = logarithms >= smallest
     whole = bool(kept.all()) and first == 0 and last == trials
     logarithms = logarithms[kept]
-    return np.exp(logarithms).astype(np.float64), logarithms, 0.0 if whole else REMAINDER
+    logarithms.flags.writeable = False
+    # Beyond the window probabilities fall faster than geometrically, from one below its last.
+    return logarithms, -math.inf if whole else smallest + 2 * math.log(len(kept) + 10.0)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from dp_accounting.pld.pld_pmf import DensePLDPmf
@@ -32,8 +33,8 @@ class ExactPrivacyLoss:
 
     Attributes
     ----------
-    masses : ndarray of shape (values,)
-        Probabilities under P, above 0.
+    log_masses : ndarray of shape (values,)
+        Logarithms of their probabilities under P, finite.
     losses : ndarray of shape (values,)
         ln(P / Q), finite.
     certain : float
@@ -42,10 +43,15 @@ class ExactPrivacyLoss:
         Probability under Q of all other values.
     """
 
-    masses: FloatArray
+    log_masses: FloatArray
     losses: FloatArray
     certain: float
     unseen: float
+
+    @cached_property
+    def masses(self) -> FloatArray:
+        """Probabilities under P, of shape (values,)."""
+        return np.asarray(np.exp(self.log_masses))
 
     def delta(self, epsilon: float) -> float:
         """Return the hockey-stick divergence sum max(0, P - e^epsilon Q).
@@ -130,19 +136,24 @@ class ExactPrivacyLoss:
         array = check_orders(orders)
         if len(self.masses) == 0:
             return np.full(len(array), -np.inf)
-        steepest = float(np.abs(self.losses).max())
-        others = self.masses * np.exp(-np.minimum(self.losses, LARGEST_EXPONENT))
+        log_others = self.log_masses - self.losses
+        others = np.exp(log_others)
+        absolute = np.abs(self.losses)
         result = np.empty(len(array))
         for position, order in enumerate(array.tolist()):
             if math.isinf(order):
                 result[position] = self.losses.max()
-            elif order * steepest <= LARGEST_EXPONENT:
-                excess = float(others @ _excess(self.losses, order)) - self.unseen + order * (self.unseen - self.certain)
-                result[position] = math.log1p(excess) / (order - 1)
-            else:
-                exponents = np.log(self.masses) + (order - 1) * self.losses
-                largest = float(exponents.max())
+                continue
+            exponents = self.log_masses + (order - 1) * self.losses
+            largest = float(exponents.max())
+            if largest > LARGEST_EXPONENT:
                 result[position] = (largest + math.log(np.exp(exponents - largest).sum())) / (order - 1)
+                continue
+            # Values whose likelihood ratio would overflow have a tiny probability: what they add is computed from logarithms.
+            steep = order * absolute > LARGEST_EXPONENT
+            tails = np.exp(exponents[steep]) - others[steep] - order * (self.masses[steep] - others[steep])
+            excess = float(others[~steep] @ _excess(self.losses[~steep], order)) + float(tails.sum())
+            result[position] = math.log1p(excess - self.unseen + order * (self.unseen - self.certain)) / (order - 1)
         return result
 
     def without_rare_values(self, mass: float) -> "ExactPrivacyLoss":
@@ -169,8 +180,8 @@ class ExactPrivacyLoss:
         kept = np.ones(len(self.masses), dtype=bool)
         kept[rare] = False
         certain = self.certain + float(self.masses[rare].sum())
-        unseen = self.unseen + float(np.exp(np.log(self.masses[rare]) - self.losses[rare]).sum())
-        return ExactPrivacyLoss(self.masses[kept], self.losses[kept], certain, unseen)
+        unseen = self.unseen + float(np.exp(self.log_masses[rare] - self.losses[rare]).sum())
+        return ExactPrivacyLoss(self.log_masses[kept], self.losses[kept], certain, unseen)
 
     def on_grid(self, interval: float, steps: int) -> DensePLDPmf:
         """Return the distribution of the loss on the multiples of an interval, for composition.

@@ -24,6 +24,8 @@ LARGEST_DIMENSION = 2**31
 LARGEST_RADIUS = 2.0**31
 # How much longer than clip_norm, relatively, the rounding errors of clipping and rotating may have made a vector.
 SLACK = 1e-9
+# Relative error of a bound that is computed in floating point, with a wide margin.
+ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class ConditionalRounding:
     clip_norm : float
         Largest L2 norm of a vector before rounding, above 0, in the same units.
     beta : float
-        Bound on the probability that one try is rejected, above 0, at most 0.99. A smaller one allows longer vectors, and takes fewer tries:
-        1 / (1 - beta) on average, at most.
+        Bound on the probability that one try is rejected, above 0, at most 0.99. A smaller one allows longer vectors and takes fewer
+        tries: 1 / (1 - beta) on average, at most.
     bound : str
         ``"published"`` for proposition 26, or ``"sharp"``, which is never above it, and far below where clip_norm is less than
         ``granularity sqrt(d) / 2``: see `largest_squared_norm`.
@@ -57,9 +59,9 @@ class ConditionalRounding:
     >>> rounding = ConditionalRounding(dimension=4, granularity=1.0, clip_norm=1.0)
     >>> rounded = rounding.round(np.full((1000, 4), 0.5), np.random.default_rng(0))
     >>> rounding.largest_squared_norm, int((rounded**2).sum(axis=1).max())
-    (4, 4)
+    (3, 3)
     >>> [round(ConditionalRounding(2**16, 0.05, 1.0, bound=bound).norm_bound, 3) for bound in BOUNDS]
-    [6.544, 3.671]
+    [6.506, 3.623]
     """
 
     dimension: int
@@ -90,17 +92,18 @@ class ConditionalRounding:
 
             c**2 + d/4 + sqrt(2 ln(1/beta)) (c + sqrt(d)/2)      and      (c + sqrt(d))**2
 
-        rounded down, as squared norms of whole numbers are whole. The second one always holds, as no coordinate moves by a step. The first
-        one fails with probability beta at most: let f be the fractional part of ``|x|`` for a coordinate x, and b = 1 if it is rounded
-        away from zero. Squared it becomes ``x**2 + f (1 - f) + (b - f) w`` with ``w = 2 floor(|x|) + 1``. By Hoeffding's inequality the
-        sum exceeds its mean, ``c**2 + d/4`` at most, by t with probability ``exp(-2 t**2 / sum w**2)`` at most, and
-        ``sum w**2 <= (2 c + sqrt(d))**2``.
+        and, as both are strict and squared norms of whole numbers are whole, the largest whole number below it. The second one always
+        holds, as no coordinate moves by a step. The first one fails with probability beta at most: let f be the fractional part of
+        ``|x|`` for a coordinate x, and b = 1 if it is rounded away from zero. Squared it becomes ``x**2 + f (1 - f) + (b - f) w`` with
+        ``w = 2 floor(|x|) + 1``. By Hoeffding's inequality the sum exceeds its mean, ``c**2 + d/4`` at most, by t or more with probability
+        ``exp(-2 t**2 / sum w**2)`` at most, and ``sum w**2 <= (2 c + sqrt(d))**2``.
 
         ``"sharp"`` takes the largest values of both sums over the ball. ``x**2 + f (1 - f)``, as a function of ``u = x**2``, has the
         concave envelope ``sqrt(u)`` up to u = 1/4 and ``u + 1/4`` from there, and ``w**2`` has the one through the points
         ``(k**2, (2 k + 1)**2)`` for whole k: d times their values at ``u = c**2 / d`` bound the sums.
         """
-        return math.floor(min(self._probable_square, self._certain_square))
+        # Down for the sake of privacy; up where not to reject anything is what is stated.
+        return min(math.ceil(self._probable_square * (1 - ROUNDING)) - 1, self._certain_squared_norm)
 
     @property
     def norm_bound(self) -> float:
@@ -110,16 +113,16 @@ class ConditionalRounding:
     @property
     def rejection_bound(self) -> float:
         """Bound on the probability that one try is rejected: beta, or 0.0 where the bound on the norm always holds."""
-        return self.beta if self.largest_squared_norm < math.floor(self._certain_square) else 0.0
+        return self.beta if self.largest_squared_norm < self._certain_squared_norm else 0.0
 
     @property
     def bias_bound(self) -> float:
         """Bound on the L2 distance of a vector and the mean of its rounding, in the vectors' units; errs upward.
 
         With q the `rejection_bound`, it is the smaller of ``granularity sqrt(q / (1 - q)) / 2``, which
-        `quietbits.design.vector_dithering.rejection_bias_bound` derives, and ``granularity sqrt(d) q / (1 - q)``, that of proposition 26: the
-        mean of all tries is the vector itself, and none is farther from it than sqrt(d) steps. For the paper's beta it is the first one
-        that counts, 0.62 steps, whatever the dimension.
+        `quietbits.design.vector_dithering.rejection_bias_bound` derives, and ``granularity sqrt(d) q / (1 - q)``, that of proposition 26:
+        the mean of all tries is the vector itself, and none is farther from it than sqrt(d) steps. For the paper's beta it is the first
+        one that counts, 0.62 steps, whatever the dimension.
         """
         rejected = self.rejection_bound
         return self.granularity * min(rejection_bias_bound(rejected), math.sqrt(self.dimension) * rejected / (1 - rejected))
@@ -194,8 +197,8 @@ class ConditionalRounding:
         return self.clip_norm / self.granularity
 
     @property
-    def _certain_square(self) -> float:
-        return (self._radius + math.sqrt(self.dimension)) ** 2
+    def _certain_squared_norm(self) -> int:
+        return math.ceil((self._radius + math.sqrt(self.dimension)) ** 2 * (1 + ROUNDING)) - 1
 
     @property
     def _probable_square(self) -> float:

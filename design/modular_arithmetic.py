@@ -202,7 +202,8 @@ def modular_sum(values: ArrayLike, modulus: int) -> WordArray:
 
 def _reduced_once(sums: WordArray, modulus: int) -> WordArray:
     """Reduce sums below 2 M: below M, the difference wraps around and is the larger of the two."""
-    return np.minimum(sums, sums - np.uint64(modulus))
+    reduced: WordArray = np.minimum(sums, sums - np.uint64(modulus))
+    return reduced
 
 
 def _whole_numbers(name: str, values: ArrayLike) -> NDArray[np.integer]:

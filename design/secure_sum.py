@@ -106,7 +106,7 @@ class SecureSum:
         return SecureSumSession(self, graph, MaskSource(rng.bytes(KEY_BYTES), self.length, self.modulus))
 
     def total(self, chunks: Iterable[ArrayLike], rng: np.random.Generator, dropped: Collection[int] = ()) -> WordArray:
-        """Run one session over clients that come in chunks: mask, drop some messages, add up the others, and take off what is left of masks.
+        """Run one session over clients that come in chunks: mask, drop some messages, add up the others, take off what is left of masks.
 
         Memory is a few times that of a chunk, and a few words per client and neighbour for the graph. Time goes into masks: each client
         expands neighbours + 1 of them.
@@ -272,8 +272,8 @@ class SecureSumSession:
         if stuck.size or not alive.any():
             worst = int(stuck[helpers[stuck].argmin()]) if stuck.size else 0
             raise InfeasibleError(
-                f"{np.count_nonzero(alive)} of {clients} clients remain: client {worst} has {helpers[worst]} of its {self.graph.neighbours} "
-                f"neighbours left, fewer than the threshold {threshold}; a lower threshold, or more neighbours, would do for fewer"
+                f"{np.count_nonzero(alive)} of {clients} clients remain: client {worst} has {helpers[worst]} of its "
+                f"{self.graph.neighbours} neighbours left, fewer than the threshold {threshold}; have more neighbours, or a lower threshold"
             )
         between = alive[first] & alive[second]
         links = coo_array((np.ones(int(between.sum()), dtype=bool), (first[between], second[between])), shape=(clients, clients))
@@ -281,8 +281,8 @@ class SecureSumSession:
         groups = len(np.unique(labels[alive]))
         if groups > 1:
             raise InfeasibleError(
-                f"the {np.count_nonzero(alive)} clients that remain fall apart into {groups} groups that share no masks, and the server would "
-                "learn the sum of each group; have more neighbours"
+                f"the {np.count_nonzero(alive)} clients that remain fall apart into {groups} groups that share no masks, and the server "
+                "would learn the sum of each group; have more neighbours"
             )
 
     def _vectors(self, name: str, vectors: ArrayLike) -> WordArray:

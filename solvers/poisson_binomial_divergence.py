@@ -25,7 +25,7 @@ from .pure_privacy import check_orders
 LARGEST_THETA = 0.499
 MOST_CLIENTS, MOST_TRIALS = 10**7, 4096
 # Sums of more trials than this, or with probabilities below this, are not searched over all configurations of the other clients.
-MOST_SEARCHED_TRIALS = 200
+MOST_SEARCHED_TRIALS = 128
 SMALLEST_LOGARITHM = -640.0
 # Logarithm of the smallest probability of the others' sum that is kept: high Rényi orders look at next to impossible values.
 SMALLEST_WINDOW = -11000.0 if np.finfo(np.longdouble).minexp < -16000 else -690.0
@@ -119,7 +119,7 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
     Returns
     -------
     PoissonBinomialPairs
-        Up to 200 trials in all (fewer for theta above 0.45) every configuration of the other clients: one for each number of trials at
+        Up to 128 trials in all (fewer for theta above 0.49) every configuration of the other clients: one for each number of trials at
         1/2 + theta; beyond that the two where all of them are at the same extreme.
 
     Raises

@@ -1,0 +1,266 @@
+"""The distributed discrete Gaussian mechanism: its account over rounds, and its noise and granularity for a number of bits."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arguments import check_integer, check_real
+from ..design.guarantee import ADJACENCIES
+from ..errors import InfeasibleError
+from ..solvers.discrete_gaussian_divergence import (
+    LARGEST_SIGMA,
+    MOST_BITS,
+    SMALLEST_SIGMA,
+    discrete_gaussian_renyi,
+    discrete_gaussian_tau,
+    fewest_bits,
+    granularity_for_bits,
+    rounded_norm,
+)
+from ..solvers.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
+from ..solvers.safe_root import safe_root
+from .privacy_account import AccountedMechanism
+from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET, TOLERANCE, Calibration
+
+FINITE_ORDERS = DEFAULT_ORDERS[:-1]
+# Noise of one client is looked for up to so many clip norms.
+MOST_CLIP_NORMS = 1e9
+LEAST_CLIP_NORMS = 1e-9
+
+
+@dataclass(frozen=True)
+class DiscreteGaussianError:
+    """Predicted mean squared error of the mean of the clients' vectors, by cause.
+
+    Attributes
+    ----------
+    noise : float
+        Expected squared L2 norm of the noise's part; the variance of a discrete Gaussian is at most the square of its parameter.
+    rounding : float
+        Bound on that of rounding: a quarter of a squared step for each client and coordinate.
+    """
+
+    noise: float
+    rounding: float
+
+    @property
+    def total(self) -> float:
+        """Both together: noise and rounding are independent. Clipping and wrap-around are left out."""
+        return self.noise + self.rounding
+
+
+def discrete_gaussian_accounting(
+    clients: int, dimension: int, clip_norm: float, local_sigma: float, granularity: float, *, adjacency: str = "add-or-remove-one"
+) -> AccountedMechanism:
+    """Return what accounting knows of the distributed discrete Gaussian mechanism.
+
+    Parameters
+    ----------
+    clients : int
+        Number of clients that add noise, 1 to 10**9. Clients that drop out take their noise with them: count those that stay.
+    dimension : int
+        Number of coordinates that are rounded: after padding, where a rotation pads.
+    clip_norm : float
+        L2 norm that vectors are clipped to, before rounding.
+    local_sigma : float
+        Parameter of each client's discrete Gaussian noise, in the vectors' units.
+    granularity : float
+        What a whole number stands for, in the vectors' units.
+    adjacency : str
+        ``"add-or-remove-one"``, as in the paper: a client's vector is there or is zero, and the noise of `clients` clients is there either
+        way. ``"replace-one"`` doubles the sensitivity.
+
+    Returns
+    -------
+    AccountedMechanism
+        By Rényi divergences alone, for a secure sum.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> account = discrete_gaussian_accounting(1000, 1024, 1.0, 0.2, 0.001).account(delta=1e-5)
+    >>> round(account.epsilon, 4), account.adjacency, account.trust_model
+    (0.6162, 'add-or-remove-one', 'secure-sum')
+    """
+    if adjacency not in ADJACENCIES:
+        raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
+    local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
+    sensitivity = (2 if adjacency == "replace-one" else 1) * rounded_norm(clip_norm, granularity, dimension) / granularity
+    sigma = check_real("local_sigma in steps of the granularity", local_sigma / granularity, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
+    orders = np.array(FINITE_ORDERS)
+    return AccountedMechanism(
+        name=f"distributed discrete Gaussian, {clients} clients, dimension {dimension}, clip norm {clip_norm:g}",
+        curve=RenyiCurve(orders, discrete_gaussian_renyi(clients, sigma, sensitivity, dimension, orders)),
+        adjacency=adjacency,
+        trust_model="secure-sum",
+    )
+
+
+def discrete_gaussian_details(
+    clients: int, dimension: int, clip_norm: float, local_sigma: float, granularity: float
+) -> dict[str, str | float | bool | None]:
+    """Return what the account of the distributed discrete Gaussian rests on, by name.
+
+    Parameters
+    ----------
+    clients, dimension, clip_norm, local_sigma, granularity
+        As in `discrete_gaussian_accounting`.
+
+    Returns
+    -------
+    dict
+        The arguments, ``tau``, ``rounded_norm`` in the vectors' units, and ``squared_error`` of the mean.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    """
+    return {
+        "clients": clients,
+        "dimension": dimension,
+        "clip_norm": clip_norm,
+        "local_sigma": local_sigma,
+        "granularity": granularity,
+        "tau": discrete_gaussian_tau(clients, local_sigma / granularity),
+        "rounded_norm": rounded_norm(clip_norm, granularity, dimension),
+        "squared_error": discrete_gaussian_error(clients, dimension, local_sigma, granularity).total,
+    }
+
+
+def discrete_gaussian_error(clients: int, dimension: int, local_sigma: float, granularity: float) -> DiscreteGaussianError:
+    """Return the predicted mean squared error of the mean of the clients' clipped vectors.
+
+    Parameters
+    ----------
+    clients, dimension, local_sigma, granularity
+        As in `discrete_gaussian_accounting`.
+
+    Returns
+    -------
+    DiscreteGaussianError
+        Its parts, in the vectors' units squared; err upward as long as nothing wraps around.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> discrete_gaussian_error(100, 8, 0.5, 0.25)
+    DiscreteGaussianError(noise=0.02, rounding=0.00125)
+    """
+    clients = check_integer("clients", clients, low=1, high=10**9)
+    dimension = check_integer("dimension", dimension, low=1, high=2**40)
+    local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
+    granularity = check_real("granularity", granularity, low=1e-100, high=1e100)
+    return DiscreteGaussianError(noise=dimension * local_sigma**2 / clients, rounding=dimension * granularity**2 / (4 * clients))
+
+
+def calibrate_discrete_gaussian(
+    clients: int,
+    dimension: int,
+    clip_norm: float,
+    bits: int,
+    epsilon: float,
+    delta: float,
+    rounds: int = 1,
+    *,
+    deviations: float = 4.0,
+    adjacency: str = "add-or-remove-one",
+) -> Calibration:
+    """Return the least noise of the distributed discrete Gaussian mechanism, and the granularity with which its sum fits the bits.
+
+    Granularity and noise depend on each other: more noise needs coarser steps, and coarser steps raise the sensitivity. Epsilon falls as
+    the noise grows and the granularity follows (`granularity_for_bits`), but not to zero: too few bits cannot give every epsilon.
+
+    Parameters
+    ----------
+    clients : int
+        Number of clients that add noise, 1 to 10**9.
+    dimension : int
+        Number of coordinates, after padding.
+    clip_norm : float
+        L2 norm that vectors are clipped to, from 1e-50 to 1e50.
+    bits : int
+        Bits of a coordinate: sums are taken modulo 2**bits; 1 to 62.
+    epsilon : float
+        Privacy parameter after all rounds, from 1e-5 to 10**4.
+    delta : float
+        Failure probability, above 0 and below 1.
+    rounds : int
+        Number of rounds, at least 1.
+    deviations : float
+        Standard deviations of a coordinate of the sum in half the modulus: 4 leaves a Gaussian one outside with probability 6.3e-5.
+    adjacency : str
+        ``"add-or-remove-one"`` or ``"replace-one"``.
+
+    Returns
+    -------
+    Calibration
+        Of ``local_sigma`` and ``granularity``, in the vectors' units; errs toward more noise.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    InfeasibleError
+        If the bits are too few for the clients and epsilon; the message says how many would do.
+
+    Examples
+    --------
+    >>> found = calibrate_discrete_gaussian(1000, 1024, 1.0, 16, 1.0, 1e-5)
+    >>> [(name, round(value, 6)) for name, value in found.parameters], 0 <= 1.0 - found.account.epsilon <= 1e-6
+    ([('local_sigma', 0.128429), ('granularity', 0.003847)], True)
+    """
+    clip_norm = check_real("clip_norm", clip_norm, low=1e-50, high=1e50)
+    bits = check_integer("bits", bits, low=1, high=MOST_BITS)
+    epsilon = check_real("epsilon", epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET)
+    delta = check_delta(delta)
+    rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+
+    def mechanism(local_sigma: float, width: int) -> tuple[AccountedMechanism, float]:
+        granularity = granularity_for_bits(clients, dimension, clip_norm, local_sigma, width, deviations=deviations)
+        return discrete_gaussian_accounting(clients, dimension, clip_norm, local_sigma, granularity, adjacency=adjacency), granularity
+
+    def reached(inverse: float, width: int) -> float:
+        try:
+            accounted, _ = mechanism(clip_norm / inverse, width)
+        except InfeasibleError:
+            return math.inf
+        except ValueError:
+            # Noise of less than a thousandth of a step is none.
+            return math.inf
+        found = accounted.account(rounds, delta).epsilon
+        return math.inf if found is None else found
+
+    most_noise = 1 / MOST_CLIP_NORMS
+    aim = epsilon - TOLERANCE * min(1.0, epsilon)
+    if reached(most_noise, bits) > aim:
+        enough = next(
+            (width for width in range(max(bits + 1, fewest_bits(clients, deviations)), MOST_BITS + 1) if reached(most_noise, width) <= aim),
+            None,
+        )
+        advice = f"at least {enough}" if enough is not None else f"more than {MOST_BITS}, or epsilon larger,"
+        raise InfeasibleError(
+            f"bits must be {advice} for {clients} clients to reach epsilon = {epsilon:g} at delta = {delta:g} in {dimension} dimensions, "
+            f"however much noise they add, got {bits}"
+        )
+    inverse = safe_root(
+        lambda argument: reached(argument, bits),
+        epsilon,
+        start=min(epsilon, 1.0) * math.sqrt(clients) / 4,
+        low=most_noise,
+        high=1 / LEAST_CLIP_NORMS,
+        tolerance=TOLERANCE * min(1.0, epsilon),
+        name="clip norm over local sigma",
+    )
+    local_sigma = clip_norm / inverse
+    accounted, granularity = mechanism(local_sigma, bits)
+    return Calibration(epsilon, (("local_sigma", local_sigma), ("granularity", granularity)), accounted.account(rounds, delta))

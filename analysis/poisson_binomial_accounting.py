@@ -1,0 +1,191 @@
+"""The Poisson-binomial mechanism: its account over coordinates and rounds, and the largest theta that meets a budget."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from ..arguments import check_integer, check_real
+from ..solvers.poisson_binomial_divergence import LARGEST_THETA, PoissonBinomialPairs, poisson_binomial_pairs
+from ..solvers.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
+from ..solvers.safe_root import safe_root
+from .privacy_account import AccountedMechanism, PrivacyAccount
+from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET, TOLERANCE, Calibration
+
+ADJACENCY, TRUST_MODEL = "replace-one", "secure-sum"
+MOST_COORDINATES = 2**40
+# Every other order: with many clients each costs a sum over all values that are possible.
+ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
+SMALLEST_THETA = 1e-6
+
+
+def poisson_binomial_accounting(clients: int, trials: int, theta: float, dimension: int = 1) -> AccountedMechanism:
+    """Return what accounting knows of the Poisson-binomial mechanism.
+
+    Parameters
+    ----------
+    clients : int
+        Number of clients, 1 to 10**7.
+    trials : int
+        Number of trials of each client for each coordinate, 1 to 4096.
+    theta : float
+        Largest distance of a trial's probability from 1/2, from 1e-6 to 0.499.
+    dimension : int
+        Number of coordinates that a client sends, each of which may be at either extreme.
+
+    Returns
+    -------
+    AccountedMechanism
+        Rényi divergences of all coordinates together, for replace-one adjacency and a secure sum; the exact privacy loss where there is
+        one coordinate and one round.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> account = poisson_binomial_accounting(1000, 4, 0.1, dimension=16).account(delta=1e-5)
+    >>> round(account.epsilon, 4), account.adjacency, account.trust_model
+    (0.3895, 'replace-one', 'secure-sum')
+    """
+    dimension = check_integer("dimension", dimension, low=1, high=MOST_COORDINATES)
+    pairs = _pairs(clients, trials, theta)
+
+    def epsilon_by_loss(rounds: int, delta: float) -> float | None:
+        return pairs.epsilon(delta) if rounds * dimension == 1 else None
+
+    return AccountedMechanism(
+        name=f"Poisson-binomial, {clients} clients, {trials} trials, theta {theta:g}, dimension {dimension}",
+        curve=RenyiCurve(np.array(ORDERS), dimension * pairs.renyi_divergences(ORDERS)),
+        adjacency=ADJACENCY,
+        trust_model=TRUST_MODEL,
+        epsilon_by_loss=epsilon_by_loss,
+    )
+
+
+def poisson_binomial_document(
+    clients: int, trials: int, theta: float, *, order: float | None = None, dimension: int = 1, delta: float | None = None, rounds: int = 1
+) -> dict[str, str | float | bool | None]:
+    """Return the account of the Poisson-binomial mechanism as JSON holds it.
+
+    Parameters
+    ----------
+    clients, trials, theta, dimension
+        As in `poisson_binomial_accounting`.
+    order : float or None
+        Rényi order above 1 of the divergence of one coordinate in one round; may be infinite.
+    delta : float or None
+        Failure probability of all rounds together; None without an epsilon other than the pure one.
+    rounds : int
+        Number of rounds, at least 1.
+
+    Returns
+    -------
+    dict
+        ``rdp`` at ``rdp_order``, in nats, for one coordinate in one round (None without an order); ``worst_case``, how the worst case was
+        found: ``"all configurations"`` or ``"all others at one extreme"``; the parameters; and the fields of the account.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or neither an order nor delta is given.
+
+    Examples
+    --------
+    >>> found = poisson_binomial_document(10, 1, 0.25, order=2.0)
+    >>> round(found["rdp"], 6), found["worst_case"]
+    (0.162801, 'all configurations')
+    """
+    if order is None and delta is None:
+        raise ValueError("order or delta must be given: an order for the divergence of one coordinate, delta for epsilon after all rounds")
+    if order is not None and not order > 1:
+        raise ValueError(f"order must be a number above 1, got {order!r}")
+    pairs = _pairs(clients, trials, theta)
+    dimension = check_integer("dimension", dimension, low=1, high=MOST_COORDINATES)
+    rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+    account = (
+        _pure_account(clients, trials, theta, dimension, rounds, pairs)
+        if delta is None
+        else poisson_binomial_accounting(clients, trials, theta, dimension).account(rounds, delta)
+    )
+    return account.document() | {
+        "rdp": None if order is None else float(pairs.renyi_divergences([order])[0]),
+        "rdp_order": order,
+        "worst_case": "all configurations" if pairs.proven else "all others at one extreme",
+        "clients": clients,
+        "trials": trials,
+        "theta": theta,
+        "dimension": dimension,
+    }
+
+
+def calibrate_poisson_binomial(clients: int, trials: int, epsilon: float, delta: float, dimension: int = 1, rounds: int = 1) -> Calibration:
+    """Return the largest theta with which all rounds of the Poisson-binomial mechanism stay within (epsilon, delta).
+
+    Parameters
+    ----------
+    clients, trials, dimension
+        As in `poisson_binomial_accounting`.
+    epsilon : float
+        Privacy parameter after all rounds, from 1e-5 to 10**4.
+    delta : float
+        Failure probability, above 0 and below 1.
+    rounds : int
+        Number of rounds, at least 1.
+
+    Returns
+    -------
+    Calibration
+        Of ``theta``; errs downward.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    InfeasibleError
+        If no theta from 1e-6 to 0.499 will do.
+
+    Examples
+    --------
+    >>> found = calibrate_poisson_binomial(1000, 4, 1.0, 1e-5, dimension=16)
+    >>> round(found.parameters[0][1], 4), 0 <= 1.0 - found.account.epsilon <= 1e-6
+    (0.2183, True)
+    """
+    epsilon = check_real("epsilon", epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET)
+    delta = check_delta(delta)
+    rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+
+    def account(theta: float) -> PrivacyAccount:
+        return poisson_binomial_accounting(clients, trials, theta, dimension).account(rounds, delta)
+
+    def reached(theta: float) -> float:
+        found = account(theta).epsilon
+        return math.inf if found is None else found
+
+    theta = safe_root(
+        reached,
+        epsilon,
+        start=min(0.25, epsilon * math.sqrt(clients / (8 * trials * dimension * rounds * math.log(1 / delta)))),
+        low=SMALLEST_THETA,
+        high=LARGEST_THETA,
+        tolerance=TOLERANCE * min(1.0, epsilon),
+        name="theta",
+    )
+    return Calibration(epsilon, (("theta", theta),), account(theta))
+
+
+@lru_cache(maxsize=4)
+def _pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
+    return poisson_binomial_pairs(clients, trials, theta)
+
+
+def _pure_account(clients: int, trials: int, theta: float, dimension: int, rounds: int, pairs: PoissonBinomialPairs) -> PrivacyAccount:
+    """Return the account without delta, for which the curve at other orders is not needed."""
+    return AccountedMechanism(
+        name=f"Poisson-binomial, {clients} clients, {trials} trials, theta {theta:g}, dimension {dimension}",
+        curve=RenyiCurve(np.array([math.inf]), np.array([dimension * pairs.largest_loss])),
+        adjacency=ADJACENCY,
+        trust_model=TRUST_MODEL,
+    ).account(rounds)

@@ -1,0 +1,195 @@
+"""`quietbits account` and `quietbits calibrate` for the noise of secure sums: binomial, Poisson-binomial, discrete Gaussian."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .cli_account import Delta, Json, Order, Output, Rounds, print_account, show_document
+from .cli_console import check_folders, console
+
+Clients = Annotated[int, typer.Option(help="Number of clients whose messages are added up.")]
+NoiseTrials = Annotated[int, typer.Option(help="Trials of a coordinate's noise, of all clients together.")]
+ClientTrials = Annotated[int, typer.Option(help="Trials of each client for each coordinate.")]
+Probability = Annotated[float, typer.Option(help="Probability of success of a trial.")]
+Scale = Annotated[float, typer.Option(help="What one success adds; the vectors' coordinates are multiples of it.")]
+Dimension = Annotated[int, typer.Option(help="Number of coordinates, after padding.")]
+L1 = Annotated[float, typer.Option("--l1", help="L1 sensitivity, in the vectors' units.")]
+L2 = Annotated[float, typer.Option("--l2", help="L2 sensitivity, in the vectors' units.")]
+LInf = Annotated[float, typer.Option("--linf", help="L-infinity sensitivity, in the vectors' units.")]
+NeededDelta = Annotated[float, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
+TargetEpsilon = Annotated[float, typer.Option(help="Privacy parameter after all rounds.")]
+Clip = Annotated[float, typer.Option(help="L2 norm that vectors are clipped to.")]
+SensitivityAdjacency = Annotated[str, typer.Option(help="Neighbours that the sensitivities are for: replace-one or add-or-remove-one.")]
+ClientAdjacency = Annotated[str, typer.Option(help="add-or-remove-one, or replace-one for twice the sensitivity.")]
+
+
+def add_secure_sum_commands(account: typer.Typer, calibrate: typer.Typer) -> None:
+    """Add the subcommands for the noise of secure sums.
+
+    Parameters
+    ----------
+    account, calibrate : typer.Typer
+        The groups `quietbits account` and `quietbits calibrate`.
+    """
+    account.command("binomial")(account_binomial_command)
+    account.command("poisson-binomial")(account_poisson_binomial_command)
+    account.command("distributed-discrete-gaussian")(account_discrete_gaussian_command)
+    calibrate.command("binomial")(calibrate_binomial_command)
+    calibrate.command("poisson-binomial")(calibrate_poisson_binomial_command)
+    calibrate.command("distributed-discrete-gaussian")(calibrate_discrete_gaussian_command)
+
+
+def account_binomial_command(
+    trials: NoiseTrials,
+    probability: Probability,
+    scale: Scale,
+    dimension: Annotated[int, typer.Option(help="Number of coordinates.")],
+    l1: L1,
+    l2: L2,
+    linf: LInf,
+    delta: NeededDelta,
+    rounds: Rounds = 1,
+    adjacency: SensitivityAdjacency = "replace-one",
+    json: Json = False,
+    output: Output = None,
+) -> None:
+    """Account for binomial noise in a secure sum: Theorem 1 of cpSGD, Rényi divergences, and exactly (`binomial_account`)."""
+    from .analysis.binomial_accounting import binomial_account
+
+    check_folders(output)
+    account = binomial_account(trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency)
+    _show(account.document(), json, output)
+
+
+def calibrate_binomial_command(
+    epsilon: TargetEpsilon,
+    delta: NeededDelta,
+    probability: Probability,
+    scale: Scale,
+    dimension: Annotated[int, typer.Option(help="Number of coordinates.")],
+    l1: L1,
+    l2: L2,
+    linf: LInf,
+    rounds: Rounds = 1,
+    method: Annotated[str, typer.Option(help="Which epsilon: theorem, exact, rdp, or smallest.")] = "smallest",
+    adjacency: SensitivityAdjacency = "replace-one",
+    json: Json = False,
+    output: Output = None,
+) -> None:
+    """Find the fewest trials of binomial noise (`calibrate_binomial`)."""
+    from .analysis.binomial_accounting import calibrate_binomial
+
+    check_folders(output)
+    found = calibrate_binomial(epsilon, delta, probability, scale, dimension, l1, l2, linf, rounds, adjacency, method)
+    _show(found.document() | {"target_epsilon": epsilon, "method": method}, json, output)
+
+
+def account_poisson_binomial_command(
+    clients: Clients,
+    trials: ClientTrials,
+    theta: Annotated[float, typer.Option(help="Largest distance of a trial's probability from 1/2.")],
+    order: Order = None,
+    delta: Delta = None,
+    dimension: Annotated[int, typer.Option(help="Number of coordinates that a client sends.")] = 1,
+    rounds: Rounds = 1,
+    json: Json = False,
+    output: Output = None,
+) -> None:
+    """Account for the Poisson-binomial mechanism, in the worst case over the other clients (`poisson_binomial_document`)."""
+    from .analysis.poisson_binomial_accounting import poisson_binomial_document
+
+    check_folders(output)
+    document = poisson_binomial_document(clients, trials, theta, order=order, dimension=dimension, delta=delta, rounds=rounds)
+    _show(document, json, output)
+
+
+def calibrate_poisson_binomial_command(
+    clients: Clients,
+    trials: ClientTrials,
+    epsilon: TargetEpsilon,
+    delta: NeededDelta,
+    dimension: Annotated[int, typer.Option(help="Number of coordinates that a client sends.")] = 1,
+    rounds: Rounds = 1,
+    json: Json = False,
+    output: Output = None,
+) -> None:
+    """Find the largest theta of the Poisson-binomial mechanism (`calibrate_poisson_binomial`)."""
+    from .analysis.poisson_binomial_accounting import calibrate_poisson_binomial
+
+    check_folders(output)
+    _show(calibrate_poisson_binomial(clients, trials, epsilon, delta, dimension, rounds).document(), json, output)
+
+
+def account_discrete_gaussian_command(
+    clients: Clients,
+    dimension: Dimension,
+    clip: Clip,
+    local_sigma: Annotated[float, typer.Option(help="Parameter of each client's noise, in the vectors' units.")],
+    granularity: Annotated[float, typer.Option(help="What a whole number stands for, in the vectors' units.")],
+    delta: NeededDelta,
+    rounds: Rounds = 1,
+    adjacency: ClientAdjacency = "add-or-remove-one",
+    json: Json = False,
+    output: Output = None,
+) -> None:
+    """Account for the distributed discrete Gaussian mechanism (`discrete_gaussian_accounting`)."""
+    from .analysis.discrete_gaussian_accounting import discrete_gaussian_accounting, discrete_gaussian_details
+
+    check_folders(output)
+    account = discrete_gaussian_accounting(clients, dimension, clip, local_sigma, granularity, adjacency=adjacency).account(rounds, delta)
+    details = discrete_gaussian_details(clients, dimension, clip, local_sigma, granularity)
+    show_document(account.document() | details, json, output)
+    if not json:
+        print_account(account, *_rows(details))
+
+
+def calibrate_discrete_gaussian_command(
+    clients: Clients,
+    dimension: Dimension,
+    clip: Clip,
+    bits: Annotated[int, typer.Option(help="Bits of a coordinate: sums are taken modulo 2**bits.")],
+    epsilon: TargetEpsilon,
+    delta: NeededDelta,
+    rounds: Rounds = 1,
+    deviations: Annotated[float, typer.Option(help="Standard deviations of a coordinate of the sum in half the modulus.")] = 4.0,
+    adjacency: ClientAdjacency = "add-or-remove-one",
+    json: Json = False,
+    output: Output = None,
+) -> None:
+    """Find noise and granularity of the distributed discrete Gaussian mechanism for so many bits (`calibrate_discrete_gaussian`)."""
+    from .analysis.discrete_gaussian_accounting import calibrate_discrete_gaussian, discrete_gaussian_details
+
+    check_folders(output)
+    found = calibrate_discrete_gaussian(clients, dimension, clip, bits, epsilon, delta, rounds, deviations=deviations, adjacency=adjacency)
+    details = discrete_gaussian_details(clients, dimension, clip, **dict(found.parameters)) | {"bits": bits, "deviations": deviations}
+    show_document(found.document() | details, json, output)
+    if not json:
+        print_account(found.account, *_rows(details), ("target epsilon", f"{epsilon:g}"))
+
+
+def _show(document: dict[str, str | float | bool | None], json: bool, output: Path | None) -> None:
+    """Print a document as JSON, or as a table of what is not null, and write it to a file if there is one."""
+    from rich.table import Table
+
+    show_document(document, json, output)
+    if json:
+        return
+    grid = Table(title=str(document["mechanism"]), show_header=False)
+    for name, value in _rows(document):
+        grid.add_row(name, value)
+    console().print(grid, markup=False)
+
+
+def _rows(document: dict[str, str | float | bool | None]) -> list[tuple[str, str]]:
+    """Return what is not null as a table shows it; privacy parameters are rounded upward."""
+    from .figures.directed_rounding import rounded_up
+
+    rows = []
+    for name, value in document.items():
+        if value is None or name == "mechanism":
+            continue
+        private = name.startswith(("epsilon", "pure", "rdp")) and isinstance(value, float)
+        text = rounded_up(value, 6) if private and isinstance(value, float) else f"{value:.9g}" if isinstance(value, float) else str(value)
+        rows.append((name.replace("_", " "), text))
+    return rows

@@ -131,11 +131,14 @@ class ConditionalRounding:
     def error_bound(self) -> float:
         """Bound on the expected squared L2 distance of a vector and its rounding, in squared units of the vectors; errs upward.
 
-        Over all tries it is ``granularity**2 sum f (1 - f)``, with f the fractional parts, and no more than ``granularity**2 d / 4``;
-        over those that are accepted, no more than ``1 / (1 - q)`` times as much, q the `rejection_bound`. `expected_error` is nearer to the
-        truth where rejection is rare.
+        Over all tries it is ``granularity**2 sum f (1 - f)``, with f the fractional parts. The sum is at most d/4, and at most
+        ``c sqrt(d) - c**2`` where c = clip_norm / granularity is below ``sqrt(d) / 2``, as ``f (1 - f)`` has the concave envelope
+        ``sqrt(u) - u`` for ``u = x**2`` up to 1/4. Over the tries that are accepted it is at most ``1 / (1 - q)`` times as much, q the
+        `rejection_bound`. `expected_error` is nearer to the truth where rejection is rare.
         """
-        return self.granularity**2 * self.dimension / (4 * (1 - self.rejection_bound))
+        radius, root = self._radius, math.sqrt(self.dimension)
+        steps = self.dimension / 4 if 2 * radius >= root else radius * (root - radius)
+        return self.granularity**2 * steps / (1 - self.rejection_bound) * (1 + ROUNDING)
 
     def expected_error(self, vectors: ArrayLike) -> FloatArray:
         """Return the expected squared L2 distance of each vector and its rounding, if no try is rejected.

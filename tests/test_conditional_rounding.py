@@ -176,7 +176,11 @@ def test_a_bound_that_always_holds_rejects_nothing() -> None:
     assert (tiny.largest_squared_norm, tiny.rejection_bound) == (1, 0.0)
     certain = ConditionalRounding(4, 1.0, 0.1, 1e-9)
     assert certain.largest_squared_norm == 4
-    assert (certain.rejection_bound, certain.bias_bound, certain.error_bound) == (0.0, 0.0, 1.0)
+    assert (certain.rejection_bound, certain.bias_bound) == (0.0, 0.0)
+    # Four equal coordinates of 0.05, each of variance 0.05 * 0.95, are the worst there is.
+    assert certain.error_bound == pytest.approx(4 * 0.05 * 0.95, rel=1e-12)
+    assert certain.expected_error(np.full((1, 4), 0.05))[0] == pytest.approx(certain.error_bound, rel=1e-12)
+    assert ConditionalRounding(4, 1.0, 1.0, 1e-9).error_bound == pytest.approx(1.0, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import itertools
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import quietbits
 from quietbits.design.modular_arithmetic import (
     LARGEST_MODULUS,
     centred_representatives,
@@ -208,6 +210,13 @@ def test_wrap_around_is_silent_and_by_whole_moduli() -> None:
     np.testing.assert_array_equal(centred_representatives(total, modulus), [120 - 128, -70 + 128])
     wide = SecureSum(2, 2, 256).total([residues(values, 256)], np.random.default_rng(0))
     np.testing.assert_array_equal(centred_representatives(wide, 256), [120, -70])
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "secure-sum.md").read_text(encoding="utf-8")
+    example = text.split("```python\n")[1].split("```")[0]
+    assert "dropped=[3, 14]" in example
+    exec(example, {})  # noqa: S102 - the example is the project's own
 
 
 def test_bits_are_those_of_the_modulus() -> None:

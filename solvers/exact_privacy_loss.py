@@ -22,6 +22,7 @@ LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
 # Steps of a grid of losses up to the largest one that matters, and the share of delta that losses beyond it may have.
 STEPS = 4000
+SMALLEST_REACH = 1e-12
 NEGLECTED = 1e-8
 # Below this the rounding errors of a fast Fourier transform could be mistaken for a failure probability.
 SMALLEST_COMPOSED_DELTA = 1e-11
@@ -256,10 +257,7 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
         return math.inf
     if delta < SMALLEST_COMPOSED_DELTA:
         return None
-    spared = max(direction.certain for direction in directions)
-    reach = max(direction.epsilon(min(2 * spared + NEGLECTED * delta / uses, 0.5)) for direction in directions)
-    if reach == 0:
-        return 0.0
+    reach = max(_reach(direction, NEGLECTED * delta / uses) for direction in directions)
     interval = reach / STEPS
     grids = [direction.on_grid(interval, STEPS) for direction in directions]
     truncation = NEGLECTED * delta
@@ -271,6 +269,14 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
         composed = parts[0] if len(parts) == 1 else parts[0].compose(parts[1])
         epsilons.append(float(composed.get_epsilon_for_delta(delta)))
     return max(epsilons)
+
+
+def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
+    """Return a positive loss such that the values with larger ones have at most this probability."""
+    by_loss = np.argsort(-loss.losses, kind="stable")
+    above = np.cumsum(loss.masses[by_loss])
+    position = int(np.searchsorted(above, mass, side="right"))
+    return max(float(loss.losses[by_loss[position]]) if position < len(above) else 0.0, SMALLEST_REACH)
 
 
 def _excess(losses: FloatArray, order: float) -> FloatArray:

@@ -30,7 +30,7 @@ SMALLEST_LOGARITHM = -640.0
 # Logarithm of the smallest probability of the others' sum that is kept: high Rényi orders look at next to impossible values.
 SMALLEST_WINDOW = -11000.0 if np.finfo(np.longdouble).minexp < -16000 else -690.0
 # Products that one distribution of the sum may take.
-MOST_PRODUCTS = 2 * 10**9
+MOST_PRODUCTS = 10**9
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class PoissonBinomialPairs:
         Logarithm of a bound on the probability of all values of the sum that they leave out; minus infinity if there are none.
     proven : bool
         Whether they are all configurations of the other clients that can be the worst. If not, they are the two where all others are at
-        the same extreme: the worst ones wherever all configurations were searched.
+        the same extreme: those with the largest Rényi divergences wherever all configurations were searched, but not with the largest
+        hockey-stick divergences.
     largest_loss : float
         Largest privacy loss of any pair: the pure epsilon, ``trials * ln((1/2 + theta) / (1/2 - theta))``.
     """
@@ -77,8 +78,11 @@ class PoissonBinomialPairs:
         divergences = np.maximum.reduce([self._renyi_divergences(loss, array) for loss in self.losses])
         return np.asarray(np.where(np.isinf(array), self.largest_loss, np.clip(divergences, 0.0, self.largest_loss)))
 
-    def epsilon(self, delta: float) -> float:
-        """Return the smallest epsilon of one coordinate in one round, without Rényi divergences.
+    def epsilon(self, delta: float) -> float | None:
+        """Return epsilon of one coordinate in one round, without Rényi divergences.
+
+        Unlike the Rényi divergence, the smallest epsilon at a delta is not the largest where all others are at the same extreme: a few at
+        the other one can be worse. Where not all configurations are there, nothing is returned.
 
         Parameters
         ----------
@@ -87,15 +91,15 @@ class PoissonBinomialPairs:
 
         Returns
         -------
-        float
-            The largest one of any pair; errs upward.
+        float or None
+            The largest one of any pair; errs upward, since trials of one client are let differ. None unless the worst case is proven.
 
         Raises
         ------
         ValueError
             If delta is out of range.
         """
-        return min(max(loss.epsilon(delta) for loss in self.losses), self.largest_loss)
+        return min(max(loss.epsilon(delta) for loss in self.losses), self.largest_loss) if self.proven else None
 
     def _renyi_divergences(self, loss: ExactPrivacyLoss, orders: FloatArray) -> FloatArray:
         """Return Rényi divergences of the whole distributions: what is left out adds at most its mass at the largest loss."""
@@ -142,14 +146,15 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
         noises = (np.convolve(fixed[number], fixed[others - number][::-1]) for number in range(others + 1))
         losses = [_loss(np.convolve(high, noise), np.convolve(low, noise), 0.0) for noise in noises]
     else:
+        spread = math.sqrt(-2 * SMALLEST_WINDOW * others * (0.25 - theta * theta)) - SMALLEST_WINDOW
+        if min(others, 2 * spread) * trials > MOST_PRODUCTS:
+            raise ValueError(f"clients and trials must be fewer: {clients} clients of {trials} trials are too many to account for exactly")
         logarithms, log_remainder = binomial_window(others, 0.5 + theta, SMALLEST_WINDOW)
         masses = np.exp(logarithms)
         if not math.isinf(log_remainder) and len(masses) <= trials:
             raise ValueError(
                 f"theta must be further below 1/2, or trials fewer than {trials}, for probabilities to be computed, got {theta!r}"
             )
-        if len(masses) * trials > MOST_PRODUCTS:
-            raise ValueError(f"clients and trials must be fewer: {clients} clients of {trials} trials are too many to account for exactly")
         whole = math.isinf(log_remainder)
         first, second = (np.convolve(own, masses, "full" if whole else "valid") for own in (high, low))
         # At the ends of the window some of the sums would be incomplete: they belong to what is left out.

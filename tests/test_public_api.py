@@ -51,7 +51,7 @@ FUNCTIONS = [
     "central_gaussian_error(ball, clients, epsilon, delta, adjacency)",
     "cldp_mechanism(epsilon, ball)",
     "design_mvu(epsilon, bits_in, bits_out, metric=None, objective='mean', solver='staircase', *, symmetric=False, interval=(0.0, "
-    "1.0), seed=0, starts=None, workers=1)",
+    "1.0), seed=0, starts=None, workers=1, letters_from=None)",
     "estimate_mean(values, interval, protocols, *, seed=0, bound=None, on_start=<callable>)",
     "export_table(table, path, file_format)",
     "gaussian_accounting(noise_multiplier, *, adjacency=None, trust_model=None, sampling=None)",

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from distributed import LocalCluster
 from typer.testing import CliRunner
 
 from quietbits.analysis import sweep as sweep_module
@@ -321,8 +322,7 @@ def test_a_table_is_designed_once_for_all_tasks_and_sweeps(
 
 
 def test_dask_workers_give_the_same_bits(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed", reason="quietbits[dask] is not installed")
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
         run_sweep(few(), tmp_path / "dask", dask=cluster.scheduler_address)
     run_sweep(few(), tmp_path / "here")
     assert digests(tmp_path / "dask") == digests(tmp_path / "here")

@@ -9,8 +9,10 @@ from ..arguments import check_integer, check_real
 from ..design.guarantee import ADJACENCIES
 from ..errors import InfeasibleError
 from ..solvers.discrete_gaussian_divergence import (
+    LARGEST_DIMENSION,
     LARGEST_SIGMA,
     MOST_BITS,
+    MOST_CLIENTS,
     SMALLEST_SIGMA,
     discrete_gaussian_renyi,
     discrete_gaussian_tau,
@@ -156,8 +158,8 @@ def discrete_gaussian_error(clients: int, dimension: int, local_sigma: float, gr
     >>> discrete_gaussian_error(100, 8, 0.5, 0.25)
     DiscreteGaussianError(noise=0.02, rounding=0.00125)
     """
-    clients = check_integer("clients", clients, low=1, high=10**9)
-    dimension = check_integer("dimension", dimension, low=1, high=2**40)
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
     local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
     granularity = check_real("granularity", granularity, low=1e-100, high=1e100)
     return DiscreteGaussianError(noise=dimension * local_sigma**2 / clients, rounding=dimension * granularity**2 / (4 * clients))
@@ -225,33 +227,32 @@ def calibrate_discrete_gaussian(
     delta = check_delta(delta)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
 
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    deviations = check_real("deviations", deviations, low=0.1, high=100.0)
+
     def mechanism(local_sigma: float, width: int) -> tuple[AccountedMechanism, float]:
         granularity = granularity_for_bits(clients, dimension, clip_norm, local_sigma, width, deviations=deviations)
         return discrete_gaussian_accounting(clients, dimension, clip_norm, local_sigma, granularity, adjacency=adjacency), granularity
 
     def reached(inverse: float, width: int) -> float:
-        try:
-            accounted, _ = mechanism(clip_norm / inverse, width)
-        except InfeasibleError:
+        granularity = granularity_for_bits(clients, dimension, clip_norm, clip_norm / inverse, width, deviations=deviations)
+        # Noise of less than a thousandth of a step is none.
+        if clip_norm / inverse < SMALLEST_SIGMA * granularity:
             return math.inf
-        except ValueError:
-            # Noise of less than a thousandth of a step is none.
-            return math.inf
-        found = accounted.account(rounds, delta).epsilon
+        found = mechanism(clip_norm / inverse, width)[0].account(rounds, delta).epsilon
         return math.inf if found is None else found
 
     most_noise = 1 / MOST_CLIP_NORMS
     aim = epsilon - TOLERANCE * min(1.0, epsilon)
-    if reached(most_noise, bits) > aim:
-        enough = next(
-            (width for width in range(max(bits + 1, fewest_bits(clients, deviations)), MOST_BITS + 1) if reached(most_noise, width) <= aim),
-            None,
-        )
-        advice = f"at least {enough}" if enough is not None else f"more than {MOST_BITS}, or epsilon larger,"
-        raise InfeasibleError(
-            f"bits must be {advice} for {clients} clients to reach epsilon = {epsilon:g} at delta = {delta:g} in {dimension} dimensions, "
-            f"however much noise they add, got {bits}"
-        )
+    fewest = fewest_bits(clients, deviations)
+    if bits < fewest or reached(most_noise, bits) > aim:
+        wider = range(max(bits + 1, fewest), MOST_BITS + 1)
+        enough = next((width for width in wider if reached(most_noise, width) <= aim), None)
+        goal = f"for {clients} clients to reach epsilon = {epsilon:g} at delta = {delta:g} in {dimension} dimensions"
+        if enough is None:
+            raise InfeasibleError(f"epsilon or delta must be larger: no number of bits up to {MOST_BITS} would be enough {goal}")
+        raise InfeasibleError(f"bits must be at least {enough} {goal}, however much noise they add, got {bits}")
     inverse = safe_root(
         lambda argument: reached(argument, bits),
         epsilon,

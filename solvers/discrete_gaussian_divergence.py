@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 
 MOST_CLIENTS = 10**9
 LARGEST_DIMENSION = 2**40
-SMALLEST_SIGMA, LARGEST_SIGMA = 1e-3, 1e15
+SMALLEST_SIGMA, LARGEST_SIGMA = 1e-3, 1e20
 # Probability that conditional rounding keeps a vector, at least (Kairouz, Liu, Steinke 2021, section 5).
 BETA = math.exp(-0.5)
 MOST_BITS = 62
@@ -87,7 +87,7 @@ def discrete_gaussian_tau(clients: int, sigma: float) -> float:
     clients : int
         Number n of clients whose noise is added up, 1 to 10**9.
     sigma : float
-        Parameter s of each client's noise in whole numbers, from 0.001 to 10**15.
+        Parameter s of each client's noise in whole numbers, from 0.001 to 10**20.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
     clients : int
         Number n of clients whose noise is added up, 1 to 10**9.
     sigma : float
-        Parameter s of each client's noise in whole numbers, from 0.001 to 10**15.
+        Parameter s of each client's noise in whole numbers, from 0.001 to 10**20.
     l2_sensitivity : float
         Largest L2 distance D2 of two neighbours' sums, in whole numbers: the bound on the norm of one client's vector for
         add-or-remove-one adjacency, where the noise of n clients is there on both sides, and twice that for replace-one.

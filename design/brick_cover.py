@@ -36,10 +36,34 @@ class UnimodalCurve(Protocol):
         """About the standard deviation; a matter of speed."""
 
     def approximate(self, points: IntegerArray) -> FloatArray:
-        """Return f in floating point, with an absolute error of at most 2**-44."""
+        """Return f in floating point.
+
+        Parameters
+        ----------
+        points : ndarray of int64
+            Whole numbers.
+
+        Returns
+        -------
+        ndarray of float64, same shape
+            Values, with an absolute error of at most 2**-44.
+        """
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
-        """Return whole numbers (low, high) with low <= 2**bits f(point) <= high, a few units apart."""
+        """Return whole numbers (low, high) with low <= 2**bits f(point) <= high, by whole numbers only.
+
+        Parameters
+        ----------
+        point : int
+            A whole number.
+        bits : int
+            Bits after the binary point, at least 1.
+
+        Returns
+        -------
+        tuple of int
+            The bounds, a few units apart however many bits are asked for.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +93,8 @@ class BrickCover:
 
     Notes
     -----
-    Shell j of either tail, j = 0, 1, ..., has 2**-(j + 2) of the area of the tails' bricks, and is as high as it is wide demands:
-    tail_layers * 2**(block_bits - shell_bits - j - 2) layers.
+    Shell j of either tail, j = 0, 1, ..., has 2**-(j + 2) of the area of the tails' bricks and is 2**shell_bits points wide; so it is
+    (tails - wedges) * 2**(block_bits - shell_bits - j - 2) layers high. The curve lies below.
     """
 
     block_bits: int

@@ -160,7 +160,7 @@ def test_slack_over_trials_and_scales() -> None:
     assert fine["epsilon_exact"].item() == shifted_binomial_epsilon(10**6, 0.5, 10, 1e-6)
     # A scale of a tenth with a hundred times as many trials is noise of the same variance.
     assert fine["squared_error"].item() == pytest.approx(coarse["squared_error"].iloc[1])
-    with pytest.raises(ValueError, match="scales must divide the sensitivity 1, got 0.3"):
+    with pytest.raises(ValueError, match=r"scales must divide the sensitivity 1, got 0\.3"):
         binomial_slack([1000], [0.3], 1e-6)
 
 

@@ -142,6 +142,18 @@ def test_bricks_cover_the_curve(curve_and_reference: tuple[Curve, Reference], br
             assert cover.layers * reference(point) <= height
 
 
+def test_tails_get_as_many_bricks_as_they_need() -> None:
+    curve = LaplaceCurve(Fraction(60))
+    cover = cover_with_bricks(curve, 22)
+    tail_bricks = cover.tails - cover.wedges
+    assert tail_bricks > 1
+    for point in (cover.right, cover.left):
+        low, high = curve.bounds(point, 64)
+        assert 0 < cover.layers * high * 2 ** (cover.shell_bits + 2 - cover.block_bits) <= tail_bricks << 64
+        # One brick would not do.
+        assert cover.layers * low * 2 ** (cover.shell_bits + 2 - cover.block_bits) > 1 << 64
+
+
 def draw(sampler: ExactSampler, bricks: IntegerArray, offsets: list[int], *uniforms: list[int]) -> IntegerArray:
     first = [(brick << (64 - sampler.brick_bits)) + offset for brick, offset in zip(bricks.tolist(), offsets, strict=True)]
     return sampler.draw(len(first), Script(first, *uniforms))

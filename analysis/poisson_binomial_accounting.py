@@ -4,8 +4,10 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..arguments import check_integer, check_real
+from ..solvers.exact_privacy_loss import FloatArray
 from ..solvers.poisson_binomial_divergence import LARGEST_THETA, PoissonBinomialPairs, poisson_binomial_pairs
 from ..solvers.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
 from ..solvers.safe_root import safe_root
@@ -84,8 +86,9 @@ def poisson_binomial_document(
     Returns
     -------
     dict
-        ``rdp`` at ``rdp_order``, in nats, for one coordinate in one round (None without an order); ``worst_case``, how the worst case was
-        found: ``"all configurations"`` or ``"all others at one extreme"``; the parameters; and the fields of the account.
+        ``rdp`` at ``rdp_order``, in nats, for one coordinate in one round (None without an order); ``rdp_proven``, `proven_divergences` of
+        the same; ``worst_case``, how the worst case was found: ``"all configurations"`` or ``"all others at one extreme"``; the
+        parameters; and the fields of the account.
 
     Raises
     ------
@@ -112,6 +115,7 @@ def poisson_binomial_document(
     )
     return account.document() | {
         "rdp": None if order is None else float(pairs.renyi_divergences([order])[0]),
+        "rdp_proven": None if order is None else float(proven_divergences(clients, trials, theta, [order])[0]),
         "rdp_order": order,
         "worst_case": "all configurations" if pairs.proven else "all others at one extreme",
         "clients": clients,
@@ -119,6 +123,40 @@ def poisson_binomial_document(
         "theta": theta,
         "dimension": dimension,
     }
+
+
+def proven_divergences(clients: int, trials: int, theta: float, orders: ArrayLike) -> FloatArray:
+    """Return a bound on the Rényi divergence of one coordinate that is proven however many clients there are.
+
+    The worst configuration has each of the other clients' trials at one of two extremes, so that half of them or more are at the same one.
+    The sum is what these and the client itself send, and further noise, which cannot raise a divergence.
+
+    Parameters
+    ----------
+    clients, trials, theta
+        As in `poisson_binomial_accounting`.
+    orders : array_like of shape (orders,)
+        Rényi orders above 1.
+
+    Returns
+    -------
+    ndarray of shape (orders,)
+        Divergences in nats: the worst case itself where all configurations were computed, and that of half as many other clients where
+        not, about twice as much where that is small.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> worst = poisson_binomial_document(1000, 4, 0.25, order=2.0)["rdp"]
+    >>> round(float(proven_divergences(1000, 4, 0.25, [2.0])[0]) / worst, 3)
+    2.003
+    """
+    pairs = _pairs(clients, trials, theta)
+    return (pairs if pairs.proven else _pairs((clients - 1) // 2 + 1, trials, theta)).renyi_divergences(orders)
 
 
 def calibrate_poisson_binomial(clients: int, trials: int, epsilon: float, delta: float, dimension: int = 1, rounds: int = 1) -> Calibration:

@@ -8,11 +8,13 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from scipy.stats import binom
 
 from quietbits.analysis.poisson_binomial_accounting import (
     calibrate_poisson_binomial,
     poisson_binomial_accounting,
     poisson_binomial_document,
+    proven_divergences,
 )
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.poisson_binomial_divergence import poisson_binomial_pairs, poisson_binomial_renyi
@@ -156,6 +158,29 @@ def test_epsilon_of_one_coordinate_by_enumeration(trials: int, delta: float) -> 
     assert worst(epsilon) <= delta
     if trials == 1:
         assert epsilon == pytest.approx(math.log(3), rel=1e-9) or worst(epsilon * (1 - 1e-7)) > delta
+
+
+@pytest.mark.parametrize(("clients", "trials", "theta"), [(71, 2, 0.25), (300, 1, 0.1), (40, 5, 0.4)])
+def test_half_of_the_others_prove_a_bound(clients: int, trials: int, theta: float) -> None:
+    # Against every configuration of the others, computed one by one.
+    orders = [1.1, 2.0, 16.0]
+    bound = proven_divergences(clients, trials, theta, orders)
+    others = (clients - 1) * trials
+    high, low = (binom.pmf(range(trials + 1), trials, 0.5 + sign * theta) for sign in (1, -1))
+    for number in range(0, others + 1, 7):
+        noise = np.convolve(
+            binom.pmf(range(number + 1), number, 0.5 + theta), binom.pmf(range(others - number + 1), others - number, 0.5 - theta)
+        )
+        first, second = np.convolve(high, noise), np.convolve(low, noise)
+        assert np.all([divergence(first, second, order) for order in orders] <= bound * (1 + 1e-9))
+    few = proven_divergences(5, 2, 0.25, orders)
+    np.testing.assert_array_equal(few, poisson_binomial_renyi(5, 2, 0.25, orders))
+
+
+def test_the_proven_bound_is_about_twice_a_small_divergence() -> None:
+    orders = [1.1, 2.0, 16.0]
+    ratio = proven_divergences(1000, 4, 0.1, orders) / poisson_binomial_renyi(1000, 4, 0.1, orders)
+    np.testing.assert_allclose(ratio, 2.0, rtol=0.02)
 
 
 # The account

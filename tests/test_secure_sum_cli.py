@@ -78,7 +78,7 @@ def test_fewest_trials() -> None:
 
 def test_poisson_binomial_at_an_order() -> None:
     found = answer(*POISSON, "--order", 8)
-    assert found.keys() == ACCOUNT_KEYS | {"rdp", "rdp_order", "worst_case", "clients", "trials", "theta", "dimension"}
+    assert found.keys() == ACCOUNT_KEYS | {"rdp", "rdp_proven", "rdp_order", "worst_case", "clients", "trials", "theta", "dimension"}
     assert found["rdp"] == poisson_binomial_renyi(20, 2, 0.25, [8.0])[0]
     assert found["epsilon"] is None
     assert (found["adjacency"], found["trust_model"]) == ("replace-one", "secure-sum")

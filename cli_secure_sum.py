@@ -78,7 +78,7 @@ def calibrate_binomial_command(
     output: Output = None,
 ) -> None:
     """Find the fewest trials of binomial noise (`calibrate_binomial`)."""
-    from .analysis.binomial_accounting import calibrate_binomial
+    from .analysis.binomial_calibration import calibrate_binomial
 
     check_folders(output)
     found = calibrate_binomial(epsilon, delta, probability, scale, dimension, l1, l2, linf, rounds, adjacency, method)

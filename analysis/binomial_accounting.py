@@ -4,26 +4,21 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from ..arguments import check_integer
 from ..design.guarantee import ADJACENCIES
 from ..errors import InfeasibleError
-from ..solvers.binomial_divergence import MOST_EXACT_TRIALS, shifted_binomial_epsilon, shifted_binomial_losses, shifted_binomial_renyi
+from ..solvers.binomial_divergence import MOST_EXACT_TRIALS, shifted_binomial_losses, shifted_binomial_renyi
 from ..solvers.binomial_privacy import (
-    LARGEST_DIMENSION,
-    MOST_TRIALS,
     binomial_squared_error,
     binomial_theorem_epsilon,
     check_noise,
-    check_sensitivities,
 )
 from ..solvers.exact_privacy_loss import SMALLEST_COMPOSED_DELTA, composed_exact_epsilon
 from ..solvers.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
 from ..solvers.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
+from .worst_shift import WorstShift, whole_steps, worst_shift
 
-# How far from a whole number of steps a sensitivity may be, relative to itself.
-WHOLE = 1e-9
 # Uses that are composed: in one direction, and where each may be in either of two.
 MOST_USES, MOST_MIXED_USES = 20_000, 64
 # Orders of the moments accountant, the values it may look at in all, and what it counts as failure, as a share of delta.
@@ -98,78 +93,6 @@ class BinomialAccount:
             The fields by name, always the same ones.
         """
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
-
-@dataclass(frozen=True)
-class WorstShift:
-    """The pair of vectors that sensitivities allow and that binomial noise hides least, if it is known.
-
-    Attributes
-    ----------
-    shift : int or None
-        Steps of the scale by which coordinates differ; None where the worst pair is not known.
-    coordinates : int or None
-        Number of coordinates that differ; None where the worst pair is not known.
-    reason : str or None
-        Why it is not known.
-    """
-
-    shift: int | None
-    coordinates: int | None
-    reason: str | None
-
-
-def worst_shift(probability: float, scale: float, dimension: int, l1: float, l2: float, linf: float) -> WorstShift:
-    """Return which pair of vectors is hidden least by binomial noise, of all that sensitivities allow.
-
-    Vectors of neighbours differ by v steps, v whole numbers with ``|v_i| <= linf / scale``, ``sum |v_i| <= l1 / scale`` and
-    ``sum v_i**2 <= (l2 / scale)**2``. A larger shift of a coordinate reveals more, as binomial noise has a log-concave distribution. So
-    the worst v is known
-
-    - in one dimension;
-    - where every coordinate can be at its largest at the same time;
-    - where no coordinate can change by more than one step: as many as possible do;
-    - for probability 1/2, where the L1 sensitivity is no more than the largest coordinate: shifts s and t of two coordinates reveal no
-      more than one shift by s + t, by group privacy (Dong, Roth, Su 2022, *Gaussian differential privacy*, theorem 2.14) and because
-      trade-off functions of log-concave noise add up exactly, f_t(1 - f_s) = f_(s+t).
-
-    Parameters
-    ----------
-    probability, scale, dimension
-        As in `binomial_theorem_epsilon`.
-    l1, l2, linf : float
-        Sensitivities in the vectors' units.
-
-    Returns
-    -------
-    WorstShift
-        Zero coordinates where neighbours do not differ.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
-    Examples
-    --------
-    >>> worst_shift(0.5, 0.5, 10, 3.0, 3.0, 3.0)
-    WorstShift(shift=6, coordinates=1, reason=None)
-    """
-    _, probability, scale = check_noise(1, probability, scale)
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-    l1, l2, linf = check_sensitivities(l1, l2, linf)
-    steps = linf / scale
-    if abs(steps - round(steps)) > WHOLE * max(1.0, steps):
-        return WorstShift(None, None, f"linf must be a whole multiple of scale for the exact account, got {steps:.9g} times the scale")
-    total = math.floor(l1 / scale * (1 + WHOLE) + WHOLE)
-    squares = math.floor((l2 / scale) ** 2 * (1 + WHOLE) + WHOLE)
-    largest = min(round(steps), total, math.isqrt(squares))
-    if largest == 0:
-        return WorstShift(0, 0, None)
-    coordinates = min(dimension, total // largest, squares // largest**2)
-    if largest == 1 or coordinates == dimension or (total == largest and probability == 0.5):
-        return WorstShift(largest, coordinates, None)
-    return WorstShift(None, None, "l1, l2 and linf do not tell which vectors are the worst")
 
 
 def binomial_account(
@@ -253,144 +176,6 @@ def binomial_account(
     )
 
 
-def binomial_slack(
-    trials: list[int], scales: list[float], delta: float, *, probability: float = 0.5, sensitivity: float = 1.0
-) -> pd.DataFrame:
-    """Return by how much Theorem 1 overstates epsilon, for one coordinate.
-
-    Parameters
-    ----------
-    trials : list of int
-        Numbers of trials.
-    scales : list of float
-        Scales; the sensitivity is a whole multiple of each.
-    delta : float
-        Failure probability, above 0 and below 1.
-    probability : float
-        Probability of success.
-    sensitivity : float
-        Largest distance of two neighbours' values.
-
-    Returns
-    -------
-    DataFrame
-        One row for each number of trials and scale: ``trials``, ``scale``, ``probability``, ``sensitivity``, ``delta``,
-        ``squared_error``, ``epsilon`` (NaN where the theorem's condition does not hold), ``epsilon_exact`` (infinite where the ends of the
-        support alone are likelier than delta), and their ``ratio``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or the sensitivity is no multiple of a scale.
-
-    Examples
-    --------
-    >>> binomial_slack([10**4, 10**6], [1.0], 1e-6)["ratio"].round(3).tolist()
-    [2.622, 1.949]
-    """
-    rows = []
-    for scale in scales:
-        worst = worst_shift(probability, scale, 1, sensitivity, sensitivity, sensitivity)
-        if worst.shift is None:
-            raise ValueError(f"scales must divide the sensitivity {sensitivity:g}, got {scale!r}")
-        for number in trials:
-            theorem, _ = _theorem(number, probability, scale, 1, sensitivity, sensitivity, sensitivity, delta, 1)
-            exact = shifted_binomial_epsilon(number, probability, worst.shift, delta)
-            rows.append(
-                {
-                    "trials": number,
-                    "scale": scale,
-                    "probability": probability,
-                    "sensitivity": sensitivity,
-                    "delta": delta,
-                    "squared_error": binomial_squared_error(number, probability, scale, 1),
-                    "epsilon": math.nan if theorem is None else theorem,
-                    "epsilon_exact": exact,
-                    "ratio": math.nan if theorem is None else theorem / exact,
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def calibrate_binomial(
-    epsilon: float,
-    delta: float,
-    probability: float,
-    scale: float,
-    dimension: int,
-    l1: float,
-    l2: float,
-    linf: float,
-    rounds: int = 1,
-    adjacency: str = "replace-one",
-    method: str = "smallest",
-) -> BinomialAccount:
-    """Return the account with the fewest trials that keep epsilon within a target.
-
-    More trials are more noise that does not depend on the data: the exact epsilon falls with their number, and so does the theorem's.
-
-    Parameters
-    ----------
-    epsilon : float
-        Largest epsilon of all rounds together; above 0.
-    delta, probability, scale, dimension, l1, l2, linf, rounds, adjacency
-        As in `binomial_account`.
-    method : str
-        Which epsilon: ``"theorem"``, ``"exact"``, ``"rdp"``, or ``"smallest"`` of those that there are.
-
-    Returns
-    -------
-    BinomialAccount
-        With the fewest trials that were found: one fewer would be too few.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    InfeasibleError
-        If no number of trials will do.
-
-    Examples
-    --------
-    >>> found = calibrate_binomial(1.0, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0)
-    >>> found.trials, found.epsilon_exact <= 1.0
-    (80, True)
-    """
-    if method not in ("theorem", "exact", "rdp", "smallest"):
-        raise ValueError(f"method must be one of theorem, exact, rdp, smallest, got {method!r}")
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < math.inf:
-        raise ValueError(f"epsilon must be a number above 0, got {epsilon!r}")
-    fields = {"theorem": ("epsilon",), "exact": ("epsilon_exact",), "rdp": ("epsilon_rdp",)}.get(
-        method, ("epsilon", "epsilon_exact", "epsilon_rdp")
-    )
-    most = MOST_TRIALS if method == "theorem" else MOST_EXACT_TRIALS
-
-    def account(trials: int) -> BinomialAccount | None:
-        try:
-            found = binomial_account(trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency)
-        except InfeasibleError:
-            return None
-        epsilons = [getattr(found, field) for field in fields if getattr(found, field) is not None]
-        return found if epsilons and min(epsilons) <= epsilon else None
-
-    # Trials without any privacy, and trials with enough: from the account of the largest number down would be the slowest.
-    few, enough = 0, 1
-    found = account(enough)
-    while found is None:
-        if enough >= most:
-            raise InfeasibleError(f"epsilon must be larger: no number of trials up to {most} gives {epsilon:g} at delta {delta:g}")
-        few, enough = enough, min(4 * enough, most)
-        found = account(enough)
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        candidate = account(middle)
-        if candidate is None:
-            few = middle
-        else:
-            enough, found = middle, candidate
-    return found
-
-
 def _theorem(
     trials: int, probability: float, scale: float, dimension: int, l1: float, l2: float, linf: float, delta: float, rounds: int
 ) -> tuple[float | None, str | None]:
@@ -450,9 +235,8 @@ def _moments(
     """
     if worst.coordinates == 0:
         return 0.0, None
-    total = math.floor(l1 / scale * (1 + WHOLE) + WHOLE)
-    squares = math.floor((l2 / scale) ** 2 * (1 + WHOLE) + WHOLE)
-    largest = min(math.floor(linf / scale * (1 + WHOLE) + WHOLE), total, math.isqrt(squares))
+    total, squares = whole_steps(l1 / scale), whole_steps((l2 / scale) ** 2)
+    largest = min(whole_steps(linf / scale), total, math.isqrt(squares))
     changed = min(dimension, total)
     # Rare values end about nine deviations from the mean.
     values = min(trials, 18 * math.sqrt(trials * probability * (1 - probability)) + 100)

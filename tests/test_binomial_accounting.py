@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from quietbits.analysis.binomial_accounting import WorstShift, binomial_account, binomial_slack, calibrate_binomial, worst_shift
+from quietbits.analysis.binomial_accounting import binomial_account
+from quietbits.analysis.binomial_calibration import calibrate_binomial
+from quietbits.analysis.binomial_slack import binomial_slack
+from quietbits.analysis.worst_shift import WorstShift, worst_shift
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.binomial_divergence import shifted_binomial_epsilon
 from quietbits.solvers.binomial_privacy import binomial_theorem_epsilon

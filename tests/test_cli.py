@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+from quietbits.analysis.mean_study import OnStep
 from quietbits.cli import app
 from quietbits.design.table_file import read_table
 
@@ -310,7 +312,15 @@ def test_a_demo_that_fails_leaves_no_folder(folder: Path) -> None:
 
 def test_reproduce_draws_the_figures_that_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[tuple[str, Path, int]] = []
-    figures = {name: lambda output, seed, name=name: drawn.append((name, output, seed)) for name in ("one", "two")}
+
+    def maker(name: str) -> Callable[[Path, int, OnStep], None]:
+        def draw(output: Path, seed: int, on_step: OnStep) -> None:
+            on_step(1, 2, "half of it")
+            drawn.append((name, output, seed))
+
+        return draw
+
+    figures = {name: maker(name) for name in ("one", "two")}
     monkeypatch.setitem(sys.modules, "quietbits.figures.registry", SimpleNamespace(FIGURES=figures))
     assert run("reproduce", "two", "--output", "f", "--seed", 3).exit_code == 0
     assert drawn == [("two", Path("f"), 3)]

@@ -1,0 +1,326 @@
+"""The distributed discrete Gaussian mechanism: clients share the noise that makes a secure sum of vectors private.
+
+Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure Aggregation*.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arguments import check_integer, check_real
+from ..solvers.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS, SMALLEST_SIGMA, discrete_gaussian_renyi
+from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
+from .conditional_rounding import ConditionalRounding
+from .discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
+from .dithering import FloatArray, WordArray
+from .guarantee import Guarantee
+from .modular_arithmetic import centred_representatives, modular_sum, residues
+from .norm_ball import NormBall
+from .random_words import seeded_words
+from .rotation import RandomisedFourier, RandomisedHadamard, Rotation
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+ROTATIONS = ("hadamard", "fourier")
+# Relative error of what is computed in floating point, with a wide margin.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class DistributedDiscreteGaussianMechanism:
+    """Clients rotate, round, and add a little discrete Gaussian noise each; the server sees the sum modulo 2**bits only.
+
+    A vector is clipped, rotated by a public random rotation, divided by the granularity, and rounded to whole numbers under a bound on
+    their norm. The guarantee is that of the noise of all `clients` together: a client that drops out takes its noise with it, and `decode`
+    refuses a sum over another number of clients. Vectors must not depend on the seed of the rotation.
+
+    Rounding under a bound on the norm has a bias, which `bias_bound` bounds. A sum outside [-2**(bits - 1), 2**(bits - 1)) comes back
+    at the other end; `wrap_probability` bounds how often, and the stated variances leave it out. Privacy is not touched by it.
+
+    Noise is drawn exactly, from the words of a seeded generator: for simulation, not for releases.
+
+    Attributes
+    ----------
+    ball : NormBall
+        L2 ball of the vectors.
+    clients : int
+        Number of clients that add noise, from 1 to 10**9.
+    bits : int
+        Bits per coordinate of the sum and of a message, from 1 to 62.
+    granularity : float
+        What one step of the whole numbers stands for, in the vectors' units; above 0.
+    local_sigma : float
+        Parameter of each client's discrete Gaussian noise, in the vectors' units; from 0.001 to 10**12 steps.
+    delta : float
+        Failure probability that the guarantee is stated for, above 0 and below 1.
+    rotation_seed : int
+        Public seed of the rotation, from 0 to 2**128 - 1.
+    rotation : str
+        ``"hadamard"``, which pads to a power of two, or ``"fourier"``, which pads by one coordinate at most.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of its range.
+
+    Examples
+    --------
+    >>> ball = NormBall(dimension=3, norm=2.0)
+    >>> mechanism = DistributedDiscreteGaussianMechanism(ball, clients=1000, bits=20, granularity=0.01, local_sigma=0.2, delta=1e-5)
+    >>> print(mechanism.guarantee)
+    epsilon = 0.61921, delta = 1e-05, add-or-remove-one adjacency, secure-sum trust model
+    >>> messages = mechanism.encode(np.tile([0.6, 0.0, -0.8], (1000, 1)), np.random.default_rng(0))
+    >>> messages.dtype, mechanism.decode(mechanism.aggregate(messages), 1000).round(1).tolist()
+    (dtype('uint32'), [0.6, 0.0, -0.8])
+    """
+
+    ball: NormBall
+    clients: int
+    bits: int
+    granularity: float
+    local_sigma: float
+    delta: float
+    rotation_seed: int = 0
+    rotation: str = "hadamard"
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range."""
+        if self.ball.norm != 2:
+            raise ValueError(f"ball must have norm 2 for discrete Gaussian noise, got norm {self.ball.norm!r}")
+        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
+        object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
+        object.__setattr__(self, "granularity", check_real("granularity", self.granularity, low=1e-100, high=1e100))
+        object.__setattr__(self, "local_sigma", check_real("local_sigma", self.local_sigma, low=1e-100, high=1e100))
+        check_real("local_sigma in steps of the granularity", self._sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
+        object.__setattr__(self, "delta", check_delta(self.delta))
+        if self.rotation not in ROTATIONS:
+            raise ValueError(f"rotation must be one of {', '.join(ROTATIONS)}, got {self.rotation!r}")
+        # The rotation and the rounding check the other fields.
+        _ = self._rotation, self._rounding
+
+    @property
+    def padded_dimension(self) -> int:
+        """Number of coordinates of a message: those of a rotated vector."""
+        return self._rotation.padded_dimension
+
+    @property
+    def bits_per_client(self) -> float:
+        """``bits * padded_dimension``; what secure aggregation adds to a message is not in it."""
+        return float(self.bits * self.padded_dimension)
+
+    @property
+    def norm_bound(self) -> float:
+        """Largest L2 norm of one client's rounded vector, in the vectors' units: the sensitivity of the sum; errs upward."""
+        return self._rounding.norm_bound
+
+    @property
+    def bias_bound(self) -> float:
+        """Bound on the L2 norm of the bias that rounding under a bound causes in the estimate, in the vectors' units; errs upward."""
+        return self._rounding.bias_bound
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The (epsilon, delta) privacy that the Rényi curve proves for one sum, whether a client's vector is there or is zero."""
+        curve = RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS))
+        return Guarantee(curve.epsilon(self.delta).epsilon, adjacency="add-or-remove-one", trust_model="secure-sum", delta=self.delta)
+
+    @property
+    def coordinate_wrap_probability(self) -> float:
+        """Bound on the probability that one coordinate of the sum wraps, over the rotation's seed, rounding and noise; errs upward.
+
+        A coordinate of the sum, in steps, has three parts whose moment generating functions are at most those of Gaussians:
+
+        - the rotated sum of n vectors of norm r = clip_norm / granularity at most, with variance ``(n r)**2 / D`` over the seed, D the
+          padded dimension (see `quietbits.design.rotation.flattened_bound`);
+        - rounding, given the seed: under the condition on the norm, each client's coordinate still is one of two neighbours, so that
+          Hoeffding's lemma gives the variance 1/4 around its mean; the mean is off by b = bias_bound / granularity at most;
+        - noise, with variance ``n sigma**2`` (Canonne, Kamath, Steinke 2020, *The discrete Gaussian for differential privacy*).
+
+        With V the sum of the variances and room ``t = 2**(bits - 1) - n b``, Chernoff's bound for both signs gives
+        ``2 exp(-t**2 / (2 V))``. Where it is smaller, the value for the largest coordinates that there can be takes its place: no
+        rounded coordinate is above the bound on the norm, which leaves only noise to chance.
+        """
+        half, clients, noise = 2.0 ** (self.bits - 1), self.clients, self.clients * self._sigma**2
+        radius = self.ball.clip_norm / self.granularity
+        flattened = (clients * radius) ** 2 / self.padded_dimension + clients / 4 + noise
+        exponents = [
+            max(0.0, half - shift) ** 2 / (2 * variance)
+            for shift, variance in (
+                (clients * self._rounding.bias_bound / self.granularity, flattened),
+                (clients * math.isqrt(self._rounding.largest_squared_norm), noise),
+            )
+        ]
+        return min(1.0, 2 * math.exp(-max(exponents) * (1 - ROUNDING)) * (1 + ROUNDING))
+
+    @property
+    def wrap_probability(self) -> float:
+        """Bound on the probability that any coordinate of the sum wraps: a union over coordinates. Errs upward.
+
+        For many coordinates it is often 1.0 where few of them wrap, and little is lost: see `coordinate_wrap_probability`.
+        """
+        return min(1.0, self.padded_dimension * self.coordinate_wrap_probability)
+
+    @property
+    def worst_variance(self) -> float:
+        """Bound on the largest variance over the ball, rejected tries counted and wrapping left out; errs upward."""
+        return self._noise_variance + self._kept * self._rounding.error_bound
+
+    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
+        """Clip, rotate and round each vector, add noise, and reduce modulo 2**bits.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients of the chunk, dimension)
+            Finite vectors; those outside the ball are clipped. Six arrays of the padded shape are in use: encode in chunks.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of uint8, uint16, uint32 or uint64, shape (clients of the chunk, padded_dimension)
+            Whole numbers from 0 to 2**bits - 1, as a secure sum takes them.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
+        """
+        words = seeded_words(rng)
+        noisy = self._rounding.round(self._rotation.forward(self.ball.clip(vectors)), rng)
+        noisy += sample_discrete_gaussian(self._sigma, noisy.shape, words)
+        return residues(noisy, self._modulus).astype(np.min_scalar_type(self._modulus - 1), copy=False)
+
+    def aggregate(self, messages: NDArray[Any]) -> WordArray:
+        """Return the sum of the messages modulo 2**bits: what a secure sum reveals.
+
+        Parameters
+        ----------
+        messages : ndarray of int, shape (clients of the chunk, padded_dimension)
+            What clients sent.
+
+        Returns
+        -------
+        ndarray of uint64, shape (padded_dimension,)
+            Residues. They add up over chunks: words overflow modulo 2**64, a multiple of the modulus.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a number is none that `encode` returns.
+        """
+        array = np.asarray(messages)
+        if array.ndim != 2 or array.shape[1] != self.padded_dimension:
+            raise ValueError(f"messages must have the shape (clients, {self.padded_dimension}), got {array.shape}")
+        return modular_sum(array, self._modulus)
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the estimate of the mean: the sum's representatives nearest to zero, in the vectors' units, rotated back.
+
+        Parameters
+        ----------
+        aggregate : ndarray of uint64, shape (padded_dimension,)
+            Sum over all clients, which need not be reduced.
+        clients : int
+            Number of clients in it: exactly those that the mechanism was made for.
+
+        Returns
+        -------
+        ndarray of float64, shape (dimension,)
+            The estimate.
+
+        Raises
+        ------
+        ValueError
+            If the number of clients is another one, or the aggregate's shape or type is wrong.
+        """
+        if clients != self.clients:
+            raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
+        array = np.asarray(aggregate)
+        if array.shape != (self.padded_dimension,):
+            raise ValueError(f"aggregate must have the shape ({self.padded_dimension},), got {array.shape}")
+        steps = centred_representatives(residues(array, self._modulus), self._modulus)
+        return self._rotation.inverse(steps * (self.granularity / self.clients))
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return the expected squared L2 distance between each clipped vector and its decoded message, noise and rounding.
+
+        Divided by the number of clients, the mean of these is the expected squared error of the estimate.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors.
+
+        Returns
+        -------
+        ndarray of float64, shape (clients,)
+            Noise: the dimension times the variance of discrete Gaussian noise; what falls on the padding is dropped. Rounding:
+            ``granularity**2 sum f (1 - f)`` with f the fractional parts of the rotated vector in steps, times
+            dimension / padded_dimension for the Hadamard rotation; for the Fourier rotation with its one coordinate of padding at
+            most, nothing is taken off. Wrapping and rejected
+            tries are left out.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        rotated = self._rotation.forward(self.ball.clip(vectors))
+        return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
+
+    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
+        """Return bounds on the Rényi divergence of the sum with a client's vector and with zero in its place.
+
+        Parameters
+        ----------
+        orders : array_like of shape (orders,)
+            Rényi orders above 1; infinity gives infinity.
+
+        Returns
+        -------
+        ndarray of float64, shape (orders,)
+            Divergences in nats (corollary 12 of the paper, with the bound on the norm as sensitivity); err upward.
+
+        Raises
+        ------
+        ValueError
+            If an order is not above 1.
+        """
+        sensitivity = math.sqrt(self._rounding.largest_squared_norm) * (1 + 1e-15)
+        return discrete_gaussian_renyi(self.clients, self._sigma, sensitivity, self.padded_dimension, orders)
+
+    def privacy_loss(self) -> "PrivacyLossDistribution | None":
+        """Return None: which pair of vectors is the worst one is not known."""
+        return None
+
+    @property
+    def _modulus(self) -> int:
+        return 1 << self.bits
+
+    @property
+    def _sigma(self) -> float:
+        """Parameter of one client's noise in steps: the number that is drawn from and accounted for."""
+        return self.local_sigma / self.granularity
+
+    @property
+    def _noise_variance(self) -> float:
+        return self.ball.dimension * self.granularity**2 * discrete_gaussian_variance(self._sigma)
+
+    @property
+    def _kept(self) -> float:
+        """Share of uncorrelated errors' squares that is left without the padding, at most: each Hadamard coordinate keeps d / D."""
+        return self.ball.dimension / self.padded_dimension if self.rotation == "hadamard" else 1.0
+
+    @cached_property
+    def _rotation(self) -> Rotation:
+        made = RandomisedHadamard if self.rotation == "hadamard" else RandomisedFourier
+        return made(self.ball.dimension, self.rotation_seed)
+
+    @cached_property
+    def _rounding(self) -> ConditionalRounding:
+        return ConditionalRounding(self.padded_dimension, self.granularity, self.ball.clip_norm)

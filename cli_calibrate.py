@@ -15,14 +15,12 @@ from .cli_account import (
     SampleSize,
     SamplingProbability,
     TrustModel,
-    account_app,
     parse_norm,
     parse_sampling,
     print_account,
     show_document,
 )
 from .cli_console import check_folders
-from .cli_secure_sum import add_secure_sum_commands
 
 if TYPE_CHECKING:
     from .analysis.privacy_calibration import Calibration
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 calibrate_app = typer.Typer(
     help="Find the parameter with which all rounds together stay within (epsilon, delta), on the safe side.", no_args_is_help=True
 )
-add_secure_sum_commands(account_app, calibrate_app)
 
 TargetEpsilon = Annotated[float, typer.Option(help="Privacy parameter after all rounds.")]
 TargetDelta = Annotated[float, typer.Option(help="Failure probability of epsilon, above 0 and below 1.")]

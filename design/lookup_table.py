@@ -2,7 +2,6 @@
 
 import dataclasses
 import platform
-import secrets
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import check_interval
 from .dithering import FloatArray, WordArray, dither, finite_values, grid_position
 from .guarantee import Guarantee
+from .random_words import WordSource, secure_words, seeded_words
 from .row_moments import RowMoments, row_moments
 
 LetterArray = NDArray[np.unsignedinteger]
@@ -251,14 +251,7 @@ class LookupTable:
         ValueError
             If a value is NaN or infinite.
         """
-        array = finite_values("values", values)
-        letters = np.empty(array.size, dtype=self._letter_type)
-        flat = array.ravel()
-        for start in range(0, array.size, CHUNK):
-            chunk = flat[start : start + CHUNK]
-            words = rng.integers(0, 2**64, size=(2, len(chunk)), dtype=np.uint64)
-            letters[start : start + CHUNK] = self._look_up(chunk, words[0], words[1])
-        return letters.reshape(array.shape)
+        return self._encode(values, seeded_words(rng))
 
     def encode_securely(self, values: ArrayLike) -> LetterArray:
         """Draw one letter per value, from the operating system's cryptographic randomness: for real releases.
@@ -278,14 +271,7 @@ class LookupTable:
         ValueError
             If a value is NaN or infinite.
         """
-        array = finite_values("values", values)
-        letters = np.empty(array.size, dtype=self._letter_type)
-        flat = array.ravel()
-        for start in range(0, array.size, CHUNK):
-            chunk = flat[start : start + CHUNK]
-            words = np.frombuffer(secrets.token_bytes(16 * len(chunk)), dtype=np.uint64)
-            letters[start : start + CHUNK] = self._look_up(chunk, words[: len(chunk)], words[len(chunk) :])
-        return letters.reshape(array.shape)
+        return self._encode(values, secure_words)
 
     def letters_from_words(self, values: ArrayLike, dither_words: WordArray, table_words: WordArray) -> LetterArray:
         """Return the letters that given random words lead to: the deterministic heart of both encoders and of the exported C code.
@@ -394,6 +380,16 @@ class LookupTable:
     @property
     def _letter_type(self) -> np.dtype[np.unsignedinteger]:
         return np.min_scalar_type(len(self.alphabet) - 1)
+
+    def _encode(self, values: ArrayLike, words_from: WordSource) -> LetterArray:
+        array = finite_values("values", values)
+        letters = np.empty(array.size, dtype=self._letter_type)
+        flat = array.ravel()
+        for start in range(0, array.size, CHUNK):
+            chunk = flat[start : start + CHUNK]
+            words = words_from(2 * len(chunk))
+            letters[start : start + CHUNK] = self._look_up(chunk, words[: len(chunk)], words[len(chunk) :])
+        return letters.reshape(array.shape)
 
     def _look_up(self, values: FloatArray, dither_words: WordArray, table_words: WordArray) -> LetterArray:
         return self._draw(dither(grid_position(values, self.interval, len(self.weights) - 1), dither_words), table_words)

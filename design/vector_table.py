@@ -1,8 +1,6 @@
 """A lookup table for each coordinate of a vector: few bits, and a guarantee for the whole vector that is proved from the table itself."""
 
 import math
-import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,11 +15,12 @@ from ..solvers.dithered_norm import least_shrinkable_radius, rounded_norm_bound,
 from ..solvers.privacy_loss import dominating_privacy_loss
 from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ..solvers.vector_composition import vector_divergences
-from .dithering import FloatArray, WordArray, dither
+from .dithering import FloatArray, dither
 from .guarantee import Guarantee
 from .lookup_table import CHUNK, LetterArray, LookupTable
 from .mean_protocol import MOST_CLIENTS
 from .norm_ball import NormBall
+from .random_words import WordSource, secure_words, seeded_words
 from .vector_dithering import bounded_rounding, rejection_bias_bound, rejection_rounding
 from .vector_grid import VectorGrid
 from .vector_grid_variance import VectorGridVariance
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 DITHERINGS = ("systematic", "rejection")
 # Letters counted at a time: their indices take eight bytes each.
 COUNTED = 2**20
-# Returns as many uniformly random words as asked for.
-WordSource = Callable[[int], WordArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +173,7 @@ class VectorTableMechanism:
         ValueError
             If the shape is wrong, or a coordinate is NaN or infinite.
         """
-        return self._encode(vectors, lambda count: rng.integers(0, 2**64, size=count, dtype=np.uint64))
+        return self._encode(vectors, seeded_words(rng))
 
     def encode_securely(self, vectors: ArrayLike) -> LetterArray:
         """Draw one letter per coordinate, from the operating system's cryptographic randomness: for real releases.
@@ -196,7 +193,7 @@ class VectorTableMechanism:
         ValueError
             If the shape is wrong, or a coordinate is NaN or infinite.
         """
-        return self._encode(vectors, lambda count: np.frombuffer(secrets.token_bytes(8 * count), dtype=np.uint64))
+        return self._encode(vectors, secure_words)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the histogram of the letters of each coordinate.

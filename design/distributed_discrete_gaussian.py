@@ -18,10 +18,11 @@ from .conditional_rounding import ConditionalRounding
 from .discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
 from .dithering import FloatArray, WordArray
 from .guarantee import Guarantee
-from .modular_arithmetic import centred_representatives, modular_sum, residues
+from .modular_arithmetic import centred_representatives, messages_modulo, modular_sum, residues
 from .norm_ball import NormBall
 from .random_words import seeded_words
 from .rotation import RandomisedFourier, RandomisedHadamard, Rotation
+from .secure_sum_protocol import StepArray
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -104,6 +105,11 @@ class DistributedDiscreteGaussianMechanism:
         _ = self._rotation, self._rounding
 
     @property
+    def modulus(self) -> int:
+        """``2**bits``."""
+        return 1 << self.bits
+
+    @property
     def padded_dimension(self) -> int:
         """Number of coordinates of a message: those of a rotated vector."""
         return self._rotation.padded_dimension
@@ -170,6 +176,29 @@ class DistributedDiscreteGaussianMechanism:
         """Bound on the largest variance over the ball, rejected tries counted and wrapping left out; errs upward."""
         return self._noise_variance + self._kept * self._rounding.error_bound
 
+    def noisy_steps(self, vectors: ArrayLike, rng: np.random.Generator) -> StepArray:
+        """Clip, rotate and round each vector, and add noise.
+
+        Parameters
+        ----------
+        vectors, rng
+            As in `encode`.
+
+        Returns
+        -------
+        ndarray of int64, shape (clients of the chunk, padded_dimension)
+            Whole numbers, before they are reduced modulo 2**bits.
+
+        Raises
+        ------
+        ValueError
+            As in `encode`.
+        """
+        words = seeded_words(rng)
+        noisy = self._rounding.round(self._rotation.forward(self.ball.clip(vectors)), rng)
+        noisy += sample_discrete_gaussian(self._sigma, noisy.shape, words)
+        return noisy
+
     def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
         """Clip, rotate and round each vector, add noise, and reduce modulo 2**bits.
 
@@ -190,10 +219,7 @@ class DistributedDiscreteGaussianMechanism:
         ValueError
             If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
         """
-        words = seeded_words(rng)
-        noisy = self._rounding.round(self._rotation.forward(self.ball.clip(vectors)), rng)
-        noisy += sample_discrete_gaussian(self._sigma, noisy.shape, words)
-        return residues(noisy, self._modulus).astype(np.min_scalar_type(self._modulus - 1), copy=False)
+        return messages_modulo(self.noisy_steps(vectors, rng), self.modulus)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo 2**bits: what a secure sum reveals.
@@ -216,7 +242,30 @@ class DistributedDiscreteGaussianMechanism:
         array = np.asarray(messages)
         if array.ndim != 2 or array.shape[1] != self.padded_dimension:
             raise ValueError(f"messages must have the shape (clients, {self.padded_dimension}), got {array.shape}")
-        return modular_sum(array, self._modulus)
+        return modular_sum(array, self.modulus)
+
+    def recovered_steps(self, aggregate: NDArray[Any]) -> StepArray:
+        """Return the whole numbers nearest to zero that the sum may have been.
+
+        Parameters
+        ----------
+        aggregate : ndarray of uint64, shape (padded_dimension,)
+            Sum over all clients, which need not be reduced.
+
+        Returns
+        -------
+        ndarray of int64, shape (padded_dimension,)
+            From -2**(bits - 1) to 2**(bits - 1) - 1.
+
+        Raises
+        ------
+        ValueError
+            If the aggregate's shape or type is wrong.
+        """
+        array = np.asarray(aggregate)
+        if array.shape != (self.padded_dimension,):
+            raise ValueError(f"aggregate must have the shape ({self.padded_dimension},), got {array.shape}")
+        return centred_representatives(residues(array, self.modulus), self.modulus)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the estimate of the mean: the sum's representatives nearest to zero, in the vectors' units, rotated back.
@@ -240,10 +289,7 @@ class DistributedDiscreteGaussianMechanism:
         """
         if clients != self.clients:
             raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
-        array = np.asarray(aggregate)
-        if array.shape != (self.padded_dimension,):
-            raise ValueError(f"aggregate must have the shape ({self.padded_dimension},), got {array.shape}")
-        steps = centred_representatives(residues(array, self._modulus), self._modulus)
+        steps = self.recovered_steps(aggregate)
         return self._rotation.inverse(steps * (self.granularity / self.clients))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
@@ -297,10 +343,6 @@ class DistributedDiscreteGaussianMechanism:
     def privacy_loss(self) -> "PrivacyLossDistribution | None":
         """Return None: which pair of vectors is the worst one is not known."""
         return None
-
-    @property
-    def _modulus(self) -> int:
-        return 1 << self.bits
 
     @property
     def _sigma(self) -> float:

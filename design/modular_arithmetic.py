@@ -1,5 +1,7 @@
 """Whole numbers modulo M, as unsigned words: what secure aggregation adds up, for any modulus up to 2**62, without overflow."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -92,6 +94,32 @@ def residues(values: ArrayLike, modulus: int) -> WordArray:
     array = _whole_numbers("values", values)
     word = np.uint64 if array.dtype.kind == "u" else np.int64
     return np.mod(array.astype(word, copy=False), word(modulus)).astype(np.uint64)
+
+
+def messages_modulo(values: ArrayLike, modulus: int) -> NDArray[Any]:
+    """Reduce whole numbers modulo M, into the narrowest unsigned words that hold the residues.
+
+    Parameters
+    ----------
+    values, modulus
+        As in `residues`.
+
+    Returns
+    -------
+    ndarray of uint8, uint16, uint32 or uint64, same shape
+        Residues, from 0 to M - 1.
+
+    Raises
+    ------
+    ValueError
+        As in `residues`.
+
+    Examples
+    --------
+    >>> messages_modulo([-1, 0, 7], 300)
+    array([299,   0,   7], dtype=uint16)
+    """
+    return residues(values, modulus).astype(np.min_scalar_type(modulus - 1), copy=False)
 
 
 def centred_representatives(values: ArrayLike, modulus: int) -> NDArray[np.int64]:

@@ -22,13 +22,18 @@ from ..solvers.discrete_gaussian_divergence import (
 )
 from ..solvers.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
 from ..solvers.safe_root import safe_root
+from ..solvers.discrete_gaussian_smoothing import smoothed_gaussian_epsilon, smoothed_sums
+from .mechanism_accounting import gaussian_accounting
 from .privacy_account import AccountedMechanism
 from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET, TOLERANCE, Calibration
+from .subsampling import FixedSizeSampling, Sampling
 
 FINITE_ORDERS = DEFAULT_ORDERS[:-1]
 # Noise of one client is looked for up to so many clip norms.
 MOST_CLIP_NORMS = 1e9
 LEAST_CLIP_NORMS = 1e-9
+# What the noise of a sampled round may differ from Gaussian noise: a logarithm of a ratio, all coordinates together.
+NEGLIGIBLE_RATIO = 1e-8
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,14 @@ class DiscreteGaussianError:
 
 
 def discrete_gaussian_accounting(
-    clients: int, dimension: int, clip_norm: float, local_sigma: float, granularity: float, *, adjacency: str = "add-or-remove-one"
+    clients: int,
+    dimension: int,
+    clip_norm: float,
+    local_sigma: float,
+    granularity: float,
+    *,
+    adjacency: str | None = None,
+    sampling: Sampling | None = None,
 ) -> AccountedMechanism:
     """Return what accounting knows of the distributed discrete Gaussian mechanism.
 
@@ -69,37 +81,49 @@ def discrete_gaussian_accounting(
         Parameter of each client's discrete Gaussian noise, in the vectors' units.
     granularity : float
         What a whole number stands for, in the vectors' units.
-    adjacency : str
+    adjacency : str or None
         ``"add-or-remove-one"``, as in the paper: a client's vector is there or is zero, and the noise of `clients` clients is there either
-        way. ``"replace-one"`` doubles the sensitivity.
+        way. ``"replace-one"`` doubles the sensitivity. None for the one that the sampling asks for, and add-or-remove-one without.
+    sampling : PoissonSampling, FixedSizeSampling or None
+        How the clients whose vectors are in a round are chosen. The choice must be secret from the server, so that all `clients` add noise
+        and take part in the secure sum, those that were not chosen with a vector of zeros.
 
     Returns
     -------
     AccountedMechanism
-        By Rényi divergences alone, for a secure sum.
+        By Rényi divergences (Kairouz, Liu, Steinke 2021), and by the privacy loss of Gaussian noise which the sum nearly is a rounding of
+        (`quietbits.solvers.discrete_gaussian_smoothing`). With sampling, both are those of that Gaussian noise.
 
     Raises
     ------
     ValueError
-        If an argument is out of range.
+        If an argument is out of range, or dp-accounting does not support the sampling with this adjacency.
+    InfeasibleError
+        If there is sampling, and too little noise for it to be accounted for.
 
     Examples
     --------
     >>> account = discrete_gaussian_accounting(1000, 1024, 1.0, 0.2, 0.001).account(delta=1e-5)
     >>> round(account.epsilon, 4), account.adjacency, account.trust_model
-    (0.6162, 'add-or-remove-one', 'secure-sum')
+    (0.5617, 'add-or-remove-one', 'secure-sum')
     """
+    if adjacency is None:
+        adjacency = "replace-one" if isinstance(sampling, FixedSizeSampling) else "add-or-remove-one"
     if adjacency not in ADJACENCIES:
         raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
     local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
     sensitivity = (2 if adjacency == "replace-one" else 1) * rounded_norm(clip_norm, granularity, dimension) / granularity
     sigma = check_real("local_sigma in steps of the granularity", local_sigma / granularity, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
+    name = f"distributed discrete Gaussian, {clients} clients, dimension {dimension}, clip norm {clip_norm:g}"
+    if sampling is not None:
+        return _sampled(name, clients, sigma, sensitivity, dimension, adjacency, sampling)
     orders = np.array(FINITE_ORDERS)
     return AccountedMechanism(
-        name=f"distributed discrete Gaussian, {clients} clients, dimension {dimension}, clip norm {clip_norm:g}",
+        name=name,
         curve=RenyiCurve(orders, discrete_gaussian_renyi(clients, sigma, sensitivity, dimension, orders)),
         adjacency=adjacency,
         trust_model="secure-sum",
+        epsilon_by_loss=lambda rounds, delta: smoothed_gaussian_epsilon(clients, sigma, sensitivity, dimension, delta, rounds),
     )
 
 
@@ -219,7 +243,7 @@ def calibrate_discrete_gaussian(
     --------
     >>> found = calibrate_discrete_gaussian(1000, 1024, 1.0, 16, 1.0, 1e-5)
     >>> [(name, round(value, 6)) for name, value in found.parameters], 0 <= 1.0 - found.account.epsilon <= 1e-6
-    ([('local_sigma', 0.128429), ('granularity', 0.003847)], True)
+    ([('local_sigma', 0.118436), ('granularity', 0.003842)], True)
     """
     clip_norm = check_real("clip_norm", clip_norm, low=1e-50, high=1e50)
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)
@@ -265,3 +289,35 @@ def calibrate_discrete_gaussian(
     local_sigma = clip_norm / inverse
     accounted, granularity = mechanism(local_sigma, bits)
     return Calibration(epsilon, (("local_sigma", local_sigma), ("granularity", granularity)), accounted.account(rounds, delta))
+
+
+def _sampled(
+    name: str, clients: int, sigma: float, sensitivity: float, dimension: int, adjacency: str, sampling: Sampling
+) -> AccountedMechanism:
+    """Return the account of sampled Gaussian noise, with what the sum of discrete Gaussians differs from it.
+
+    Mixtures of distributions whose probabilities differ by factors of at most e^r differ by no more. Of a Rényi divergence of order a,
+    ``P^a Q^(1 - a)`` then changes by a factor of at most ``e^((2 a - 1) r)``.
+    """
+    smoothed = next((one for one in smoothed_sums(clients, sigma) if dimension * one.log_ratio <= NEGLIGIBLE_RATIO), None)
+    if smoothed is None:
+        raise InfeasibleError(
+            f"local_sigma must be larger for sampling to be accounted for: {clients} clients with noise of {sigma:g} steps are too far from "
+            "Gaussian noise"
+        )
+    gaussian = gaussian_accounting(smoothed.sigma / sensitivity, adjacency=adjacency, sampling=sampling)
+    ratio, orders = dimension * smoothed.log_ratio, gaussian.curve.orders
+
+    def epsilon_by_loss(rounds: int, delta: float) -> float | None:
+        by_loss = gaussian.epsilon_by_loss
+        found = None if by_loss is None else by_loss(rounds, delta * math.exp(-rounds * ratio) * (1 - 1e-15))
+        return None if found is None else found + 2 * rounds * ratio
+
+    return AccountedMechanism(
+        name=name,
+        curve=RenyiCurve(orders, gaussian.curve.divergences + (2 * orders - 1) / (orders - 1) * ratio),
+        adjacency=adjacency,
+        trust_model="secure-sum",
+        epsilon_by_loss=epsilon_by_loss,
+        sampling=gaussian.sampling,
+    )

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import check_integer, check_real
 from ..solvers.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS, SMALLEST_SIGMA, discrete_gaussian_renyi
+from ..solvers.discrete_gaussian_smoothing import smoothed_gaussian_epsilon
 from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
 from .conditional_rounding import ConditionalRounding
 from .discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
@@ -74,7 +75,7 @@ class DistributedDiscreteGaussianMechanism:
     >>> ball = NormBall(dimension=3, norm=2.0)
     >>> mechanism = DistributedDiscreteGaussianMechanism(ball, clients=1000, bits=20, granularity=0.01, local_sigma=0.2, delta=1e-5)
     >>> print(mechanism.guarantee)
-    epsilon = 0.61921, delta = 1e-05, add-or-remove-one adjacency, secure-sum trust model
+    epsilon = 0.564371, delta = 1e-05, add-or-remove-one adjacency, secure-sum trust model
     >>> messages = mechanism.encode(np.tile([0.6, 0.0, -0.8], (1000, 1)), np.random.default_rng(0))
     >>> messages.dtype, mechanism.decode(mechanism.aggregate(messages), 1000).round(1).tolist()
     (dtype('uint32'), [0.6, 0.0, -0.8])
@@ -131,9 +132,15 @@ class DistributedDiscreteGaussianMechanism:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The (epsilon, delta) privacy that the Rényi curve proves for one sum, whether a client's vector is there or is zero."""
-        curve = RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS))
-        return Guarantee(curve.epsilon(self.delta).epsilon, adjacency="add-or-remove-one", trust_model="secure-sum", delta=self.delta)
+        """The (epsilon, delta) privacy of one sum, whether a client's vector is there or is zero.
+
+        The smaller one of what the Rényi curve proves, and of what Gaussian noise does which the sum nearly is a rounding of
+        (`quietbits.solvers.discrete_gaussian_smoothing`).
+        """
+        epsilon = RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS)).epsilon(self.delta).epsilon
+        smoothed = smoothed_gaussian_epsilon(self.clients, self._sigma, self._sensitivity, self.padded_dimension, self.delta)
+        epsilon = epsilon if smoothed is None else min(epsilon, smoothed)
+        return Guarantee(epsilon, adjacency="add-or-remove-one", trust_model="secure-sum", delta=self.delta)
 
     @property
     def coordinate_wrap_probability(self) -> float:
@@ -337,8 +344,7 @@ class DistributedDiscreteGaussianMechanism:
         ValueError
             If an order is not above 1.
         """
-        sensitivity = math.sqrt(self._rounding.largest_squared_norm) * (1 + 1e-15)
-        return discrete_gaussian_renyi(self.clients, self._sigma, sensitivity, self.padded_dimension, orders)
+        return discrete_gaussian_renyi(self.clients, self._sigma, self._sensitivity, self.padded_dimension, orders)
 
     def privacy_loss(self) -> "PrivacyLossDistribution | None":
         """Return None: which pair of vectors is the worst one is not known."""
@@ -348,6 +354,11 @@ class DistributedDiscreteGaussianMechanism:
     def _sigma(self) -> float:
         """Parameter of one client's noise in steps: the number that is drawn from and accounted for."""
         return self.local_sigma / self.granularity
+
+    @property
+    def _sensitivity(self) -> float:
+        """Largest L2 norm of a rounded vector, in steps."""
+        return math.sqrt(self._rounding.largest_squared_norm) * (1 + 1e-15)
 
     @property
     def _noise_variance(self) -> float:

@@ -3,38 +3,27 @@
 Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure Aggregation*.
 """
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from ..arguments import check_integer, check_real
-from ..solvers.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS, SMALLEST_SIGMA, discrete_gaussian_renyi
+from ..arguments import check_real
+from ..solvers.discrete_gaussian_divergence import SMALLEST_SIGMA, discrete_gaussian_renyi
 from ..solvers.discrete_gaussian_smoothing import smoothed_gaussian_epsilon
-from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
-from .conditional_rounding import ConditionalRounding
+from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from .discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
-from .dithering import FloatArray, WordArray
+from .dithering import FloatArray
 from .guarantee import Guarantee
-from .modular_arithmetic import centred_representatives, messages_modulo, modular_sum, residues
 from .norm_ball import NormBall
-from .random_words import seeded_words
-from .rotation import RandomisedFourier, RandomisedHadamard, Rotation
+from .random_words import WordSource
+from .rounded_secure_sum import RoundedSecureSum
 from .secure_sum_protocol import StepArray
-
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-
-ROTATIONS = ("hadamard", "fourier")
-# Relative error of what is computed in floating point, with a wide margin.
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class DistributedDiscreteGaussianMechanism:
+class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     """Clients rotate, round, and add a little discrete Gaussian noise each; the server sees the sum modulo 2**bits only.
 
     A vector is clipped, rotated by a public random rotation, divided by the granularity, and rounded to whole numbers under a bound on
@@ -92,43 +81,9 @@ class DistributedDiscreteGaussianMechanism:
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
-        if self.ball.norm != 2:
-            raise ValueError(f"ball must have norm 2 for discrete Gaussian noise, got norm {self.ball.norm!r}")
-        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
-        object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
-        object.__setattr__(self, "granularity", check_real("granularity", self.granularity, low=1e-100, high=1e100))
+        self._check_fields("discrete Gaussian")
         object.__setattr__(self, "local_sigma", check_real("local_sigma", self.local_sigma, low=1e-100, high=1e100))
         check_real("local_sigma in steps of the granularity", self._sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
-        object.__setattr__(self, "delta", check_delta(self.delta))
-        if self.rotation not in ROTATIONS:
-            raise ValueError(f"rotation must be one of {', '.join(ROTATIONS)}, got {self.rotation!r}")
-        # The rotation and the rounding check the other fields.
-        _ = self._rotation, self._rounding
-
-    @property
-    def modulus(self) -> int:
-        """``2**bits``."""
-        return 1 << self.bits
-
-    @property
-    def padded_dimension(self) -> int:
-        """Number of coordinates of a message: those of a rotated vector."""
-        return self._rotation.padded_dimension
-
-    @property
-    def bits_per_client(self) -> float:
-        """``bits * padded_dimension``; what secure aggregation adds to a message is not in it."""
-        return float(self.bits * self.padded_dimension)
-
-    @property
-    def norm_bound(self) -> float:
-        """Largest L2 norm of one client's rounded vector, in the vectors' units: the sensitivity of the sum; errs upward."""
-        return self._rounding.norm_bound
-
-    @property
-    def bias_bound(self) -> float:
-        """Bound on the L2 norm of the bias that rounding under a bound causes in the estimate, in the vectors' units; errs upward."""
-        return self._rounding.bias_bound
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -141,190 +96,6 @@ class DistributedDiscreteGaussianMechanism:
         smoothed = smoothed_gaussian_epsilon(self.clients, self._sigma, self._sensitivity, self.padded_dimension, self.delta)
         epsilon = epsilon if smoothed is None else min(epsilon, smoothed)
         return Guarantee(epsilon, adjacency="add-or-remove-one", trust_model="secure-sum", delta=self.delta)
-
-    @property
-    def coordinate_wrap_probability(self) -> float:
-        """Bound on the probability that one coordinate of the sum wraps, over the rotation's seed, rounding and noise; errs upward.
-
-        A coordinate of the sum, in steps, has three parts whose moment generating functions are at most those of Gaussians:
-
-        - the rotated sum of n vectors of norm r = clip_norm / granularity at most, with variance ``(n r)**2 / D`` over the seed, D the
-          padded dimension (see `quietbits.design.rotation.flattened_bound`);
-        - rounding, given the seed: under the condition on the norm, each client's coordinate still is one of two neighbours, so that
-          Hoeffding's lemma gives the variance 1/4 around its mean; the mean is off by b = bias_bound / granularity at most;
-        - noise, with variance ``n sigma**2`` (Canonne, Kamath, Steinke 2020, *The discrete Gaussian for differential privacy*).
-
-        With V the sum of the variances and room ``t = 2**(bits - 1) - n b``, Chernoff's bound for both signs gives
-        ``2 exp(-t**2 / (2 V))``. Where it is smaller, the value for the largest coordinates that there can be takes its place: no
-        rounded coordinate is above the bound on the norm, which leaves only noise to chance.
-        """
-        half, clients, noise = 2.0 ** (self.bits - 1), self.clients, self.clients * self._sigma**2
-        radius = self.ball.clip_norm / self.granularity
-        flattened = (clients * radius) ** 2 / self.padded_dimension + clients / 4 + noise
-        exponents = [
-            max(0.0, half - shift) ** 2 / (2 * variance)
-            for shift, variance in (
-                (clients * self._rounding.bias_bound / self.granularity, flattened),
-                (clients * math.isqrt(self._rounding.largest_squared_norm), noise),
-            )
-        ]
-        return min(1.0, 2 * math.exp(-max(exponents) * (1 - ROUNDING)) * (1 + ROUNDING))
-
-    @property
-    def wrap_probability(self) -> float:
-        """Bound on the probability that any coordinate of the sum wraps: a union over coordinates. Errs upward.
-
-        For many coordinates it is often 1.0 where few of them wrap, and little is lost: see `coordinate_wrap_probability`.
-        """
-        return min(1.0, self.padded_dimension * self.coordinate_wrap_probability)
-
-    @property
-    def worst_variance(self) -> float:
-        """Bound on the largest variance over the ball, rejected tries counted and wrapping left out; errs upward."""
-        return self._noise_variance + self._kept * self._rounding.error_bound
-
-    def noisy_steps(self, vectors: ArrayLike, rng: np.random.Generator) -> StepArray:
-        """Clip, rotate and round each vector, and add noise.
-
-        Parameters
-        ----------
-        vectors, rng
-            As in `encode`.
-
-        Returns
-        -------
-        ndarray of int64, shape (clients of the chunk, padded_dimension)
-            Whole numbers, before they are reduced modulo 2**bits.
-
-        Raises
-        ------
-        ValueError
-            As in `encode`.
-        """
-        words = seeded_words(rng)
-        noisy = self._rounding.round(self._rotation.forward(self.ball.clip(vectors)), rng)
-        noisy += sample_discrete_gaussian(self._sigma, noisy.shape, words)
-        return noisy
-
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
-        """Clip, rotate and round each vector, add noise, and reduce modulo 2**bits.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients of the chunk, dimension)
-            Finite vectors; those outside the ball are clipped. Six arrays of the padded shape are in use: encode in chunks.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of uint8, uint16, uint32 or uint64, shape (clients of the chunk, padded_dimension)
-            Whole numbers from 0 to 2**bits - 1, as a secure sum takes them.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
-        """
-        return messages_modulo(self.noisy_steps(vectors, rng), self.modulus)
-
-    def aggregate(self, messages: NDArray[Any]) -> WordArray:
-        """Return the sum of the messages modulo 2**bits: what a secure sum reveals.
-
-        Parameters
-        ----------
-        messages : ndarray of int, shape (clients of the chunk, padded_dimension)
-            What clients sent.
-
-        Returns
-        -------
-        ndarray of uint64, shape (padded_dimension,)
-            Residues. They add up over chunks: words overflow modulo 2**64, a multiple of the modulus.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a number is none that `encode` returns.
-        """
-        array = np.asarray(messages)
-        if array.ndim != 2 or array.shape[1] != self.padded_dimension:
-            raise ValueError(f"messages must have the shape (clients, {self.padded_dimension}), got {array.shape}")
-        return modular_sum(array, self.modulus)
-
-    def recovered_steps(self, aggregate: NDArray[Any]) -> StepArray:
-        """Return the whole numbers nearest to zero that the sum may have been.
-
-        Parameters
-        ----------
-        aggregate : ndarray of uint64, shape (padded_dimension,)
-            Sum over all clients, which need not be reduced.
-
-        Returns
-        -------
-        ndarray of int64, shape (padded_dimension,)
-            From -2**(bits - 1) to 2**(bits - 1) - 1.
-
-        Raises
-        ------
-        ValueError
-            If the aggregate's shape or type is wrong.
-        """
-        array = np.asarray(aggregate)
-        if array.shape != (self.padded_dimension,):
-            raise ValueError(f"aggregate must have the shape ({self.padded_dimension},), got {array.shape}")
-        return centred_representatives(residues(array, self.modulus), self.modulus)
-
-    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the estimate of the mean: the sum's representatives nearest to zero, in the vectors' units, rotated back.
-
-        Parameters
-        ----------
-        aggregate : ndarray of uint64, shape (padded_dimension,)
-            Sum over all clients, which need not be reduced.
-        clients : int
-            Number of clients in it: exactly those that the mechanism was made for.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The estimate.
-
-        Raises
-        ------
-        ValueError
-            If the number of clients is another one, or the aggregate's shape or type is wrong.
-        """
-        if clients != self.clients:
-            raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
-        steps = self.recovered_steps(aggregate)
-        return self._rotation.inverse(steps * (self.granularity / self.clients))
-
-    def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the expected squared L2 distance between each clipped vector and its decoded message, noise and rounding.
-
-        Divided by the number of clients, the mean of these is the expected squared error of the estimate.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            Noise: the dimension times the variance of discrete Gaussian noise; what falls on the padding is dropped. Rounding:
-            ``granularity**2 sum f (1 - f)`` with f the fractional parts of the rotated vector in steps, times
-            dimension / padded_dimension for the Hadamard rotation; for the Fourier rotation with its one coordinate of padding at
-            most, nothing is taken off. Wrapping and rejected
-            tries are left out.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        rotated = self._rotation.forward(self.ball.clip(vectors))
-        return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
         """Return bounds on the Rényi divergence of the sum with a client's vector and with zero in its place.
@@ -346,34 +117,19 @@ class DistributedDiscreteGaussianMechanism:
         """
         return discrete_gaussian_renyi(self.clients, self._sigma, self._sensitivity, self.padded_dimension, orders)
 
-    def privacy_loss(self) -> "PrivacyLossDistribution | None":
-        """Return None: which pair of vectors is the worst one is not known."""
-        return None
-
     @property
     def _sigma(self) -> float:
         """Parameter of one client's noise in steps: the number that is drawn from and accounted for."""
         return self.local_sigma / self.granularity
 
     @property
-    def _sensitivity(self) -> float:
-        """Largest L2 norm of a rounded vector, in steps."""
-        return math.sqrt(self._rounding.largest_squared_norm) * (1 + 1e-15)
+    def _step_noise_variance(self) -> float:
+        return discrete_gaussian_variance(self._sigma)
 
-    @property
-    def _noise_variance(self) -> float:
-        return self.ball.dimension * self.granularity**2 * discrete_gaussian_variance(self._sigma)
+    def _noise(self, shape: tuple[int, ...], words: WordSource) -> StepArray:
+        return sample_discrete_gaussian(self._sigma, shape, words)
 
-    @property
-    def _kept(self) -> float:
-        """Share of uncorrelated errors' squares that is left without the padding, at most: each Hadamard coordinate keeps d / D."""
-        return self.ball.dimension / self.padded_dimension if self.rotation == "hadamard" else 1.0
-
-    @cached_property
-    def _rotation(self) -> Rotation:
-        made = RandomisedHadamard if self.rotation == "hadamard" else RandomisedFourier
-        return made(self.ball.dimension, self.rotation_seed)
-
-    @cached_property
-    def _rounding(self) -> ConditionalRounding:
-        return ConditionalRounding(self.padded_dimension, self.granularity, self.ball.clip_norm)
+    def _tail_exponent(self, room: float, variance: float) -> float:
+        # Discrete Gaussian noise is sub-Gaussian with its parameter (Canonne, Kamath, Steinke 2020, *The discrete Gaussian for
+        # differential privacy*).
+        return room**2 / (2 * (variance + self.clients * self._sigma**2))

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from quietbits.analysis.discrete_gaussian_accounting import discrete_gaussian_accounting
-from quietbits.design.distributed_discrete_gaussian import ROTATIONS, DistributedDiscreteGaussianMechanism
+from quietbits.design.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from quietbits.design.norm_ball import NormBall
 from quietbits.design.rotation import RandomisedHadamard
+from quietbits.design.rounded_secure_sum import ROTATIONS
 from quietbits.design.secure_sum import SecureSum
 
 DELTA = 1e-5

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ..analysis.mean_study import OnStep
-from . import mvu_fig1, mvu_fig2, mvu_fig3, mvu_fig5
+from . import binomial_slack, cpsgd_fig1, mvu_fig1, mvu_fig2, mvu_fig3, mvu_fig5
 
 # By name: writes the figure's svg, pdf, png and csv files to a folder, from a root seed, and tells how far it is if it takes long.
 FIGURES: Mapping[str, Callable[[Path, int, OnStep], None]] = MappingProxyType(
@@ -14,5 +14,7 @@ FIGURES: Mapping[str, Callable[[Path, int, OnStep], None]] = MappingProxyType(
         mvu_fig2.NAME: lambda output, seed, _: mvu_fig2.mvu_fig2(output, seed),
         mvu_fig3.NAME: mvu_fig3.mvu_fig3,
         mvu_fig5.NAME: lambda output, seed, _: mvu_fig5.mvu_fig5(output, seed),
+        cpsgd_fig1.NAME: lambda output, seed, _: cpsgd_fig1.cpsgd_fig1(output, seed),
+        binomial_slack.NAME: lambda output, seed, _: binomial_slack.draw_binomial_slack(output, seed),
     }
 )

@@ -17,13 +17,15 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from quietbits.analysis import vector_mean_comparison
+from quietbits.analysis.binomial_slack import binomial_slack as slack_of_theorem
+from quietbits.analysis.cpsgd_comparison import compare_noise
 from quietbits.analysis.scalar_mean_simulation import SimulationSize, scalar_mean_variances, simulate_variance
 from quietbits.analysis.table_cache import TableCache
 from quietbits.analysis.table_entries import design_entries
 from quietbits.analysis.vector_mean_comparison import COMPARISONS, Comparison, Series, compare_vector_means
 from quietbits.design.cldp import CLDPMechanism
 from quietbits.design.mvu import design_mvu
-from quietbits.figures import mvu_fig1, mvu_fig2, mvu_fig3, mvu_fig5
+from quietbits.figures import binomial_slack, cpsgd_fig1, mvu_fig1, mvu_fig2, mvu_fig3, mvu_fig5
 from quietbits.figures.directed_rounding import rounded_down, rounded_up
 from quietbits.figures.probability_map import sent_letters
 from quietbits.figures.registry import FIGURES
@@ -201,13 +203,28 @@ def vector_means(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def pictures(entries: pd.DataFrame, variances: pd.DataFrame, vector_means: pd.DataFrame) -> dict[str, Figure]:
+def noise() -> pd.DataFrame:
+    return compare_noise([0.5, 1.0, 2.0, 5.0], 1e-6, [1.0, 0.01], [1.0, 0.1], seed=0)
+
+
+@pytest.fixture(scope="module")
+def slack() -> pd.DataFrame:
+    frame = slack_of_theorem([100, 10**4, 10**6], [1.0, 0.01], 1e-6)
+    return frame.assign(adjacency="replace-one", trust_model="secure-sum")
+
+
+@pytest.fixture(scope="module")
+def pictures(
+    entries: pd.DataFrame, variances: pd.DataFrame, vector_means: pd.DataFrame, noise: pd.DataFrame, slack: pd.DataFrame
+) -> dict[str, Figure]:
     with print_style():
         return {
             "mvu-fig1": mvu_fig1.draw_tables(entries[entries["bits_out"] == 2]),
             "mvu-fig2": mvu_fig2.draw_variances(variances),
             "mvu-fig3": mvu_fig3.draw_comparison(vector_means),
             "mvu-fig5": mvu_fig5.draw_bits_out(entries, 5.0),
+            "cpsgd-fig1": cpsgd_fig1.draw_noise(noise),
+            "binomial-slack": binomial_slack.draw_slack(slack),
         }
 
 
@@ -217,7 +234,8 @@ def test_figures_fit_a_page_and_can_be_read(pictures: dict[str, Figure], name: s
     assert figure.get_size_inches()[0] == WIDTH <= 7
     assert min(text.get_fontsize() for text in texts(figure)) >= SMALLEST_TYPE >= 8
     caption = figure.get_supxlabel()
-    assert "replace-one adjacency, local trust model" in " ".join(caption.split())
+    trust_model = "local" if name.startswith("mvu") else "secure-sum"
+    assert f"replace-one adjacency, {trust_model} trust model" in " ".join(caption.split())
     figure.draw_without_rendering()
     everything = figure.get_tightbbox()
     width, height = figure.get_size_inches()
@@ -305,6 +323,38 @@ def test_letters_never_sent_are_left_out_of_the_maps(pictures: dict[str, Figure]
     assert pictures["mvu-fig5"].axes[3].images[0].get_array().shape == (4, sent["letter_index"].nunique())
 
 
+def test_cpsgd_fig1_draws_every_series_and_hollow_points_where_a_condition_binds(pictures: dict[str, Figure], noise: pd.DataFrame) -> None:
+    figure = pictures["cpsgd-fig1"]
+    for axes, accounting in zip(figure.axes, ("theorem", "exact"), strict=True):
+        drawn = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
+        hollow = {
+            (float(x), float(y))
+            for line in axes.lines
+            if line.get_markerfacecolor() == "white"
+            for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+        }
+        own = noise[noise["accounting"] == accounting]
+        for _, series in own.groupby("scale"):
+            assert series["squared_error"].tolist() in drawn
+        binding = own[own["condition_binds"]]
+        assert hollow == set(zip(binding["epsilon"], binding["squared_error"], strict=True)) != set()
+        analytic = noise[noise["accounting"] == "analytic"]
+        assert analytic["squared_error"].tolist() in drawn
+        assert analytic["certified_error"].tolist() in drawn
+
+
+def test_the_slack_is_drawn_where_there_are_both_accounts(pictures: dict[str, Figure], slack: pd.DataFrame) -> None:
+    left, right = pictures["binomial-slack"].axes
+    drawn = [np.asarray(line.get_ydata()) for line in left.lines]
+    for _, series in slack[slack["epsilon_exact"] <= 30].groupby("scale"):
+        for column in ("epsilon", "epsilon_exact"):
+            assert any(np.array_equal(series[column], data, equal_nan=True) for data in drawn)
+        assert any(np.array_equal(series["ratio"], line.get_ydata(), equal_nan=True) for line in right.lines)
+    # 100 trials are too few for the theorem at every scale, and one step of 1/100 of the sensitivity needs more than 100 for anything.
+    assert slack.loc[slack["trials"] == 100, "epsilon"].isna().all()
+    assert np.isinf(slack.loc[(slack["trials"] == 100) & (slack["scale"] == 0.01), "epsilon_exact"]).all()
+
+
 # The files.
 
 
@@ -351,14 +401,17 @@ def test_registered_figures_write_their_files(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(mvu_fig5, "BITS_OUT", (1, 2))
     monkeypatch.setattr(vector_mean_comparison, "COMPARISONS", SMALL_COMPARISONS)
     monkeypatch.setattr(mvu_fig3, "compare_vector_means", partial(compare_vector_means, **SMALL_RUN, cache=TableCache(tmp_path / "tables")))
-    assert list(FIGURES) == ["mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5"]
+    monkeypatch.setattr(cpsgd_fig1, "EPSILONS", (1.0,))
+    monkeypatch.setattr(cpsgd_fig1, "EXACT_SCALES", (1.0, 0.1))
+    monkeypatch.setattr(binomial_slack, "TRIALS", (10**4, 10**5))
+    assert list(FIGURES) == ["mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack"]
     for name, reproduce in FIGURES.items():
         reproduce(tmp_path / "new" / "folder", 7, lambda *_: None)
         written = {path.name for path in (tmp_path / "new" / "folder").iterdir() if path.is_file() and path.stem == name}
         assert written == {f"{name}.{kind}" for kind in ("svg", "pdf", "png", "csv")}
         assert set(pd.read_csv(tmp_path / "new" / "folder" / f"{name}.csv")["seed"]) == {7}
     # Four files each, and the folder of the sweep behind figure 3.
-    assert len(list((tmp_path / "new" / "folder").iterdir())) == 17
+    assert len(list((tmp_path / "new" / "folder").iterdir())) == 25
 
 
 def test_what_is_drawn_by_default() -> None:

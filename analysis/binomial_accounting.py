@@ -1,7 +1,7 @@
 """The privacy of binomial noise in a secure sum: the published theorem, Rényi divergences, and exactly where the worst case is known."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from ..solvers.binomial_privacy import (
 from ..solvers.exact_privacy_loss import SMALLEST_COMPOSED_DELTA, composed_exact_epsilon
 from ..solvers.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
 from ..solvers.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
+from .secret_sampling import delta_of_everyone, sampled_share
+from .subsampling import Sampling, amplified_pure_epsilon
 from .worst_shift import WorstShift, whole_steps, worst_shift
 
 # Uses that are composed: in one direction, and where each may be in either of two.
@@ -60,6 +62,8 @@ class BinomialAccount:
         Which data sets are neighbours: those that the sensitivities are for.
     trust_model : str
         ``"secure-sum"``.
+    sampling : str or None
+        How clients' vectors are chosen for a round; None for all of them.
     """
 
     mechanism: str
@@ -83,6 +87,7 @@ class BinomialAccount:
     squared_error: float
     adjacency: str
     trust_model: str
+    sampling: str | None = None
 
     def document(self) -> dict[str, str | float | bool | None]:
         """Return the account as JSON holds it.
@@ -106,6 +111,7 @@ def binomial_account(
     delta: float,
     rounds: int = 1,
     adjacency: str = "replace-one",
+    sampling: Sampling | None = None,
 ) -> BinomialAccount:
     """Return what binomial noise in a secure sum promises.
 
@@ -121,6 +127,9 @@ def binomial_account(
         Number of rounds, at least 1.
     adjacency : str
         Which neighbours the sensitivities are for: ``"replace-one"`` or ``"add-or-remove-one"``.
+    sampling : PoissonSampling, FixedSizeSampling or None
+        How clients' vectors are chosen for a round, in secret (`quietbits.analysis.secret_sampling`). More than one sampled round is
+        accounted for by the theorem alone.
 
     Returns
     -------
@@ -145,6 +154,8 @@ def binomial_account(
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
     if adjacency not in ADJACENCIES:
         raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
+    if sampling is not None:
+        return _sampled(trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency, sampling)
     worst = worst_shift(probability, scale, dimension, l1, l2, linf)
     epsilon, refusal = _theorem(trials, probability, scale, dimension, l1, l2, linf, delta, rounds)
     exact, reason = _exact(trials, probability, worst, delta, rounds)
@@ -176,6 +187,53 @@ def binomial_account(
     )
 
 
+def _sampled(
+    trials: int,
+    probability: float,
+    scale: float,
+    dimension: int,
+    l1: float,
+    l2: float,
+    linf: float,
+    delta: float,
+    rounds: int,
+    adjacency: str,
+    sampling: Sampling,
+) -> BinomialAccount:
+    """Return the account of rounds with sampled vectors: ln(1 + q (e^epsilon - 1)) at q delta for each (Balle, Barthe, Gaboardi 2018).
+
+    For a pair that is the worst at every epsilon this is exact. Rounds compose as in `_theorem`.
+    """
+    share = sampled_share(sampling, adjacency)
+    of_one_round = delta if rounds == 1 else delta / (2 * rounds)
+    everyone = binomial_account(
+        trials, probability, scale, dimension, l1, l2, linf, delta_of_everyone(of_one_round, share), adjacency=adjacency
+    )
+
+    def amplified(epsilon: float | None) -> float | None:
+        return None if epsilon is None else amplified_pure_epsilon(epsilon, share)
+
+    account = replace(everyone, delta=delta, rounds=rounds, sampling=str(sampling), epsilon=amplified(everyone.epsilon))
+    if rounds == 1:
+        return replace(account, epsilon_exact=amplified(everyone.epsilon_exact), epsilon_rdp=amplified(everyone.epsilon_rdp))
+    reason = "rounds must be 1 for the exact account of sampled vectors"
+    if account.epsilon is None:
+        raise InfeasibleError(f"{everyone.epsilon_reason}; {reason}")
+    return replace(
+        account,
+        epsilon=_composed(account.epsilon, rounds, delta),
+        epsilon_exact=None,
+        epsilon_exact_reason=reason,
+        epsilon_rdp=None,
+        order=None,
+    )
+
+
+def _composed(epsilon: float, rounds: int, delta: float) -> float:
+    """Return epsilon of rounds that are (epsilon, delta / (2 rounds))-private each."""
+    return composed_pure_epsilon(epsilon, rounds, delta / 2) if rounds <= MOST_COMPOSED_ROUNDS else rounds * epsilon
+
+
 def _theorem(
     trials: int, probability: float, scale: float, dimension: int, l1: float, l2: float, linf: float, delta: float, rounds: int
 ) -> tuple[float | None, str | None]:
@@ -190,7 +248,7 @@ def _theorem(
         single = binomial_theorem_epsilon(trials, probability, scale, dimension, l1, l2, linf, delta / (2 * rounds))
     except InfeasibleError as error:
         return None, str(error)
-    return (composed_pure_epsilon(single, rounds, delta / 2) if rounds <= MOST_COMPOSED_ROUNDS else rounds * single), None
+    return _composed(single, rounds, delta), None
 
 
 def _exact(trials: int, probability: float, worst: WorstShift, delta: float, rounds: int) -> tuple[float | None, str | None]:

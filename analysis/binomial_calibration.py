@@ -6,6 +6,7 @@ from ..errors import InfeasibleError
 from ..solvers.binomial_divergence import MOST_EXACT_TRIALS
 from ..solvers.binomial_privacy import MOST_TRIALS
 from .binomial_accounting import BinomialAccount, binomial_account
+from .subsampling import Sampling
 
 
 def calibrate_binomial(
@@ -20,6 +21,7 @@ def calibrate_binomial(
     rounds: int = 1,
     adjacency: str = "replace-one",
     method: str = "smallest",
+    sampling: Sampling | None = None,
 ) -> BinomialAccount:
     """Return the account with the fewest trials that keep epsilon within a target.
 
@@ -29,7 +31,7 @@ def calibrate_binomial(
     ----------
     epsilon : float
         Largest epsilon of all rounds together; above 0.
-    delta, probability, scale, dimension, l1, l2, linf, rounds, adjacency
+    delta, probability, scale, dimension, l1, l2, linf, rounds, adjacency, sampling
         As in `binomial_account`.
     method : str
         Which epsilon: ``"theorem"``, ``"exact"``, ``"rdp"``, or ``"smallest"`` of those that there are.
@@ -63,7 +65,7 @@ def calibrate_binomial(
 
     def account(trials: int) -> BinomialAccount | None:
         try:
-            found = binomial_account(trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency)
+            found = binomial_account(trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency, sampling)
         except InfeasibleError:
             return None
         epsilons = [getattr(found, field) for field in fields if getattr(found, field) is not None]

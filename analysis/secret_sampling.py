@@ -11,7 +11,55 @@ from ..solvers.sampled_renyi import fixed_size_sampled_curve, poisson_sampled_cu
 from .privacy_account import AccountedMechanism
 from .subsampling import FixedSizeSampling, Sampling, amplified_pure_epsilon
 
-ADJACENCY = {True: "replace-one", False: "add-or-remove-one"}
+
+def sampled_share(sampling: Sampling, adjacency: str) -> float:
+    """Return the share of the clients whose vectors are in a round.
+
+    Parameters
+    ----------
+    sampling : PoissonSampling or FixedSizeSampling
+        How they are chosen.
+    adjacency : str
+        Which data sets are neighbours.
+
+    Returns
+    -------
+    float
+        Above 0 and at most 1.
+
+    Raises
+    ------
+    ValueError
+        If the sampling is not known to amplify guarantees of this adjacency.
+    """
+    fixed = isinstance(sampling, FixedSizeSampling)
+    needed = "replace-one" if fixed else "add-or-remove-one"
+    if adjacency != needed:
+        raise ValueError(f"sampling must be for {adjacency} adjacency, got {sampling}, which is for {needed}")
+    return sampling.sample_size / sampling.population if isinstance(sampling, FixedSizeSampling) else sampling.probability
+
+
+def delta_of_everyone(delta: float, share: float) -> float:
+    """Return the failure probability of a round with everyone's vector that makes this one of a sampled round.
+
+    Parameters
+    ----------
+    delta : float
+        Failure probability of a sampled round, above 0 and below 1.
+    share : float
+        Share of the clients whose vectors are in it, above 0 and at most 1.
+
+    Returns
+    -------
+    float
+        ``delta / share``, kept below 1; errs downward.
+
+    Examples
+    --------
+    >>> round(delta_of_everyone(1e-6, 0.01), 12), delta_of_everyone(0.5, 0.1) < 1
+    (0.0001, True)
+    """
+    return min(delta / share * (1 - 1e-15), math.nextafter(1, 0))
 
 
 def with_secret_sampling(mechanism: AccountedMechanism, sampling: Sampling | None) -> AccountedMechanism:
@@ -47,24 +95,17 @@ def with_secret_sampling(mechanism: AccountedMechanism, sampling: Sampling | Non
     """
     if sampling is None:
         return mechanism
-    fixed = isinstance(sampling, FixedSizeSampling)
-    if mechanism.adjacency != ADJACENCY[fixed]:
-        raise ValueError(f"sampling must be for {mechanism.adjacency} adjacency, got {sampling}, which is for {ADJACENCY[fixed]}")
     if mechanism.trust_model == "local":
         raise ValueError(f"sampling must be left out where the server sees each message, got {sampling}")
-    if isinstance(sampling, FixedSizeSampling):
-        share = sampling.sample_size / sampling.population
-        curve = fixed_size_sampled_curve(mechanism.curve, share)
-    else:
-        share = sampling.probability
-        curve = poisson_sampled_curve(mechanism.curve, share)
+    share = sampled_share(sampling, mechanism.adjacency)
+    sampled_curve = fixed_size_sampled_curve if isinstance(sampling, FixedSizeSampling) else poisson_sampled_curve
+    curve = sampled_curve(mechanism.curve, share)
 
     def epsilon_by_loss(rounds: int, delta: float) -> float | None:
         by_loss = mechanism.epsilon_by_loss
         if by_loss is None or (rounds > 1 and share < 1):
             return None
-        # Rounding must not make delta larger.
-        found = by_loss(rounds, min(delta / share * (1 - 1e-15), math.nextafter(1, 0)))
+        found = by_loss(rounds, delta_of_everyone(delta, share))
         return None if found is None else amplified_pure_epsilon(found, share)
 
     return replace(mechanism, curve=curve, epsilon_by_loss=epsilon_by_loss, sampling=str(sampling))

@@ -10,11 +10,15 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quietbits.analysis.binomial_accounting import binomial_account
+from quietbits.analysis.binomial_calibration import calibrate_binomial
 from quietbits.analysis.discrete_gaussian_accounting import discrete_gaussian_accounting
 from quietbits.analysis.mechanism_accounting import pure_accounting
 from quietbits.analysis.poisson_binomial_accounting import poisson_binomial_accounting
 from quietbits.analysis.secret_sampling import with_secret_sampling
 from quietbits.analysis.subsampling import FixedSizeSampling, PoissonSampling
+from quietbits.errors import InfeasibleError
+from quietbits.solvers.pure_composition import composed_pure_epsilon
 from quietbits.solvers.renyi_curve import RenyiCurve
 from quietbits.solvers.sampled_renyi import fixed_size_sampled_curve, poisson_sampled_curve
 
@@ -125,3 +129,38 @@ def test_what_is_not_amplified_is_refused() -> None:
         poisson_sampled_curve(curve, 0.0)
     with pytest.raises(ValueError, match=r"fraction must be a number from 1e-09 to 1, got 2\.0"):
         fixed_size_sampled_curve(curve, 2.0)
+
+
+def test_a_sampled_round_of_binomial_noise_by_enumeration() -> None:
+    trials, shift, rate, delta = 30, 2, 0.2, 1e-3
+    noise = np.array([math.comb(trials, k) for k in range(trials + 1)]) / 2**trials
+    without, with_it = np.append(noise, np.zeros(shift)), np.append(np.zeros(shift), noise)
+    mixed = (1 - rate) * without + rate * with_it
+    found = binomial_account(trials, 0.5, 1.0, 1, 2.0, 2.0, 2.0, delta, adjacency="add-or-remove-one", sampling=PoissonSampling(rate))
+    assert found.epsilon is None
+    assert found.epsilon_exact is not None
+    assert found.sampling == "Poisson sampling with probability 0.2"
+
+    def largest(epsilon: float) -> float:
+        return max(float(np.maximum(own - math.exp(epsilon) * other, 0).sum()) for own, other in [(mixed, without), (without, mixed)])
+
+    # Exact: the claim holds, and a slightly smaller one would not.
+    assert largest(found.epsilon_exact) <= delta < largest(found.epsilon_exact * (1 - 1e-6))
+    assert found.epsilon_rdp is not None
+    assert found.epsilon_rdp > found.epsilon_exact
+
+
+def test_sampled_rounds_of_binomial_noise_by_the_theorem() -> None:
+    arguments = (10**6, 0.5, 1.0, 1, 1.0, 1.0, 1.0)
+    sampling = FixedSizeSampling(1000, 10)
+    found = binomial_account(*arguments, 1e-6, 100, sampling=sampling)
+    single = binomial_account(*arguments, 1e-6 / 200 * 100)
+    assert found.epsilon == pytest.approx(composed_pure_epsilon(math.log1p(0.01 * math.expm1(single.epsilon)), 100, 5e-7), rel=1e-9)
+    assert (found.epsilon_exact, found.epsilon_rdp) == (None, None)
+    assert found.epsilon_exact_reason == "rounds must be 1 for the exact account of sampled vectors"
+    with pytest.raises(InfeasibleError, match=r"trials must be at least .*; rounds must be 1 for the exact account of sampled vectors"):
+        binomial_account(30, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6, 100, sampling=sampling)
+    fewest = calibrate_binomial(0.1, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, sampling=sampling)
+    assert fewest.trials < calibrate_binomial(0.1, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0).trials / 100
+    with pytest.raises(ValueError, match="sampling must be for replace-one adjacency, got Poisson sampling"):
+        binomial_account(*arguments, 1e-6, sampling=PoissonSampling(0.1))

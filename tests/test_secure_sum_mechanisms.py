@@ -1,0 +1,89 @@
+"""Mechanisms of secure sums by name: each keeps the promise it was asked for, in as many bits, or says how many would do."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quietbits.analysis.secure_sum_mechanisms import SECURE_SUM_MECHANISMS, build_secure_sum_mechanism
+from quietbits.analysis.secure_sum_simulation import simulate_secure_sum
+from quietbits.design.norm_ball import NormBall
+from quietbits.errors import InfeasibleError
+
+BALL = NormBall(20, 2.0, 3.0)
+SETTING: dict[str, Any] = {"ball": BALL, "clients": 200, "bits": 18, "epsilon": 2.0, "delta": 1e-5}
+
+
+def built(name: str, **changes: Any) -> Any:
+    return build_secure_sum_mechanism(name, **(SETTING | changes))
+
+
+@pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
+def test_the_promise_is_kept_and_not_by_much(name: str) -> None:
+    mechanism = built(name)
+    assert (mechanism.clients, mechanism.ball) == (200, BALL)
+    assert 0.9 * 2.0 < mechanism.guarantee.epsilon <= 2.0
+    assert mechanism.guarantee.delta <= 1e-5
+    assert mechanism.guarantee.trust_model == "secure-sum"
+    assert mechanism.modulus <= 2**18
+    assert mechanism.bits_per_client == mechanism.padded_dimension * np.log2(mechanism.modulus)
+
+
+@pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
+def test_a_round_is_as_exact_as_predicted(name: str) -> None:
+    # Squared errors have at least 20 degrees of freedom: a relative deviation of sqrt(2/20), times 6.
+    vectors = np.random.default_rng(1).normal(size=(200, 20))
+    result = simulate_secure_sum(built(name), [vectors], np.random.default_rng(2))
+    assert result.squared_error == pytest.approx(result.predicted_squared_error, rel=6 * np.sqrt(2 / 20))
+    assert result.predicted_squared_error <= result.worst_squared_error
+    assert result.wrapped_coordinates == 0
+
+
+@pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
+def test_more_privacy_costs_exactness(name: str) -> None:
+    assert built(name, epsilon=1.0).worst_variance > built(name, epsilon=2.0).worst_variance
+
+
+@pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
+def test_the_seed_is_that_of_the_rotation(name: str) -> None:
+    vectors = np.random.default_rng(3).normal(size=(200, 20))
+    messages = [built(name, rotation_seed=seed).encode(vectors, np.random.default_rng(4)) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(messages[0], messages[1])
+    assert (messages[0] != messages[2]).any()
+
+
+def smallest_bits(error: InfeasibleError) -> int:
+    return int(str(error).split("bits must be at least ")[1].split()[0])
+
+
+@pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
+def test_too_few_bits_are_refused_with_a_number_that_will_do(name: str) -> None:
+    with pytest.raises(InfeasibleError, match="bits must be at least") as caught:
+        built(name, bits=2)
+    enough = smallest_bits(caught.value)
+    assert built(name, bits=enough).guarantee.epsilon <= 2.0
+    with pytest.raises(InfeasibleError, match=f"bits must be at least {enough}"):
+        built(name, bits=enough - 1)
+
+
+def test_an_unknown_name_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"mechanism must be one of distributed-discrete-gaussian.*, got 'laplace'"):
+        built("laplace")
+
+
+@pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ball": NormBall(20, 1.0)}, "ball must have norm 2 for a secure sum, got norm 1.0"),
+        ({"clients": 0}, "clients must be a whole number from 1"),
+        ({"bits": 0}, "bits must be a whole number from 1"),
+        ({"bits": 63}, "bits must be a whole number from 1"),
+        ({"epsilon": -1.0}, "epsilon must be a number from"),
+        ({"delta": 0.0}, "delta must be a number above 0"),
+        ({"rotation_seed": -1}, "seed must be a whole number from 0"),
+    ],
+)
+def test_bad_arguments_are_refused(name: str, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        built(name, **changes)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arguments import check_integer
-from ..design.dithering import FloatArray
+from ..design.dithering import FloatArray, finite_values
 from ..design.modular_arithmetic import centred_representatives, messages_modulo, residues
 from ..design.secure_sum_protocol import SecureSumProtocol, StepArray
 from .privacy_audit import AuditResult, Score, audit_mechanism
@@ -99,8 +99,10 @@ def neighbouring_vectors(
     ball = protocol.ball
     if others not in OTHERS:
         raise ValueError(f"others must be one of {', '.join(OTHERS)}, got {others!r}")
-    toward = np.eye(1, ball.dimension)[0] if direction is None else np.asarray(direction, dtype=np.float64)
-    norm = ball.norms(ball.check(toward[None]))[0]
+    toward = np.eye(1, ball.dimension)[0] if direction is None else finite_values("direction", direction)
+    if toward.shape != (ball.dimension,):
+        raise ValueError(f"direction must have the shape ({ball.dimension},), got {toward.shape}")
+    norm = ball.norms(toward[None])[0]
     if norm == 0:
         raise ValueError("direction must not be zero: neighbours would be the same")
     edge = toward * (ball.clip_norm / norm)

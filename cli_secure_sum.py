@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .cli_account import Delta, Json, Order, Output, Rounds, print_account, show_document
+from .cli_account import Delta, Json, Order, Output, Plot, Rounds, print_account, show_document
 from .cli_console import check_folders, console
 
 Clients = Annotated[int, typer.Option(help="Number of clients whose messages are added up.")]
@@ -52,13 +52,21 @@ def account_binomial_command(
     rounds: Rounds = 1,
     adjacency: SensitivityAdjacency = "replace-one",
     json: Json = False,
+    plot: Plot = None,
     output: Output = None,
 ) -> None:
     """Account for binomial noise in a secure sum: Theorem 1 of cpSGD, Rényi divergences, and exactly (`binomial_account`)."""
-    from .analysis.binomial_accounting import binomial_account
+    from .analysis.binomial_accounting import BinomialAccount, binomial_account
+    from .figures.binomial_account_plot import write_binomial_plot
 
-    check_folders(output)
-    account = binomial_account(trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency)
+    _check_files(plot, output)
+
+    def account_of(rounds: int) -> BinomialAccount:
+        return binomial_account(trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency)
+
+    account = account_of(rounds)
+    if plot is not None:
+        write_binomial_plot(account_of, account, plot)
     _show(account.document(), json, output)
 
 
@@ -94,13 +102,20 @@ def account_poisson_binomial_command(
     dimension: Annotated[int, typer.Option(help="Number of coordinates that a client sends.")] = 1,
     rounds: Rounds = 1,
     json: Json = False,
+    plot: Plot = None,
     output: Output = None,
 ) -> None:
     """Account for the Poisson-binomial mechanism, in the worst case over the other clients (`poisson_binomial_document`)."""
-    from .analysis.poisson_binomial_accounting import poisson_binomial_document
+    from .analysis.poisson_binomial_accounting import poisson_binomial_accounting, poisson_binomial_document
+    from .figures.account_plots import write_account_plot
 
-    check_folders(output)
+    _check_files(plot, output)
+    if plot is not None and delta is None:
+        raise ValueError("delta must be given for a plot of epsilon: a number above 0 and below 1")
     document = poisson_binomial_document(clients, trials, theta, order=order, dimension=dimension, delta=delta, rounds=rounds)
+    if plot is not None:
+        mechanism = poisson_binomial_accounting(clients, trials, theta, dimension)
+        write_account_plot(mechanism, mechanism.account(rounds, delta), plot)
     _show(document, json, output)
 
 
@@ -131,13 +146,18 @@ def account_discrete_gaussian_command(
     rounds: Rounds = 1,
     adjacency: ClientAdjacency = "add-or-remove-one",
     json: Json = False,
+    plot: Plot = None,
     output: Output = None,
 ) -> None:
     """Account for the distributed discrete Gaussian mechanism (`discrete_gaussian_accounting`)."""
     from .analysis.discrete_gaussian_accounting import discrete_gaussian_accounting, discrete_gaussian_details
+    from .figures.account_plots import write_account_plot
 
-    check_folders(output)
-    account = discrete_gaussian_accounting(clients, dimension, clip, local_sigma, granularity, adjacency=adjacency).account(rounds, delta)
+    _check_files(plot, output)
+    mechanism = discrete_gaussian_accounting(clients, dimension, clip, local_sigma, granularity, adjacency=adjacency)
+    account = mechanism.account(rounds, delta)
+    if plot is not None:
+        write_account_plot(mechanism, account, plot)
     details = discrete_gaussian_details(clients, dimension, clip, local_sigma, granularity)
     show_document(account.document() | details, json, output)
     if not json:
@@ -166,6 +186,15 @@ def calibrate_discrete_gaussian_command(
     show_document(found.document() | details, json, output)
     if not json:
         print_account(found.account, *_rows(details), ("target epsilon", f"{epsilon:g}"))
+
+
+def _check_files(plot: Path | None, output: Path | None) -> None:
+    """Check that all files can be written, before anything is computed."""
+    from .figures.account_plots import check_plot_file
+
+    check_folders(plot, output)
+    if plot is not None:
+        check_plot_file(plot)
 
 
 def _show(document: dict[str, str | float | bool | None], json: bool, output: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -69,12 +70,53 @@ def write_account_plot(mechanism: AccountedMechanism, account: PrivacyAccount, f
     OSError
         If the file cannot be written.
     """
+    write_plot(lambda: draw_account(epsilon_by_rounds(mechanism, account), mechanism, account), file)
+
+
+def write_plot(draw: Callable[[], Figure], file: Path) -> None:
+    """Draw a picture and write it to a file, which is there whole or not at all.
+
+    Parameters
+    ----------
+    draw : callable
+        Makes the figure; called inside `print_style`.
+    file : Path
+        Where the picture goes; its suffix says which kind it is.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is unknown.
+    OSError
+        If the file cannot be written.
+    """
     kind = check_plot_file(file)
     buffer = io.BytesIO()
     with print_style():
-        figure = draw_account(epsilon_by_rounds(mechanism, account), mechanism, account)
-        figure.savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=METADATA[kind])
+        draw().savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=METADATA[kind])
     write_atomically(file, buffer.getvalue())
+
+
+def shown_rounds(rounds: int) -> list[int]:
+    """Return the numbers of rounds of a picture: from one to ten times those that were asked for, and these among them.
+
+    Parameters
+    ----------
+    rounds : int
+        Number of rounds that was asked for.
+
+    Returns
+    -------
+    list of int
+        In rising order.
+
+    Examples
+    --------
+    >>> shown_rounds(1)
+    [1, 2, 3, 4, 5, 6, 7, 8, 10]
+    """
+    spaced = np.geomspace(1, min(BEYOND * rounds, MOST_ROUNDS), POINTS).round().astype(int)
+    return [int(number) for number in np.union1d(spaced, [rounds])]
 
 
 def epsilon_by_rounds(mechanism: AccountedMechanism, account: PrivacyAccount) -> pd.DataFrame:
@@ -92,11 +134,7 @@ def epsilon_by_rounds(mechanism: AccountedMechanism, account: PrivacyAccount) ->
     DataFrame
         Columns rounds, epsilon_rdp and epsilon_pld, which is NaN where it was not computed.
     """
-    spaced = np.geomspace(1, min(BEYOND * account.rounds, MOST_ROUNDS), POINTS).round().astype(int)
-    rows = [
-        account if rounds == account.rounds else mechanism.account(rounds, account.delta)
-        for rounds in np.union1d(spaced, [account.rounds]).tolist()
-    ]
+    rows = [account if rounds == account.rounds else mechanism.account(rounds, account.delta) for rounds in shown_rounds(account.rounds)]
     return pd.DataFrame(
         {
             "rounds": [row.rounds for row in rows],
@@ -146,7 +184,7 @@ def _draw_rounds(axes: Axes, epsilons: pd.DataFrame, account: PrivacyAccount) ->
         if len(shown):
             axes.plot(shown["rounds"], shown[column], color=mark.colour, marker=mark.marker, linestyle=mark.line, markersize=3, label=label)
     axes.set(xscale="log", yscale="log", xlabel="rounds", ylabel=f"ε at δ = {account.delta:g}")
-    _label_few_decades(axes)
+    label_few_decades(axes)
     axes.axvline(account.rounds, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
     if account.epsilon:
         axes.plot(
@@ -168,13 +206,19 @@ def _draw_orders(axes: Axes, mechanism: AccountedMechanism, account: PrivacyAcco
         axes.plot([account.order], at, color=GREEN.colour, marker="o", markersize=8, fillstyle="none", linestyle="none",
                   label=f"order {account.order:g}, best after {account.rounds}")  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="order a", ylabel="Rényi divergence r(a) of one round")
-    _label_few_decades(axes)
+    label_few_decades(axes)
     axes.grid(visible=True)
     axes.legend(loc="best")
 
 
-def _label_few_decades(axes: Axes) -> None:
-    """Write plain numbers, also between the powers of ten, on a vertical axis that has few of those."""
+def label_few_decades(axes: Axes) -> None:
+    """Write plain numbers, also between the powers of ten, on a vertical axis that has few of those.
+
+    Parameters
+    ----------
+    axes : Axes
+        With a logarithmic vertical axis whose limits are settled.
+    """
     low, high = axes.get_ylim()
     if high < DECADES * low:
         axes.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))

@@ -3,13 +3,17 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from quietbits.analysis.binomial_accounting import binomial_account
+from quietbits.analysis.binomial_accounting import BinomialAccount, binomial_account
 from quietbits.analysis.discrete_gaussian_accounting import calibrate_discrete_gaussian
 from quietbits.analysis.poisson_binomial_accounting import poisson_binomial_accounting
 from quietbits.cli import app
+from quietbits.figures.binomial_account_plot import binomial_epsilon_by_rounds, draw_binomial_account
+from quietbits.figures.directed_rounding import rounded_up
+from quietbits.figures.style import print_style
 from quietbits.solvers.poisson_binomial_divergence import poisson_binomial_renyi
 
 ACCOUNT_KEYS = {
@@ -19,7 +23,7 @@ ACCOUNT_KEYS = {
 BINOMIAL_KEYS = {
     *("mechanism", "trials", "probability", "scale", "dimension", "l1", "l2", "linf", "rounds", "delta", "epsilon", "epsilon_reason"),
     *("epsilon_exact", "epsilon_exact_reason", "epsilon_rdp", "order", "worst_shift", "worst_coordinates", "squared_error"),
-    *("adjacency", "trust_model"),
+    *("adjacency", "trust_model", "sampling"),
 }
 GAUSSIAN_KEYS = {"clients", "dimension", "clip_norm", "local_sigma", "granularity", "tau", "rounded_norm", "squared_error"}
 SENSITIVITIES = ["--probability", "0.5", "--scale", "1", "--dimension", "1", "--l1", "1", "--l2", "1", "--linf", "1", "--delta", "1e-6"]
@@ -133,8 +137,45 @@ def test_tables_for_people_and_a_file(folder: Path, command: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        [*BINOMIAL, "--rounds", "3"],
+        [*POISSON, "--delta", "1e-5", "--dimension", "2"],
+        ["account", "distributed-discrete-gaussian", *GAUSSIAN, "--local-sigma", "0.13", "--granularity", "0.01"],
+    ],
+)
+def test_plots(folder: Path, command: list[str]) -> None:
+    result = run(*command, "--plot", "plot.png")
+    assert result.exit_code == 0, result.stderr
+    assert (folder / "plot.png").read_bytes().startswith(b"\x89PNG")
+    assert answer(*command) == answer(*command, "--plot", "again.svg")
+
+
+def test_every_account_of_binomial_noise_is_drawn_where_there_is_one() -> None:
+    def account_of(rounds: int) -> BinomialAccount:
+        return binomial_account(1500, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6, rounds)
+
+    account = account_of(1)
+    epsilons = binomial_epsilon_by_rounds(account_of, account)
+    # The theorem's condition is for delta / (2 rounds): with 1500 trials it holds for one round alone.
+    assert epsilons["epsilon"].notna().tolist() == [rounds == 1 for rounds in epsilons["rounds"]]
+    assert epsilons["epsilon_exact"].tolist() == [account_of(rounds).epsilon_exact for rounds in epsilons["rounds"]]
+    with print_style():
+        figure = draw_binomial_account(epsilons, account)
+    drawn = [np.asarray(line.get_ydata()).tolist() for line in figure.axes[0].lines]
+    for column in ("epsilon", "epsilon_rdp", "epsilon_exact"):
+        assert epsilons[column].dropna().tolist() in drawn
+    caption = " ".join(figure.get_supxlabel().split())
+    assert "replace-one adjacency, secure-sum trust model; every client takes part in every round" in caption
+    assert f"{rounded_up(account.epsilon_exact, 4)} (exact)" in caption
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ([*BINOMIAL, "--plot", "plot.jpeg"], "plot must be a file that ends in .svg, .pdf, .png, got 'plot.jpeg'"),
+        ([*BINOMIAL, "--plot", "no/plot.svg"], "no: there is no such folder"),
+        ([*POISSON, "--order", "2", "--plot", "plot.svg"], "delta must be given for a plot of epsilon"),
         ([*BINOMIAL, "--trials", "10"], "trials must be at least 1483 for Theorem 1 of cpSGD to hold"),
         ([*BINOMIAL, "--probability", "1"], "probability must be a number from"),
         ([*BINOMIAL, "--delta", "0"], "delta must be a number above 0 and below 1, got 0.0"),

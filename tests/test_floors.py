@@ -14,7 +14,18 @@ ROOT = Path(quietbits.__file__).parent
 
 # The floor of every name at the root, counted from the ground. A name that is not listed is one of the public face, `__init__`.
 FLOORS = {"errors": 0, "arguments": 0, "solvers": 1, "design": 2, "analysis": 3, "figures": 4, "__init__": 5}
-FLOORS |= dict.fromkeys(("cli", "cli_console", "cli_account", "cli_calibrate", "cli_dp_rec", "cli_secure_sum", "cli_skellam", "cli_sweep"), 6)
+COMMANDS = (
+    "cli",
+    "cli_console",
+    "cli_account",
+    "cli_calibrate",
+    "cli_dp_rec",
+    "cli_secure_sum",
+    "cli_simulate",
+    "cli_skellam",
+    "cli_sweep",
+)
+FLOORS |= dict.fromkeys(COMMANDS, 6)
 PACKAGES = ["analysis", "design", "figures", "solvers"]
 MODULES = sorted([*ROOT.glob("*.py"), *(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))])
 

@@ -24,8 +24,9 @@ lint: $(INSTALLED)
 	$(VENV)/bin/ruff format --check
 	MYPYPATH=$(VENV)/mypy $(VENV)/bin/mypy --package quietbits
 
-# Run every benchmark; each prints its speed as a ratio to a named alternative.
+# Run every benchmark; each prints its speed as a ratio to a named alternative. What only they need is installed first, where it can be.
 bench: $(INSTALLED)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]' || echo "quietbits[bench] was not installed" >&2
 	set -e; for benchmark in benchmarks/*.py; do echo "== $$benchmark"; OMP_NUM_THREADS=1 $(VENV)/bin/python "$$benchmark"; done
 
 $(INSTALLED): pyproject.toml

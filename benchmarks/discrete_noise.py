@@ -1,14 +1,15 @@
-"""Speed of the exact samplers on one core, beside OpenDP's discrete Gaussian if it is installed, and a plain Python one.
+"""Speed of the exact samplers on one core, beside OpenDP's discrete Gaussian and a plain Python one.
 
-The comparison needs ``pip install opendp``, which is no dependency of quietbits.
+OpenDP comes with the extra ``bench``, which `make bench` installs. Without it that comparison is left out.
 """
 
-import importlib.util
 import time
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
+from importlib.metadata import version
 from random import SystemRandom
+from types import ModuleType
 
 import numpy as np
 
@@ -70,11 +71,20 @@ def plain_gaussian(sigma: Fraction) -> int:
             return number
 
 
-def opendp_gaussian(sigma: float) -> Callable[[], object]:
-    """Return a call of OpenDP's discrete Gaussian mechanism on a vector of zeros."""
-    import opendp.prelude as dp
-
+def load_opendp() -> ModuleType | None:
+    """Return OpenDP, or None after saying why it is not there."""
+    try:
+        import opendp.prelude as dp
+    except (ImportError, OSError) as error:
+        print(f"OpenDP cannot be imported, so that there is no comparison with it (pip install 'quietbits[bench]'): {error}")
+        return None
     dp.enable_features("contrib")
+    print(f"OpenDP {version('opendp')}")
+    return dp
+
+
+def opendp_gaussian(dp: ModuleType, sigma: float) -> Callable[[], object]:
+    """Return a call of OpenDP's discrete Gaussian mechanism on a vector of zeros."""
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
     return partial(dp.m.make_gaussian(*space, scale=sigma), [0] * OTHER_SAMPLES)
 
@@ -82,17 +92,15 @@ def opendp_gaussian(sigma: float) -> Callable[[], object]:
 def main() -> None:
     """Print million samples per second, and ratios."""
     words = seeded_words(np.random.default_rng(0))
-    with_opendp = importlib.util.find_spec("opendp") is not None
-    if not with_opendp:
-        print("OpenDP is not installed: no comparison with it")
+    dp = load_opendp()
     for sigma in SIGMAS:
         ours = million_per_second(partial(sample_discrete_gaussian, sigma, SAMPLES, words), SAMPLES)
         secure = million_per_second(partial(sample_discrete_gaussian, sigma, SAMPLES, secure_words), SAMPLES)
         exact = Fraction(sigma)
         plain = million_per_second(lambda exact=exact: [plain_gaussian(exact) for _ in range(PLAIN_SAMPLES)], PLAIN_SAMPLES)
         line = f"discrete Gaussian, sigma {sigma:<7g} {ours:6.1f} million/s, secure {secure:5.1f}; {ours / plain:7.0f} x plain Python"
-        if with_opendp:
-            other = million_per_second(opendp_gaussian(sigma), OTHER_SAMPLES)
+        if dp is not None:
+            other = million_per_second(opendp_gaussian(dp, sigma), OTHER_SAMPLES)
             line += f"; OpenDP {other:.3f}: {ours / other:5.0f} x, secure {secure / other:5.0f} x"
         print(line)
     others: dict[str, Callable[[], object]] = {

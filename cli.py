@@ -16,6 +16,7 @@ from .cli_calibrate import calibrate_app
 from .cli_console import OneLineErrors, check_folders, complain, console, progress_bar
 from .cli_dp_rec import add_dp_rec_commands
 from .cli_secure_sum import add_secure_sum_commands
+from .cli_simulate import audit_command, simulate_command
 from .cli_skellam import add_skellam_commands
 from .cli_sweep import sweep_command
 from .errors import TableError
@@ -74,6 +75,8 @@ add_dp_rec_commands(account_app, calibrate_app)
 app.add_typer(account_app, name="account")
 app.add_typer(calibrate_app, name="calibrate")
 app.command("sweep")(sweep_command)
+app.command("simulate")(simulate_command)
+app.command("audit")(audit_command)
 
 Epsilon = Annotated[float, typer.Option(help="Privacy parameter, 0.001 to 20; more with a metric l<p>, p > 1.")]
 BitsIn = Annotated[int, typer.Option(help="Bits of the grid that values are dithered to, 1 to 9.")]

@@ -67,7 +67,7 @@ def test_too_little_noise_is_found_out() -> None:
     for forgetful in (
         replace(PAIR, local_sigma=3.0),
         replace(PAIR, ball=NormBall(1, 2.0, 16.0)),
-        replace(PAIR, clients=1, local_sigma=4.0),
+        replace(PAIR, clients=1),
     ):
         result = audit_secure_sum(forgetful, 200_000, rng(5))
         assert result.refutes(claim)

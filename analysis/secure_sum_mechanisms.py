@@ -3,10 +3,12 @@
 from collections.abc import Callable
 
 from ..design.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from ..design.distributed_skellam import DistributedSkellamMechanism
 from ..design.norm_ball import NormBall
 from ..design.rotation import RandomisedHadamard
 from ..design.secure_sum_protocol import SecureSumProtocol
 from .discrete_gaussian_accounting import calibrate_discrete_gaussian
+from .distributed_skellam_accounting import calibrate_distributed_skellam
 
 Build = Callable[[NormBall, int, int, float, float, int], SecureSumProtocol]
 
@@ -20,7 +22,16 @@ def _discrete_gaussian(ball: NormBall, clients: int, bits: int, epsilon: float, 
     )
 
 
-BUILDS: dict[str, Build] = {"distributed-discrete-gaussian": _discrete_gaussian}
+def _skellam(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float, rotation_seed: int) -> SecureSumProtocol:
+    padded = RandomisedHadamard(ball.dimension, rotation_seed).padded_dimension
+    found = calibrate_distributed_skellam(clients, padded, ball.clip_norm, bits, epsilon, delta)
+    parameters = dict(found.parameters)
+    return DistributedSkellamMechanism(
+        ball, clients, bits, parameters["granularity"], parameters["local_variance"], delta, rotation_seed=rotation_seed
+    )
+
+
+BUILDS: dict[str, Build] = {"distributed-discrete-gaussian": _discrete_gaussian, "distributed-skellam": _skellam}
 SECURE_SUM_MECHANISMS = tuple(BUILDS)
 
 
@@ -32,8 +43,9 @@ def build_secure_sum_mechanism(
     Parameters
     ----------
     name : str
-        One of `SECURE_SUM_MECHANISMS`. The promise of ``"distributed-discrete-gaussian"`` is for add-or-remove-one adjacency: a client's
-        vector is there, or zero is in its place. Compare it with others at the adjacency that their `guarantee` states.
+        One of `SECURE_SUM_MECHANISMS`. The promise of ``"distributed-discrete-gaussian"`` and ``"distributed-skellam"`` is for
+        add-or-remove-one adjacency: a client's vector is there, or zero is in its place. Compare it with others at the adjacency that their
+        `guarantee` states.
     ball : NormBall
         L2 ball of the vectors.
     clients : int

@@ -17,13 +17,17 @@ from .dithering import FloatArray
 from .guarantee import Guarantee
 from .mean_protocol import MOST_CLIENTS
 from .norm_ball import NormBall
+from .poisson_noise import LARGEST_RATE, LEAST_RATE
+from .random_words import seeded_words
+from .skellam_noise import sample_skellam
 from .vector_dithering import bounded_rounding
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 FEWEST_BITS, MOST_BITS = 2, 32
-LEAST_VARIANCE, LARGEST_VARIANCE = 1e-6, 1e18
+# Of the noise, in squared steps: what is sampled exactly.
+LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
 BISECTIONS = 64
 # The norm of the rounded vectors is checked up to a relative 5e-14.
 ROUNDING = 1e-12
@@ -35,11 +39,11 @@ class SkellamMechanism:
 
     The vector is clipped, divided by the granularity, and rounded without bias by systematic rounding, whose result has an L2 norm below
     a bound with certainty; to each coordinate the difference of two Poisson numbers of mean variance / 2 is added. Here each client adds
-    all the noise that its privacy needs (local trust model).
+    all the noise that its privacy needs (local trust model). `quietbits.design.distributed_skellam` shares it among clients.
 
     A coordinate that leaves [-2**(bits - 1), 2**(bits - 1)) comes back at the other end. `wrap_probability` bounds how often, and
-    `bias_bound` the bias that it causes; the stated variances leave it out. Privacy is not touched by it. The noise is drawn by numpy's
-    Poisson sampler in double precision: for simulation, not for releases.
+    `bias_bound` the bias that it causes; the stated variances leave it out. Privacy is not touched by it. Noise is drawn
+    exactly, from the words of a seeded generator: for simulation, not for releases.
 
     Attributes
     ----------
@@ -50,7 +54,7 @@ class SkellamMechanism:
     granularity : float
         What one step of the whole numbers stands for, in the vectors' units; from clip_norm / 2**20 to clip_norm * 2**20.
     noise_variance : float
-        Variance of a coordinate's noise, in squared steps; from 1e-6 to 1e18.
+        Variance of a coordinate's noise, in squared steps; from 2e-6 to 2 * 10**10. Drawing it takes time in proportion from 2**27 on.
     delta : float
         Failure probability that the guarantee is stated for, above 0 and below 1.
 
@@ -161,12 +165,12 @@ class SkellamMechanism:
         Raises
         ------
         ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
+            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
         """
+        words = seeded_words(rng)
         positions = self.ball.clip(vectors) / self.granularity
         noisy = bounded_rounding(positions, rng.random(len(positions)), 2.0, self.norm_bound)
-        noisy += rng.poisson(self.noise_variance / 2, size=noisy.shape)
-        noisy -= rng.poisson(self.noise_variance / 2, size=noisy.shape)
+        noisy += sample_skellam(self.noise_variance, noisy.shape, words)
         half = 1 << (self.bits - 1)
         # The remainder modulo a power of two, of negative numbers too.
         wrapped = ((noisy + half) & (2 * half - 1)) - half
@@ -286,6 +290,8 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
 
         2**(bits - 1) >= largest coordinate + deviations * sqrt(noise_variance)
 
+    and the variance is at most 2 * 10**10 squared steps, the largest that is sampled: from about 20 bits on, that decides.
+
     Parameters
     ----------
     epsilon : float
@@ -310,7 +316,7 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
     ValueError
         If an argument is out of range.
     InfeasibleError
-        If the bits do not even do for a granularity of clip_norm; the message says how many do.
+        If the bits do not even do for a granularity of clip_norm; the message says how many do. If that takes more noise than is sampled.
 
     Examples
     --------
@@ -328,11 +334,18 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
         return variance, math.floor(bound) + deviations * math.sqrt(variance)
 
     def feasible(radius: float) -> bool:
-        return variance_and_range(radius)[1] <= 2.0 ** (bits - 1)
+        variance, largest = variance_and_range(radius)
+        return largest <= 2.0 ** (bits - 1) and variance <= LARGEST_VARIANCE
 
     coarse, fine = 1.0, LARGEST_RADIUS
+    least_variance, least_range = variance_and_range(coarse)
+    if least_variance > LARGEST_VARIANCE:
+        raise InfeasibleError(
+            f"epsilon must be larger than {epsilon:g}, or delta than {delta:g}, for Skellam noise in {ball.dimension} dimensions: it would "
+            f"need a variance of {least_variance:.3g} squared steps, and {LARGEST_VARIANCE:g} is the largest that is sampled"
+        )
     if not feasible(coarse):
-        needed = math.ceil(math.log2(variance_and_range(coarse)[1])) + 1
+        needed = math.ceil(math.log2(least_range)) + 1
         raise InfeasibleError(
             f"bits must be at least {needed} for Skellam noise with epsilon = {epsilon:g}, delta = {delta:g} in {ball.dimension} "
             f"dimensions and room for {deviations:g} standard deviations, got {bits}"

@@ -6,12 +6,14 @@ Seeds are fixed. A bound above the true epsilon has probability 1e-3 or 1e-6 per
 import math
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+import quietbits
 from quietbits.analysis.privacy_audit import AuditResult, _lower_bounds, audit_mechanism
 from quietbits.analysis.secure_sum_audit import audit_secure_sum, neighbouring_vectors, secure_sum_score
 from quietbits.analysis.secure_sum_mechanisms import SECURE_SUM_MECHANISMS, build_secure_sum_mechanism
@@ -242,6 +244,13 @@ def test_a_population_of_another_size_is_refused() -> None:
     first, second = neighbouring_vectors(PAIR)
     with pytest.raises(ValueError, match="clients of the population must be a whole number from 2 to 2, got 3"):
         secure_sum_score(PAIR, first, second)(np.zeros((3, 1)), 1, rng(0))
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "audit.md").read_text(encoding="utf-8")
+    example = text.split("```python\n")[1].split("```")[0]
+    assert "result.refutes(1.0)" in example
+    exec(example, {})  # noqa: S102 - the example is the project's own
 
 
 def rng(seed: int) -> np.random.Generator:

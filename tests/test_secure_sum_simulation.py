@@ -3,11 +3,13 @@
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import quietbits
 from quietbits.analysis.secure_sum_simulation import SimulatedSecureSum, repeat_secure_sum, simulate_secure_sum
 from quietbits.analysis.vector_populations import population_chunks
 from quietbits.design.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
@@ -247,3 +249,10 @@ def test_bad_arguments_are_refused(options: dict[str, Any], message: str) -> Non
 def test_the_population_is_drawn_in_chunks() -> None:
     chunks = population_chunks("sphere", 30, 5, np.random.default_rng(1), scale=10.0)
     assert simulate_secure_sum(MECHANISM, chunks, np.random.default_rng(2)).clients == 30
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "secure-sum.md").read_text(encoding="utf-8")
+    example = text.split("## Simulating a round")[1].split("```python\n")[1].split("```")[0]
+    assert "result.wrapped_coordinates == 0" in example
+    exec(example, {})  # noqa: S102 - the example is the project's own

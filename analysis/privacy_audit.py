@@ -19,7 +19,7 @@ from ..design.dithering import FloatArray
 Score = Callable[[ArrayLike, int, np.random.Generator], ArrayLike]
 """Runs the mechanism on an input so many times, and returns a number for each output, shape (count,)."""
 
-FEWEST_REPETITIONS, MOST_REPETITIONS = 100, 10**9
+FEWEST_REPETITIONS, MOST_REPETITIONS = 100, 10**8
 # Events that are tried have counts in about this ratio to one another: finer steps hardly help, and each costs an inverse beta function.
 COUNT_RATIO = 1.02
 
@@ -101,7 +101,7 @@ def audit_mechanism(
     delta : float
         The claim's delta, from 0 and below 1.
     repetitions : int
-        How often the mechanism is run on each input, from 100 to 10**9.
+        How often the mechanism is run on each input, from 100 to 10**8; six arrays of half as many numbers are in use.
     rng : numpy.random.Generator
         Source of the mechanism's randomness.
     confidence : float

@@ -31,7 +31,7 @@ def audit_secure_sum(
     protocol : SecureSumProtocol
         The mechanism, made for few clients and coordinates: each repetition encodes all of them.
     repetitions : int
-        How often the round is run on each of two neighbouring populations, from 100 to 10**9.
+        How often the round is run on each of two neighbouring populations, from 100 to 10**8.
     rng : numpy.random.Generator
         Source of the mechanism's randomness.
     delta : float or None

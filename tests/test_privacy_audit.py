@@ -218,7 +218,7 @@ def test_the_sum_tells_less_where_it_wraps() -> None:
     [
         ({"delta": -0.1}, "delta must be a number from 0 to 1, got -0.1"),
         ({"delta": 1.0}, "delta must be a number from 0 to 1, got 1.0"),
-        ({"repetitions": 99}, "repetitions must be a whole number from 100 to 1000000000, got 99"),
+        ({"repetitions": 99}, "repetitions must be a whole number from 100 to 100000000, got 99"),
         ({"confidence": 0.4}, "confidence must be a number from 0.5 to 1, got 0.4"),
         ({"confidence": 1.0}, "confidence must be a number from 0.5 to 1, got 1.0"),
         ({"others": "none"}, "others must be one of zero, same, got 'none'"),

@@ -155,7 +155,7 @@ def test_the_help_names_every_mechanism(command: str) -> None:
         ([*SIMULATION, "--bits", "3"], "bits must be at least"),
         ([*SIMULATION, "--clip", "0"], "clip_norm must be a number from"),
         ([*SIMULATION, "--output", "nowhere/x.json"], "nowhere: there is no such folder"),
-        ([*AUDIT, "--repetitions", "10"], "repetitions must be a whole number from 100 to 1000000000, got 10"),
+        ([*AUDIT, "--repetitions", "10"], "repetitions must be a whole number from 100 to 100000000, got 10"),
         ([*AUDIT, "--others", "none"], "others must be one of zero, same, got 'none'"),
         ([*AUDIT, "--confidence", "1"], "confidence must be a number from 0.5 to 1, got 1.0"),
         ([*AUDIT, "--output", "nowhere/x.json"], "nowhere: there is no such folder"),

@@ -60,8 +60,10 @@ class ModelState:
         for array in arrays[1:]:
             if np.asarray(array).dtype != kind or np.shape(array) != shape:
                 raise ValueError(f"moments must be {kind}, shape {shape}, like the parameters, got {array.dtype} and {np.shape(array)}")
-        for name, array in zip(("parameters", "moments", "moments"), arrays, strict=False):
-            finite_values(name, array)
+        for name, array in zip(("parameters", *("moments" for _ in self.moments)), arrays, strict=True):
+            # In the array's own type: casting damaged numbers would warn of signalling NaNs.
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} must hold finite numbers only, got {float(array[~np.isfinite(array)][0])!r}")
         kept = [np.array(array) for array in arrays]
         for array in kept:
             array.flags.writeable = False
@@ -244,7 +246,7 @@ class FedAdam:
     >>> optimiser = FedAdam(learning_rate=0.1)
     >>> state = optimiser.start(np.zeros(2, dtype=np.float32))
     >>> optimiser.step(state, np.array([1.0, -0.1])).parameters.astype(float).round(4).tolist()
-    [0.099, -0.091]
+    [0.099, -0.0905]
     """
 
     learning_rate: float

@@ -89,6 +89,7 @@ def _print(account: "DpRecAccount", *rows: tuple[str, str]) -> None:
         ("sampling", account.sampling),
         ("adjacency", account.adjacency),
         ("trust model", account.trust_model),
+        ("assumption", account.assumption),
     ):
         grid.add_row(name, value)
     screen = console()

@@ -20,6 +20,8 @@ from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET, TOLERANCE
 MOST_ROUNDS = 10**9
 # Most clients of a round: they are drawn with replacement, and may be more than there are.
 MOST_CLIENTS_PER_ROUND = 10**6
+# What neither variant proves.
+ASSUMPTION = "messages of the other clients are counted as samples of the prior"
 # Stands for an infinite epsilon where a root is looked for.
 HUGE_EPSILON = 1e100
 # Where the bits leave almost nothing of delta, epsilon rises steeply.
@@ -62,6 +64,9 @@ class DpRecAccount:
         ``"central"``: the server sees each message with its sender, and is trusted not to let on who was drawn.
     sampling : str
         How clients are chosen.
+    assumption : str
+        What the theorem takes for granted, in both variants: that the messages of the other clients hide a client as samples of the prior
+        would. Updates on the other side of the prior hide less.
     """
 
     clip_ratio: float
@@ -79,6 +84,7 @@ class DpRecAccount:
     adjacency: str
     trust_model: str
     sampling: str
+    assumption: str = ASSUMPTION
 
     @property
     def mechanism(self) -> str:

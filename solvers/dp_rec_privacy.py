@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from numbers import Real
 
 import numpy as np
 
@@ -266,7 +267,10 @@ def bit_rate_bound(clip_ratio: float, lost: float, messages: int) -> float:
     >>> round(bits, 3), lost_delta(1.227, 1500 * 60, math.ceil(bits)) < 1e-7
     (45.468, True)
     """
-    return (_log_weights(clip_ratio, messages) - math.log(check_delta(lost))) / math.log(2)
+    if isinstance(lost, bool) or not isinstance(lost, Real) or not 0 < lost < 1:
+        raise ValueError(f"lost must be a number above 0 and below 1, got {lost!r}")
+    messages = check_integer("messages", messages, low=1, high=MOST_DRAWS)
+    return (_log_weights(clip_ratio, messages) - math.log(lost)) / math.log(2)
 
 
 def _log_weights(clip_ratio: float, draws: int) -> float:

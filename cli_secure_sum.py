@@ -80,7 +80,7 @@ def calibrate_binomial_command(
     l2: L2,
     linf: LInf,
     rounds: Rounds = 1,
-    method: Annotated[str, typer.Option(help="Which epsilon: theorem, exact, rdp, or smallest.")] = "smallest",
+    method: Annotated[str, typer.Option(help="Which epsilon: theorem, exact, rdp, gaussian, or smallest.")] = "smallest",
     adjacency: SensitivityAdjacency = "replace-one",
     json: Json = False,
     output: Output = None,

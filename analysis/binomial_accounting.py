@@ -15,6 +15,7 @@ from ..solvers.binomial_privacy import (
     check_noise,
 )
 from ..solvers.exact_privacy_loss import SMALLEST_COMPOSED_DELTA, composed_exact_epsilon
+from ..solvers.near_gaussian_noise import binomial_near_gaussian_epsilon
 from ..solvers.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
 from ..solvers.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
 from .secret_sampling import delta_of_everyone, sampled_share
@@ -54,6 +55,9 @@ class BinomialAccount:
         expensive, or proves nothing.
     order : float or None
         The Rényi order that gave it.
+    epsilon_gaussian : float or None
+        By the privacy of the Gaussian noise that it nearly is: for every shape of the sensitivities, from the L2 sensitivity alone. Errs
+        upward. None where there is too little noise, or it is too different.
     worst_shift, worst_coordinates : int or None
         The pair that is the worst: so many coordinates, each shifted by so many steps of the scale.
     squared_error : float
@@ -82,6 +86,7 @@ class BinomialAccount:
     epsilon_exact_reason: str | None
     epsilon_rdp: float | None
     order: float | None
+    epsilon_gaussian: float | None
     worst_shift: int | None
     worst_coordinates: int | None
     squared_error: float
@@ -129,7 +134,7 @@ def binomial_account(
         Which neighbours the sensitivities are for: ``"replace-one"`` or ``"add-or-remove-one"``.
     sampling : PoissonSampling, FixedSizeSampling or None
         How clients' vectors are chosen for a round, in secret (`quietbits.analysis.secret_sampling`). More than one sampled round is
-        accounted for by the theorem alone.
+        accounted for by composition of (epsilon, delta), and not by Rényi divergences.
 
     Returns
     -------
@@ -148,6 +153,8 @@ def binomial_account(
     >>> found = binomial_account(10**4, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
     >>> round(found.epsilon, 4), round(found.epsilon_exact, 4), round(found.epsilon_rdp, 4)
     (0.1861, 0.071, 0.0778)
+    >>> round(binomial_account(10**6, 0.5, 1.0, 1024, 4000.0, 500.0, 100.0, 1e-6).epsilon_gaussian, 3)
+    4.887
     """
     trials, probability, scale = check_noise(trials, probability, scale)
     delta = check_delta(delta)
@@ -160,7 +167,9 @@ def binomial_account(
     epsilon, refusal = _theorem(trials, probability, scale, dimension, l1, l2, linf, delta, rounds)
     exact, reason = _exact(trials, probability, worst, delta, rounds)
     rdp, order = _moments(trials, probability, scale, dimension, l1, l2, linf, worst, delta, rounds)
-    if epsilon is None and exact is None and rdp is None:
+    steps = math.sqrt(whole_steps((l2 / scale) ** 2))
+    gaussian = binomial_near_gaussian_epsilon(trials, probability, steps, dimension, delta, rounds)
+    if epsilon is None and exact is None and rdp is None and gaussian is None:
         raise InfeasibleError(f"{refusal}; {reason}")
     return BinomialAccount(
         mechanism=f"binomial noise, {trials} trials, probability {probability:g}, scale {scale:g}",
@@ -179,6 +188,7 @@ def binomial_account(
         epsilon_exact_reason=reason,
         epsilon_rdp=rdp,
         order=order,
+        epsilon_gaussian=gaussian,
         worst_shift=worst.shift,
         worst_coordinates=worst.coordinates,
         squared_error=binomial_squared_error(trials, probability, scale, dimension),
@@ -215,17 +225,27 @@ def _sampled(
 
     account = replace(everyone, delta=delta, rounds=rounds, sampling=str(sampling), epsilon=amplified(everyone.epsilon))
     if rounds == 1:
-        return replace(account, epsilon_exact=amplified(everyone.epsilon_exact), epsilon_rdp=amplified(everyone.epsilon_rdp))
+        return replace(
+            account,
+            epsilon_exact=amplified(everyone.epsilon_exact),
+            epsilon_rdp=amplified(everyone.epsilon_rdp),
+            epsilon_gaussian=amplified(everyone.epsilon_gaussian),
+        )
     reason = "rounds must be 1 for the exact account of sampled vectors"
-    if account.epsilon is None:
+    if account.epsilon is None and everyone.epsilon_gaussian is None:
         raise InfeasibleError(f"{everyone.epsilon_reason}; {reason}")
+
+    def over_rounds(epsilon: float | None) -> float | None:
+        return None if epsilon is None else _composed(epsilon, rounds, delta)
+
     return replace(
         account,
-        epsilon=_composed(account.epsilon, rounds, delta),
+        epsilon=over_rounds(account.epsilon),
         epsilon_exact=None,
         epsilon_exact_reason=reason,
         epsilon_rdp=None,
         order=None,
+        epsilon_gaussian=over_rounds(amplified(everyone.epsilon_gaussian)),
     )
 
 

@@ -8,6 +8,8 @@ from ..solvers.binomial_privacy import MOST_TRIALS
 from .binomial_accounting import BinomialAccount, binomial_account
 from .subsampling import Sampling
 
+METHODS = ("theorem", "exact", "rdp", "gaussian", "smallest")
+
 
 def calibrate_binomial(
     epsilon: float,
@@ -34,7 +36,7 @@ def calibrate_binomial(
     delta, probability, scale, dimension, l1, l2, linf, rounds, adjacency, sampling
         As in `binomial_account`.
     method : str
-        Which epsilon: ``"theorem"``, ``"exact"``, ``"rdp"``, or ``"smallest"`` of those that there are.
+        Which epsilon: ``"theorem"``, ``"exact"``, ``"rdp"``, ``"gaussian"``, or ``"smallest"`` of those that there are.
 
     Returns
     -------
@@ -54,14 +56,14 @@ def calibrate_binomial(
     >>> found.trials, found.epsilon_exact <= 1.0
     (80, True)
     """
-    if method not in ("theorem", "exact", "rdp", "smallest"):
-        raise ValueError(f"method must be one of theorem, exact, rdp, smallest, got {method!r}")
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < math.inf:
         raise ValueError(f"epsilon must be a number above 0, got {epsilon!r}")
-    fields = {"theorem": ("epsilon",), "exact": ("epsilon_exact",), "rdp": ("epsilon_rdp",)}.get(
-        method, ("epsilon", "epsilon_exact", "epsilon_rdp")
+    fields = {"theorem": ("epsilon",), "exact": ("epsilon_exact",), "rdp": ("epsilon_rdp",), "gaussian": ("epsilon_gaussian",)}.get(
+        method, ("epsilon", "epsilon_exact", "epsilon_rdp", "epsilon_gaussian")
     )
-    most = MOST_TRIALS if method == "theorem" else MOST_EXACT_TRIALS
+    most = MOST_TRIALS if method in ("theorem", "gaussian") else MOST_EXACT_TRIALS
 
     def account(trials: int) -> BinomialAccount | None:
         try:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arguments import check_real
+from ..solvers.near_gaussian_noise import skellam_near_gaussian_epsilon
 from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ..solvers.skellam_divergence import skellam_renyi_divergences
 from .dithering import FloatArray
@@ -70,7 +71,7 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     >>> ball = NormBall(dimension=3, norm=2.0)
     >>> mechanism = DistributedSkellamMechanism(ball, clients=1000, bits=20, granularity=0.01, local_variance=0.04, delta=1e-5)
     >>> print(mechanism.guarantee)
-    epsilon = 0.619211, delta = 1e-05, add-or-remove-one adjacency, secure-sum trust model
+    epsilon = 0.564745, delta = 1e-05, add-or-remove-one adjacency, secure-sum trust model
     >>> messages = mechanism.encode(np.tile([0.6, 0.2, -0.7], (1000, 1)), np.random.default_rng(0))
     >>> messages.dtype, mechanism.decode(mechanism.aggregate(messages), 1000).round(1).tolist()
     (dtype('uint32'), [0.6, 0.2, -0.7])
@@ -93,9 +94,20 @@ class DistributedSkellamMechanism(RoundedSecureSum):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The (epsilon, delta) privacy that the Rényi curve proves for one sum, whether a client's vector is there or is zero."""
-        curve = RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS))
-        return Guarantee(curve.epsilon(self.delta).epsilon, adjacency="add-or-remove-one", trust_model="secure-sum", delta=self.delta)
+        """The (epsilon, delta) privacy of one sum, whether a client's vector is there or is zero.
+
+        The smaller one of what the Rényi curve proves, and of what Gaussian noise does which the sum nearly is
+        (`quietbits.solvers.near_gaussian_noise`).
+        """
+        epsilon = RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS)).epsilon(self.delta).epsilon
+        variance = self._sum_variance * (1 - 1e-15)
+        gaussian = skellam_near_gaussian_epsilon(variance, self._sensitivity, self.padded_dimension, self.delta)
+        return Guarantee(
+            epsilon if gaussian is None else min(epsilon, gaussian),
+            adjacency="add-or-remove-one",
+            trust_model="secure-sum",
+            delta=self.delta,
+        )
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
         """Return bounds on the Rényi divergence of the sum with a client's vector and with zero in its place.

@@ -29,7 +29,7 @@ from .renyi_curve import MOST_ROUNDS, check_delta
 
 FloatArray = NDArray[np.float64]
 
-LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e18
+LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
 # Sums over whole numbers are taken over every k-th of them, k times, with so many to a standard deviation: for functions as smooth as these
 # the error is far below floating point (Poisson's summation formula), but for the ends, which are added.
 POINTS_PER_DEVIATION = 16
@@ -77,7 +77,7 @@ def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
     Parameters
     ----------
     variance : float
-        v, the sum of both means, from 1000 to 10**18.
+        v, the sum of both means, from 1000 to 10**30.
     deviations : float
         Half the width of the window, in standard deviations; from 1 to 40 and at most half a standard deviation.
 

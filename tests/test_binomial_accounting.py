@@ -15,6 +15,7 @@ from quietbits.errors import InfeasibleError
 from quietbits.solvers.binomial_divergence import shifted_binomial_epsilon
 from quietbits.solvers.binomial_privacy import binomial_theorem_epsilon
 from quietbits.solvers.gaussian_calibration import gaussian_epsilon
+from quietbits.solvers.near_gaussian_noise import binomial_near_gaussian_epsilon
 from quietbits.solvers.pure_composition import composed_pure_epsilon
 
 
@@ -202,3 +203,15 @@ def test_no_number_of_trials() -> None:
 def test_bad_arguments(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+def test_by_gaussian_noise_for_every_shape_of_the_sensitivities() -> None:
+    found = binomial_account(10**6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6, 20)
+    # In steps of the scale: the square of 20.
+    assert found.epsilon_gaussian == binomial_near_gaussian_epsilon(10**6, 0.5, 20.0, 100, 1e-6, 20)
+    assert found.epsilon_exact is None
+    assert found.epsilon_gaussian < found.epsilon_rdp < found.epsilon
+    fewest = calibrate_binomial(1.0, 1e-6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, method="gaussian")
+    assert fewest.epsilon_gaussian <= 1.0
+    one_less = binomial_account(fewest.trials - 1, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6)
+    assert one_less.epsilon_gaussian > 1.0

@@ -15,6 +15,7 @@ from quietbits.design.distributed_skellam import DistributedSkellamMechanism
 from quietbits.design.norm_ball import NormBall
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.discrete_gaussian_divergence import granularity_for_bits
+from quietbits.solvers.gaussian_calibration import gaussian_noise_multiplier
 from quietbits.solvers.renyi_curve import DEFAULT_ORDERS
 
 
@@ -36,7 +37,7 @@ def formula(clients: int, dimension: int, clip: float, variance: float, granular
 )
 def test_the_account_is_the_formula(clients: int, dimension: int, clip: float, variance: float, granularity: float) -> None:
     account = distributed_skellam_accounting(clients, dimension, clip, variance, granularity).account(delta=1e-5)
-    assert account.epsilon == pytest.approx(formula(clients, dimension, clip, variance, granularity, 1e-5), rel=1e-12)
+    assert account.epsilon_rdp == pytest.approx(formula(clients, dimension, clip, variance, granularity, 1e-5), rel=1e-12)
     assert (account.adjacency, account.trust_model, account.pure_epsilon) == ("add-or-remove-one", "secure-sum", None)
 
 
@@ -56,7 +57,7 @@ def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, clip: f
     variance, granularity = dict(found.parameters)["local_variance"], dict(found.parameters)["granularity"]
     assert found.account.epsilon is not None
     assert 0 <= epsilon - found.account.epsilon <= 1e-6
-    assert found.account.epsilon == pytest.approx(formula(clients, dimension, clip, variance, granularity, delta), rel=1e-11)
+    assert found.account.epsilon_rdp == pytest.approx(formula(clients, dimension, clip, variance, granularity, delta), rel=1e-11)
     assert granularity == pytest.approx(granularity_for_bits(clients, dimension, clip, math.sqrt(variance), bits), rel=1e-12)
     # The mechanism made of it keeps the target: its sensitivity is the whole number below.
     power_of_two = DistributedSkellamMechanism(NormBall(dimension, 2.0, clip), clients, bits, granularity, variance, delta)
@@ -73,12 +74,16 @@ def test_calibration_over_rounds_and_for_replacing() -> None:
     assert granularity == pytest.approx(granularity_for_bits(1000, 256, 1.0, math.sqrt(variance), 18, deviations=5.0), rel=1e-12)
 
 
-def test_many_bits_are_central_gaussian_noise_at_whole_orders_in_steps_that_can_be_sampled() -> None:
-    parameters = dict(calibrate_distributed_skellam(1000, 1024, 1.0, 40, 1.0, 1e-5).parameters)
+def test_many_bits_are_central_gaussian_noise_in_steps_that_can_be_sampled() -> None:
+    found = calibrate_distributed_skellam(1000, 1024, 1.0, 40, 1.0, 1e-5)
+    parameters = dict(found.parameters)
     assert 1.99e10 < parameters["local_variance"] / parameters["granularity"] ** 2 <= 2e10
+    multiplier = math.sqrt(1000 * parameters["local_variance"])
+    assert 1 <= multiplier / gaussian_noise_multiplier(1.0, 1e-5) <= 1 + 1e-4
+    # By Rényi divergences, which are stated at whole orders.
     orders = np.array(DEFAULT_ORDERS[:-1])
-    divergences = np.ceil(orders) / (2 * 1000 * parameters["local_variance"])
-    assert compute_epsilon(orders, divergences, 1e-5)[0] == pytest.approx(1.0, abs=1e-5)
+    divergences = np.ceil(orders) / (2 * multiplier**2)
+    assert compute_epsilon(orders, divergences, 1e-5)[0] == pytest.approx(found.account.epsilon_rdp, abs=1e-5)
 
 
 def test_a_billion_clients_have_noise_of_a_thousandth_of_a_step_each() -> None:
@@ -89,11 +94,11 @@ def test_a_billion_clients_have_noise_of_a_thousandth_of_a_step_each() -> None:
     assert 0 <= 1.0 - found.account.epsilon <= 1e-6
 
 
-@pytest.mark.parametrize("bits", [3, 6, 9, 12])
+@pytest.mark.parametrize("bits", [3, 6, 9, 11])
 def test_too_few_bits_say_how_many_would_do(bits: int) -> None:
-    with pytest.raises(InfeasibleError, match=rf"bits must be at least 13 for 1000 clients to reach epsilon = 1 .*, got {bits}$"):
+    with pytest.raises(InfeasibleError, match=rf"bits must be at least 12 for 1000 clients to reach epsilon = 1 .*, got {bits}$"):
         calibrate_distributed_skellam(1000, 65536, 1.0, bits, 1.0, 1e-5)
-    enough = calibrate_distributed_skellam(1000, 65536, 1.0, 13, 1.0, 1e-5).account.epsilon
+    enough = calibrate_distributed_skellam(1000, 65536, 1.0, 12, 1.0, 1e-5).account.epsilon
     assert enough is not None
     assert enough <= 1.0
 

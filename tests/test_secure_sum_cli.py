@@ -22,7 +22,8 @@ ACCOUNT_KEYS = {
 }
 BINOMIAL_KEYS = {
     *("mechanism", "trials", "probability", "scale", "dimension", "l1", "l2", "linf", "rounds", "delta", "epsilon", "epsilon_reason"),
-    *("epsilon_exact", "epsilon_exact_reason", "epsilon_rdp", "order", "worst_shift", "worst_coordinates", "squared_error"),
+    *("epsilon_exact", "epsilon_exact_reason", "epsilon_rdp", "order", "epsilon_gaussian"),
+    *("worst_shift", "worst_coordinates", "squared_error"),
     *("adjacency", "trust_model", "sampling"),
 }
 GAUSSIAN_KEYS = {"clients", "dimension", "clip_norm", "local_sigma", "granularity", "tau", "rounded_norm", "squared_error"}
@@ -70,7 +71,7 @@ def test_binomial_without_a_worst_pair_is_null() -> None:
     found = answer(*BINOMIAL, "--dimension", 10, "--l1", 6, "--l2", 3.5, "--linf", 2)
     assert found.keys() == BINOMIAL_KEYS
     assert found["epsilon_exact"] is None
-    assert found["epsilon"] > found["epsilon_rdp"] > 0
+    assert found["epsilon"] > found["epsilon_rdp"] > found["epsilon_gaussian"] > 0
 
 
 def test_fewest_trials() -> None:

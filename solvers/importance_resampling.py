@@ -1,0 +1,179 @@
+"""What a resampled particle is like: K normal samples, one of them drawn by its importance weight, exactly for every K.
+
+The weights w_k = r(x_k) / sum_j r(x_j), with r(x) = exp(m x - m^2 / 2) the density ratio of N(m, 1) to N(0, 1), have a sum in their
+denominator. With 1 / S^a = integral of t^(a-1) exp(-t S) / Gamma(a) over t > 0, expectations over K independent samples become products of
+K expectations over one, and a K-dimensional integral one of two dimensions. Both are computed by the trapezoidal rule, which converges
+exponentially here: integrands are analytic, and vanish at either end (Trefethen, Weideman 2014).
+
+In more dimensions the weights depend on the samples' projections on the target's mean alone, so that this one dimension is enough.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln, logsumexp
+
+from ..arguments import check_integer, check_real
+
+FloatArray = NDArray[np.float64]
+
+LARGEST_SHIFT = 3.0
+MOST_SAMPLES = 2**20
+LARGEST_ORDER = 16
+# Where the normal density is 1e-32 of its peak; and where exp(-y) is.
+_NORMAL_REACH = 12.0
+_EXPONENTIAL_REACH = 72.0
+# exp(-t exp(m x)) is analytic for |Im x| < pi / (2 m), and as a function of log t for |Im log t| < pi / 2: errors of 1e-14.
+_POINT_STEP = 0.3
+_LOG_T_STEP = 0.25
+
+
+@dataclass(frozen=True)
+class ResampledMoments:
+    """The particle that is drawn, beside the target N(shift, 1).
+
+    Attributes
+    ----------
+    mean : float
+        Its expectation; towards `shift` as samples grow.
+    squared_error : float
+        Expectation of its squared distance from `shift`; towards 1.
+    """
+
+    mean: float
+    squared_error: float
+
+
+def resampled_moments(shift: float, samples: int) -> ResampledMoments:
+    """Return mean and squared error of the particle drawn from K samples of N(0, 1) by their weights for N(shift, 1).
+
+    Parameters
+    ----------
+    shift : float
+        Mean of the target, 0 to 3, in standard deviations.
+    samples : int
+        K, from 1 to 2**20.
+
+    Returns
+    -------
+    ResampledMoments
+        The two moments, with an absolute error below 1e-7.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    The bias is exp(shift**2) * shift / K, nearly, once K is larger than exp(shift**2).
+
+    >>> law = resampled_moments(1.0, samples=128)
+    >>> round(1 - law.mean, 4), round(math.e / 128, 4)
+    (0.0202, 0.0212)
+    """
+    shift = check_real("shift", shift, low=0.0, high=LARGEST_SHIFT)
+    samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
+    points, log_density = _normal_grid(-_NORMAL_REACH, shift + _NORMAL_REACH, shift)
+    log_ratios = shift * points - shift**2 / 2
+    log_t = _laplace_grid(log_ratios, samples)
+    decay = -np.exp(log_t[:, None] + log_ratios)
+    log_others = (samples - 1) * logsumexp(decay + log_density, axis=1)
+    weights = np.exp(log_t + math.log(samples) + log_others) * _LOG_T_STEP
+    # Probability that the particle is at each of the points.
+    particle = weights @ np.exp(decay) * np.exp(log_density + log_ratios)
+    return ResampledMoments(mean=float(particle @ points), squared_error=float(particle @ (points - shift) ** 2))
+
+
+def resampling_renyi_divergences(target: float, reference: float, samples: int, orders: ArrayLike) -> FloatArray:
+    """Return Rényi divergences between all that is seen of the resampling for two inputs: the K samples, and which of them was drawn.
+
+    The samples are the same distribution for both, so that this is ``log E[sum_k w_k^a v_k^(1 - a)] / (a - 1)``, with w the weights for
+    N(target, 1) and v those for N(reference, 1).
+
+    Parameters
+    ----------
+    target, reference : float
+        Means of the two targets on one line, -3 to 3; zero has equal weights. For vectors: of two opposite, or parallel, means.
+    samples : int
+        K, from 1 to 2**20.
+    orders : array_like of int, shape (orders,)
+        Orders a, whole numbers from 2 to 16.
+
+    Returns
+    -------
+    ndarray of float64, shape (orders,)
+        Divergences in nats; a computed value and no bound, with an error below 1e-6.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    With many samples it is nearly the divergence a target**2 / 2 of the two Gaussian distributions.
+
+    >>> resampling_renyi_divergences(0.5, 0.0, samples=4096, orders=[2, 8]).round(3).tolist()
+    [0.25, 0.999]
+    """
+    target = check_real("target", target, low=-LARGEST_SHIFT, high=LARGEST_SHIFT)
+    reference = check_real("reference", reference, low=-LARGEST_SHIFT, high=LARGEST_SHIFT)
+    samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
+    whole = [check_integer("orders", order, low=2, high=LARGEST_ORDER) for order in np.asarray(orders).tolist()]
+    most = max(whole, default=2)
+    # Expectations that are needed are of r^a v^-j and v^j: their means bound where the samples matter.
+    tilts = [0.0, most * target, most * target - (most - 1) * reference, (most - 1) * reference, target - reference]
+    points, log_density = _normal_grid(min(tilts) - _NORMAL_REACH, max(tilts) + _NORMAL_REACH, target)
+    log_ratios = target * points - target**2 / 2
+    log_references = reference * points - reference**2 / 2
+    log_t = _laplace_grid(log_ratios, samples)
+    decay = -np.exp(log_t[:, None] + log_ratios)
+    base = decay + log_density
+
+    powers = np.arange(most)
+    # Of v^j exp(-t r) for one sample, over j!, and of the other K - 1 together: coefficients of a power series, and of its power.
+    one = np.stack([logsumexp(base + power * log_references, axis=1) - gammaln(power + 1) for power in powers])
+    others = _series_power(one, samples - 1)
+    divergences = []
+    for order in whole:
+        terms = [
+            gammaln(order) - gammaln(order - power) + others[power] + logsumexp(base + order * log_ratios - power * log_references, axis=1)
+            for power in range(order)
+        ]
+        log_integrand = order * log_t - gammaln(order) + logsumexp(np.stack(terms), axis=0)
+        moment = math.log(samples) + math.log(_LOG_T_STEP) + float(logsumexp(log_integrand))
+        divergences.append(max(0.0, moment / (order - 1)))
+    return np.array(divergences)
+
+
+def _normal_grid(low: float, high: float, shift: float) -> tuple[FloatArray, FloatArray]:
+    """Return points, and the log weight of each in an expectation over N(0, 1), by the trapezoidal rule."""
+    step = _POINT_STEP / max(1.0, abs(shift))
+    points = np.arange(low, high + step, step)
+    return points, -(points**2) / 2 + math.log(step / math.sqrt(2 * math.pi))
+
+
+def _laplace_grid(log_ratios: FloatArray, samples: int) -> FloatArray:
+    """Return log t where exp(-t S) t matters: S from the least ratio of one sample to K times the largest."""
+    low = -log_ratios.max() - math.log(samples) - _EXPONENTIAL_REACH / 2
+    return np.arange(low, -log_ratios.min() + math.log(_EXPONENTIAL_REACH) + 2, _LOG_T_STEP)
+
+
+def _series_power(logs: FloatArray, exponent: int) -> FloatArray:
+    """Return the log coefficients of a power of a power series, from its own; nothing is negative, so that nothing cancels."""
+    result = np.full_like(logs, -np.inf)
+    result[0] = 0.0
+    while exponent:
+        if exponent & 1:
+            result = _series_product(result, logs)
+        exponent >>= 1
+        if exponent:
+            logs = _series_product(logs, logs)
+    return result
+
+
+def _series_product(first: FloatArray, second: FloatArray) -> FloatArray:
+    return np.stack([logsumexp(first[: power + 1] + second[power::-1], axis=0) for power in range(len(first))])

@@ -14,6 +14,7 @@ import typer
 from .cli_account import account_app
 from .cli_calibrate import calibrate_app
 from .cli_console import OneLineErrors, check_folders, complain, console, progress_bar
+from .cli_cpsgd import add_cpsgd_commands
 from .cli_dp_rec import add_dp_rec_commands
 from .cli_secure_sum import add_secure_sum_commands
 from .cli_simulate import audit_command, simulate_command
@@ -70,6 +71,7 @@ estimate_app = typer.Typer(help="Estimate a population's statistic privately, an
 app.add_typer(design_app, name="design")
 app.add_typer(estimate_app, name="estimate")
 add_secure_sum_commands(account_app, calibrate_app)
+add_cpsgd_commands(account_app, calibrate_app)
 add_skellam_commands(account_app, calibrate_app)
 add_dp_rec_commands(account_app, calibrate_app)
 app.add_typer(account_app, name="account")

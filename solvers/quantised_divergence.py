@@ -35,6 +35,9 @@ LARGEST_DISTANCE = 1e12
 # The window's cubic terms are small where it is shorter than this share of the support.
 LONGEST_WINDOW = 0.9
 UPWARD = 1 + 1e-12
+LARGEST_EXPONENT = 700.0
+# Next to nothing, and yet no division by zero.
+LEAST_MULTIPLIER, LEAST_FRACTION = 1e-300, 1e-200
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +146,8 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
     # The distribution without its end is normalised: a factor (1 - failure)**(-a) for each coordinate.
     normalised = -dimension * ORDERS / (ORDERS - 1) * math.log1p(-bound.failure)
     divergences = quantised_renyi(bound, ORDERS, dimension, distance, largest) + normalised
-    return RenyiCurve(ORDERS, divergences).composed(rounds).epsilon(delta * (1 - NEGLECTED * UPWARD))
+    found = RenyiCurve(ORDERS, divergences).composed(rounds).epsilon(delta * (1 - NEGLECTED * UPWARD))
+    return found if math.isfinite(found.epsilon) else None
 
 
 def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int, distance: float, largest: float) -> FloatArray:
@@ -176,11 +180,12 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
     # The optimal multiplier lies between the slope of g, as a function of a**2, at the largest a, and that of a long way to there.
     typical = math.sqrt(budget / dimension)
     scale = bound.square + bound.linear
+    nodes = _nodes(bound, orders, largest)
     low, high = np.log(scale * 1e-4), np.log(scale) + math.log(1e3 * max(1.0, 1 / typical))
 
     def relaxed(log_multiplier: FloatArray) -> FloatArray:
         multiplier = np.exp(log_multiplier)
-        return multiplier * budget + dimension * _largest_excess(bound, orders, multiplier, largest)
+        return multiplier * budget + dimension * _largest_excess(bound, nodes, multiplier, largest)
 
     # Golden sections of a function that falls and then rises.
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
@@ -194,30 +199,48 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
         at_fresh = relaxed(fresh)
         left, right = np.where(lower, fresh, kept), np.where(lower, kept, fresh)
         at_left, at_right = np.where(lower, at_fresh, at_kept), np.where(lower, at_kept, at_fresh)
-    every = dimension * _largest_excess(bound, orders, np.zeros_like(orders), largest)
+    every = dimension * _largest_excess(bound, nodes, np.full_like(orders, LEAST_MULTIPLIER), largest)
     return np.asarray(np.minimum(np.minimum(at_left, at_right), every) * UPWARD)
 
 
-def _largest_excess(bound: FairBinomialBound, orders: FloatArray, multiplier: FloatArray, largest: float) -> FloatArray:
-    """Return an upper bound on max_a (g(a) - multiplier a**2), for each order."""
-    power = (orders - 1)[:, None]
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """What the largest excess needs for every multiplier: columns of orders, rows of whole numbers that shifts start from."""
+
+    power: FloatArray
+    start: FloatArray
+    ends: FloatArray
+    lower: FloatArray
+    growth: FloatArray
+
+
+def _nodes(bound: FairBinomialBound, orders: FloatArray, largest: float) -> _Nodes:
     start = np.arange(min(NODES, math.ceil(largest)), dtype=float)
-    ends = np.minimum(start + 1, largest)
-    lower = bound.square[:, None] * start**2 + bound.linear * start
+    power = (orders - 1)[:, None]
     rise = bound.square[:, None] * (2 * start + 1) + bound.linear
-    # g'(a) = 1 / (power (a + offset)) between start and start + 1.
-    with np.errstate(over="ignore", divide="ignore"):
-        offset = 1 / np.expm1(power * rise) - start
-        root = np.sqrt(offset**2 + 2 / (multiplier[:, None] * power))
-    best = np.clip((root - offset) / 2, start, ends)
-    fraction = best - start
-    with np.errstate(divide="ignore"):
-        value = lower + np.logaddexp(np.log1p(-fraction), np.log(fraction) + power * rise) / power
+    lower = bound.square[:, None] * start**2 + bound.linear * start
+    # Beyond the largest exponent a divergence is infinite, in effect.
+    growth = np.where(power * rise < LARGEST_EXPONENT, np.expm1(np.minimum(power * rise, LARGEST_EXPONENT)), np.inf)
+    return _Nodes(power, start, np.minimum(start + 1, largest), lower, growth)
+
+
+def _largest_excess(bound: FairBinomialBound, nodes: _Nodes, multiplier: FloatArray, largest: float) -> FloatArray:
+    """Return an upper bound on max_a (g(a) - multiplier a**2), for each order."""
+    # g'(a) = 1 / (power (a + offset)) between start and start + 1; small divergences must not cancel out.
+    offset = 1 / nodes.growth - nodes.start
+    share = 1 / (multiplier[:, None] * nodes.power)
+    root = np.sqrt(offset**2 + 2 * share)
+    best = np.where(offset > 0, share / (root + np.abs(offset)), (root - offset) / 2)
+    best = np.minimum(np.maximum(best, nodes.start), nodes.ends)
+    # Infinite, not undefined, where a shift of no more than the start has a growth that is infinite.
+    fraction = np.maximum(best - nodes.start, LEAST_FRACTION)
+    value = nodes.lower + np.log1p(fraction * nodes.growth) / nodes.power
     excess = np.asarray((value - multiplier[:, None] * best**2).max(axis=1))
     if largest > NODES:
-        curvature = bound.square * (1 + (orders - 1) * bound.square / 2) - multiplier
+        power = nodes.power[:, 0]
+        curvature = bound.square * (1 + power * bound.square / 2) - multiplier
         vertex = np.divide(-bound.linear, 2 * curvature, out=np.full_like(curvature, largest), where=curvature < 0)
         point = np.clip(vertex, NODES, largest)
-        ends_too = np.maximum.reduce([curvature * at**2 + bound.linear * at for at in (point, np.full_like(point, largest))])
-        excess = np.maximum(excess, ends_too + bound.square + bound.linear)
+        beyond = np.maximum(*(curvature * at**2 + bound.linear * at for at in (point, np.full_like(point, largest))))
+        excess = np.maximum(excess, beyond + bound.square + bound.linear)
     return excess

@@ -19,6 +19,7 @@ COMMANDS = (
     "cli_console",
     "cli_account",
     "cli_calibrate",
+    "cli_cpsgd",
     "cli_dp_rec",
     "cli_secure_sum",
     "cli_simulate",

@@ -166,6 +166,26 @@ def test_the_relaxation_is_above_every_vector_and_close_to_the_worst(largest: fl
         assert np.all(best >= 0.9 * ceiling)
 
 
+def test_tiny_divergences_of_many_coordinates_do_not_cancel_out() -> None:
+    # Spread evenly each coordinate moves by 1/1024 of a step, for which g is a share of the divergence of one step.
+    orders, dimension = np.array([1.05, 2.0, 50.0]), 2**20
+    bound = FairBinomialBound(square=orders * 1e-13, linear=1e-17, failure=0.0)
+    whole = (orders - 1) * (bound.square + bound.linear)
+    even = dimension * np.log1p(np.expm1(whole) / 1024) / (orders - 1)
+    found = quantised_renyi(bound, orders, dimension, 1.0, 1.0)
+    assert np.all(even <= found)
+    assert found == pytest.approx(even, rel=1e-6)
+
+
+def test_divergences_beyond_all_numbers_are_infinite() -> None:
+    bound = FairBinomialBound(square=np.array([0.01, 1.0]), linear=0.0, failure=0.0)
+    found = quantised_renyi(bound, np.array([2.0, 10_000.0]), 8, 2.0, 2.0)
+    # All coordinates alike come near the worst.
+    even = 8 * math.log1p(math.sqrt(0.5) * math.expm1(0.01))
+    assert even <= found[0] < 1.1 * even
+    assert found[1] == np.inf
+
+
 def test_nothing_is_lost_where_nothing_differs() -> None:
     assert quantised_renyi(FairBinomialBound(np.array([1.0]), 1.0, 0.0), np.array([2.0]), 4, 0.0, 0.0).tolist() == [0.0]
 

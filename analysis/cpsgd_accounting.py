@@ -1,0 +1,195 @@
+"""What cpSGD promises over rounds, by the published theorem and by Rényi divergences, and how far its estimates are off."""
+
+import math
+from dataclasses import dataclass
+
+from ..arguments import check_integer
+from ..design.cpsgd_parameters import CpsgdParameters
+from ..design.vector_epsilon import EPSILON_HIGH, EPSILON_LOW
+from ..design.vector_gaussian import central_gaussian_error
+from ..errors import InfeasibleError
+from ..solvers.gaussian_calibration import LARGEST_DELTA, SMALLEST_DELTA
+from ..solvers.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
+from ..solvers.pure_privacy import LARGEST_EPSILON
+from ..solvers.renyi_curve import MOST_ROUNDS, EpsilonAtDelta
+
+
+@dataclass(frozen=True)
+class CpsgdAccount:
+    """What cpSGD promises, and the errors it is predicted to make.
+
+    Attributes
+    ----------
+    mechanism : str
+        The mechanism, in words.
+    clients, dimension, clip_norm, levels, trials, probability, rotated, rounds, delta
+        What was asked; `trials` are those of each client, and delta is that of all rounds together.
+    padded_dimension : int
+        Coordinates of a message.
+    epsilon : float or None
+        By Theorem 1 and equation (10) of cpSGD; several rounds by the composition theorem of Kairouz, Oh, Viswanath 2015. Errs upward.
+        None where the theorem's condition does not hold.
+    epsilon_reason : str or None
+        Why that is None.
+    epsilon_rdp : float or None
+        By Rényi divergences, averaged over coupled rounding. Errs upward. None where the probability is not 1/2, or trials are too few.
+    order : float or None
+        The Rényi order that gave it.
+    adjacency, trust_model : str
+        Which data sets are neighbours; ``"secure-sum"``.
+    bits_per_coordinate : float
+        log2 of the modulus, under secure aggregation.
+    bits_before_aggregation : float
+        log2(levels + trials): what the paper counts.
+    squared_error : float
+        Predicted expected squared L2 error of one round's mean, for the worst vectors of the ball.
+    squared_error_bound : float
+        The published bound on it, Theorem 3 or, with rotation, 4.
+    bias_bound : float
+        Bound on the norm of the bias that cutting off rotated coordinates causes; 0 without rotation.
+    squared_error_gaussian : float or None
+        That of a trusted server that adds Gaussian noise, for the smaller epsilon and the same delta, adjacency and rounds. None where
+        that epsilon or delta is out of the range of `central_gaussian_error`.
+    """
+
+    mechanism: str
+    clients: int
+    dimension: int
+    padded_dimension: int
+    clip_norm: float
+    levels: int
+    trials: int
+    probability: float
+    rotated: bool
+    rounds: int
+    delta: float
+    epsilon: float | None
+    epsilon_reason: str | None
+    epsilon_rdp: float | None
+    order: float | None
+    adjacency: str
+    trust_model: str
+    bits_per_coordinate: float
+    bits_before_aggregation: float
+    squared_error: float
+    squared_error_bound: float
+    bias_bound: float
+    squared_error_gaussian: float | None
+
+    @property
+    def smallest_epsilon(self) -> float:
+        """The smaller one of `epsilon` and `epsilon_rdp`."""
+        return min(found for found in (self.epsilon, self.epsilon_rdp) if found is not None)
+
+    def document(self) -> dict[str, str | float | bool | None]:
+        """Return the account as JSON holds it.
+
+        Returns
+        -------
+        dict
+            The fields by name, always the same ones.
+        """
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1) -> CpsgdAccount:
+    """Return what so many rounds of cpSGD promise, and how far each one's estimate is off.
+
+    Parameters
+    ----------
+    parameters : CpsgdParameters
+        The mechanism; its delta is that of all rounds together.
+    rounds : int
+        Number of rounds in which the same client takes part, at least 1.
+
+    Returns
+    -------
+    CpsgdAccount
+        The account.
+
+    Raises
+    ------
+    ValueError
+        If the number of rounds is out of range.
+    InfeasibleError
+        If neither the theorem nor the Rényi divergences prove anything: the message says how many trials the theorem asks for.
+
+    Examples
+    --------
+    >>> from quietbits.design.norm_ball import NormBall
+    >>> account = cpsgd_account(CpsgdParameters(NormBall(100, 2.0), clients=1000, levels=129, trials=5000, delta=1e-5), rounds=10)
+    >>> round(account.epsilon, 3), round(account.epsilon_rdp, 3), account.adjacency
+    (8.715, 1.522, 'replace-one')
+    """
+    rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+    found = parameters.renyi_epsilon(parameters.delta, rounds)
+    epsilon: float | None = None
+    reason = None
+    try:
+        epsilon = theorem_epsilon(parameters, rounds)
+    except InfeasibleError as error:
+        if found is None:
+            raise
+        reason = f"{error}; trials of all clients together"
+    ball = parameters.ball
+    return CpsgdAccount(
+        mechanism=f"cpSGD, {parameters.clients} clients, {parameters.levels} levels, {parameters.trials} trials of each client",
+        clients=parameters.clients,
+        dimension=ball.dimension,
+        padded_dimension=parameters.padded_dimension,
+        clip_norm=ball.clip_norm,
+        levels=parameters.levels,
+        trials=parameters.trials,
+        probability=parameters.probability,
+        rotated=parameters.rotated,
+        rounds=rounds,
+        delta=parameters.delta,
+        epsilon=epsilon,
+        epsilon_reason=reason,
+        epsilon_rdp=None if found is None else found.epsilon,
+        order=None if found is None else found.order,
+        adjacency=parameters.adjacency,
+        trust_model="secure-sum",
+        bits_per_coordinate=math.log2(parameters.modulus),
+        bits_before_aggregation=parameters.message_bits_before_aggregation,
+        squared_error=parameters.worst_variance / parameters.clients,
+        squared_error_bound=parameters.mean_squared_error_bound,
+        bias_bound=parameters.bias_bound,
+        squared_error_gaussian=_gaussian_error(parameters, rounds, epsilon, found),
+    )
+
+
+def theorem_epsilon(parameters: CpsgdParameters, rounds: int = 1) -> float:
+    """Return the epsilon of so many rounds by Theorem 1 of cpSGD.
+
+    Rounds that are (e, d)-private each are, for every d', (e', T d + d')-private together, e' being that of T uses of binary randomised
+    response (Kairouz, Oh, Viswanath 2015, theorem 3.3): half of delta is spent on either.
+
+    Parameters
+    ----------
+    parameters, rounds
+        As in `cpsgd_account`.
+
+    Returns
+    -------
+    float
+        Privacy parameter; errs upward.
+
+    Raises
+    ------
+    InfeasibleError
+        If there are fewer trials, of all clients together, than the theorem asks for.
+    """
+    if rounds == 1:
+        return parameters.theorem_epsilon(parameters.delta)
+    single = parameters.theorem_epsilon(parameters.delta / (2 * rounds))
+    composable = rounds <= MOST_COMPOSED_ROUNDS and single <= LARGEST_EPSILON
+    return composed_pure_epsilon(single, rounds, parameters.delta / 2) if composable else rounds * single
+
+
+def _gaussian_error(parameters: CpsgdParameters, rounds: int, epsilon: float | None, found: EpsilonAtDelta | None) -> float | None:
+    """Return the error of central Gaussian noise at the smaller epsilon; over T rounds its variance is T times as large."""
+    smallest = min(math.inf if epsilon is None else epsilon, math.inf if found is None else found.epsilon)
+    if not (EPSILON_LOW <= smallest <= EPSILON_HIGH and SMALLEST_DELTA <= parameters.delta <= LARGEST_DELTA):
+        return None
+    return rounds * central_gaussian_error(parameters.ball, parameters.clients, smallest, parameters.delta, parameters.adjacency)

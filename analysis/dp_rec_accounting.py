@@ -21,7 +21,7 @@ MOST_ROUNDS = 10**9
 # Most clients of a round: they are drawn with replacement, and may be more than there are.
 MOST_CLIENTS_PER_ROUND = 10**6
 # What neither variant proves.
-ASSUMPTION = "messages of the other clients are counted as samples of the prior"
+ASSUMPTION = "the other clients' messages count as samples of the prior, and all groups as one list of 2**bits samples"
 # Stands for an infinite epsilon where a root is looked for.
 HUGE_EPSILON = 1e100
 # Where the bits leave almost nothing of delta, epsilon rises steeply.
@@ -65,8 +65,9 @@ class DpRecAccount:
     sampling : str
         How clients are chosen.
     assumption : str
-        What the theorem takes for granted, in both variants: that the messages of the other clients hide a client as samples of the prior
-        would. Updates on the other side of the prior hide less.
+        What both variants take for granted: that the messages of the other clients hide a client as samples of the prior would (updates
+        on the other side of the prior hide less), and that a message is an index into one list of 2**bits samples (groups with lists of
+        their own need about as many bits each).
     """
 
     clip_ratio: float

@@ -64,7 +64,7 @@ def test_an_account_says_what_it_rests_on() -> None:
     assert (guarantee.epsilon, guarantee.delta) == (account.epsilon, 100**-1.1)
     assert (guarantee.adjacency, guarantee.trust_model) == ("add-or-remove-one", "central")
     assert account.sampling == "10 of 100 clients drawn with replacement"
-    assert account.assumption == "messages of the other clients are counted as samples of the prior"
+    assert account.assumption == "the other clients' messages count as samples of the prior, and all groups as one list of 2**bits samples"
     assert account.lost_delta == pytest.approx(12 * 10_000 * math.exp(0.545**2) / 2**42)
     assert account.minimum_bits == 25
     for bits in (25, 24):

@@ -10,13 +10,14 @@ from .cli_console import check_folders, console
 if TYPE_CHECKING:
     from .design.secure_sum_protocol import SecureSumProtocol
 
-Mechanism = Annotated[str, typer.Argument(help="distributed-discrete-gaussian or distributed-skellam.")]
+Mechanism = Annotated[str, typer.Argument(help="distributed-discrete-gaussian, distributed-skellam or cpsgd.")]
 Clients = Annotated[int, typer.Option(help="Number of clients in the sum.")]
 Dimension = Annotated[int, typer.Option(help="Number of coordinates of a vector.")]
 Clip = Annotated[float, typer.Option(help="L2 norm that vectors are clipped to.")]
 Bits = Annotated[int, typer.Option(help="Bits per coordinate of a message.")]
 Epsilon = Annotated[float, typer.Option(help="Privacy parameter of one sum.")]
 Delta = Annotated[float, typer.Option(help="Failure probability of epsilon, above 0 and below 1.")]
+Adjacency = Annotated[str | None, typer.Option(help="replace-one or add-or-remove-one, where the mechanism offers both.")]
 RotationSeed = Annotated[int, typer.Option(help="Public seed of the random rotation.")]
 Seed = Annotated[int, typer.Option(help="Root seed of everything else that is random.")]
 
@@ -36,6 +37,7 @@ def simulate_command(
     masked: Annotated[
         bool, typer.Option("--masked", help="Send messages through masks; the result is the same, and takes longer.")
     ] = False,
+    adjacency: Adjacency = None,
     rotation_seed: RotationSeed = 0,
     seed: Seed = 0,
     json: Json = False,
@@ -46,7 +48,7 @@ def simulate_command(
     from .analysis.secure_sum_summary import summarise_secure_sum
 
     check_folders(output)
-    protocol = _build(mechanism, clients, dimension, clip, bits, epsilon, delta, rotation_seed)
+    protocol = _build(mechanism, clients, dimension, clip, bits, epsilon, delta, adjacency, rotation_seed)
     summary = summarise_secure_sum(repeat_secure_sum(protocol, population, repetitions, seed=seed, masked=masked))
     show_document(dict(mechanism=mechanism, **summary.document()), json, output)
     if json:
@@ -82,6 +84,7 @@ def audit_command(
     repetitions: Annotated[int, typer.Option(help="Rounds with each of two neighbouring populations.")] = 1_000_000,
     others: Annotated[str, typer.Option(help="Vectors of the other clients: zero, or same as the first one's.")] = "zero",
     confidence: Annotated[float, typer.Option(help="Probability with which the bound holds.")] = 0.999,
+    adjacency: Adjacency = None,
     rotation_seed: RotationSeed = 0,
     seed: Seed = 0,
     json: Json = False,
@@ -94,7 +97,7 @@ def audit_command(
     from .analysis.secure_sum_audit import audit_secure_sum
 
     check_folders(output)
-    protocol = _build(mechanism, clients, dimension, clip, bits, epsilon, delta, rotation_seed)
+    protocol = _build(mechanism, clients, dimension, clip, bits, epsilon, delta, adjacency, rotation_seed)
     promise = protocol.guarantee
     result = audit_secure_sum(protocol, repetitions, named_stream(seed, "audit"), others=others, confidence=confidence)
     refuted = result.refutes(promise.epsilon)
@@ -126,12 +129,21 @@ def audit_command(
 
 
 def _build(
-    mechanism: str, clients: int, dimension: int, clip: float, bits: int, epsilon: float, delta: float, rotation_seed: int
+    mechanism: str,
+    clients: int,
+    dimension: int,
+    clip: float,
+    bits: int,
+    epsilon: float,
+    delta: float,
+    adjacency: str | None,
+    rotation_seed: int,
 ) -> "SecureSumProtocol":
     from .analysis.secure_sum_mechanisms import build_secure_sum_mechanism
     from .design.norm_ball import NormBall
 
-    return build_secure_sum_mechanism(mechanism, NormBall(dimension, 2.0, clip), clients, bits, epsilon, delta, rotation_seed=rotation_seed)
+    ball = NormBall(dimension, 2.0, clip)
+    return build_secure_sum_mechanism(mechanism, ball, clients, bits, epsilon, delta, adjacency=adjacency, rotation_seed=rotation_seed)
 
 
 def _show(title: str, *rows: tuple[str, str]) -> None:

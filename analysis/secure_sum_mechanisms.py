@@ -1,59 +1,127 @@
 """Mechanisms of secure sums by name, each calibrated to keep a promise with so many bits per coordinate."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from ..arguments import check_integer
 from ..design.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from ..design.distributed_skellam import DistributedSkellamMechanism
 from ..design.norm_ball import NormBall
 from ..design.rotation import RandomisedHadamard
 from ..design.secure_sum_protocol import SecureSumProtocol
+from ..solvers.discrete_gaussian_divergence import MOST_BITS
+from .cpsgd_calibration import MOST_BITS as MOST_CPSGD_BITS
+from .cpsgd_calibration import calibrate_cpsgd
 from .discrete_gaussian_accounting import calibrate_discrete_gaussian
 from .distributed_skellam_accounting import calibrate_distributed_skellam
 
-Build = Callable[[NormBall, int, int, float, float, int], SecureSumProtocol]
+
+@dataclass(frozen=True)
+class _Promise:
+    """What a mechanism is built for."""
+
+    ball: NormBall
+    clients: int
+    bits: int
+    epsilon: float
+    delta: float
+    adjacency: str
+    rotation_seed: int
+
+    @property
+    def padded_dimension(self) -> int:
+        return RandomisedHadamard(self.ball.dimension, self.rotation_seed).padded_dimension
 
 
-def _discrete_gaussian(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float, rotation_seed: int) -> SecureSumProtocol:
-    padded = RandomisedHadamard(ball.dimension, rotation_seed).padded_dimension
-    found = calibrate_discrete_gaussian(clients, padded, ball.clip_norm, bits, epsilon, delta)
+def _discrete_gaussian(asked: _Promise) -> SecureSumProtocol:
+    found = calibrate_discrete_gaussian(
+        asked.clients, asked.padded_dimension, asked.ball.clip_norm, asked.bits, asked.epsilon, asked.delta, adjacency=asked.adjacency
+    )
     parameters = dict(found.parameters)
     return DistributedDiscreteGaussianMechanism(
-        ball, clients, bits, parameters["granularity"], parameters["local_sigma"], delta, rotation_seed=rotation_seed
+        asked.ball,
+        asked.clients,
+        asked.bits,
+        parameters["granularity"],
+        parameters["local_sigma"],
+        asked.delta,
+        rotation_seed=asked.rotation_seed,
     )
 
 
-def _skellam(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float, rotation_seed: int) -> SecureSumProtocol:
-    padded = RandomisedHadamard(ball.dimension, rotation_seed).padded_dimension
-    found = calibrate_distributed_skellam(clients, padded, ball.clip_norm, bits, epsilon, delta)
+def _skellam(asked: _Promise) -> SecureSumProtocol:
+    found = calibrate_distributed_skellam(
+        asked.clients, asked.padded_dimension, asked.ball.clip_norm, asked.bits, asked.epsilon, asked.delta, adjacency=asked.adjacency
+    )
     parameters = dict(found.parameters)
     return DistributedSkellamMechanism(
-        ball, clients, bits, parameters["granularity"], parameters["local_variance"], delta, rotation_seed=rotation_seed
+        asked.ball,
+        asked.clients,
+        asked.bits,
+        parameters["granularity"],
+        parameters["local_variance"],
+        asked.delta,
+        rotation_seed=asked.rotation_seed,
     )
 
 
-BUILDS: dict[str, Build] = {"distributed-discrete-gaussian": _discrete_gaussian, "distributed-skellam": _skellam}
+def _cpsgd(asked: _Promise) -> SecureSumProtocol:
+    return calibrate_cpsgd(
+        asked.clients,
+        asked.ball.dimension,
+        asked.ball.clip_norm,
+        # No such mechanism is in need of more.
+        min(asked.bits, MOST_CPSGD_BITS),
+        asked.epsilon,
+        asked.delta,
+        adjacency=asked.adjacency,
+        rotation_seed=asked.rotation_seed,
+    ).mechanism
+
+
+BUILDS: dict[str, Callable[[_Promise], SecureSumProtocol]] = {
+    "distributed-discrete-gaussian": _discrete_gaussian,
+    "distributed-skellam": _skellam,
+    "cpsgd": _cpsgd,
+}
 SECURE_SUM_MECHANISMS = tuple(BUILDS)
+# Adjacencies that a mechanism can state its guarantee for; the first one is that of its paper.
+ADJACENCIES_OF: dict[str, tuple[str, ...]] = {
+    "distributed-discrete-gaussian": ("add-or-remove-one",),
+    "distributed-skellam": ("add-or-remove-one",),
+    "cpsgd": ("replace-one", "add-or-remove-one"),
+}
 
 
 def build_secure_sum_mechanism(
-    name: str, ball: NormBall, clients: int, bits: int, epsilon: float, delta: float, *, rotation_seed: int = 0
+    name: str,
+    ball: NormBall,
+    clients: int,
+    bits: int,
+    epsilon: float,
+    delta: float,
+    *,
+    adjacency: str | None = None,
+    rotation_seed: int = 0,
 ) -> SecureSumProtocol:
-    """Return the mechanism of a name with the least noise that keeps a promise for one sum.
+    """Return the mechanism of a name with the least error among those that keep a promise for one sum.
 
     Parameters
     ----------
     name : str
-        One of `SECURE_SUM_MECHANISMS`. The promise of ``"distributed-discrete-gaussian"`` and ``"distributed-skellam"`` is for
-        add-or-remove-one adjacency: a client's vector is there, or zero is in its place. Compare it with others at the adjacency that their
-        `guarantee` states.
+        One of `SECURE_SUM_MECHANISMS`.
     ball : NormBall
         L2 ball of the vectors.
     clients : int
         Number of clients in the sum.
     bits : int
-        Bits per coordinate of a message, from 1 to 62.
+        Bits per coordinate of a message, from 1 to 62; the modulus is at most 2**bits.
     epsilon, delta : float
         The promise.
+    adjacency : str or None
+        Neighbours that the promise is for; None for those of the mechanism's paper. ``"add-or-remove-one"``: a client's vector is there,
+        or zero is in its place, with the noise of all clients either way. ``"replace-one"``: another vector is in its place, which may be
+        twice as far. `ADJACENCIES_OF` says who offers what; compare mechanisms at the same one.
     rotation_seed : int
         Public seed of the random rotation, from 0 to 2**128 - 1.
 
@@ -65,7 +133,7 @@ def build_secure_sum_mechanism(
     Raises
     ------
     ValueError
-        If an argument is out of range, or there is no such mechanism.
+        If an argument is out of range, there is no such mechanism, or it has no guarantee for this adjacency.
     InfeasibleError
         If the bits are too few; the message says how many would do.
 
@@ -79,4 +147,10 @@ def build_secure_sum_mechanism(
         raise ValueError(f"mechanism must be one of {', '.join(SECURE_SUM_MECHANISMS)}, got {name!r}")
     if ball.norm != 2:
         raise ValueError(f"ball must have norm 2 for a secure sum, got norm {ball.norm!r}")
-    return BUILDS[name](ball, clients, bits, epsilon, delta, rotation_seed)
+    bits = check_integer("bits", bits, low=1, high=MOST_BITS)
+    offered = ADJACENCIES_OF[name]
+    if adjacency is None:
+        adjacency = offered[0]
+    if adjacency not in offered:
+        raise ValueError(f"adjacency must be {' or '.join(offered)} for {name}, got {adjacency!r}")
+    return BUILDS[name](_Promise(ball, clients, bits, epsilon, delta, adjacency, rotation_seed))

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from quietbits.analysis.secure_sum_mechanisms import SECURE_SUM_MECHANISMS, build_secure_sum_mechanism
+from quietbits.analysis.secure_sum_mechanisms import ADJACENCIES_OF, SECURE_SUM_MECHANISMS, build_secure_sum_mechanism
 from quietbits.analysis.secure_sum_simulation import simulate_secure_sum
+from quietbits.design.guarantee import ADJACENCIES
 from quietbits.design.norm_ball import NormBall
 from quietbits.errors import InfeasibleError
 
@@ -50,6 +51,23 @@ def test_the_seed_is_that_of_the_rotation(name: str) -> None:
     messages = [built(name, rotation_seed=seed).encode(vectors, np.random.default_rng(4)) for seed in (0, 0, 1)]
     np.testing.assert_array_equal(messages[0], messages[1])
     assert (messages[0] != messages[2]).any()
+
+
+@pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
+def test_the_guarantee_is_for_the_adjacency_that_was_asked_for(name: str) -> None:
+    assert built(name).guarantee.adjacency == ADJACENCIES_OF[name][0]
+    for adjacency in ADJACENCIES_OF[name]:
+        mechanism = built(name, adjacency=adjacency)
+        assert mechanism.guarantee.adjacency == adjacency
+        assert mechanism.guarantee.epsilon <= 2.0
+    for adjacency in {*ADJACENCIES, "swap"} - {*ADJACENCIES_OF[name]}:
+        with pytest.raises(ValueError, match=f"adjacency must be {' or '.join(ADJACENCIES_OF[name])} for {name}, got '{adjacency}'"):
+            built(name, adjacency=adjacency)
+
+
+def test_replacing_a_vector_is_twice_as_far_as_removing_it() -> None:
+    errors = [built("cpsgd", adjacency=adjacency).worst_variance for adjacency in ("replace-one", "add-or-remove-one")]
+    assert errors[0] > 2 * errors[1]
 
 
 def smallest_bits(error: InfeasibleError) -> int:

@@ -2,10 +2,12 @@
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import quietbits
 from quietbits.analysis.cpsgd_accounting import cpsgd_account, theorem_epsilon
 from quietbits.analysis.cpsgd_calibration import CLOSE, calibrate_cpsgd
 from quietbits.design.cpsgd import CpsgdMechanism
@@ -195,3 +197,20 @@ def test_arguments_out_of_range_are_refused(changes: dict[str, Any], message: st
     arguments = {"clients": 10, "dimension": 4, "clip_norm": 1.0, "bits": 20, "epsilon": 1.0, "delta": 1e-5}
     with pytest.raises(ValueError, match=message):
         calibrate_cpsgd(**(arguments | changes))
+
+
+def test_the_example_and_the_table_of_the_documentation() -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "cpsgd.md").read_text(encoding="utf-8")
+    example = text.split("```python\n")[1].split("```")[0]
+    assert "calibrate_cpsgd(" in example
+    exec(example, {})  # noqa: S102 - the example is the project's own
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ") and line[2].isdigit()]
+    assert len(rows) == 4
+    for bits, *cells in rows:
+        for account, cell in zip(("theorem", "smallest"), cells, strict=True):
+            if cell.startswith("needs"):
+                with pytest.raises(InfeasibleError, match=f"bits must be at least {cell.split()[1]} "):
+                    calibrate_cpsgd(1000, 1024, 1.0, int(bits), 1.0, 1e-5, account=account)
+                continue
+            found = calibrate_cpsgd(1000, 1024, 1.0, int(bits), 1.0, 1e-5, account=account)
+            assert cell == f"{found.mechanism.levels}, {found.mechanism.trials}, {found.account.squared_error:.4f}"

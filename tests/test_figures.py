@@ -20,12 +20,13 @@ from quietbits.analysis import vector_mean_comparison
 from quietbits.analysis.binomial_slack import binomial_slack as slack_of_theorem
 from quietbits.analysis.cpsgd_comparison import compare_noise
 from quietbits.analysis.scalar_mean_simulation import SimulationSize, scalar_mean_variances, simulate_variance
+from quietbits.analysis.secure_sum_comparison import ComparisonSize, compare_secure_sums
 from quietbits.analysis.table_cache import TableCache
 from quietbits.analysis.table_entries import design_entries
 from quietbits.analysis.vector_mean_comparison import COMPARISONS, Comparison, Series, compare_vector_means
 from quietbits.design.cldp import CLDPMechanism
 from quietbits.design.mvu import design_mvu
-from quietbits.figures import binomial_slack, cpsgd_fig1, mvu_fig1, mvu_fig2, mvu_fig3, mvu_fig5
+from quietbits.figures import binomial_slack, cpsgd_fig1, mvu_fig1, mvu_fig2, mvu_fig3, mvu_fig5, secure_sum_bits
 from quietbits.figures.directed_rounding import rounded_down, rounded_up
 from quietbits.figures.probability_map import sent_letters
 from quietbits.figures.registry import FIGURES
@@ -34,6 +35,7 @@ from quietbits.figures.style import SMALLEST_TYPE, WIDTH, print_style
 
 DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 SMALL = SimulationSize(clients=10_000, batches=500, runs=2)
+SMALL_SUMS = ComparisonSize(dimension=16, clients=(20, 60), bits=(10, 16, 20), simulated_bits=(16,), repetitions=2)
 SMALL_RUN: dict[str, Any] = {"epsilons": (1.0, 4.0), "clients": 300, "dimension": 4, "repetitions": 20}
 
 
@@ -214,8 +216,18 @@ def slack() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
+def sums() -> pd.DataFrame:
+    return compare_secure_sums(SMALL_SUMS, seed=0, workers=1, on_step=lambda *_: None)
+
+
+@pytest.fixture(scope="module")
 def pictures(
-    entries: pd.DataFrame, variances: pd.DataFrame, vector_means: pd.DataFrame, noise: pd.DataFrame, slack: pd.DataFrame
+    entries: pd.DataFrame,
+    variances: pd.DataFrame,
+    vector_means: pd.DataFrame,
+    noise: pd.DataFrame,
+    slack: pd.DataFrame,
+    sums: pd.DataFrame,
 ) -> dict[str, Figure]:
     with print_style():
         return {
@@ -225,6 +237,7 @@ def pictures(
             "mvu-fig5": mvu_fig5.draw_bits_out(entries, 5.0),
             "cpsgd-fig1": cpsgd_fig1.draw_noise(noise),
             "binomial-slack": binomial_slack.draw_slack(slack),
+            "secure-sum-bits": secure_sum_bits.draw_bits(sums),
         }
 
 
@@ -355,6 +368,22 @@ def test_the_slack_is_drawn_where_there_are_both_accounts(pictures: dict[str, Fi
     assert np.isinf(slack.loc[(slack["trials"] == 100) & (slack["scale"] == 0.01), "epsilon_exact"]).all()
 
 
+def test_secure_sums_are_drawn_as_lines_and_points_beside_the_trusted_server(pictures: dict[str, Figure], sums: pd.DataFrame) -> None:
+    figure = pictures["secure-sum-bits"]
+    legend = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert legend == {*sums["series"], "trusted server, Gaussian", "fewest bits"}
+    for axes, (_, panel) in zip(figure.axes, sums.groupby("clients"), strict=True):
+        drawn = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
+        for _, series in panel.groupby("series"):
+            assert series["worst_squared_error"].tolist() in drawn
+            assert series.loc[series["rounds"] > 0, "measured_squared_error"].tolist() in drawn
+            assert series.loc[series["fewest_bits"], "worst_squared_error"].tolist() in drawn
+        low, high = axes.get_ylim()
+        central = panel["central_squared_error"].iloc[0]
+        assert [central, central] in drawn
+        assert low < central < high
+
+
 # The files.
 
 
@@ -404,14 +433,15 @@ def test_registered_figures_write_their_files(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(cpsgd_fig1, "EPSILONS", (1.0,))
     monkeypatch.setattr(cpsgd_fig1, "EXACT_SCALES", (1.0, 0.1))
     monkeypatch.setattr(binomial_slack, "TRIALS", (10**4, 10**5))
-    assert list(FIGURES) == ["mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack"]
+    monkeypatch.setattr(secure_sum_bits, "SIZE", SMALL_SUMS)
+    assert list(FIGURES) == ["mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack", "secure-sum-bits"]
     for name, reproduce in FIGURES.items():
         reproduce(tmp_path / "new" / "folder", 7, lambda *_: None)
         written = {path.name for path in (tmp_path / "new" / "folder").iterdir() if path.is_file() and path.stem == name}
         assert written == {f"{name}.{kind}" for kind in ("svg", "pdf", "png", "csv")}
         assert set(pd.read_csv(tmp_path / "new" / "folder" / f"{name}.csv")["seed"]) == {7}
     # Four files each, and the folder of the sweep behind figure 3.
-    assert len(list((tmp_path / "new" / "folder").iterdir())) == 25
+    assert len(list((tmp_path / "new" / "folder").iterdir())) == 29
 
 
 def test_what_is_drawn_by_default() -> None:
@@ -419,3 +449,5 @@ def test_what_is_drawn_by_default() -> None:
     assert (mvu_fig1.BITS, mvu_fig5.BITS_IN, list(mvu_fig5.BITS_OUT)) == (3, 5, [1, 2, 3, 4, 5, 6])
     assert mvu_fig2.EPSILONS == mvu_fig5.EPSILONS == (1.0, 3.0, 5.0)
     assert mvu_fig2.SIZE.clients == 100_000
+    assert (secure_sum_bits.SIZE.clients, secure_sum_bits.SIZE.dimension) == ((100, 1000, 10_000), 1024)
+    assert (cpsgd_fig1.DELTA, cpsgd_fig1.THEOREM_SCALES) == (1e-6, (1.0, 0.1, 0.01, 0.001))

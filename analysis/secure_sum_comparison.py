@@ -1,0 +1,220 @@
+"""What bits buy in a secure sum: every mechanism of a promise beside the noise of a trusted server, at one adjacency."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import pandas as pd
+from joblib import Parallel, delayed, parallel_config
+
+from ..arguments import check_integer
+from ..design.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from ..design.distributed_skellam import DistributedSkellamMechanism
+from ..design.norm_ball import NormBall
+from ..design.rotation import RandomisedHadamard
+from ..design.secure_sum_protocol import SecureSumProtocol
+from ..design.vector_gaussian import central_gaussian_error
+from ..errors import InfeasibleError
+from .cpsgd_calibration import calibrate_cpsgd
+from .discrete_gaussian_accounting import calibrate_discrete_gaussian
+from .distributed_skellam_accounting import calibrate_distributed_skellam
+from .mean_study import OnStep
+from .provenance_columns import with_provenance
+from .random_streams import named_stream
+from .secure_sum_simulation import repeat_secure_sum
+
+ADJACENCY, TRUST_MODEL = "replace-one", "secure-sum"
+POPULATION = "sphere"
+
+
+@dataclass(frozen=True)
+class ComparisonSize:
+    """How much is compared.
+
+    Attributes
+    ----------
+    dimension : int
+        Length of the vectors, which lie in the L2 ball of radius 1.
+    clients : tuple of int
+        Numbers of clients.
+    epsilon, delta : float
+        The promise.
+    bits : tuple of int
+        Bits of a message's coordinate, at least 2, in rising order.
+    simulated_bits : tuple of int
+        Those of them at which rounds are simulated as well; they also are at the fewest bits of each mechanism.
+    repetitions : int
+        Rounds that are simulated, at least 2.
+    """
+
+    dimension: int = 1024
+    clients: tuple[int, ...] = (100, 1000, 10_000)
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    bits: tuple[int, ...] = tuple(range(6, 23))
+    simulated_bits: tuple[int, ...] = (13, 17, 20)
+    repetitions: int = 3
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedSum:
+    """A mechanism of a secure sum that keeps a promise for replace-one adjacency.
+
+    Attributes
+    ----------
+    mechanism : SecureSumProtocol
+        The mechanism; its own guarantee may be that of another adjacency.
+    epsilon : float
+        Epsilon for replace-one adjacency; errs upward.
+    """
+
+    mechanism: SecureSumProtocol
+    epsilon: float
+
+
+Build = Callable[[NormBall, int, int, float, float], CalibratedSum]
+
+
+def _discrete_gaussian(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float) -> CalibratedSum:
+    padded = RandomisedHadamard(ball.dimension, 0).padded_dimension
+    found = calibrate_discrete_gaussian(clients, padded, ball.clip_norm, bits, epsilon, delta, adjacency=ADJACENCY)
+    parameters = dict(found.parameters)
+    mechanism = DistributedDiscreteGaussianMechanism(ball, clients, bits, parameters["granularity"], parameters["local_sigma"], delta)
+    return CalibratedSum(mechanism, _epsilon(found.account.epsilon))
+
+
+def _skellam(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float) -> CalibratedSum:
+    padded = RandomisedHadamard(ball.dimension, 0).padded_dimension
+    found = calibrate_distributed_skellam(clients, padded, ball.clip_norm, bits, epsilon, delta, adjacency=ADJACENCY)
+    parameters = dict(found.parameters)
+    mechanism = DistributedSkellamMechanism(ball, clients, bits, parameters["granularity"], parameters["local_variance"], delta)
+    return CalibratedSum(mechanism, _epsilon(found.account.epsilon))
+
+
+def _cpsgd_published(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float) -> CalibratedSum:
+    found = calibrate_cpsgd(
+        clients, ball.dimension, ball.clip_norm, bits, epsilon, delta, rotated=True, account="theorem", adjacency=ADJACENCY
+    )
+    return CalibratedSum(found.mechanism, _epsilon(found.account.epsilon))
+
+
+def _cpsgd(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float) -> CalibratedSum:
+    found = calibrate_cpsgd(clients, ball.dimension, ball.clip_norm, bits, epsilon, delta, rotated=True, adjacency=ADJACENCY)
+    known = [value for value in (found.account.epsilon, found.account.epsilon_rdp) if value is not None]
+    return CalibratedSum(found.mechanism, min(known))
+
+
+def _epsilon(epsilon: float | None) -> float:
+    return math.inf if epsilon is None else epsilon
+
+
+# By the name that a series has in pictures.
+SERIES: Mapping[str, Build] = MappingProxyType(
+    {
+        "discrete Gaussian": _discrete_gaussian,
+        "Skellam": _skellam,
+        "cpSGD": _cpsgd,
+        "cpSGD, as published": _cpsgd_published,
+    }
+)
+
+
+def compare_secure_sums(size: ComparisonSize, *, seed: int, workers: int, on_step: OnStep) -> pd.DataFrame:
+    """Calibrate every mechanism for each number of clients and bits, predict its error, and measure some of it.
+
+    All of them keep the same promise for replace-one adjacency. The noise of discrete Gaussian and Skellam mechanisms, whose own guarantee
+    is that of adding or removing a client, is calibrated for twice the sensitivity.
+
+    Parameters
+    ----------
+    size : ComparisonSize
+        How much.
+    seed : int
+        Root seed of simulated vectors and noise.
+    workers : int
+        Number of processes; the result does not depend on it.
+    on_step : callable
+        Called with steps done, steps in all, and what was done.
+
+    Returns
+    -------
+    DataFrame
+        One row for each mechanism that there is: ``series``, ``clients``, ``dimension``, ``bits`` (of a message's coordinate, that were
+        allowed), ``bits_per_coordinate`` (of a message, over the dimension of the vector), ``fewest_bits`` (with one bit less there is no
+        such mechanism), ``epsilon``, ``delta``, ``realised_epsilon`` (errs upward), ``adjacency``, ``trust_model``,
+        ``worst_squared_error`` (of the mean, but for bias and wrapping), ``central_squared_error`` (a trusted server's Gaussian noise),
+        ``coordinate_wrap_probability`` (errs upward); and ``measured_squared_error`` with ``standard_error``, the mean over ``rounds``
+        simulated rounds, and ``wrapped_coordinates`` in all of them, NaN where no round was simulated (``rounds`` is 0); and provenance.
+        Errors are squared L2 distances, in squared radii of the ball. More bits than a mechanism can use add no row.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    """
+    check_integer("repetitions", size.repetitions, low=2, high=1000)
+    check_integer("bits", min(size.bits), low=2, high=62)
+    ball = NormBall(size.dimension, 2.0)
+    # The most clients first: they take the longest.
+    cases = [(clients, name) for clients in sorted(size.clients, reverse=True) for name in SERIES]
+    rows: list[dict[str, object]] = []
+    with parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1), Parallel(return_as="generator") as parallel:
+        found = parallel(delayed(_rows)(size, ball, clients, name, seed) for clients, name in cases)
+        for step, ((clients, name), own) in enumerate(zip(cases, found, strict=True), start=1):
+            rows += own
+            on_step(step, len(cases), f"{name}, {clients} clients")
+    frame = pd.DataFrame(rows).sort_values("clients", kind="stable", ignore_index=True)
+    return with_provenance(frame, "secure sums against bits", seed)
+
+
+def _rows(size: ComparisonSize, ball: NormBall, clients: int, name: str, seed: int) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    used = 0.0
+    for bits in size.bits:
+        found = _calibrated(size, ball, clients, name, bits)
+        if found is None or found.mechanism.bits_per_client <= used:
+            continue
+        mechanism = found.mechanism
+        used = mechanism.bits_per_client
+        fewest = not rows and _calibrated(size, ball, clients, name, bits - 1) is None
+        repetitions = size.repetitions if fewest or bits in size.simulated_bits else 0
+        own_seed = int(named_stream(seed, f"{name}, {clients} clients, {bits} bits").integers(2**62))
+        rows.append(
+            {
+                "series": name,
+                "clients": clients,
+                "dimension": ball.dimension,
+                "bits": bits,
+                "bits_per_coordinate": used / ball.dimension,
+                "fewest_bits": fewest,
+                "epsilon": size.epsilon,
+                "delta": size.delta,
+                "realised_epsilon": found.epsilon,
+                "adjacency": ADJACENCY,
+                "trust_model": TRUST_MODEL,
+                "worst_squared_error": mechanism.worst_variance / clients,
+                "central_squared_error": central_gaussian_error(ball, clients, size.epsilon, size.delta, ADJACENCY),
+                "coordinate_wrap_probability": mechanism.coordinate_wrap_probability,
+                **_measured(mechanism, repetitions, own_seed),
+            }
+        )
+    return rows
+
+
+def _calibrated(size: ComparisonSize, ball: NormBall, clients: int, name: str, bits: int) -> CalibratedSum | None:
+    """Return a mechanism, or None where there is none for so few bits."""
+    try:
+        return SERIES[name](ball, clients, bits, size.epsilon, size.delta)
+    except InfeasibleError:
+        return None
+
+
+def _measured(mechanism: SecureSumProtocol, repetitions: int, seed: int) -> dict[str, object]:
+    names = ("measured_squared_error", "standard_error", "wrapped_coordinates")
+    if repetitions == 0:
+        return {"rounds": 0, **dict.fromkeys(names, math.nan)}
+    rounds = repeat_secure_sum(mechanism, POPULATION, repetitions, seed=seed)
+    errors = rounds["squared_error"]
+    values = (errors.mean(), errors.sem(), float(rounds["wrapped_coordinates"].sum()))
+    return {"rounds": repetitions, **dict(zip(names, values, strict=True))}

@@ -42,7 +42,7 @@ def account_cpsgd_command(
     json: Json = False,
     output: Output = None,
 ) -> None:
-    """Account for cpSGD: its published theorem, Rényi divergences, bits and errors (`cpsgd_account`)."""
+    """Account for cpSGD: its published theorem and two closer accounts, bits and errors (`cpsgd_account`)."""
     from .analysis.cpsgd_accounting import cpsgd_account
     from .design.cpsgd_parameters import CpsgdParameters
     from .design.norm_ball import NormBall
@@ -64,7 +64,7 @@ def calibrate_cpsgd_command(
     delta: NeededDelta,
     bits: Annotated[int | None, typer.Option(help="Bits of a coordinate of the sum; as few as will do, if not given.")] = None,
     rotated: Rotated = True,
-    method: Annotated[str, typer.Option(help="Which epsilon keeps the promise: theorem, rdp, or the smallest.")] = "smallest",
+    method: Annotated[str, typer.Option(help="Which epsilon keeps the promise: theorem, rdp, gaussian, or the smallest.")] = "smallest",
     rounds: Rounds = 1,
     adjacency: Adjacency = "replace-one",
     json: Json = False,
@@ -98,6 +98,7 @@ def _print_account(account: "CpsgdAccount", *rows: tuple[str, str]) -> None:
         ("guarantee", f"{account.adjacency} adjacency, {account.trust_model} trust model, delta {account.delta:g}, {rounds}"),
         ("epsilon by Theorem 1", account.epsilon_reason if account.epsilon is None else rounded_up(account.epsilon, 6)),
         ("epsilon by Rényi divergence", "none" if account.epsilon_rdp is None else rounded_up(account.epsilon_rdp, 6)),
+        ("epsilon by Gaussian noise", "none" if account.epsilon_gaussian is None else rounded_up(account.epsilon_gaussian, 6)),
         ("log2 of the modulus", f"{account.bits_per_coordinate:.4f}; before aggregation {account.bits_before_aggregation:.4f}"),
         ("squared error of the mean", f"{account.squared_error:.6g}, of one round"),
         ("published bound on it", f"{account.squared_error_bound:.6g}"),

@@ -1,4 +1,4 @@
-"""What cpSGD promises over rounds, by the published theorem and by Rényi divergences, and how far its estimates are off."""
+"""What cpSGD promises over rounds, by the published theorem and by two closer accounts, and how far its estimates are off."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from ..errors import InfeasibleError
 from ..solvers.gaussian_calibration import LARGEST_DELTA, SMALLEST_DELTA
 from ..solvers.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
 from ..solvers.pure_privacy import LARGEST_EPSILON
-from ..solvers.renyi_curve import MOST_ROUNDS, EpsilonAtDelta
+from ..solvers.renyi_curve import MOST_ROUNDS
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class CpsgdAccount:
         By Rényi divergences, averaged over coupled rounding. Errs upward. None where the probability is not 1/2, or trials are too few.
     order : float or None
         The Rényi order that gave it.
+    epsilon_gaussian : float or None
+        By the privacy of the Gaussian noise that it nearly is. Errs upward. None where there is too little noise, or it is too different.
     adjacency, trust_model : str
         Which data sets are neighbours; ``"secure-sum"``.
     bits_per_coordinate : float
@@ -48,7 +50,7 @@ class CpsgdAccount:
     bias_bound : float
         Bound on the norm of the bias that cutting off rotated coordinates causes; 0 without rotation.
     squared_error_gaussian : float or None
-        That of a trusted server that adds Gaussian noise, for the smaller epsilon and the same delta, adjacency and rounds. None where
+        That of a trusted server that adds Gaussian noise, for the smallest epsilon and the same delta, adjacency and rounds. None where
         that epsilon or delta is out of the range of `central_gaussian_error`.
     """
 
@@ -67,6 +69,7 @@ class CpsgdAccount:
     epsilon_reason: str | None
     epsilon_rdp: float | None
     order: float | None
+    epsilon_gaussian: float | None
     adjacency: str
     trust_model: str
     bits_per_coordinate: float
@@ -78,8 +81,8 @@ class CpsgdAccount:
 
     @property
     def smallest_epsilon(self) -> float:
-        """The smaller one of `epsilon` and `epsilon_rdp`."""
-        return min(found for found in (self.epsilon, self.epsilon_rdp) if found is not None)
+        """The smallest of `epsilon`, `epsilon_rdp` and `epsilon_gaussian`."""
+        return min(found for found in (self.epsilon, self.epsilon_rdp, self.epsilon_gaussian) if found is not None)
 
     def document(self) -> dict[str, str | float | bool | None]:
         """Return the account as JSON holds it.
@@ -112,7 +115,7 @@ def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1) -> CpsgdAccount:
     ValueError
         If the number of rounds is out of range.
     InfeasibleError
-        If neither the theorem nor the Rényi divergences prove anything: the message says how many trials the theorem asks for.
+        If no account proves anything: the message says how many trials the theorem asks for.
 
     Examples
     --------
@@ -120,17 +123,21 @@ def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1) -> CpsgdAccount:
     >>> account = cpsgd_account(CpsgdParameters(NormBall(100, 2.0), clients=1000, levels=129, trials=5000, delta=1e-5), rounds=10)
     >>> round(account.epsilon, 3), round(account.epsilon_rdp, 3), account.adjacency
     (8.715, 1.522, 'replace-one')
+    >>> round(account.epsilon_gaussian, 3)
+    1.432
     """
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
     found = parameters.renyi_epsilon(parameters.delta, rounds)
+    gaussian = parameters.gaussian_epsilon(parameters.delta, rounds)
     epsilon: float | None = None
     reason = None
     try:
         epsilon = theorem_epsilon(parameters, rounds)
     except InfeasibleError as error:
-        if found is None:
+        if found is None and gaussian is None:
             raise
         reason = f"{error}; trials of all clients together"
+    smallest = min(number for number in (epsilon, None if found is None else found.epsilon, gaussian) if number is not None)
     ball = parameters.ball
     return CpsgdAccount(
         mechanism=f"cpSGD, {parameters.clients} clients, {parameters.levels} levels, {parameters.trials} trials of each client",
@@ -148,6 +155,7 @@ def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1) -> CpsgdAccount:
         epsilon_reason=reason,
         epsilon_rdp=None if found is None else found.epsilon,
         order=None if found is None else found.order,
+        epsilon_gaussian=gaussian,
         adjacency=parameters.adjacency,
         trust_model="secure-sum",
         bits_per_coordinate=math.log2(parameters.modulus),
@@ -155,7 +163,7 @@ def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1) -> CpsgdAccount:
         squared_error=parameters.worst_variance / parameters.clients,
         squared_error_bound=parameters.mean_squared_error_bound,
         bias_bound=parameters.bias_bound,
-        squared_error_gaussian=_gaussian_error(parameters, rounds, epsilon, found),
+        squared_error_gaussian=_gaussian_error(parameters, rounds, smallest),
     )
 
 
@@ -187,9 +195,8 @@ def theorem_epsilon(parameters: CpsgdParameters, rounds: int = 1) -> float:
     return composed_pure_epsilon(single, rounds, parameters.delta / 2) if composable else rounds * single
 
 
-def _gaussian_error(parameters: CpsgdParameters, rounds: int, epsilon: float | None, found: EpsilonAtDelta | None) -> float | None:
-    """Return the error of central Gaussian noise at the smaller epsilon; over T rounds its variance is T times as large."""
-    smallest = min(math.inf if epsilon is None else epsilon, math.inf if found is None else found.epsilon)
-    if not (EPSILON_LOW <= smallest <= EPSILON_HIGH and SMALLEST_DELTA <= parameters.delta <= LARGEST_DELTA):
+def _gaussian_error(parameters: CpsgdParameters, rounds: int, epsilon: float) -> float | None:
+    """Return the error of central Gaussian noise at the same epsilon; over T rounds its variance is T times as large."""
+    if not (EPSILON_LOW <= epsilon <= EPSILON_HIGH and SMALLEST_DELTA <= parameters.delta <= LARGEST_DELTA):
         return None
-    return rounds * central_gaussian_error(parameters.ball, parameters.clients, smallest, parameters.delta, parameters.adjacency)
+    return rounds * central_gaussian_error(parameters.ball, parameters.clients, epsilon, parameters.delta, parameters.adjacency)

@@ -41,7 +41,7 @@ class CpsgdMechanism(CpsgdParameters):
     >>> from quietbits.design.norm_ball import NormBall
     >>> mechanism = CpsgdMechanism(NormBall(dimension=3, norm=2.0), clients=1000, levels=65, trials=400, delta=1e-5)
     >>> print(mechanism.guarantee)
-    epsilon = 0.80604, delta = 1e-05, replace-one adjacency, secure-sum trust model
+    epsilon = 0.771764, delta = 1e-05, replace-one adjacency, secure-sum trust model
     >>> messages = mechanism.encode(np.tile([0.6, 0.0, -0.8], (1000, 1)), np.random.default_rng(0))
     >>> messages.dtype, mechanism.decode(mechanism.aggregate(messages), 1000).round(1).tolist()
     (dtype('uint32'), [0.6, 0.0, -0.8])

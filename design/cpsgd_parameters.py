@@ -11,9 +11,10 @@ from ..arguments import check_integer
 from ..errors import InfeasibleError
 from ..solvers.binomial_privacy import MOST_TRIALS, binomial_theorem_epsilon, check_noise
 from ..solvers.discrete_gaussian_divergence import MOST_CLIENTS
+from ..solvers.near_gaussian_noise import binomial_near_gaussian_epsilon
 from ..solvers.quantised_divergence import quantised_epsilon
-from ..solvers.quantised_sensitivity import MOST_LEVELS, QuantisedSensitivity, quantised_sensitivity
-from ..solvers.renyi_curve import EpsilonAtDelta, check_delta
+from ..solvers.quantised_sensitivity import MOST_LEVELS, QuantisedSensitivity, quantised_l2_bound, quantised_sensitivity
+from ..solvers.renyi_curve import MOST_ROUNDS, EpsilonAtDelta, check_delta
 from .binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from .guarantee import ADJACENCIES, Guarantee
 from .k_level_quantisation import quantisation_step
@@ -22,6 +23,8 @@ from .rotation import RandomisedHadamard, flattened_bound
 
 # Relative error of what is computed in floating point, with a wide margin.
 ROUNDING = 1e-12
+# Share of delta with which the rounded vectors may be further apart than the account by Gaussian noise takes for granted.
+SPARED = 0.01
 
 
 @dataclass(frozen=True)
@@ -134,18 +137,17 @@ class CpsgdParameters:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The (epsilon, delta) privacy of one sum: the smaller one of `theorem_epsilon` and `renyi_epsilon`.
+        """The (epsilon, delta) privacy of one sum: the smallest of `theorem_epsilon`, `renyi_epsilon` and `gaussian_epsilon`.
 
-        Raises `InfeasibleError` where neither proves anything.
+        Raises `InfeasibleError` where none of them proves anything.
         """
-        found = self.renyi_epsilon(self.delta)
+        renyi, gaussian = self.renyi_epsilon(self.delta), self.gaussian_epsilon(self.delta)
+        epsilon = min(math.inf if renyi is None else renyi.epsilon, math.inf if gaussian is None else gaussian)
         try:
-            epsilon = self.theorem_epsilon(self.delta)
+            epsilon = min(epsilon, self.theorem_epsilon(self.delta))
         except InfeasibleError:
-            if found is None:
+            if math.isinf(epsilon):
                 raise
-            epsilon = math.inf
-        epsilon = epsilon if found is None else min(epsilon, found.epsilon)
         return Guarantee(epsilon, adjacency=self.adjacency, trust_model="secure-sum", delta=self.delta)
 
     @property
@@ -243,6 +245,31 @@ class CpsgdParameters:
             return None
         trials, apart = self.clients * self.trials, self.distance / self.step
         return quantised_epsilon(trials, self.padded_dimension, self.levels, apart, delta, rounds)
+
+    def gaussian_epsilon(self, delta: float, rounds: int = 1) -> float | None:
+        """Return the epsilon by that of the Gaussian noise that binomial noise nearly is.
+
+        Parameters
+        ----------
+        delta, rounds
+            As in `renyi_epsilon`. A hundredth of delta is what the L2 distance of the rounded vectors may fail with
+            (`quietbits.solvers.quantised_sensitivity.quantised_l2_bound`).
+
+        Returns
+        -------
+        float or None
+            See `quietbits.solvers.near_gaussian_noise`; errs upward. None where trials are too few, or `probability` is too uneven.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range.
+        """
+        trials, spared = self.clients * self.trials, SPARED * check_delta(delta)
+        rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+        apart = quantised_l2_bound(self.padded_dimension, self.distance / self.step, spared / rounds)
+        # Given the uniform numbers of the rounding, unless they are among those that the bound fails for.
+        return binomial_near_gaussian_epsilon(trials, self.probability, apart, self.padded_dimension, delta - spared, rounds)
 
     def _event_delta(self, delta: float) -> float:
         """Return the failure probability of each of the events that may fail: noise, sensitivity, and with rotation a coordinate's size."""

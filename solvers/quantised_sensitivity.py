@@ -1,6 +1,7 @@
 """How far apart stochastic k-level quantisation can leave two vectors, in grid steps, with high probability.
 
-Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and differentially-private distributed SGD*, equation (10).
+`quantised_sensitivity` is equation (10) of Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and
+differentially-private distributed SGD*; `quantised_l2_bound` is sharper, for the L2 norm alone.
 """
 
 import math
@@ -83,3 +84,43 @@ def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: f
     deviation = math.sqrt(2 * spread * tail)
     l1 = spread + deviation + 4 / 3 * tail
     return QuantisedSensitivity(l1=l1, l2=steps + math.sqrt(l1 + deviation), linf=float(levels + 1))
+
+
+def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
+    """Return a bound on the L2 distance of two vectors after coupled quantisation, which fails with a probability of at most delta.
+
+    Coordinates that are a_i steps apart, j + f with j whole, are moved to distances j or j + 1, on average a_i. The squared distance is
+    on average ``sum a_i**2 + f (1 - f)``, at most R**2 + min(d / 4, sqrt(d) R). Each square varies by 2 j + 1 <= 2 a_i + 1, and
+    ``sum (2 a_i + 1)**2 <= (2 R + sqrt(d))**2``: Hoeffding's inequality adds (2 R + sqrt(d)) sqrt(ln(1 / delta) / 2).
+
+    Parameters
+    ----------
+    dimension : int
+        Number of coordinates d.
+    distance : float
+        L2 distance R of the two vectors, in steps; 0 to 1e100.
+    delta : float
+        Failure probability, above 0 and below 1; see `quantised_sensitivity` for what is coupled.
+
+    Returns
+    -------
+    float
+        Bound, in steps; errs upward.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> round(quantised_l2_bound(100, distance=16.0, delta=1e-5), 3)
+    19.539
+    """
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    distance = check_real("distance", distance, low=0.0, high=LARGEST_BOUND)
+    if distance == 0:
+        return 0.0
+    root = math.sqrt(dimension)
+    deviation = (2 * distance + root) * math.sqrt(math.log(1 / check_delta(delta)) / 2)
+    return math.sqrt(distance**2 + min(dimension / 4, root * distance) + deviation) * (1 + 1e-14)

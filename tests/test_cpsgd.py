@@ -162,14 +162,19 @@ def largest_delta(mechanism: CpsgdMechanism, epsilon: float) -> float:
 
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-or-remove-one"])
-@pytest.mark.parametrize(("levels", "trials", "delta"), [(3, 250, 0.3), (8, 400, 0.05), (17, 2000, 1e-4)])
+@pytest.mark.parametrize(("levels", "trials", "delta"), [(3, 250, 0.3), (8, 400, 0.05), (17, 2000, 1e-4), (17, 4000, 1e-4)])
 def test_the_claimed_privacy_holds_for_all_outputs_of_two_clients(adjacency: str, levels: int, trials: int, delta: float) -> None:
     mechanism = made(PAIR, adjacency=adjacency, levels=levels, trials=trials, delta=delta)
     found = mechanism.renyi_epsilon(delta)
     assert found is not None
     assert largest_delta(mechanism, found.epsilon) <= delta
     assert largest_delta(mechanism, mechanism.theorem_epsilon(delta)) <= delta
-    assert mechanism.guarantee.epsilon == min(found.epsilon, mechanism.theorem_epsilon(delta))
+    gaussian = mechanism.gaussian_epsilon(delta)
+    assert (gaussian is None) == (2 * trials / 4 < 1000)
+    if gaussian is not None:
+        assert largest_delta(mechanism, gaussian) <= delta
+    claims = (found.epsilon, mechanism.theorem_epsilon(delta), math.inf if gaussian is None else gaussian)
+    assert mechanism.guarantee.epsilon == min(claims)
     # The Rényi account is within a half of the truth: at two thirds of its epsilon the promise is broken, where delta is small.
     if delta < 1e-3:
         assert largest_delta(mechanism, found.epsilon / 1.5) > delta
@@ -178,9 +183,15 @@ def test_the_claimed_privacy_holds_for_all_outputs_of_two_clients(adjacency: str
 @pytest.mark.parametrize("probability", [0.2, 0.8])
 def test_the_theorem_holds_for_other_probabilities(probability: float) -> None:
     mechanism = made(PAIR, probability=probability, trials=500)
-    assert mechanism.renyi_epsilon(0.3) is None
+    assert (mechanism.renyi_epsilon(0.3), mechanism.gaussian_epsilon(0.3)) == (None, None)
     assert mechanism.guarantee.epsilon == mechanism.theorem_epsilon(0.3)
     assert largest_delta(mechanism, mechanism.guarantee.epsilon) <= 0.3
+    # With more trials there is an account by Gaussian noise for them too.
+    larger = made(mechanism, trials=20_000, levels=40, delta=1e-3)
+    gaussian = larger.gaussian_epsilon(1e-3)
+    assert gaussian is not None
+    assert largest_delta(larger, gaussian) <= 1e-3
+    assert larger.guarantee.epsilon == gaussian
 
 
 def test_the_renyi_account_holds_for_two_dimensions() -> None:

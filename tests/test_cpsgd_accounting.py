@@ -15,6 +15,7 @@ from quietbits.design.cpsgd_parameters import CpsgdParameters
 from quietbits.design.norm_ball import NormBall
 from quietbits.design.vector_gaussian import central_gaussian_error
 from quietbits.errors import InfeasibleError
+from quietbits.solvers.gaussian_calibration import gaussian_epsilon
 from quietbits.solvers.pure_composition import composed_pure_epsilon
 from quietbits.solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 
@@ -27,7 +28,9 @@ def test_one_round_is_what_the_mechanism_says() -> None:
     assert found is not None
     assert account.epsilon == PARAMETERS.theorem_epsilon(1e-5)
     assert (account.epsilon_rdp, account.order) == (found.epsilon, found.order)
-    assert account.smallest_epsilon == PARAMETERS.guarantee.epsilon == min(account.epsilon, found.epsilon)
+    assert account.epsilon_gaussian == PARAMETERS.gaussian_epsilon(1e-5)
+    assert account.epsilon_gaussian is not None
+    assert account.smallest_epsilon == PARAMETERS.guarantee.epsilon == min(account.epsilon, found.epsilon, account.epsilon_gaussian)
     assert account.epsilon_reason is None
     assert (account.padded_dimension, account.dimension) == (128, 100)
     assert account.bits_per_coordinate == math.log2(1000 * 2032 + 1)
@@ -65,6 +68,10 @@ def test_rounds_of_renyi_divergences_add_up() -> None:
     gaussian = RenyiCurve(orders, [order / (2 * multiplier**2) for order in orders]).composed(50).epsilon(1e-6)
     assert account.epsilon_rdp is not None
     assert gaussian.epsilon < account.epsilon_rdp < 1.02 * gaussian.epsilon
+    # Without orders, it is the Gaussian noise itself.
+    exact = gaussian_epsilon(multiplier / math.sqrt(50), 1e-6)
+    assert account.epsilon_gaussian is not None
+    assert exact < account.epsilon_gaussian < 1.02 * exact < account.epsilon_rdp
 
 
 def test_where_the_theorem_does_not_hold_the_account_says_why() -> None:
@@ -76,10 +83,12 @@ def test_where_the_theorem_does_not_hold_the_account_says_why() -> None:
     assert account.smallest_epsilon == account.epsilon_rdp
 
 
-def test_without_fair_trials_there_is_the_theorem_alone() -> None:
+def test_without_fair_trials_there_are_no_renyi_divergences() -> None:
     account = cpsgd_account(dataclasses.replace(PARAMETERS, probability=0.3))
     assert (account.epsilon_rdp, account.order) == (None, None)
-    assert account.smallest_epsilon == account.epsilon
+    assert account.epsilon is not None
+    assert account.epsilon_gaussian is not None
+    assert account.smallest_epsilon == min(account.epsilon, account.epsilon_gaussian)
 
 
 def test_no_account_at_all_is_an_error() -> None:
@@ -95,6 +104,7 @@ def test_no_account_at_all_is_an_error() -> None:
         (20, 4, 9, 3.0, False, "smallest", "replace-one"),
         (100, 16, 12, 3.0, True, "rdp", "add-or-remove-one"),
         (1000, 8, 14, 3.0, False, "smallest", "replace-one"),
+        (1000, 8, 15, 3.0, False, "gaussian", "replace-one"),
         (50, 6, 16, 2.0, True, "theorem", "replace-one"),
         (300, 6, 16, 4.0, False, "theorem", "add-or-remove-one"),
     ],
@@ -108,14 +118,17 @@ def test_no_other_levels_and_trials_have_a_smaller_error(
 
     def keeps(candidate: CpsgdMechanism) -> bool:
         reached = [math.inf]
-        if account != "rdp":
+        if account in ("smallest", "theorem"):
             try:
                 reached.append(candidate.theorem_epsilon(1e-3))
             except InfeasibleError:
                 reached.append(math.inf)
-        curve = None if account == "theorem" else candidate.renyi_epsilon(1e-3)
-        if curve is not None:
-            reached.append(curve.epsilon)
+        if account in ("smallest", "rdp"):
+            curve = candidate.renyi_epsilon(1e-3)
+            reached.append(math.inf if curve is None else curve.epsilon)
+        if account in ("smallest", "gaussian"):
+            gaussian = candidate.gaussian_epsilon(1e-3)
+            reached.append(math.inf if gaussian is None else gaussian)
         return min(reached) <= epsilon
 
     assert keeps(mechanism)
@@ -188,7 +201,7 @@ def test_what_no_noise_can_give_is_refused() -> None:
         ({"epsilon": 0.0}, "epsilon must be a number from 1e-05 to 10000, got 0.0"),
         ({"delta": 1.0}, "delta must be a number above 0 and below 1, got 1.0"),
         ({"rounds": 0}, "rounds must be a whole number from 1 to .*, got 0"),
-        ({"account": "exact"}, "account must be one of smallest, theorem, rdp, got 'exact'"),
+        ({"account": "exact"}, "account must be one of smallest, theorem, rdp, gaussian, got 'exact'"),
         ({"adjacency": "both"}, "adjacency must be one of replace-one, add-or-remove-one, got 'both'"),
         ({"rotation_seed": -1}, "seed must be a whole number from 0 to .*, got -1"),
     ],

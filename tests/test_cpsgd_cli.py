@@ -26,7 +26,17 @@ KEYS = {
         "rounds",
         "delta",
     ),
-    *("epsilon", "epsilon_reason", "epsilon_rdp", "order", "adjacency", "trust_model", "bits_per_coordinate", "bits_before_aggregation"),
+    *(
+        "epsilon",
+        "epsilon_reason",
+        "epsilon_rdp",
+        "order",
+        "epsilon_gaussian",
+        "adjacency",
+        "trust_model",
+        "bits_per_coordinate",
+        "bits_before_aggregation",
+    ),
     *("squared_error", "squared_error_bound", "bias_bound", "squared_error_gaussian"),
 }
 VECTORS = ["--clients", "1000", "--dimension", "100", "--clip", "2", "--delta", "1e-5"]
@@ -107,7 +117,7 @@ def test_tables_for_people_and_a_file(folder: Path, command: list[str]) -> None:
     [
         ([*ACCOUNT[:-3], "1", "--trials", "20"], "levels must be a whole number from 2 to 16777216, got 1"),
         ([*CALIBRATION[:-1], "3"], "bits must be at least 12 for 1000 clients to reach epsilon = 1"),
-        ([*CALIBRATION, "--method", "exact"], "account must be one of smallest, theorem, rdp, got 'exact'"),
+        ([*CALIBRATION, "--method", "exact"], "account must be one of smallest, theorem, rdp, gaussian, got 'exact'"),
         ([*ACCOUNT, "--output", "nowhere/found.json"], "nowhere: there is no such folder"),
     ],
     ids=["levels", "bits", "method", "folder"],

@@ -18,7 +18,7 @@ from quietbits.solvers.quantised_divergence import (
     quantised_epsilon,
     quantised_renyi,
 )
-from quietbits.solvers.quantised_sensitivity import quantised_sensitivity
+from quietbits.solvers.quantised_sensitivity import quantised_l2_bound, quantised_sensitivity
 
 DIMENSION, LEVELS, DRAWS = 64, 9, 4000
 # Large, so that a bound that failed too often would be seen.
@@ -70,6 +70,30 @@ def test_equation_ten_is_about_the_distance_of_two_vectors_of_the_ball() -> None
     removed = rounded_differences(first, np.zeros(DIMENSION), seeds=(3, 3))
     outside = (np.abs(removed).sum(axis=1) > half.l1) | (np.linalg.norm(removed, axis=1) > half.l2)
     assert np.count_nonzero(outside) <= binom.isf(1e-6, DRAWS, DELTA)
+
+
+@pytest.mark.parametrize("pair", sorted(pairs()))
+def test_the_sharper_bound_on_the_l2_norm_holds_and_is_sharper(pair: str) -> None:
+    first, second = pairs()[pair]
+    distance = float(np.linalg.norm(first - second)) * (LEVELS - 1) / 2
+    norms = np.linalg.norm(rounded_differences(first, second, seeds=(7, 7)), axis=1)
+    bound = quantised_l2_bound(DIMENSION, distance, DELTA)
+    assert np.count_nonzero(norms > bound) <= binom.isf(1e-6, DRAWS, DELTA)
+    # Rounding makes vectors longer on average: the distance itself would be no bound.
+    assert norms.max() >= distance * (1 - 1e-12)
+    assert bound < quantised_sensitivity(DIMENSION, LEVELS, 1.0, float(np.linalg.norm(first - second)), DELTA).l2
+
+
+def test_the_sharper_bound_by_hand_and_its_faults() -> None:
+    assert quantised_l2_bound(16, 3.0, math.exp(-2)) == pytest.approx(math.sqrt(9 + 4 + 10), rel=1e-13)
+    assert quantised_l2_bound(16, 0.5, math.exp(-2)) == pytest.approx(math.sqrt(0.25 + 2 + 5), rel=1e-13)
+    assert quantised_l2_bound(16, 0.0, 0.1) == 0.0
+    with pytest.raises(ValueError, match=r"dimension must be a whole number from 1 to .*, got 0"):
+        quantised_l2_bound(0, 1.0, 0.1)
+    with pytest.raises(ValueError, match=r"distance must be a number from 0 to 1e\+100, got -1"):
+        quantised_l2_bound(4, -1.0, 0.1)
+    with pytest.raises(ValueError, match=r"delta must be a number above 0 and below 1, got 0"):
+        quantised_l2_bound(4, 1.0, 0.0)
 
 
 def test_rounding_that_is_not_coupled_exceeds_equation_ten() -> None:

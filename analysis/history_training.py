@@ -16,8 +16,9 @@ from ..design.dithering import FloatArray
 from ..design.dp_rec import DpRecMechanism
 from ..design.group_layout import uniform_layout
 from ..design.model_history import Decode, ModelHistory, add_round, synchronise
+from ..design.model_state import ModelState
 from ..design.norm_ball import NormBall
-from ..design.server_optimiser import ModelState, ServerOptimiser
+from ..design.server_optimiser import ServerOptimiser
 from ..errors import InfeasibleError
 from .dp_rec_accounting import dp_rec_account
 from .provenance_columns import with_provenance

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arguments import check_integer
 from ..errors import DataError
-from .server_optimiser import CHECKSUM_BYTES, MOST_STATE_ROUNDS, ModelState
+from .model_state import CHECKSUM_BYTES, MOST_STATE_ROUNDS, ModelState
 
 # Kind, first round, number of rounds, bytes of a message; then the checksum.
 _HISTORY_HEAD = struct.Struct(f"<cIII{CHECKSUM_BYTES}s")

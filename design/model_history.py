@@ -23,7 +23,8 @@ from .history_package import (
     history_package_bytes,
     read_package,
 )
-from .server_optimiser import MOST_STATE_ROUNDS, ModelState, ServerOptimiser
+from .model_state import MOST_STATE_ROUNDS, ModelState
+from .server_optimiser import ServerOptimiser
 
 Decode = Callable[[bytes], FloatArray]
 """Returns the update vector of a message, the same bits on every machine; a ``ValueError`` says that it is no message."""

@@ -25,7 +25,8 @@ from quietbits.design.model_history import (
     catch_up_package,
     synchronise,
 )
-from quietbits.design.server_optimiser import FedAdam, ModelState, ServerOptimiser, ServerSGD
+from quietbits.design.model_state import ModelState
+from quietbits.design.server_optimiser import FedAdam, ServerOptimiser, ServerSGD
 from quietbits.errors import DataError
 
 DIMENSION = 30

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quietbits.design.server_optimiser import FedAdam, ModelState, ServerOptimiser, ServerSGD
+from quietbits.design.model_state import ModelState
+from quietbits.design.server_optimiser import FedAdam, ServerOptimiser, ServerSGD
 
 OPTIMISERS: list[ServerOptimiser] = [ServerSGD(0.3), ServerSGD(0.3, momentum=0.9), FedAdam(0.03)]
 KINDS = [np.float32, np.float64]

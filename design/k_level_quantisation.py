@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import check_integer, check_real
-from ..solvers.quantised_sensitivity import LARGEST_BOUND, MOST_LEVELS
+from ..solvers.quantised_sensitivity import LARGEST_BOUND, MOST_LEVELS, SMALLEST_BOUND
 from .dithering import FloatArray, finite_values
 from .vector_dithering import independent_rounding
 
@@ -27,7 +27,7 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, rng: np.ran
     levels : int
         Number of levels, 2 to 2**24.
     bound : float
-        Levels reach from -bound to bound, in the vectors' units; 1e-100 to 1e100.
+        Levels reach from -bound to bound, in the vectors' units; 1e-105 to 1e101.
     rng : numpy.random.Generator
         Source of randomness: one uniform number per coordinate.
 
@@ -120,5 +120,5 @@ def _positions(vectors: ArrayLike, levels: int, bound: float) -> FloatArray:
 def _check_grid(levels: int, bound: float) -> tuple[int, float]:
     return (
         check_integer("levels", levels, low=2, high=MOST_LEVELS),
-        check_real("bound", bound, low=1 / LARGEST_BOUND, high=LARGEST_BOUND),
+        check_real("bound", bound, low=SMALLEST_BOUND, high=LARGEST_BOUND),
     )

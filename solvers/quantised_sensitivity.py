@@ -12,7 +12,8 @@ from .binomial_privacy import LARGEST_DIMENSION
 from .renyi_curve import check_delta
 
 MOST_LEVELS = 2**24
-LARGEST_BOUND = 1e100
+# What rotation makes of the smallest clip norm, and the distance of vectors of the largest.
+SMALLEST_BOUND, LARGEST_BOUND = 1e-105, 1e101
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,9 @@ def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: f
     levels : int
         Number k of levels, 2 to 2**24.
     bound : float
-        X: levels reach from -bound to bound, in the vectors' units; 1e-100 to 1e100. All coordinates lie between.
+        X: levels reach from -bound to bound, in the vectors' units; 1e-105 to 1e101. All coordinates lie between.
     distance : float
-        Largest L2 distance of the two vectors, in the vectors' units; 0 to 1e100.
+        Largest L2 distance of the two vectors, in the vectors' units; 0 to 1e101.
     delta : float
         Failure probability of all three bounds together, above 0 and below 1.
 
@@ -76,7 +77,7 @@ def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: f
     """
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
     levels = check_integer("levels", levels, low=2, high=MOST_LEVELS)
-    bound = check_real("bound", bound, low=1 / LARGEST_BOUND, high=LARGEST_BOUND)
+    bound = check_real("bound", bound, low=SMALLEST_BOUND, high=LARGEST_BOUND)
     distance = check_real("distance", distance, low=0.0, high=LARGEST_BOUND)
     tail = math.log(2 / check_delta(delta))
     steps = distance / bound * (levels - 1) / 2
@@ -98,7 +99,7 @@ def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
     dimension : int
         Number of coordinates d.
     distance : float
-        L2 distance R of the two vectors, in steps; 0 to 1e100.
+        L2 distance R of the two vectors, in steps; 0 to 1e101.
     delta : float
         Failure probability, above 0 and below 1; see `quantised_sensitivity` for what is coupled.
 

@@ -37,7 +37,7 @@ def errors_of_rounds(mechanism: CpsgdMechanism, vectors: np.ndarray, rounds: int
 @pytest.mark.parametrize("rotated", [False, True])
 @pytest.mark.parametrize("probability", [0.5, 0.2])
 def test_the_mean_is_unbiased_and_its_error_as_predicted(rotated: bool, probability: float) -> None:
-    mechanism, rounds = made(rotated=rotated, probability=probability), 8000
+    mechanism, rounds = made(rotated=rotated, probability=probability), 4000
     vectors = np.random.default_rng(1).uniform(-1.5, 1.5, size=(4, 5))
     if rotated:
         flattened = RandomisedHadamard(5, mechanism.rotation_seed).forward(mechanism.ball.clip(vectors))
@@ -229,6 +229,16 @@ def test_rotated_levels_reach_as_far_as_the_paper_says() -> None:
     mechanism = made(ball=NormBall(1000, 2.0, 2.0), clients=50, rotated=True, delta=3e-5)
     assert mechanism.level_bound == pytest.approx(2 * math.sqrt(2 * math.log(2 * 50 * 1024 / 1e-5) / 1024), rel=1e-9)
     assert made(rotated=False).level_bound == 2.0
+
+
+@pytest.mark.parametrize("clip_norm", [1e-100, 1e100])
+@pytest.mark.parametrize("rotated", [False, True])
+def test_units_do_not_matter(clip_norm: float, rotated: bool) -> None:
+    usual = made(ball=NormBall(2**20, 2.0), clients=10**6, levels=5, trials=400, rotated=rotated)
+    unusual = made(usual, ball=NormBall(2**20, 2.0, clip_norm))
+    assert unusual.theorem_epsilon(1e-5) == pytest.approx(usual.theorem_epsilon(1e-5), rel=1e-9)
+    assert unusual.guarantee.epsilon == pytest.approx(usual.guarantee.epsilon, rel=1e-9)
+    assert unusual.worst_variance / clip_norm**2 == pytest.approx(usual.worst_variance, rel=1e-9)
 
 
 def test_no_renyi_divergence_is_finite_and_no_loss_distribution_is_known() -> None:

@@ -57,7 +57,7 @@ def test_the_error_is_at_most_a_quarter_of_a_squared_step_for_each_coordinate() 
     [
         ({"levels": 1}, "levels must be a whole number from 2 to 16777216, got 1"),
         ({"levels": 2**24 + 1}, "levels must be a whole number from 2 to 16777216, got 16777217"),
-        ({"bound": 0.0}, "bound must be a number from 1e-100 to 1e\\+100, got 0.0"),
+        ({"bound": 0.0}, "bound must be a number from 1e-105 to 1e\\+101, got 0.0"),
         ({"vectors": [math.nan]}, r"vectors must hold finite numbers only, got nan"),
         ({"rng": 0}, r"rng must be a numpy\.random\.Generator, such as .*, got 0"),
     ],

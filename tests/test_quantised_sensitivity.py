@@ -90,7 +90,7 @@ def test_the_sharper_bound_by_hand_and_its_faults() -> None:
     assert quantised_l2_bound(16, 0.0, 0.1) == 0.0
     with pytest.raises(ValueError, match=r"dimension must be a whole number from 1 to .*, got 0"):
         quantised_l2_bound(0, 1.0, 0.1)
-    with pytest.raises(ValueError, match=r"distance must be a number from 0 to 1e\+100, got -1"):
+    with pytest.raises(ValueError, match=r"distance must be a number from 0 to 1e\+101, got -1"):
         quantised_l2_bound(4, -1.0, 0.1)
     with pytest.raises(ValueError, match=r"delta must be a number above 0 and below 1, got 0"):
         quantised_l2_bound(4, 1.0, 0.0)
@@ -120,8 +120,8 @@ def test_the_three_bounds_by_hand() -> None:
     [
         ({"dimension": 0}, "dimension must be a whole number from 1 to .*, got 0"),
         ({"levels": 1}, "levels must be a whole number from 2 to 16777216, got 1"),
-        ({"bound": 0.0}, "bound must be a number from 1e-100 to 1e\\+100, got 0.0"),
-        ({"distance": -1.0}, "distance must be a number from 0 to 1e\\+100, got -1.0"),
+        ({"bound": 0.0}, "bound must be a number from 1e-105 to 1e\\+101, got 0.0"),
+        ({"distance": -1.0}, "distance must be a number from 0 to 1e\\+101, got -1.0"),
         ({"delta": 1.0}, "delta must be a number above 0 and below 1, got 1.0"),
     ],
 )

@@ -15,7 +15,9 @@ ClientsPerRound = Annotated[int, typer.Option(help="Number of clients of a round
 TrainingRounds = Annotated[int, typer.Option(help="Number of rounds.")]
 Bits = Annotated[int, typer.Option(help="Bits of a message, all groups together.")]
 Delta = Annotated[float, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
-Variant = Annotated[str, typer.Option(help="published: the theorem as printed; conservative: with Hölder's inequality, larger.")]
+Variant = Annotated[
+    str, typer.Option(help="published: the theorem as printed; conservative: with Hölder's inequality; any-bits: for any bits and groups.")
+]
 
 
 def add_dp_rec_commands(account: typer.Typer, calibrate: typer.Typer) -> None:
@@ -73,7 +75,7 @@ def calibrate_dp_rec_command(
 
 
 def _print(account: "DpRecAccount", *rows: tuple[str, str]) -> None:
-    """Print an account as a table, and a warning if the best Rényi order is the largest that was tried."""
+    """Print an account as a table, and a warning if the best Rényi order is at the edge of those that were tried."""
     from rich.table import Table
 
     from .figures.directed_rounding import rounded_up
@@ -95,4 +97,4 @@ def _print(account: "DpRecAccount", *rows: tuple[str, str]) -> None:
     screen = console()
     screen.print(grid, markup=False)
     if account.order_at_edge:
-        screen.print(f"WARNING: order {account.order} is the largest that was tried; others might prove less.", style="yellow")
+        screen.print(f"WARNING: order {account.order} is at the edge of the orders tried; others might prove less.", style="yellow")

@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from ..arguments import check_integer, check_real
 from ..design.guarantee import Guarantee
 from ..errors import InfeasibleError
+from ..solvers.dp_rec_index_privacy import index_epsilon
 from ..solvers.dp_rec_privacy import (
     LARGEST_CLIP_RATIO,
     LARGEST_POPULATION,
+    MOST_BITS,
     SMALLEST_CLIP_RATIO,
+    VARIANTS,
+    DpRecEpsilon,
     dp_rec_epsilon,
     fewest_dp_rec_bits,
     lost_delta,
@@ -17,11 +21,15 @@ from ..solvers.renyi_curve import check_delta
 from ..solvers.safe_root import safe_root
 from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET, TOLERANCE
 
+# The theorem in two variants, and a bound that we derived from the weights as they are normalised.
+ANY_BITS = "any-bits"
+DP_REC_VARIANTS = (*VARIANTS, ANY_BITS)
 MOST_ROUNDS = 10**9
 # Most clients of a round: they are drawn with replacement, and may be more than there are.
 MOST_CLIENTS_PER_ROUND = 10**6
-# What neither variant proves.
-ASSUMPTION = "the other clients' messages count as samples of the prior, and all groups as one list of 2**bits samples"
+# What is not proved: of all variants, and of those of the theorem.
+ASSUMPTION = "the other clients' messages count as samples of the prior"
+THEOREM_ASSUMPTION = f"{ASSUMPTION}, and all groups as one list of 2**bits samples"
 # Stands for an infinite epsilon where a root is looked for.
 HUGE_EPSILON = 1e100
 # Where the bits leave almost nothing of delta, epsilon rises steeply.
@@ -47,15 +55,15 @@ class DpRecAccount:
     delta : float
         Failure probability of all rounds together.
     variant : str
-        ``"published"`` or ``"conservative"`` (`dp_rec_epsilon`).
+        ``"published"`` or ``"conservative"`` (`dp_rec_epsilon`), or ``"any-bits"`` (`index_epsilon`).
     epsilon : float
         Privacy parameter of all rounds together; errs upward in what the variant computes.
     order : int
         The Rényi order that gave it.
     order_at_edge : bool
-        Whether that order is the largest that was tried, so that others might give less.
+        Whether that order is the largest that was tried, or for ``"any-bits"`` also the smallest, so that others might give less.
     minimum_bits : int
-        Fewest bits with which epsilon is finite.
+        Fewest bits with which epsilon is finite; 1 for ``"any-bits"``.
     lost_delta : float
         Part of delta that coding with so few samples costs; errs upward.
     adjacency : str
@@ -65,9 +73,9 @@ class DpRecAccount:
     sampling : str
         How clients are chosen.
     assumption : str
-        What both variants take for granted: that the messages of the other clients hide a client as samples of the prior would (updates
-        on the other side of the prior hide less), and that a message is an index into one list of 2**bits samples (groups with lists of
-        their own need about as many bits each).
+        What is taken for granted: that the messages of the other clients hide a client as samples of the prior would (updates
+        on the other side of the prior hide less), and, but for ``"any-bits"``, that a message is an index into one list of 2**bits samples
+        (groups with lists of their own need about as many bits each).
     """
 
     clip_ratio: float
@@ -85,7 +93,7 @@ class DpRecAccount:
     adjacency: str
     trust_model: str
     sampling: str
-    assumption: str = ASSUMPTION
+    assumption: str
 
     @property
     def mechanism(self) -> str:
@@ -160,7 +168,8 @@ def dp_rec_account(
     delta : float
         Failure probability of all rounds together, above 0 and below 1.
     variant : str
-        ``"published"``, the theorem as printed, or ``"conservative"``, with Hölder's inequality where the theorem adds dependent losses.
+        ``"published"``, the theorem as printed; ``"conservative"``, with Hölder's inequality where the theorem adds dependent losses;
+        ``"any-bits"``, derived from the weights as they are normalised, which holds for any number of bits and any groups.
 
     Returns
     -------
@@ -184,8 +193,10 @@ def dp_rec_account(
     """
     population = check_integer("population", population, low=1, high=LARGEST_POPULATION)
     draws = _draws(clients_per_round, rounds)
-    found = dp_rec_epsilon(clip_ratio, population, draws, bits, delta, variant)
-    fewest = fewest_dp_rec_bits(clip_ratio, draws, delta)
+    bits = check_integer("bits", bits, low=1, high=MOST_BITS)
+    found = _epsilon(clip_ratio, population, draws, bits, delta, variant)
+    derived = variant == ANY_BITS
+    fewest = 1 if derived else fewest_dp_rec_bits(clip_ratio, draws, delta)
     if found.order is None:
         raise InfeasibleError(
             f"bits must be at least {fewest} for clip ratio {clip_ratio:g} and {draws} draws at delta = {delta:g}, got {bits}: coding with "
@@ -203,10 +214,11 @@ def dp_rec_account(
         order=found.order,
         order_at_edge=found.at_edge,
         minimum_bits=fewest,
-        lost_delta=lost_delta(clip_ratio, draws, bits),
+        lost_delta=0.0 if derived else lost_delta(clip_ratio, draws, bits),
         adjacency="add-or-remove-one",
         trust_model="central",
         sampling=f"{clients_per_round} of {population} clients drawn with replacement",
+        assumption=ASSUMPTION if derived else THEOREM_ASSUMPTION,
     )
 
 
@@ -247,7 +259,7 @@ def calibrate_dp_rec(
     # Refuses what is out of range, and bits that are too few for every clip ratio.
     dp_rec_account(SMALLEST_CLIP_RATIO, population, clients_per_round, rounds, bits, delta, variant)
     clip_ratio = safe_root(
-        lambda ratio: min(dp_rec_epsilon(ratio, population, draws, bits, delta, variant).epsilon, HUGE_EPSILON),
+        lambda ratio: min(_epsilon(ratio, population, draws, bits, delta, variant).epsilon, HUGE_EPSILON),
         epsilon,
         start=1.0,
         low=SMALLEST_CLIP_RATIO,
@@ -257,6 +269,15 @@ def calibrate_dp_rec(
         name="clip ratio",
     )
     return DpRecCalibration(epsilon, dp_rec_account(clip_ratio, population, clients_per_round, rounds, bits, delta, variant))
+
+
+def _epsilon(clip_ratio: float, population: int, draws: int, bits: int, delta: float, variant: str) -> DpRecEpsilon:
+    if variant not in DP_REC_VARIANTS:
+        raise ValueError(f"variant must be one of {', '.join(DP_REC_VARIANTS)}, got {variant!r}")
+    if variant != ANY_BITS:
+        return dp_rec_epsilon(clip_ratio, population, draws, bits, delta, variant)
+    found = index_epsilon(clip_ratio, population, draws, delta)
+    return DpRecEpsilon(found.epsilon, int(found.order), found.at_edge)
 
 
 def _draws(clients_per_round: int, rounds: int) -> int:

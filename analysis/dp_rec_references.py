@@ -7,10 +7,10 @@ from functools import cache
 import pandas as pd
 
 from ..arguments import check_integer, check_real
-from ..solvers.dp_rec_privacy import VARIANTS, dp_rec_epsilon, fewest_dp_rec_bits
+from ..solvers.dp_rec_privacy import MOST_BITS
 from ..solvers.gaussian_calibration import SMALLEST_MULTIPLIER
 from ..solvers.safe_root import safe_root
-from .dp_rec_accounting import HUGE_EPSILON, calibrate_dp_rec, dp_rec_account
+from .dp_rec_accounting import DP_REC_VARIANTS, HUGE_EPSILON, DpRecAccount, calibrate_dp_rec, dp_rec_account
 from .mean_study import OnStep
 from .mechanism_accounting import LARGEST_MULTIPLIER, LARGEST_PURE_EPSILON, gaussian_accounting
 from .subsampling import PoissonSampling
@@ -95,8 +95,8 @@ def dp_rec_references(settings: tuple[PublishedSetting, ...] = PUBLISHED_SETTING
     DataFrame
         One row for each setting and account, with the setting's fields and
 
-        - ``account``: ``"DP-REC, published"``, ``"DP-REC, conservative"``, ``"Gaussian, classic"``, ``"Gaussian, optimal"``,
-          ``"Gaussian, pld"``;
+        - ``account``: ``"DP-REC, published"``, ``"DP-REC, conservative"``, ``"DP-REC, any-bits"``, ``"Gaussian, classic"``,
+          ``"Gaussian, optimal"``, ``"Gaussian, pld"``;
         - ``epsilon``: with the noise of the setting on the sum; errs upward, infinite where the bits are too few;
         - ``minimum_bits`` and ``epsilon_at_minimum_bits``: fewest bits with which DP-REC's epsilon is finite, and what it is then; missing
           for Gaussian noise;
@@ -112,7 +112,7 @@ def dp_rec_references(settings: tuple[PublishedSetting, ...] = PUBLISHED_SETTING
     for done, setting in enumerate(settings, start=1):
         own = asdict(setting) | {"delta": setting.delta, "sum_noise_multiplier": setting.sum_noise_multiplier}
         own["paper_epsilon"] = own.pop("epsilon")
-        rows += [own | _dp_rec_row(setting, variant) for variant in VARIANTS]
+        rows += [own | _dp_rec_row(setting, variant) for variant in DP_REC_VARIANTS]
         rows += [own | _gaussian_row(setting, account) for account in GAUSSIAN_ACCOUNTS]
         on_step(done, len(settings), f"{setting.dataset}, epsilon {setting.epsilon:g}")
     return pd.DataFrame(rows).astype({"minimum_bits": "Int64"})
@@ -200,14 +200,16 @@ def minimal_random_coding_epsilon(epsilon: float, candidates: int) -> float:
 
 def _dp_rec_row(setting: PublishedSetting, variant: str) -> dict[str, object]:
     budget = (setting.population, setting.clients_per_round, setting.rounds)
-    draws = setting.clients_per_round * setting.rounds
-    fewest = fewest_dp_rec_bits(setting.clip_ratio, draws, setting.delta)
-    least = dp_rec_account(setting.clip_ratio, *budget, fewest, setting.delta, variant)
+
+    def account(bits: int) -> DpRecAccount:
+        return dp_rec_account(setting.clip_ratio, *budget, bits, setting.delta, variant)
+
+    least = account(account(MOST_BITS).minimum_bits)
     found = calibrate_dp_rec(setting.epsilon, *budget, setting.bits, setting.delta, variant)
     return {
         "account": f"DP-REC, {variant}",
-        "epsilon": dp_rec_epsilon(setting.clip_ratio, setting.population, draws, setting.bits, setting.delta, variant).epsilon,
-        "minimum_bits": fewest,
+        "epsilon": account(setting.bits).epsilon if setting.bits >= least.bits else math.inf,
+        "minimum_bits": least.bits,
         "epsilon_at_minimum_bits": least.epsilon,
         "target_noise_multiplier": math.sqrt(setting.clients_per_round) / found.clip_ratio,
         "adjacency": least.adjacency,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..analysis.dp_rec_references import dp_rec_references
 from ..analysis.mean_study import OnStep
 from ..analysis.provenance_columns import with_provenance
-from ..analysis.series_marks import BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
+from ..analysis.series_marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
 from .save import save_figure
 from .style import GREY, WIDTH, add_caption, print_style
 
@@ -25,6 +25,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
     {
         "DP-REC, published": BLUE,
         "DP-REC, conservative": VERMILION,
+        "DP-REC, any-bits": BLACK,
         "Gaussian, classic": PURPLE,
         "Gaussian, optimal": ORANGE,
         "Gaussian, pld": GREEN,
@@ -34,6 +35,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
     {
         "DP-REC, published": "DP-REC, as printed",
         "DP-REC, conservative": "DP-REC, conservative",
+        "DP-REC, any-bits": "DP-REC, any bits and groups",
         "Gaussian, classic": "Gaussian, older conversion",
         "Gaussian, optimal": "Gaussian, optimal conversion",
         "Gaussian, pld": "Gaussian, privacy loss",
@@ -129,11 +131,11 @@ def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
     return (
         f"DP-REC in its paper's settings, {first['bits']} bits per message, δ = 1/N^1.1 for N clients. As printed: the paper's "
-        "theorem, which adds two dependent privacy losses as if they were independent. Conservative: with Hölder's inequality. Both count "
+        "theorem, which adds two dependent privacy losses as if they were independent. Conservative: with Hölder's inequality. Both "
+        "take all groups for one list of samples. Any bits and groups: derived from the weights as they are normalised. All three count "
         "the other clients' messages as samples of the prior. Hollow: infinite with these bits, drawn for the fewest that would do. "
-        "Gaussian: DP-FedAvg, clients chosen by Poisson sampling with the same average, noise added to the sum. Left: with the same "
-        "standard deviation of the noise in the sum as DP-REC, sqrt(clients of a round) / clip ratio, in clip norms. Right: that number, "
-        "for the paper's ε; the line is the paper's own. The three Gaussian accounts are of the same noise: the older conversion of Rényi "
-        "divergences, which DP-REC's theorem uses too, the optimal one, and the privacy loss distribution. "
-        f"Guarantee: ε as drawn, {first['adjacency']} adjacency, {first['trust_model']} trust model."
+        "Gaussian: DP-FedAvg, clients chosen by Poisson sampling, noise on the sum. Left: with as much noise in the sum as DP-REC, whose "
+        "standard deviation is sqrt(clients of a round) / clip ratio in clip norms. Right: that number for the paper's ε. The three "
+        "Gaussian accounts are of the same noise: by the conversion of Rényi divergences that DP-REC's theorem uses, by the optimal one, "
+        f"and by the privacy loss distribution. Guarantee: ε as drawn, {first['adjacency']} adjacency, {first['trust_model']} trust model."
     )

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..arguments import check_integer, check_real
 from .renyi_curve import check_delta
+from .sampled_moment import MACHINE_EPSILON, sampled_log_moment
 
 VARIANTS = ("published", "conservative")
 # Largest Rényi order that is tried. Sampling stops to help long before, except where clip ratios are tiny.
@@ -25,7 +26,6 @@ MOST_DRAWS = 10**15
 MOST_BITS = 10**6
 # Constant of the probability with which the weights of 2**bits samples are not as their mean (DP-REC, theorem 1 and lemma 2).
 WEIGHTS_CONSTANT = 12
-MACHINE_EPSILON = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,27 @@ class DpRecEpsilon:
     at_edge: bool
 
 
+def check_clip_ratio(clip_ratio: float) -> float:
+    """Return a clip ratio as a float.
+
+    Parameters
+    ----------
+    clip_ratio : float
+        Clip norm of a client's update over the standard deviation of the prior, from 1e-6 to 100.
+
+    Returns
+    -------
+    float
+        The same.
+
+    Raises
+    ------
+    ValueError
+        If it is out of range.
+    """
+    return check_real("clip_ratio", clip_ratio, low=SMALLEST_CLIP_RATIO, high=LARGEST_CLIP_RATIO)
+
+
 def draw_log_moment(clip_ratio: float, population: int, order: int) -> float:
     """Return a - 1 times the Rényi divergence, at whole order a, of one draw with a client from one without.
 
@@ -54,9 +75,8 @@ def draw_log_moment(clip_ratio: float, population: int, order: int) -> float:
 
         (a - 1) D_a((1 - 1/N) p + q/N || p) = ln sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) exp(j (j - 1) c^2 / 2)
 
-    The terms 0 and 1 have exponential 1, and all binomial probabilities sum to 1: the sum is 1 and, for j from 2, positive terms with
-    exp - 1, so that nothing cancels where all of them are small. The other direction, D_a(p || (1 - 1/N) p + q/N), is never larger
-    (Mironov, Talwar, Zhang 2019, *Rényi differential privacy of the sampled Gaussian mechanism*, theorem 5).
+    (`sampled_log_moment`). The other direction, D_a(p || (1 - 1/N) p + q/N), is never larger (Mironov, Talwar, Zhang
+    2019, *Rényi differential privacy of the sampled Gaussian mechanism*, theorem 5).
 
     Parameters
     ----------
@@ -84,23 +104,10 @@ def draw_log_moment(clip_ratio: float, population: int, order: int) -> float:
     >>> round(draw_log_moment(1.0, 10, 2), 12), round(math.log1p(math.expm1(1.0) / 100), 12)
     (0.017036863236, 0.017036863236)
     """
-    clip_ratio = _checked_ratio(clip_ratio)
+    clip_ratio = check_clip_ratio(clip_ratio)
     population = check_integer("population", population, low=1, high=LARGEST_POPULATION)
-    order = check_integer("order", order, low=2, high=LARGEST_ORDER)
-    if population == 1:
-        return order * (order - 1) * clip_ratio**2 / 2 * (1 + 4 * MACHINE_EPSILON)
-    chosen = np.arange(1.0, order + 1)
-    binomials = np.cumsum(np.log((order - chosen + 1) / chosen))
-    drawn, others = -chosen * math.log(population), (order - chosen) * math.log1p(-1 / population)
-    shifts = (chosen * (chosen - 1) * (clip_ratio**2 / 2))[1:]
-    # ln(exp(x) - 1) = x + ln(1 - exp(-x)).
-    excess = np.log(-np.expm1(-shifts))
-    terms = (binomials + drawn + others)[1:] + shifts + excess
-    # Every logarithm is right to a few units in its last place, and so is every step of the running sum, which never exceeds its peak.
-    sizes = (binomials - drawn - others)[1:] + shifts - excess
-    terms += MACHINE_EPSILON * (16 + 4 * sizes + (chosen * np.maximum.accumulate(binomials))[1:])
-    largest = float(terms.max())
-    return float(np.logaddexp(0.0, largest + math.log(np.exp(terms - largest).sum()))) * (1 + 4 * MACHINE_EPSILON)
+    chosen = np.arange(2.0, check_integer("order", order, low=2, high=LARGEST_ORDER) + 1)
+    return sampled_log_moment(chosen * (chosen - 1) * (clip_ratio**2 / 2), population)
 
 
 def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, delta: float, variant: str = "published") -> DpRecEpsilon:
@@ -275,16 +282,12 @@ def bit_rate_bound(clip_ratio: float, lost: float, messages: int) -> float:
 
 def _log_weights(clip_ratio: float, draws: int) -> float:
     """Return ln(12 rho), with rho = draws exp(c^2)."""
-    ratio = _checked_ratio(clip_ratio)
+    ratio = check_clip_ratio(clip_ratio)
     return math.log(WEIGHTS_CONSTANT * check_integer("draws", draws, low=1, high=MOST_DRAWS)) + ratio**2
 
 
 def _leaves_some(clip_ratio: float, draws: int, bits: int, delta: float) -> bool:
     return delta - lost_delta(clip_ratio, draws, bits) - 2 * MACHINE_EPSILON * delta > 0
-
-
-def _checked_ratio(clip_ratio: float) -> float:
-    return check_real("clip_ratio", clip_ratio, low=SMALLEST_CLIP_RATIO, high=LARGEST_CLIP_RATIO)
 
 
 def _best_whole(function: Callable[[int], float], largest: int) -> int:

@@ -10,7 +10,7 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDp
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
-from quietbits.analysis.dp_rec_accounting import calibrate_dp_rec, dp_rec_account
+from quietbits.analysis.dp_rec_accounting import DP_REC_VARIANTS, calibrate_dp_rec, dp_rec_account
 from quietbits.analysis.dp_rec_references import (
     GAUSSIAN_ACCOUNTS,
     PUBLISHED_SETTINGS,
@@ -20,7 +20,6 @@ from quietbits.analysis.dp_rec_references import (
     minimal_random_coding_epsilon,
 )
 from quietbits.errors import InfeasibleError
-from quietbits.solvers.dp_rec_privacy import VARIANTS
 
 MNIST = (100, 10, 1000, 42, 100**-1.1)
 SMALL = PublishedSetting("small", 50, 10, 10, 1.0, 1.0)
@@ -54,7 +53,9 @@ def test_stackoverflow_has_one_bit_too_few() -> None:
 
 @pytest.mark.parametrize("setting", PUBLISHED_SETTINGS, ids=of_paper)
 def test_the_conservative_variant_costs_a_third_to_twice(setting: PublishedSetting) -> None:
-    published, conservative = (dp_rec_account(setting.clip_ratio, *budget(setting, 49), variant).epsilon for variant in VARIANTS)
+    published, conservative = (
+        dp_rec_account(setting.clip_ratio, *budget(setting, 49), variant).epsilon for variant in ("published", "conservative")
+    )
     assert 1.3 < conservative / published < 2
 
 
@@ -72,7 +73,15 @@ def test_an_account_says_what_it_rests_on() -> None:
         assert (lost < account.delta) == (bits == 25)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("setting", PUBLISHED_SETTINGS, ids=of_paper)
+def test_any_bits_and_groups_need_nothing_of_delta(setting: PublishedSetting) -> None:
+    few, many = (dp_rec_account(setting.clip_ratio, *budget(setting, bits), "any-bits") for bits in (1, 42))
+    assert few.epsilon == many.epsilon
+    assert (few.minimum_bits, few.lost_delta, few.order) == (1, 0.0, many.order)
+    assert few.assumption == "the other clients' messages count as samples of the prior"
+
+
+@pytest.mark.parametrize("variant", DP_REC_VARIANTS)
 @pytest.mark.parametrize("setting", PUBLISHED_SETTINGS, ids=of_paper)
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 3.0])
 def test_calibration_ends_on_the_safe_side(setting: PublishedSetting, epsilon: float, variant: str) -> None:
@@ -113,7 +122,7 @@ def test_a_budget_that_nothing_meets(call: Callable[[], object], message: str) -
         (lambda: dp_rec_account(1.0, 10, 10, 0, 40, 0.1), "rounds must be a whole number from 1 to 1000000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 10, 10, 0, 0.1), "bits must be a whole number from 1 to 1000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 0.0), "delta must be a number above 0 and below 1, got 0.0"),
-        (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 0.1, "best"), "variant must be one of published, conservative, got 'best'"),
+        (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 0.1, "best"), "variant must be one of published, conservative, any-bits, got 'best'"),
         (lambda: calibrate_dp_rec(0.0, *MNIST), "epsilon must be a number from 1e-05 to 10000, got 0.0"),
         (lambda: gaussian_reference_epsilon(0.0, SMALL, "pld"), "noise_multiplier must be a number from 0.001 to 1e+06, got 0.0"),
         (lambda: gaussian_reference_epsilon(1.0, SMALL, "best"), "account must be one of classic, optimal, pld, got 'best'"),
@@ -147,7 +156,7 @@ def test_references_put_all_accounts_beside_each_other() -> None:
     assert steps == [(1, 1)]
     rows = frame.set_index("account")
     names = ["DP-REC, conservative", "DP-REC, published", "Gaussian, classic", "Gaussian, optimal", "Gaussian, pld"]
-    assert sorted(rows.index) == sorted(names)
+    assert sorted(rows.index) == sorted([*names, "DP-REC, any-bits"])
     # The same noise on the sum is less private by the first account than by the next, and so on; for the same epsilon more is needed.
     assert rows.loc[names, "epsilon"].is_monotonic_decreasing
     assert rows.loc[names, "target_noise_multiplier"].is_monotonic_decreasing
@@ -157,7 +166,7 @@ def test_references_put_all_accounts_beside_each_other() -> None:
     for account in GAUSSIAN_ACCOUNTS:
         epsilon = gaussian_reference_epsilon(rows.loc[f"Gaussian, {account}", "target_noise_multiplier"], SMALL, account)
         assert 0 <= SMALL.epsilon - epsilon <= 1e-3 * SMALL.epsilon
-    for variant in VARIANTS:
+    for variant in DP_REC_VARIANTS:
         row = rows.loc[f"DP-REC, {variant}"]
         assert row["epsilon"] == dp_rec_account(1.0, *budget(SMALL, 42), variant).epsilon
         assert row["epsilon_at_minimum_bits"] == dp_rec_account(1.0, *budget(SMALL, int(row["minimum_bits"])), variant).epsilon

@@ -1,5 +1,6 @@
 """DP-REC's bytes in its paper's federations: sizes of models and messages, the table, and the picture."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,10 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+import quietbits
 from quietbits.analysis.dp_rec_communication import FEDERATIONS, Federation, compare_communication
 from quietbits.figures import dprec_communication
+from quietbits.figures.directed_rounding import rounded_down
 from quietbits.figures.dprec_communication import MARKS, draw_bytes, draw_dprec_communication
 from quietbits.figures.style import SMALLEST_TYPE, WIDTH, print_style
 
@@ -99,6 +102,24 @@ def test_every_number_of_the_table_is_drawn(frame: pd.DataFrame, picture: Figure
     factors = np.column_stack([public["compression_up"], public["compression_down"], sent["compression_down"]]).ravel()
     # Rounded down, to whole numbers or to one decimal.
     assert all(0 <= factor - number < (1 if factor >= 10 else 0.1) for number, factor in zip(numbers, factors, strict=True))
+
+
+def test_the_documentation_says_what_comes_out(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "dp-rec-history.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    exec(block, {})  # noqa: S102 - our own
+    assert f"# {capsys.readouterr().out.strip()}\n" in block
+    table = compare_communication(seed=0)
+    for dataset, rows in table.groupby("dataset"):
+        public, sent = (rows[rows["first_model"] == kind].iloc[0] for kind in ("public", "sent"))
+        (line,) = [line for line in text.splitlines() if line.startswith(f"| {dataset} |")]
+        cells = [cell.strip().replace(" ", "") for cell in line.strip("|").split("|")]
+        assert cells[1].endswith(f",{public['parameters']}")
+        assert cells[2] == f"{public['message_bytes']}bytes"
+        factors = [public["compression_up"], public["compression_down"], sent["compression_down"]]
+        assert cells[3:] == [rounded_down(factor, 2) if factor < 10 else str(int(factor)) for factor in factors]
+    newcomers = table.loc[table["dataset"] == "StackOverflow", "full_models"].max()
+    assert f"{newcomers:,} of".replace(",", " ") in text
 
 
 def test_the_figure_fits_a_page_and_can_be_read(picture: Figure) -> None:

@@ -17,7 +17,7 @@ from quietbits.analysis.dp_rec_audit import (
 from quietbits.solvers.dp_rec_privacy import draw_log_moment
 from quietbits.solvers.importance_resampling import proven_divergences, resampling_renyi_divergences
 
-ORDERS = [2, 3, 8, 16]
+ORDERS = [2, 3, 16]
 
 
 @cache
@@ -35,6 +35,7 @@ def test_published_charge_covers_the_true_divergences(clip_ratio: float, samples
     assert (found.removed < found.published).all()
     assert (found.added < found.proven_added).all()
     assert (found.removed < found.proven_removed + 1e-9).all()
+    assert (found.proven_added <= found.published).all()
     assert (found.proven_removed <= found.published).all()
     # Replace-one, 2 c apart.
     assert (found.opposite < 4 * found.gaussian).all()
@@ -86,13 +87,13 @@ def test_opposite_updates_are_the_furthest_apart() -> None:
 
 
 @pytest.mark.parametrize("clip_ratio", [0.3, 0.545, 0.87])
-@pytest.mark.parametrize("bits", [8, 9])
+@pytest.mark.parametrize("bits", [7, 8])
 def test_published_delta_is_never_below_the_true_one(clip_ratio: float, bits: int) -> None:
     rng, update = np.random.default_rng(bits), [clip_ratio]
     for epsilon in (0.5, 1.0, 2.0):
         claimed = published_delta(clip_ratio, bits, epsilon)
         for target, reference in ((update, [0.0]), ([0.0], update)):
-            assert estimate_delta(target, reference, 1 << bits, epsilon, 2000, rng).high <= claimed
+            assert estimate_delta(target, reference, 1 << bits, epsilon, 1500, rng).high <= claimed
 
 
 def test_published_delta_by_hand() -> None:

@@ -2,12 +2,14 @@
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import special, stats
 
+import quietbits
 from quietbits.analysis.distributed_skellam_accounting import distributed_skellam_accounting
 from quietbits.design.distributed_skellam import DistributedSkellamMechanism
 from quietbits.design.norm_ball import NormBall
@@ -254,3 +256,10 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
         MECHANISM.decode(np.zeros(5, dtype=np.uint64), 4)
     with pytest.raises(ValueError, match="orders must be above 1"):
         MECHANISM.renyi_divergences([1.0])
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "distributed-noise.md").read_text(encoding="utf-8")
+    example = text.split("```python\n")[1].split("```")[0]
+    assert "calibrate_distributed_skellam" in example
+    exec(example, {})  # noqa: S102 - the example is the project's own

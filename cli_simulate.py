@@ -10,7 +10,7 @@ from .cli_console import check_folders, console
 if TYPE_CHECKING:
     from .design.secure_sum_protocol import SecureSumProtocol
 
-Mechanism = Annotated[str, typer.Argument(help="distributed-discrete-gaussian, distributed-skellam or cpsgd.")]
+Mechanism = Annotated[str, typer.Argument(help="distributed-discrete-gaussian, distributed-skellam, cpsgd or poisson-binomial.")]
 Clients = Annotated[int, typer.Option(help="Number of clients in the sum.")]
 Dimension = Annotated[int, typer.Option(help="Number of coordinates of a vector.")]
 Clip = Annotated[float, typer.Option(help="L2 norm that vectors are clipped to.")]

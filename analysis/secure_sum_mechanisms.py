@@ -14,6 +14,7 @@ from .cpsgd_calibration import MOST_BITS as MOST_CPSGD_BITS
 from .cpsgd_calibration import calibrate_cpsgd
 from .discrete_gaussian_accounting import calibrate_discrete_gaussian
 from .distributed_skellam_accounting import calibrate_distributed_skellam
+from .poisson_binomial_calibration import calibrate_poisson_binomial_mechanism
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,17 @@ def _cpsgd(asked: _Promise) -> SecureSumProtocol:
     ).mechanism
 
 
+def _poisson_binomial(asked: _Promise) -> SecureSumProtocol:
+    return calibrate_poisson_binomial_mechanism(
+        asked.clients, asked.ball.dimension, asked.ball.clip_norm, asked.bits, asked.epsilon, asked.delta, frame_seed=asked.rotation_seed
+    )[0]
+
+
 BUILDS: dict[str, Callable[[_Promise], SecureSumProtocol]] = {
     "distributed-discrete-gaussian": _discrete_gaussian,
     "distributed-skellam": _skellam,
     "cpsgd": _cpsgd,
+    "poisson-binomial": _poisson_binomial,
 }
 SECURE_SUM_MECHANISMS = tuple(BUILDS)
 # Adjacencies that a mechanism can state its guarantee for; the first one is that of its paper.
@@ -90,6 +98,7 @@ ADJACENCIES_OF: dict[str, tuple[str, ...]] = {
     "distributed-discrete-gaussian": ("add-or-remove-one",),
     "distributed-skellam": ("add-or-remove-one",),
     "cpsgd": ("replace-one", "add-or-remove-one"),
+    "poisson-binomial": ("replace-one",),
 }
 
 
@@ -123,7 +132,7 @@ def build_secure_sum_mechanism(
         or zero is in its place, with the noise of all clients either way. ``"replace-one"``: another vector is in its place, which may be
         twice as far. `ADJACENCIES_OF` says who offers what; compare mechanisms at the same one.
     rotation_seed : int
-        Public seed of the random rotation, from 0 to 2**128 - 1.
+        Public seed of the random rotation, or of the frame of ``"poisson-binomial"``, from 0 to 2**63 - 1.
 
     Returns
     -------

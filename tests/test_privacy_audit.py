@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 
 import quietbits
 from quietbits.analysis.privacy_audit import AuditResult, _lower_bounds, audit_mechanism
-from quietbits.analysis.secure_sum_audit import audit_secure_sum, neighbouring_vectors, secure_sum_score
+from quietbits.analysis.secure_sum_audit import OTHERS, audit_secure_sum, neighbouring_vectors, secure_sum_score
 from quietbits.analysis.secure_sum_mechanisms import SECURE_SUM_MECHANISMS, build_secure_sum_mechanism
 from quietbits.design.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from quietbits.design.guarantee import Guarantee
@@ -199,12 +199,12 @@ def test_rounds_are_drawn_in_blocks_without_a_difference_in_their_distribution()
 
 
 @pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
-@pytest.mark.parametrize("others", ["zero", "same"])
-def test_no_mechanism_is_refuted_and_half_of_its_epsilon_is_found(name: str, others: str) -> None:
-    mechanism = build_secure_sum_mechanism(name, NormBall(1, 2.0), 4, 14, 2.0, 1e-2)
-    result = audit_secure_sum(mechanism, 200_000, rng(14), others=others, confidence=1 - 1e-6)
-    assert not result.refutes(mechanism.guarantee.epsilon)
-    assert result.refutes(mechanism.guarantee.epsilon / 2)
+def test_no_mechanism_is_refuted_and_much_of_its_epsilon_is_found(name: str) -> None:
+    mechanism = build_secure_sum_mechanism(name, NormBall(1, 2.0), 4, 8, 2.0, 1e-2)
+    for others in OTHERS:
+        result = audit_secure_sum(mechanism, 50_000, rng(14), others=others, confidence=1 - 1e-6)
+        assert not result.refutes(mechanism.guarantee.epsilon)
+        assert result.refutes(0.4 * mechanism.guarantee.epsilon)
 
 
 def test_the_sum_tells_less_where_it_wraps() -> None:

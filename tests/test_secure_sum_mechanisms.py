@@ -1,5 +1,6 @@
 """Mechanisms of secure sums by name: each keeps the promise it was asked for, in as many bits, or says how many would do."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from quietbits.design.norm_ball import NormBall
 from quietbits.errors import InfeasibleError
 
 BALL = NormBall(20, 2.0, 3.0)
-SETTING: dict[str, Any] = {"ball": BALL, "clients": 200, "bits": 18, "epsilon": 2.0, "delta": 1e-5}
+SETTING: dict[str, Any] = {"ball": BALL, "clients": 64, "bits": 11, "epsilon": 3.0, "delta": 1e-4}
 
 
+@functools.cache
 def built(name: str, **changes: Any) -> Any:
     return build_secure_sum_mechanism(name, **(SETTING | changes))
 
@@ -22,18 +24,18 @@ def built(name: str, **changes: Any) -> Any:
 @pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
 def test_the_promise_is_kept_and_not_by_much(name: str) -> None:
     mechanism = built(name)
-    assert (mechanism.clients, mechanism.ball) == (200, BALL)
-    assert 0.9 * 2.0 < mechanism.guarantee.epsilon <= 2.0
-    assert mechanism.guarantee.delta <= 1e-5
+    assert (mechanism.clients, mechanism.ball) == (64, BALL)
+    assert 0.95 * 3.0 < mechanism.guarantee.epsilon <= 3.0
+    assert mechanism.guarantee.delta <= 1e-4
     assert mechanism.guarantee.trust_model == "secure-sum"
-    assert mechanism.modulus <= 2**18
+    assert mechanism.modulus <= 2**11
     assert mechanism.bits_per_client == mechanism.padded_dimension * np.log2(mechanism.modulus)
 
 
 @pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
 def test_a_round_is_as_exact_as_predicted(name: str) -> None:
     # Squared errors have at least 20 degrees of freedom: a relative deviation of sqrt(2/20), times 6.
-    vectors = np.random.default_rng(1).normal(size=(200, 20))
+    vectors = np.random.default_rng(1).normal(size=(64, 20))
     result = simulate_secure_sum(built(name), [vectors], np.random.default_rng(2))
     assert result.squared_error == pytest.approx(result.predicted_squared_error, rel=6 * np.sqrt(2 / 20))
     assert result.predicted_squared_error <= result.worst_squared_error
@@ -42,13 +44,13 @@ def test_a_round_is_as_exact_as_predicted(name: str) -> None:
 
 @pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
 def test_more_privacy_costs_exactness(name: str) -> None:
-    assert built(name, epsilon=1.0).worst_variance > built(name, epsilon=2.0).worst_variance
+    assert built(name, epsilon=1.5).worst_variance > built(name).worst_variance
 
 
 @pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
 def test_the_seed_is_that_of_the_rotation(name: str) -> None:
-    vectors = np.random.default_rng(3).normal(size=(200, 20))
-    messages = [built(name, rotation_seed=seed).encode(vectors, np.random.default_rng(4)) for seed in (0, 0, 1)]
+    vectors = np.random.default_rng(3).normal(size=(64, 20))
+    messages = [one.encode(vectors, np.random.default_rng(4)) for one in (built(name), built(name), built(name, rotation_seed=1))]
     np.testing.assert_array_equal(messages[0], messages[1])
     assert (messages[0] != messages[2]).any()
 
@@ -56,18 +58,18 @@ def test_the_seed_is_that_of_the_rotation(name: str) -> None:
 @pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
 def test_the_guarantee_is_for_the_adjacency_that_was_asked_for(name: str) -> None:
     assert built(name).guarantee.adjacency == ADJACENCIES_OF[name][0]
-    for adjacency in ADJACENCIES_OF[name]:
+    for adjacency in ADJACENCIES_OF[name][1:]:
         mechanism = built(name, adjacency=adjacency)
         assert mechanism.guarantee.adjacency == adjacency
-        assert mechanism.guarantee.epsilon <= 2.0
+        assert mechanism.guarantee.epsilon <= 3.0
     for adjacency in {*ADJACENCIES, "swap"} - {*ADJACENCIES_OF[name]}:
         with pytest.raises(ValueError, match=f"adjacency must be {' or '.join(ADJACENCIES_OF[name])} for {name}, got '{adjacency}'"):
             built(name, adjacency=adjacency)
 
 
 def test_replacing_a_vector_is_twice_as_far_as_removing_it() -> None:
-    errors = [built("cpsgd", adjacency=adjacency).worst_variance for adjacency in ("replace-one", "add-or-remove-one")]
-    assert errors[0] > 2 * errors[1]
+    replaced, removed = built("cpsgd"), built("cpsgd", adjacency="add-or-remove-one")
+    assert replaced.worst_variance > 2 * removed.worst_variance
 
 
 def smallest_bits(error: InfeasibleError) -> int:
@@ -79,7 +81,7 @@ def test_too_few_bits_are_refused_with_a_number_that_will_do(name: str) -> None:
     with pytest.raises(InfeasibleError, match="bits must be at least") as caught:
         built(name, bits=2)
     enough = smallest_bits(caught.value)
-    assert built(name, bits=enough).guarantee.epsilon <= 2.0
+    assert built(name, bits=enough).guarantee.epsilon <= 3.0
     with pytest.raises(InfeasibleError, match=f"bits must be at least {enough}"):
         built(name, bits=enough - 1)
 

@@ -37,6 +37,8 @@ class TwoWayTotals:
         Their expectation (`expected_bytes_down`).
     full_models : int
         How many of the packages were models.
+    replayed_messages : int
+        How many messages the other packages held: what clients have to decode.
     uncompressed_bytes : int
         One direction without compression: the model, for each client of each round. The other direction takes as many.
     """
@@ -45,6 +47,7 @@ class TwoWayTotals:
     bytes_down: int
     expected_bytes_down: float
     full_models: int
+    replayed_messages: int
     uncompressed_bytes: int
 
     @property
@@ -65,12 +68,10 @@ class TwoWayTotals:
 
 @dataclass(frozen=True)
 class _Lengths:
-    """Bytes of the package of a client that comes back after 0, 1, ... rounds, and of one that has never been there."""
+    """Bytes of a history of 0, 1, ... rounds, and of the model."""
 
-    returning: IntArray
-    first: IntArray
-    returning_is_full: NDArray[np.bool_]
-    first_is_full: NDArray[np.bool_]
+    history: IntArray
+    full: int
 
 
 def simulate_participation(
@@ -117,7 +118,8 @@ def simulate_participation(
     -------
     DataFrame
         One row per round: ``round`` (from 1), ``clients`` (different ones), ``bytes_up``, ``bytes_down``, ``expected_bytes_down``,
-        ``full_models`` (how many of the packages), ``uncompressed_bytes`` (of either direction: ``clients`` times ``model_bytes``).
+        ``full_models`` (how many of the packages), ``replayed_messages`` (in the others), ``uncompressed_bytes`` (of either direction:
+        ``clients`` times ``model_bytes``).
 
     Raises
     ------
@@ -131,19 +133,15 @@ def simulate_participation(
     >>> totals.bytes_up, totals.full_models, totals.compression_up > 1e5, totals.compression_down > 1e3
     (30000, 0, True, True)
     """
-    lengths = _package_lengths(
-        population, clients_per_round, rounds, model_bytes, message_bytes, with_replacement, public_start, state_bytes
-    )
+    lengths = _package_lengths(population, clients_per_round, rounds, model_bytes, message_bytes, with_replacement, state_bytes)
     visits = _visits(population, clients_per_round, rounds, rng, with_replacement=with_replacement)
     client, moment = np.divmod(visits, rounds)
     comes_back = np.append(False, client[1:] == client[:-1])
-    gap = np.diff(moment, prepend=0)
-    package = np.where(comes_back, lengths.returning[np.where(comes_back, gap, 0)], lengths.first[moment])
-    full = np.where(comes_back, lengths.returning_is_full[np.where(comes_back, gap, 0)], lengths.first_is_full[moment])
+    missed = np.where(comes_back, np.diff(moment, prepend=0), moment)
+    full = lengths.history[missed] >= lengths.full
+    if not public_start:
+        full |= ~comes_back
     clients = np.bincount(moment, minlength=rounds)
-    # Whole numbers, added up exactly.
-    down = np.zeros(rounds, dtype=np.int64)
-    np.add.at(down, moment, package)
     expected = expected_bytes_down(
         population,
         clients_per_round,
@@ -159,9 +157,10 @@ def simulate_participation(
             "round": np.arange(1, rounds + 1),
             "clients": clients,
             "bytes_up": clients_per_round * message_bytes,
-            "bytes_down": down,
+            "bytes_down": _sums(moment, np.where(full, lengths.full, lengths.history[missed]), rounds),
             "expected_bytes_down": expected,
             "full_models": np.bincount(moment[full], minlength=rounds),
+            "replayed_messages": _sums(moment, np.where(full, 0, missed * clients_per_round), rounds),
             "uncompressed_bytes": clients * model_bytes,
         }
     )
@@ -204,15 +203,15 @@ def expected_bytes_down(
     >>> expected_bytes_down(1, 1, rounds=3, model_bytes=1000, message_bytes=10).tolist()
     [1031.0, 43.0, 43.0]
     """
-    lengths = _package_lengths(
-        population, clients_per_round, rounds, model_bytes, message_bytes, with_replacement, public_start, state_bytes
-    )
+    lengths = _package_lengths(population, clients_per_round, rounds, model_bytes, message_bytes, with_replacement, state_bytes)
     absent = (1 - 1 / population) ** clients_per_round if with_replacement else 1 - clients_per_round / population
     present = 1 - absent
     never = absent ** np.arange(rounds)
     # Of round t: the sum over gaps of 1 to t - 1 rounds.
-    returning = present * np.append(0.0, np.cumsum(never[:-1] * lengths.returning[1:rounds]))
-    return np.asarray(population * present * (returning + never * lengths.first))
+    shorter = np.minimum(lengths.history, lengths.full)
+    returning = present * np.append(0.0, np.cumsum(never[:-1] * shorter[1:]))
+    first = shorter if public_start else lengths.full
+    return np.asarray(population * present * (returning + never * first))
 
 
 def communication_totals(frame: pd.DataFrame) -> TwoWayTotals:
@@ -233,6 +232,7 @@ def communication_totals(frame: pd.DataFrame) -> TwoWayTotals:
         bytes_down=int(frame["bytes_down"].sum()),
         expected_bytes_down=float(frame["expected_bytes_down"].sum()),
         full_models=int(frame["full_models"].sum()),
+        replayed_messages=int(frame["replayed_messages"].sum()),
         uncompressed_bytes=int(frame["uncompressed_bytes"].sum()),
     )
 
@@ -244,7 +244,6 @@ def _package_lengths(
     model_bytes: int,
     message_bytes: int,
     with_replacement: bool,
-    public_start: bool,
     state_bytes: int | None,
 ) -> _Lengths:
     """Check the arguments, and return the lengths of all packages that can occur."""
@@ -257,13 +256,8 @@ def _package_lengths(
     state_bytes = (
         model_bytes if state_bytes is None else check_integer("state_bytes", state_bytes, low=model_bytes, high=LARGEST_MODEL_BYTES)
     )
-    full = full_model_bytes(state_bytes)
-    history = np.array([history_package_bytes(gap, gap * clients_per_round, message_bytes) for gap in range(rounds)])
-    returning = np.minimum(history, full)
-    is_full = history >= full
-    if public_start:
-        return _Lengths(returning, returning, is_full, is_full)
-    return _Lengths(returning, np.full_like(returning, full), is_full, np.ones_like(is_full))
+    history = [history_package_bytes(missed, missed * clients_per_round, message_bytes) for missed in range(rounds)]
+    return _Lengths(np.array(history), full_model_bytes(state_bytes))
 
 
 def _visits(population: int, clients_per_round: int, rounds: int, rng: np.random.Generator, *, with_replacement: bool) -> IntArray:
@@ -273,3 +267,10 @@ def _visits(population: int, clients_per_round: int, rounds: int, rng: np.random
     else:
         draws = np.stack([rng.choice(population, clients_per_round, replace=False, shuffle=False) for _ in range(rounds)])
     return np.unique(draws * rounds + np.arange(rounds)[:, None])
+
+
+def _sums(moment: IntArray, values: IntArray, rounds: int) -> IntArray:
+    """Add up whole numbers by round, exactly."""
+    sums = np.zeros(rounds, dtype=np.int64)
+    np.add.at(sums, moment, values)
+    return sums

@@ -118,6 +118,9 @@ def test_the_documentation_says_what_comes_out(capsys: pytest.CaptureFixture[str
         assert cells[2] == f"{public['message_bytes']}bytes"
         factors = [public["compression_up"], public["compression_down"], sent["compression_down"]]
         assert cells[3:] == [rounded_down(factor, 2) if factor < 10 else str(int(factor)) for factor in factors]
+        if dataset in ("FEMNIST", "StackOverflow"):
+            packages = public["uncompressed_bytes"] / (4 * public["parameters"])
+            assert f"{round(public['replayed_messages'] / packages, -1):,.0f}".replace(",", " ") in text
     newcomers = table.loc[table["dataset"] == "StackOverflow", "full_models"].max()
     assert f"{newcomers:,} of".replace(",", " ") in text
 

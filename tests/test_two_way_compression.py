@@ -8,7 +8,7 @@ import pytest
 
 from quietbits.analysis.two_way_compression import TwoWayTotals, communication_totals, expected_bytes_down, simulate_participation
 from quietbits.design.history_package import full_model_bytes, history_package_bytes
-from quietbits.design.model_history import ModelHistory, add_round, synchronise
+from quietbits.design.model_history import ModelHistory, add_round, catch_up_package, synchronise
 from quietbits.design.server_optimiser import FedAdam, ServerOptimiser, ServerSGD
 
 CHOICES = list(itertools.product([True, False], [True, False]))
@@ -43,12 +43,15 @@ def test_bytes_are_those_of_packages_that_are_sent(optimiser: ServerOptimiser, w
         everyone = np.stack([rng.choice(population, clients, replace=False, shuffle=False) for _ in range(rounds)])
     for drawn, row in zip(everyone.tolist(), frame.itertuples(), strict=True):
         results = {client: synchronise(history, states[client], decode, optimiser) for client in sorted(set(drawn))}
+        before = dict(states)
         states |= {client: result.state for client, result in results.items()}
         assert row.round == history.state.rounds + 1
         assert row.clients == len(results)
         assert row.bytes_down == sum(result.bytes_down for result in results.values())
         assert row.full_models == sum(result.full_model for result in results.values())
         assert row.bytes_up == clients * message_bytes
+        packages = [catch_up_package(history, None if before[client] is None else before[client].rounds) for client in results]
+        assert row.replayed_messages == sum(len(one) for package in packages for one in getattr(package, "rounds", ()))
         assert row.uncompressed_bytes == len(results) * 4 * DIMENSION
         history = add_round(history, [bytes(message_bytes)] * clients, decode, optimiser)
     # Both kinds of packages occurred.
@@ -112,9 +115,10 @@ def test_totals_and_factors() -> None:
         bytes_down=sums["bytes_down"],
         expected_bytes_down=pytest.approx(sums["expected_bytes_down"], rel=1e-14),
         full_models=sums["full_models"],
+        replayed_messages=sums["replayed_messages"],
         uncompressed_bytes=4000 * sums["clients"],
     )
-    hand = TwoWayTotals(bytes_up=10, bytes_down=40, expected_bytes_down=41.5, full_models=1, uncompressed_bytes=1000)
+    hand = TwoWayTotals(bytes_up=10, bytes_down=40, expected_bytes_down=41.5, full_models=1, replayed_messages=9, uncompressed_bytes=1000)
     assert (hand.compression_up, hand.compression_down, hand.compression) == (100.0, 25.0, 40.0)
 
 

@@ -28,7 +28,8 @@ class CpsgdAccount:
         Coordinates of a message.
     epsilon : float or None
         By Theorem 1 and equation (10) of cpSGD; several rounds by the composition theorem of Kairouz, Oh, Viswanath 2015. Errs upward.
-        None where the theorem's condition does not hold.
+        None where the theorem's condition does not hold, or where it is false:
+        see `CpsgdParameters.theorem_epsilon`.
     epsilon_reason : str or None
         Why that is None.
     epsilon_rdp : float or None
@@ -115,7 +116,7 @@ def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1) -> CpsgdAccount:
     ValueError
         If the number of rounds is out of range.
     InfeasibleError
-        If no account proves anything: the message says how many trials the theorem asks for.
+        If no account proves anything: the message says why the theorem does not.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1) -> CpsgdAccount:
     except InfeasibleError as error:
         if found is None and gaussian is None:
             raise
-        reason = f"{error}; trials of all clients together"
+        reason = str(error)
     smallest = min(number for number in (epsilon, None if found is None else found.epsilon, gaussian) if number is not None)
     ball = parameters.ball
     return CpsgdAccount(
@@ -186,7 +187,7 @@ def theorem_epsilon(parameters: CpsgdParameters, rounds: int = 1) -> float:
     Raises
     ------
     InfeasibleError
-        If there are fewer trials, of all clients together, than the theorem asks for.
+        As `CpsgdParameters.theorem_epsilon`.
     """
     if rounds == 1:
         return parameters.theorem_epsilon(parameters.delta)

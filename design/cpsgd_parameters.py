@@ -11,6 +11,7 @@ from ..arguments import check_integer
 from ..errors import InfeasibleError
 from ..solvers.binomial_privacy import MOST_TRIALS, binomial_theorem_epsilon, check_noise
 from ..solvers.discrete_gaussian_divergence import MOST_CLIENTS
+from ..solvers.gaussian_calibration import SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
 from ..solvers.near_gaussian_noise import binomial_near_gaussian_epsilon
 from ..solvers.quantised_divergence import quantised_epsilon
 from ..solvers.quantised_sensitivity import MOST_LEVELS, QuantisedSensitivity, quantised_l2_bound, quantised_sensitivity
@@ -192,10 +193,14 @@ class CpsgdParameters:
         return quantised_sensitivity(self.padded_dimension, self.levels, self.level_bound, self.distance, delta)
 
     def theorem_epsilon(self, delta: float) -> float:
-        """Return the epsilon of one sum by Theorem 1 of the paper, as published.
+        """Return the epsilon of one sum by Theorem 1 of the paper, as published, where it can be true.
 
         Theorem 1, equation (10) and, with rotation, the largest coordinate each fail with an equal share of delta: the paper's
         (epsilon, 2 delta) and (epsilon, 3 delta).
+
+        The theorem's main term is the classic one of Gaussian noise, D2 sqrt(2 ln(1.25 / delta)) / standard deviation, which for large
+        epsilon is less than Gaussian noise really has, and so is the theorem's sum: exact accounts contradict it from an epsilon of about
+        6 on. It is refused where Gaussian noise of the same variance has a larger epsilon.
 
         Parameters
         ----------
@@ -212,14 +217,21 @@ class CpsgdParameters:
         ValueError
             If delta is out of range.
         InfeasibleError
-            If there are fewer trials, of all clients together, than the theorem asks for.
+            If there are fewer trials, of all clients together, than the theorem asks for, or its epsilon is too small to be true.
         """
         failure = self._event_delta(check_delta(delta))
         steps, total = self.sensitivity(failure), self.clients * self.trials
         # In units of the clip norm, so that nothing is out of range.
         scale = self.step / self.ball.clip_norm
         l1, l2, linf = steps.l1 * scale, steps.l2 * scale, steps.linf * scale
-        return binomial_theorem_epsilon(total, self.probability, scale, self.padded_dimension, l1, l2, linf, failure)
+        epsilon = binomial_theorem_epsilon(total, self.probability, scale, self.padded_dimension, l1, l2, linf, failure)
+        multiplier = math.sqrt(total * self.probability * (1 - self.probability)) / steps.l2
+        if multiplier < SMALLEST_MULTIPLIER or gaussian_epsilon(multiplier, max(failure, SMALLEST_DELTA)) > epsilon:
+            raise InfeasibleError(
+                f"epsilon would be {epsilon:.6g} by Theorem 1 of cpSGD, less than that of Gaussian noise of the same variance: the theorem "
+                "does not hold for so large an epsilon"
+            )
+        return epsilon
 
     def renyi_epsilon(self, delta: float, rounds: int = 1) -> EpsilonAtDelta | None:
         """Return the epsilon by Rényi divergences, averaged over the coupled rounding: no sensitivity that could fail.

@@ -15,7 +15,9 @@ from quietbits.design.rotation import RandomisedHadamard
 from quietbits.design.secure_sum import SecureSum
 from quietbits.design.secure_sum_protocol import SecureSumProtocol
 from quietbits.errors import InfeasibleError
+from quietbits.solvers.binomial_divergence import shifted_binomial_delta
 from quietbits.solvers.binomial_privacy import binomial_theorem_epsilon
+from quietbits.solvers.gaussian_calibration import gaussian_epsilon
 from quietbits.solvers.quantised_sensitivity import quantised_sensitivity
 
 MECHANISM = CpsgdMechanism(NormBall(5, 2.0, 2.0), clients=4, levels=9, trials=30, delta=1e-5)
@@ -223,6 +225,26 @@ def test_theorem_and_sensitivity_share_delta(rotated: bool, events: int) -> None
     steps = quantised_sensitivity(mechanism.padded_dimension, 9, mechanism.level_bound, 4.0, 1e-5 / events)
     expected = binomial_theorem_epsilon(300_000, 0.5, 1.0, mechanism.padded_dimension, steps.l1, steps.l2, steps.linf, 1e-5 / events)
     assert mechanism.theorem_epsilon(1e-5) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("trials", "shift", "delta"), [(10**4, 500, 1e-6), (10**4, 1000, 1e-6), (10**6, 1250, 1e-2), (4000, 300, 1e-3)])
+def test_theorem_one_is_false_for_large_epsilon(trials: int, shift: int, delta: float) -> None:
+    # In one dimension the exact delta is known. The theorem's condition holds, and its epsilon is too small.
+    claimed = binomial_theorem_epsilon(trials, 0.5, 1.0, 1, shift, shift, shift, delta)
+    assert claimed > 6
+    assert shifted_binomial_delta(trials, 0.5, shift, claimed) > 1.2 * delta
+    # What tells that it is false is Gaussian noise of the same variance.
+    assert gaussian_epsilon(math.sqrt(trials) / 2 / shift, delta) > claimed
+
+
+def test_a_false_epsilon_of_theorem_one_is_refused() -> None:
+    mechanism = made(PAIR, levels=501, trials=5000, delta=1e-6)
+    with pytest.raises(InfeasibleError, match=r"epsilon would be \d+\.\d+ by Theorem 1 of cpSGD, less than that of Gaussian noise of the"):
+        mechanism.theorem_epsilon(1e-6)
+    assert largest_delta(mechanism, mechanism.guarantee.epsilon) <= 1e-6
+    with pytest.raises(InfeasibleError, match="does not hold for so large an epsilon"):
+        made(mechanism, levels=4_900_000, trials=20_000_000).theorem_epsilon(1e-6)
+    assert made(mechanism, levels=50).theorem_epsilon(1e-6) > 0
 
 
 def test_rotated_levels_reach_as_far_as_the_paper_says() -> None:

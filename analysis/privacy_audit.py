@@ -125,7 +125,7 @@ def audit_mechanism(
     ...     return np.where(rng.random(count) < math.e / (1 + math.e), value, 1 - value)
     >>> result = audit_mechanism(respond, 0, 1, 0.0, 100_000, np.random.default_rng(0))
     >>> round(result.epsilon_lower_bound, 2), result.refutes(1.0), result.refutes(0.9)
-    (0.97, False, True)
+    (0.98, False, True)
     """
     delta = check_real("delta", delta, low=0.0, high=1 - 1e-12)
     confidence = check_real("confidence", confidence, low=0.5, high=1 - 1e-12)

@@ -96,7 +96,7 @@ def test_the_mean_is_unbiased_and_its_error_as_predicted() -> None:
 
 def test_the_prediction_counts_what_the_coefficients_take_off() -> None:
     # Few trials at a large theta: without the term in ||a||**2, the prediction for vectors at the edge would be a quarter more.
-    mechanism, rounds = made(clients=1, trials=1, theta=0.45), 20_000
+    mechanism, rounds = made(clients=1, trials=1, theta=0.45), 10_000
     vector = np.full((1, 5), 10.0)
     squares = np.sum(errors_of_rounds(mechanism, vector, rounds, seed=3) ** 2, axis=1)
     predicted = float(mechanism.variance(vector)[0])
@@ -105,7 +105,7 @@ def test_the_prediction_counts_what_the_coefficients_take_off() -> None:
 
 
 def test_vectors_without_a_representation_are_scaled_down_and_the_bias_is_predicted() -> None:
-    mechanism, rounds = made(clients=1, kashin_constant=1.0), 20_000
+    mechanism, rounds = made(clients=1, kashin_constant=1.0), 10_000
     # Along a column of the frame, whose coefficient is the largest that there is.
     vector = mechanism.frame.synthesis(np.eye(16)[:1])
     vector *= 10 / np.linalg.norm(vector)
@@ -201,15 +201,15 @@ def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension() -
 
 
 def test_what_is_enumerated_is_what_the_mechanism_sends_and_its_mean_is_the_vectors() -> None:
-    rounds, vectors = 100_000, np.array([[3.0], [-1.2]])
+    rounds, vectors = 100_000, np.array([[3.0], [2.4]])
     sums = PAIR.noisy_steps(np.tile(vectors, (rounds, 1)), np.random.default_rng(11)).reshape(rounds, 2, 2).sum(axis=1)
-    masses = sum_of_two(3.0, -1.2)
+    masses = sum_of_two(3.0, 2.4)
     counted = np.bincount(5 * sums[:, 0] + sums[:, 1], minlength=25)
     # Chi-square with 24 degrees of freedom: exceeds 75 with probability 4e-7.
     assert np.sum((counted - rounds * masses.ravel()) ** 2 / (rounds * masses.ravel())) < 75
     estimates = [[PAIR.decode(np.array([i, j], dtype=np.uint64), 2)[0] for j in range(5)] for i in range(5)]
-    assert np.sum(masses * estimates) == pytest.approx(0.9, abs=1e-12)
-    assert np.sum(masses * (np.array(estimates) - 0.9) ** 2) == pytest.approx(PAIR.variance(vectors).mean() / 2, rel=1e-12)
+    assert np.sum(masses * estimates) == pytest.approx(2.7, abs=1e-12)
+    assert np.sum(masses * (np.array(estimates) - 2.7) ** 2) == pytest.approx(PAIR.variance(vectors).mean() / 2, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,15 @@ from scipy.stats import binom
 from ..arguments import check_integer, check_real
 from ..design.dithering import FloatArray, finite_values
 from ..solvers.dp_rec_privacy import LARGEST_POPULATION, draw_log_moment, lost_delta
-from ..solvers.importance_resampling import LARGEST_ORDER, LARGEST_SHIFT, MOST_SAMPLES, proven_divergences, resampling_renyi_divergences
+from ..solvers.importance_resampling import (
+    LARGEST_ORDER,
+    LARGEST_SHIFT,
+    MOST_SAMPLES,
+    TwoWayDivergences,
+    proven_divergences,
+    resampling_mixture_divergences,
+    resampling_renyi_divergences,
+)
 
 LARGEST_EPSILON = 1e3
 MOST_TRIALS = 10**9
@@ -128,8 +136,8 @@ def audit_divergences(clip_ratio: float, samples: int, orders: ArrayLike) -> Div
     )
 
 
-def sampled_divergences(clip_ratio: float, samples: int, population: int, orders: ArrayLike) -> FloatArray:
-    """Return true Rényi divergences of one draw among N clients: the client's message with probability 1/N, from nobody's.
+def sampled_divergences(clip_ratio: float, samples: int, population: int, orders: ArrayLike) -> TwoWayDivergences:
+    """Return true Rényi divergences of one draw among N clients: the client's message with probability 1/N, and nobody's.
 
     Parameters
     ----------
@@ -138,14 +146,15 @@ def sampled_divergences(clip_ratio: float, samples: int, population: int, orders
     samples : int
         K, from 1 to 2**20.
     population : int
-        N, at least 1.
+        N, at least 2.
     orders : array_like of int, shape (orders,)
         Orders a, whole numbers from 2 to 16.
 
     Returns
     -------
-    ndarray of float64, shape (orders,)
-        ``ln sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) E[(K w)^j] / (a - 1)`` in nats; what `draw_log_moment` has for the two Gaussians.
+    TwoWayDivergences
+        Of the draw with the client from the one without, ``ln sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) E[(K w)^j] / (a - 1)``, and the
+        other way about, in nats. `draw_log_moment` has the first one for the two Gaussians, and bounds their second one by it.
 
     Raises
     ------
@@ -155,21 +164,23 @@ def sampled_divergences(clip_ratio: float, samples: int, population: int, orders
     Examples
     --------
     >>> exact = sampled_divergences(0.87, samples=128, population=100, orders=[2, 8])
-    >>> (exact / [draw_log_moment(0.87, 100, order) / (order - 1) for order in (2, 8)]).round(3).tolist()
-    [0.951, 0.933]
+    >>> claimed = np.array([draw_log_moment(0.87, 100, order) / (order - 1) for order in (2, 8)])
+    >>> (exact.added / claimed).round(3).tolist(), (exact.removed / claimed).round(3).tolist()
+    ([0.951, 0.933], [0.916, 0.771])
     """
     clip_ratio = check_real("clip_ratio", clip_ratio, low=1e-3, high=LARGEST_SHIFT)
-    population = check_integer("population", population, low=1, high=LARGEST_POPULATION)
+    population = check_integer("population", population, low=2, high=LARGEST_POPULATION)
     whole = [check_integer("orders", order, low=2, high=LARGEST_ORDER) for order in np.asarray(orders).tolist()]
     powers = np.arange(2, max(whole, default=2) + 1)
     moments = (powers - 1) * resampling_renyi_divergences(clip_ratio, 0.0, samples, powers)
-    divergences = []
+    added = []
     for order in whole:
         chosen = powers[: order - 1]
         # Binomial probabilities sum to 1, and the moments 0 and 1 are 1: the others are above 1, and what is above is all there is.
         excess = binom.pmf(chosen, order, 1 / population) @ np.expm1(moments[: order - 1])
-        divergences.append(math.log1p(excess) / (order - 1))
-    return np.array(divergences)
+        added.append(math.log1p(excess) / (order - 1))
+    removed = resampling_mixture_divergences(clip_ratio, samples, 1 / population, whole)
+    return TwoWayDivergences(added=np.array(added), removed=removed)
 
 
 def published_delta(clip_ratio: float, bits: int, epsilon: float) -> float:

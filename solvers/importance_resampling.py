@@ -22,6 +22,7 @@ FloatArray = NDArray[np.float64]
 LARGEST_SHIFT = 3.0
 MOST_SAMPLES = 2**20
 LARGEST_ORDER = 16
+LARGEST_SHARE = 0.999
 # Where the normal density is 1e-32 of its peak; and where exp(-y) is.
 _NORMAL_REACH = 12.0
 _EXPONENTIAL_REACH = 72.0
@@ -47,13 +48,13 @@ class ResampledMoments:
 
 
 @dataclass(frozen=True)
-class ProvenDivergences:
-    """Bounds on Rényi divergences between a resampling for N(shift, 1) and one of equal weights, for each order.
+class TwoWayDivergences:
+    """Rényi divergences between a resampling for N(shift, 1) and one of equal weights, or bounds on them, for each order.
 
     Attributes
     ----------
     added, removed : ndarray of float64, shape (orders,)
-        Of the first from the second, and the other way about; in nats, errs upward.
+        Of the first from the second, and the other way about; in nats.
     """
 
     added: FloatArray
@@ -136,7 +137,7 @@ def resampling_renyi_divergences(target: float, reference: float, samples: int, 
     target = check_real("target", target, low=-LARGEST_SHIFT, high=LARGEST_SHIFT)
     reference = check_real("reference", reference, low=-LARGEST_SHIFT, high=LARGEST_SHIFT)
     samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
-    whole = [check_integer("orders", order, low=2, high=LARGEST_ORDER) for order in np.asarray(orders).tolist()]
+    whole = _check_orders(orders)
     most = max(whole, default=2)
     # Expectations that are needed are of r^a v^-j and v^j: their means bound where the samples matter.
     tilts = [0.0, most * target, most * target - (most - 1) * reference, (most - 1) * reference, target - reference]
@@ -147,10 +148,7 @@ def resampling_renyi_divergences(target: float, reference: float, samples: int, 
     decay = -np.exp(log_t[:, None] + log_ratios)
     base = decay + log_density
 
-    powers = np.arange(most)
-    # Of v^j exp(-t r) for one sample, over j!, and of the other K - 1 together: coefficients of a power series, and of its power.
-    one = np.stack([logsumexp(base + power * log_references, axis=1) - gammaln(power + 1) for power in powers])
-    others = _series_power(one, samples - 1)
+    others = _log_power_sums(base, log_references, samples - 1, most)
     divergences = []
     for order in whole:
         terms = [
@@ -163,7 +161,61 @@ def resampling_renyi_divergences(target: float, reference: float, samples: int, 
     return np.array(divergences)
 
 
-def proven_divergences(shift: float, samples: int, orders: ArrayLike) -> ProvenDivergences:
+def resampling_mixture_divergences(shift: float, samples: int, share: float, orders: ArrayLike) -> FloatArray:
+    """Return Rényi divergences of a resampling with equal weights from one that has the weights for N(shift, 1) by chance.
+
+    With r the density ratio at the sample that is drawn, T the sum of the others, and g the chance, the moment is
+    ``E[((1 - g) + g K r / (r + T))^(1 - a)]``: a power of r + T, over one of ``(1 - g + g K) r + (1 - g) T``.
+
+    Parameters
+    ----------
+    shift : float
+        m, mean of the target, 0 to 3.
+    samples : int
+        K, from 1 to 2**20.
+    share : float
+        g, the chance, from 0 to 0.999.
+    orders : array_like of int, shape (orders,)
+        Orders a, whole numbers from 2 to 16.
+
+    Returns
+    -------
+    ndarray of float64, shape (orders,)
+        Divergences in nats; a computed value and no bound, with an absolute error below 1e-8 for up to 2**14 samples.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> resampling_mixture_divergences(1.0, samples=128, share=0.1, orders=[2, 8]).round(4).tolist()
+    [0.0111, 0.0294]
+    """
+    shift = check_real("shift", shift, low=0.0, high=LARGEST_SHIFT)
+    samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
+    share = check_real("share", share, low=0.0, high=LARGEST_SHARE)
+    whole = _check_orders(orders)
+    most = max(whole, default=2)
+    points, log_density = _normal_grid(-_NORMAL_REACH, (most - 1) * shift + _NORMAL_REACH, shift)
+    log_ratios = shift * points - shift**2 / 2
+    # The drawn sample counts for more in the denominator.
+    excess = (1 - share + share * samples) / (1 - share)
+    log_t = _laplace_grid(log_ratios, samples * excess)
+    others = _log_power_sums(-np.exp(log_t[:, None] + log_ratios) + log_density, log_ratios, samples - 1, most)
+    base = -np.exp(log_t[:, None] + math.log(excess) + log_ratios) + log_density
+    own = np.stack([logsumexp(base + power * log_ratios, axis=1) - gammaln(power + 1) for power in range(most)])
+    divergences = []
+    for order in whole:
+        # l! sum_j r^(l - j) / (l - j)! T^j / j!, with l = a - 1, over Gamma(l): a factor l.
+        log_sums = logsumexp(own[order - 1 :: -1] + others[:order], axis=0) + math.log(order - 1)
+        moment = logsumexp((order - 1) * log_t + log_sums) + math.log(_LOG_T_STEP) - (order - 1) * math.log1p(-share)
+        divergences.append(max(0.0, float(moment) / (order - 1)))
+    return np.array(divergences)
+
+
+def proven_divergences(shift: float, samples: int, orders: ArrayLike) -> TwoWayDivergences:
     """Return bounds on the Rényi divergences of a resampling that hold for every number of samples.
 
     With r the density ratio at a sample, r' that at another one, and R the mean of all K ratios: R is at least their geometric mean, so
@@ -186,8 +238,8 @@ def proven_divergences(shift: float, samples: int, orders: ArrayLike) -> ProvenD
 
     Returns
     -------
-    ProvenDivergences
-        Bounds, at most a^2 m^2 / (2 (a - 1)) and (a - 1) m^2: neither is more than a m^2.
+    TwoWayDivergences
+        Bounds, which err upward: at most a^2 m^2 / (2 (a - 1)) and (a - 1) m^2: neither is more than a m^2.
 
     Raises
     ------
@@ -207,7 +259,11 @@ def proven_divergences(shift: float, samples: int, orders: ArrayLike) -> ProvenD
     removed = np.logaddexp(-math.log(samples), share + ((order - 1) * shift) ** 2)
     # Errors are of the order of 1e-16, and upward in the end.
     added, removed = (moment / (order - 1) * (1 + 1e-12) for moment in (added, removed))
-    return ProvenDivergences(added=added, removed=removed)
+    return TwoWayDivergences(added=added, removed=removed)
+
+
+def _check_orders(orders: ArrayLike) -> list[int]:
+    return [check_integer("orders", order, low=2, high=LARGEST_ORDER) for order in np.asarray(orders).tolist()]
 
 
 def _normal_grid(low: float, high: float, shift: float) -> tuple[FloatArray, FloatArray]:
@@ -217,10 +273,19 @@ def _normal_grid(low: float, high: float, shift: float) -> tuple[FloatArray, Flo
     return points, -(points**2) / 2 + math.log(step / math.sqrt(2 * math.pi))
 
 
-def _laplace_grid(log_ratios: FloatArray, samples: int) -> FloatArray:
+def _laplace_grid(log_ratios: FloatArray, samples: float) -> FloatArray:
     """Return log t where exp(-t S) t matters: S from the least ratio of one sample to K times the largest."""
     low = -log_ratios.max() - math.log(samples) - _EXPONENTIAL_REACH / 2
     return np.arange(low, -log_ratios.min() + math.log(_EXPONENTIAL_REACH) + 2, _LOG_T_STEP)
+
+
+def _log_power_sums(base: FloatArray, log_values: FloatArray, count: int, powers: int) -> FloatArray:
+    """Return ln E[V^j exp(-t S) / j!] for each power j and each t, V and S sums over independent samples of what base has one of.
+
+    For one sample these are the coefficients of a power series, and for all of them, those of its power.
+    """
+    one = np.stack([logsumexp(base + power * log_values, axis=1) - gammaln(power + 1) for power in range(powers)])
+    return _series_power(one, count)
 
 
 def _series_power(logs: FloatArray, exponent: int) -> FloatArray:

@@ -26,6 +26,8 @@ from .rotation import RandomisedHadamard, flattened_bound
 ROUNDING = 1e-12
 # Share of delta with which the rounded vectors may be further apart than the account by Gaussian noise takes for granted.
 SPARED = 0.01
+# Exact accounts contradict Theorem 1 beyond, for uneven probabilities: the least epsilon that we know is 54.
+LARGEST_THEOREM_EPSILON = 10.0
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,7 @@ class CpsgdParameters:
 
         The theorem's main term is the classic one of Gaussian noise, D2 sqrt(2 ln(1.25 / delta)) / standard deviation, which for large
         epsilon is less than Gaussian noise really has, and so is the theorem's sum: exact accounts contradict it from an epsilon of about
-        6 on. It is refused where Gaussian noise of the same variance has a larger epsilon.
+        6 on. It is refused where Gaussian noise of the same variance has a larger epsilon, and from 10 on, as uneven noise has more.
 
         Parameters
         ----------
@@ -226,10 +228,11 @@ class CpsgdParameters:
         l1, l2, linf = steps.l1 * scale, steps.l2 * scale, steps.linf * scale
         epsilon = binomial_theorem_epsilon(total, self.probability, scale, self.padded_dimension, l1, l2, linf, failure)
         multiplier = math.sqrt(total * self.probability * (1 - self.probability)) / steps.l2
-        if multiplier < SMALLEST_MULTIPLIER or gaussian_epsilon(multiplier, max(failure, SMALLEST_DELTA)) > epsilon:
+        too_large = epsilon > LARGEST_THEOREM_EPSILON or multiplier < SMALLEST_MULTIPLIER
+        if too_large or gaussian_epsilon(multiplier, max(failure, SMALLEST_DELTA)) > epsilon:
             raise InfeasibleError(
-                f"epsilon would be {epsilon:.6g} by Theorem 1 of cpSGD, less than that of Gaussian noise of the same variance: the theorem "
-                "does not hold for so large an epsilon"
+                f"epsilon would be {epsilon:.6g} by Theorem 1 of cpSGD, which does not hold for so large an epsilon: it must be at most "
+                f"{LARGEST_THEOREM_EPSILON:g}, and not less than that of Gaussian noise of the same variance"
             )
         return epsilon
 

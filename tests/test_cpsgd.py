@@ -237,14 +237,23 @@ def test_theorem_one_is_false_for_large_epsilon(trials: int, shift: int, delta: 
     assert gaussian_epsilon(math.sqrt(trials) / 2 / shift, delta) > claimed
 
 
+def test_theorem_one_is_false_for_uneven_probabilities_even_where_gaussian_noise_is_not() -> None:
+    claimed = binomial_theorem_epsilon(12_687, 0.9, 1.0, 1, 269, 269, 269, 1.6655868293461683e-3)
+    assert gaussian_epsilon(math.sqrt(12_687 * 0.09) / 269, 1.6655868293461683e-3) < claimed
+    assert shifted_binomial_delta(12_687, 0.9, 269, claimed) > 4 * 1.6655868293461683e-3
+    uneven = made(PAIR, probability=0.9, levels=200, trials=6000, delta=1e-3)
+    with pytest.raises(InfeasibleError, match=r"it must be at most 10, and not less than that of Gaussian noise of the same variance"):
+        uneven.theorem_epsilon(1e-3)
+
+
 def test_a_false_epsilon_of_theorem_one_is_refused() -> None:
     mechanism = made(PAIR, levels=501, trials=5000, delta=1e-6)
-    with pytest.raises(InfeasibleError, match=r"epsilon would be \d+\.\d+ by Theorem 1 of cpSGD, less than that of Gaussian noise of the"):
+    with pytest.raises(InfeasibleError, match=r"epsilon would be \d+\.\d+ by Theorem 1 of cpSGD, which does not hold for so large"):
         mechanism.theorem_epsilon(1e-6)
     assert largest_delta(mechanism, mechanism.guarantee.epsilon) <= 1e-6
     with pytest.raises(InfeasibleError, match="does not hold for so large an epsilon"):
         made(mechanism, levels=4_900_000, trials=20_000_000).theorem_epsilon(1e-6)
-    assert made(mechanism, levels=50).theorem_epsilon(1e-6) > 0
+    assert 1 < made(mechanism, levels=20).theorem_epsilon(1e-6) < 10
 
 
 def test_rotated_levels_reach_as_far_as_the_paper_says() -> None:

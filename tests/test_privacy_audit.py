@@ -98,6 +98,16 @@ def test_the_bound_holds_as_often_as_stated() -> None:
     assert np.mean(bounds) > 0.8
 
 
+def test_the_event_is_counted_on_other_draws_than_it_was_chosen_on() -> None:
+    # Outputs that tell nothing, and hundreds of events of which some look good by chance: 400 audits, of which 40 + 5 * 6 may exceed zero.
+    def score(_: Any, count: int, generator: np.random.Generator) -> np.ndarray:
+        return generator.normal(size=count)
+
+    generator = rng(16)
+    bounds = [audit_mechanism(score, 0, 1, 0.0, 400, generator, confidence=0.9).epsilon_lower_bound for _ in range(400)]
+    assert sum(bound > 0 for bound in bounds) <= 70
+
+
 def test_the_bound_is_that_of_clopper_and_pearson() -> None:
     # Found by a root of binomial tails instead of the inverse of an incomplete beta function.
     delta = 0.01

@@ -20,12 +20,15 @@ from .cpsgd_calibration import calibrate_cpsgd
 from .discrete_gaussian_accounting import calibrate_discrete_gaussian
 from .distributed_skellam_accounting import calibrate_distributed_skellam
 from .mean_study import OnStep
+from .poisson_binomial_calibration import calibrate_poisson_binomial_mechanism
 from .provenance_columns import with_provenance
 from .random_streams import named_stream
 from .secure_sum_simulation import repeat_secure_sum
 
 ADJACENCY, TRUST_MODEL = "replace-one", "secure-sum"
 POPULATION = "sphere"
+# What a vector takes that is not compressed, as floating-point numbers of single precision.
+UNCOMPRESSED_BITS = 32
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,12 @@ def _cpsgd_published(ball: NormBall, clients: int, bits: int, epsilon: float, de
 
 def _cpsgd(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float) -> CalibratedSum:
     found = calibrate_cpsgd(clients, ball.dimension, ball.clip_norm, bits, epsilon, delta, rotated=True, adjacency=ADJACENCY)
-    known = [value for value in (found.account.epsilon, found.account.epsilon_rdp) if value is not None]
-    return CalibratedSum(found.mechanism, min(known))
+    return CalibratedSum(found.mechanism, found.account.smallest_epsilon)
+
+
+def _poisson_binomial(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float) -> CalibratedSum:
+    mechanism, found = calibrate_poisson_binomial_mechanism(clients, ball.dimension, ball.clip_norm, bits, epsilon, delta)
+    return CalibratedSum(mechanism, _epsilon(found.account.epsilon))
 
 
 def _epsilon(epsilon: float | None) -> float:
@@ -116,6 +123,7 @@ SERIES: Mapping[str, Build] = MappingProxyType(
         "Skellam": _skellam,
         "cpSGD": _cpsgd,
         "cpSGD, as published": _cpsgd_published,
+        "Poisson-binomial": _poisson_binomial,
     }
 )
 
@@ -146,7 +154,8 @@ def compare_secure_sums(size: ComparisonSize, *, seed: int, workers: int, on_ste
         ``worst_squared_error`` (of the mean, but for bias and wrapping), ``central_squared_error`` (a trusted server's Gaussian noise),
         ``coordinate_wrap_probability`` (errs upward); and ``measured_squared_error`` with ``standard_error``, the mean over ``rounds``
         simulated rounds, and ``wrapped_coordinates`` in all of them, NaN where no round was simulated (``rounds`` is 0); and provenance.
-        Errors are squared L2 distances, in squared radii of the ball. More bits than a mechanism can use add no row.
+        Errors are squared L2 distances, in squared radii of the ball. More bits than a mechanism can use add no row, nor do messages
+        of more than 32 bits per coordinate.
 
     Raises
     ------
@@ -176,6 +185,8 @@ def _rows(size: ComparisonSize, ball: NormBall, clients: int, name: str, seed: i
         if found is None or found.mechanism.bits_per_client <= used:
             continue
         mechanism = found.mechanism
+        if mechanism.bits_per_client > UNCOMPRESSED_BITS * ball.dimension:
+            break
         used = mechanism.bits_per_client
         fewest = not rows and _calibrated(size, ball, clients, name, bits - 1) is None
         repetitions = size.repetitions if fewest or bits in size.simulated_bits else 0

@@ -35,7 +35,7 @@ from quietbits.figures.style import SMALLEST_TYPE, WIDTH, print_style
 
 DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 SMALL = SimulationSize(clients=10_000, batches=500, runs=2)
-SMALL_SUMS = ComparisonSize(dimension=16, clients=(20, 60), bits=(10, 16, 20), simulated_bits=(16,), repetitions=2)
+SMALL_SUMS = ComparisonSize(dimension=16, clients=(150, 300), bits=(10, 12), simulated_bits=(12,), repetitions=2)
 SMALL_RUN: dict[str, Any] = {"epsilons": (1.0, 4.0), "clients": 300, "dimension": 4, "repetitions": 20}
 
 

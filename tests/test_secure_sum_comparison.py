@@ -11,7 +11,7 @@ from quietbits.design.norm_ball import NormBall
 from quietbits.design.vector_gaussian import central_gaussian_error
 from quietbits.errors import InfeasibleError
 
-SMALL = ComparisonSize(dimension=32, clients=(40, 200), bits=(7, 8, 10, 12, 14, 16, 17, 20), simulated_bits=(12, 17), repetitions=12)
+SMALL = ComparisonSize(dimension=32, clients=(150, 400), bits=(8, 9, 10, 12, 14, 17), simulated_bits=(12, 17), repetitions=12)
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def frame() -> pd.DataFrame:
 
 def test_every_series_keeps_the_same_promise(frame: pd.DataFrame) -> None:
     assert set(frame["series"]) == set(SERIES)
-    assert set(frame["clients"]) == {40, 200}
+    assert set(frame["clients"]) == {150, 400}
     assert (frame["realised_epsilon"] <= 1.0).all()
     assert (frame["realised_epsilon"] > 0.5).all()
     assert set(frame["epsilon"]) == {1.0}
@@ -34,7 +34,7 @@ def test_every_series_keeps_the_same_promise(frame: pd.DataFrame) -> None:
 def test_a_mechanism_whose_own_guarantee_is_for_less_has_twice_the_noise() -> None:
     ball = NormBall(32, 2.0)
     for name in ("discrete Gaussian", "Skellam"):
-        replaced = SERIES[name](ball, 40, 20, 1.0, 1e-5)
+        replaced = SERIES[name](ball, 150, 20, 1.0, 1e-5)
         own = replaced.mechanism.guarantee
         assert own.adjacency == "add-or-remove-one"
         # Gaussian noise that is (1, 1e-5)-private at twice the sensitivity is so at epsilon 0.46 at the sensitivity itself.
@@ -46,18 +46,21 @@ def test_references_and_bits(frame: pd.DataFrame) -> None:
     for row in frame.itertuples():
         assert row.central_squared_error == central_gaussian_error(ball, row.clients, 1.0, 1e-5, "replace-one")
         assert row.worst_squared_error >= row.central_squared_error
-    # Only the Poisson-binomial mechanism sends more coordinates than the vector has: the dimension is a power of two.
-    assert (frame["bits_per_coordinate"] <= frame["bits"]).all()
+    # Only the Poisson-binomial mechanism sends more coordinates than the vector has, twice as many: the dimension is a power of two.
+    coordinates = np.where(frame["series"] == "Poisson-binomial", 2, 1)
+    assert (frame["bits_per_coordinate"] <= coordinates * frame["bits"]).all()
+    assert frame["bits_per_coordinate"].max() <= 32
     for _, series in frame.groupby(["clients", "series"]):
         assert (np.diff(series["bits_per_coordinate"]) > 0).all()
         assert (np.diff(series["worst_squared_error"]) <= 0.01 * series["worst_squared_error"].to_numpy()[:-1]).all()
-    gaussian = frame[(frame["series"] == "discrete Gaussian") & (frame["bits"] == 20)]
+    gaussian = frame[(frame["series"] == "discrete Gaussian") & (frame["bits"] == 17)]
     assert gaussian["worst_squared_error"].to_numpy() == pytest.approx(gaussian["central_squared_error"].to_numpy(), rel=0.01)
 
 
 def test_below_the_fewest_bits_there_is_nothing(frame: pd.DataFrame) -> None:
     fewest = frame[frame["fewest_bits"]]
-    assert fewest.groupby(["clients", "series"]).ngroups == len(fewest) == 2 * len(SERIES)
+    assert fewest.groupby(["clients", "series"]).ngroups == len(fewest)
+    assert set(fewest["series"]) == set(SERIES)
     for row in fewest.itertuples():
         with pytest.raises(InfeasibleError, match=f"bits must be at least {row.bits} "):
             SERIES[row.series](NormBall(32, 2.0), row.clients, row.bits - 1, 1.0, 1e-5)
@@ -77,13 +80,15 @@ def test_measured_errors_are_the_predicted_ones(frame: pd.DataFrame) -> None:
 
 
 def test_a_row_does_not_depend_on_the_others(frame: pd.DataFrame) -> None:
-    size = ComparisonSize(dimension=32, clients=(200,), bits=(16, 17), simulated_bits=(17,), repetitions=12)
+    size = ComparisonSize(dimension=32, clients=(400,), bits=(11, 12), simulated_bits=(12,), repetitions=12)
     alone = compare_secure_sums(size, seed=3, workers=1, on_step=lambda *_: None)
-    # One bit less would do here, whatever else was tried.
-    assert not alone["fewest_bits"].any()
+    # Some start at the first number of bits that was tried, though one bit less would do.
+    first = alone.drop_duplicates("series").set_index("series")["fewest_bits"]
+    assert not first["discrete Gaussian"]
+    assert not first["Poisson-binomial"]
     columns = ["series", "bits", "worst_squared_error", "measured_squared_error", "standard_error"]
-    for row in alone[alone["rounds"] > 0][columns].to_dict("records"):
-        same = frame[(frame["series"] == row["series"]) & (frame["bits"] == 17) & (frame["clients"] == 200)]
+    for row in alone.loc[alone["bits"] == 12, columns].to_dict("records"):
+        same = frame[(frame["series"] == row["series"]) & (frame["bits"] == 12) & (frame["clients"] == 400)]
         assert same[columns].to_dict("records") == [row]
 
 

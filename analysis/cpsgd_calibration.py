@@ -89,7 +89,8 @@ def calibrate_cpsgd(
     clip_norm : float
         L2 norm that vectors are clipped to.
     bits : int or None
-        Bits of a coordinate of the sum, 1 to 55. None: the fewest with which the error is within 1 % of the least there is.
+        Bits of a coordinate of the sum, 1 to 55. None: the fewest with which the error is within 1 % of the least there is,
+        which takes some seconds to find.
     epsilon : float
         Privacy parameter after all rounds, from 1e-5 to 10**4.
     delta : float

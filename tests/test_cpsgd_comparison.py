@@ -100,6 +100,14 @@ def test_small_scales_end_at_gaussian_noise(noise: pd.DataFrame) -> None:
     assert gaussian_delta(math.sqrt(analytic), 1.0) == pytest.approx(DELTA, rel=1e-6)
 
 
+def test_what_the_theorem_promises_is_kept(noise: pd.DataFrame) -> None:
+    # For larger epsilons than these it is not: there the classic rule is not safe either.
+    rows = noise[(noise["accounting"] == "theorem") & (noise["epsilon"] >= 1)]
+    assert set(rows["epsilon"]) == {1.0, 4.0}
+    for row in rows.itertuples():
+        assert shifted_binomial_epsilon(row.trials, 0.5, round(1 / row.scale), DELTA) <= row.epsilon
+
+
 def test_every_row_states_its_guarantee_and_none_beats_the_bound(noise: pd.DataFrame) -> None:
     assert set(noise["adjacency"]) == {"replace-one"}
     trust = noise.groupby("mechanism")["trust_model"].unique()

@@ -47,9 +47,10 @@ class ModelHistory:
     message_bytes : int
         Bytes of a message, 1 to 2**20.
     rounds : tuple of tuple of bytes
-        Messages of the last rounds, oldest first.
+        Messages of the last rounds, oldest first. Rounds are dropped that nobody will be sent, because the package would be as long as the
+        model.
     retain : int or None
-        How many rounds are kept at most. None: as many as are of use, that is, are shorter than the model.
+        How many rounds are kept at most; None: all that are of use.
 
     Raises
     ------
@@ -63,11 +64,17 @@ class ModelHistory:
     retain: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a history that is none."""
+        """Refuse a history that is none, and drop what is of no use."""
         check_integer("message_bytes", self.message_bytes, low=1, high=LONGEST_MESSAGE)
         check_integer("number of rounds", len(self.rounds), low=0, high=self.state.rounds)
         if self.retain is not None:
             check_integer("retain", self.retain, low=0, high=MOST_STATE_ROUNDS)
+        kept = len(self.rounds) if self.retain is None else min(self.retain, len(self.rounds))
+        messages = sum(len(one) for one in self.rounds[len(self.rounds) - kept :])
+        while kept and history_package_bytes(kept, messages, self.message_bytes) >= full_model_bytes(self.state.state_bytes):
+            messages -= len(self.rounds[len(self.rounds) - kept])
+            kept -= 1
+        object.__setattr__(self, "rounds", self.rounds[len(self.rounds) - kept :])
 
     @property
     def first_round(self) -> int:
@@ -126,8 +133,6 @@ def replay_round(state: ModelState, messages: Sequence[bytes], decode: Decode, o
 def add_round(history: ModelHistory, messages: Sequence[bytes], decode: Decode, optimiser: ServerOptimiser) -> ModelHistory:
     """Return the server's history after one more round.
 
-    Rounds that nobody will be sent, because what has happened since is longer than the model, are dropped.
-
     Parameters
     ----------
     history : ModelHistory
@@ -150,15 +155,7 @@ def add_round(history: ModelHistory, messages: Sequence[bytes], decode: Decode, 
     check_messages(messages, history.message_bytes)
     ordered = tuple(sorted(messages))
     state = replay_round(history.state, ordered, decode, optimiser)
-    rounds = (*history.rounds, ordered)
-    if history.retain is not None:
-        rounds = rounds[max(0, len(rounds) - history.retain) :]
-    count, useful = sum(map(len, rounds)), len(rounds)
-    limit = full_model_bytes(state.state_bytes)
-    while history_package_bytes(useful, count, history.message_bytes) >= limit and useful:
-        count -= len(rounds[len(rounds) - useful])
-        useful -= 1
-    return replace(history, state=state, rounds=rounds[len(rounds) - useful :])
+    return replace(history, state=state, rounds=(*history.rounds, ordered))
 
 
 def catch_up_package(history: ModelHistory, last_round: int | None) -> HistoryPackage | FullModelPackage:
@@ -197,10 +194,8 @@ def catch_up_package(history: ModelHistory, last_round: int | None) -> HistoryPa
     last_round = check_integer("last_round", last_round, low=0, high=history.state.rounds)
     if last_round < history.first_round:
         return FullModelPackage(history.state)
+    # What is kept is shorter than the model.
     missed = history.rounds[last_round - history.first_round :]
-    length = history_package_bytes(len(missed), sum(map(len, missed)), history.message_bytes)
-    if length >= full_model_bytes(history.state.state_bytes):
-        return FullModelPackage(history.state)
     return HistoryPackage(last_round, missed, history.message_bytes, history.checksum)
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .cli_account import Json, Output, Rounds, show_document
+from .cli_account import Json, Output, Population, Rounds, SampleSize, SamplingProbability, parse_sampling, show_document
 from .cli_console import check_folders, console
 from .cli_secure_sum import Clients, Clip, NeededDelta, TargetEpsilon
 
@@ -39,6 +39,9 @@ def account_cpsgd_command(
     rotated: Rotated = True,
     rounds: Rounds = 1,
     adjacency: Adjacency = "replace-one",
+    sampling_probability: SamplingProbability = None,
+    population: Population = None,
+    sample_size: SampleSize = None,
     json: Json = False,
     output: Output = None,
 ) -> None:
@@ -50,7 +53,7 @@ def account_cpsgd_command(
     check_folders(output)
     ball = NormBall(dimension, 2.0, clip)
     parameters = CpsgdParameters(ball, clients, levels, trials, delta, probability=probability, rotated=rotated, adjacency=adjacency)
-    account = cpsgd_account(parameters, rounds)
+    account = cpsgd_account(parameters, rounds, parse_sampling(sampling_probability, population, sample_size))
     show_document(account.document(), json, output)
     if not json:
         _print_account(account)
@@ -96,6 +99,7 @@ def _print_account(account: "CpsgdAccount", *rows: tuple[str, str]) -> None:
         ),
         *rows,
         ("guarantee", f"{account.adjacency} adjacency, {account.trust_model} trust model, delta {account.delta:g}, {rounds}"),
+        ("sampling", account.sampling or "everyone's vector in every round"),
         ("epsilon by Theorem 1", account.epsilon_reason if account.epsilon is None else rounded_up(account.epsilon, 6)),
         ("epsilon by Rényi divergence", "none" if account.epsilon_rdp is None else rounded_up(account.epsilon_rdp, 6)),
         ("epsilon by Gaussian noise", "none" if account.epsilon_gaussian is None else rounded_up(account.epsilon_gaussian, 6)),

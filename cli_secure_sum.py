@@ -5,7 +5,20 @@ from typing import Annotated
 
 import typer
 
-from .cli_account import Delta, Json, Order, Output, Plot, Rounds, print_account, show_document
+from .cli_account import (
+    Delta,
+    Json,
+    Order,
+    Output,
+    Plot,
+    Population,
+    Rounds,
+    SampleSize,
+    SamplingProbability,
+    parse_sampling,
+    print_account,
+    show_document,
+)
 from .cli_console import check_folders, console
 
 Clients = Annotated[int, typer.Option(help="Number of clients whose messages are added up.")]
@@ -21,7 +34,9 @@ NeededDelta = Annotated[float, typer.Option(help="Failure probability of all rou
 TargetEpsilon = Annotated[float, typer.Option(help="Privacy parameter after all rounds.")]
 Clip = Annotated[float, typer.Option(help="L2 norm that vectors are clipped to.")]
 SensitivityAdjacency = Annotated[str, typer.Option(help="Neighbours that the sensitivities are for: replace-one or add-or-remove-one.")]
-ClientAdjacency = Annotated[str, typer.Option(help="add-or-remove-one, or replace-one for twice the sensitivity.")]
+ClientAdjacency = Annotated[
+    str | None, typer.Option(help="add-or-remove-one, or replace-one for twice the sensitivity; by default what the sampling asks for.")
+]
 
 
 def add_secure_sum_commands(account: typer.Typer, calibrate: typer.Typer) -> None:
@@ -51,6 +66,9 @@ def account_binomial_command(
     delta: NeededDelta,
     rounds: Rounds = 1,
     adjacency: SensitivityAdjacency = "replace-one",
+    sampling_probability: SamplingProbability = None,
+    population: Population = None,
+    sample_size: SampleSize = None,
     json: Json = False,
     plot: Plot = None,
     output: Output = None,
@@ -61,8 +79,10 @@ def account_binomial_command(
 
     _check_files(plot, output)
 
+    sampling = parse_sampling(sampling_probability, population, sample_size)
+
     def account_of(rounds: int) -> BinomialAccount:
-        return binomial_account(trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency)
+        return binomial_account(trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency, sampling)
 
     account = account_of(rounds)
     if plot is not None:
@@ -82,6 +102,9 @@ def calibrate_binomial_command(
     rounds: Rounds = 1,
     method: Annotated[str, typer.Option(help="Which epsilon: theorem, exact, rdp, gaussian, or smallest.")] = "smallest",
     adjacency: SensitivityAdjacency = "replace-one",
+    sampling_probability: SamplingProbability = None,
+    population: Population = None,
+    sample_size: SampleSize = None,
     json: Json = False,
     output: Output = None,
 ) -> None:
@@ -89,7 +112,8 @@ def calibrate_binomial_command(
     from .analysis.binomial_calibration import calibrate_binomial
 
     check_folders(output)
-    found = calibrate_binomial(epsilon, delta, probability, scale, dimension, l1, l2, linf, rounds, adjacency, method)
+    sampling = parse_sampling(sampling_probability, population, sample_size)
+    found = calibrate_binomial(epsilon, delta, probability, scale, dimension, l1, l2, linf, rounds, adjacency, method, sampling)
     _show(found.document() | {"target_epsilon": epsilon, "method": method}, json, output)
 
 
@@ -101,6 +125,9 @@ def account_poisson_binomial_command(
     delta: Delta = None,
     dimension: Annotated[int, typer.Option(help="Number of coordinates that a client sends.")] = 1,
     rounds: Rounds = 1,
+    sampling_probability: SamplingProbability = None,
+    population: Population = None,
+    sample_size: SampleSize = None,
     json: Json = False,
     plot: Plot = None,
     output: Output = None,
@@ -112,9 +139,12 @@ def account_poisson_binomial_command(
     _check_files(plot, output)
     if plot is not None and delta is None:
         raise ValueError("delta must be given for a plot of epsilon: a number above 0 and below 1")
-    document = poisson_binomial_document(clients, trials, theta, order=order, dimension=dimension, delta=delta, rounds=rounds)
+    sampling = parse_sampling(sampling_probability, population, sample_size)
+    document = poisson_binomial_document(
+        clients, trials, theta, order=order, dimension=dimension, delta=delta, rounds=rounds, sampling=sampling
+    )
     if plot is not None:
-        mechanism = poisson_binomial_accounting(clients, trials, theta, dimension)
+        mechanism = poisson_binomial_accounting(clients, trials, theta, dimension, sampling)
         write_account_plot(mechanism, mechanism.account(rounds, delta), plot)
     _show(document, json, output)
 
@@ -126,6 +156,9 @@ def calibrate_poisson_binomial_command(
     delta: NeededDelta,
     dimension: Annotated[int, typer.Option(help="Number of coordinates that a client sends.")] = 1,
     rounds: Rounds = 1,
+    sampling_probability: SamplingProbability = None,
+    population: Population = None,
+    sample_size: SampleSize = None,
     json: Json = False,
     output: Output = None,
 ) -> None:
@@ -133,7 +166,8 @@ def calibrate_poisson_binomial_command(
     from .analysis.poisson_binomial_accounting import calibrate_poisson_binomial
 
     check_folders(output)
-    _show(calibrate_poisson_binomial(clients, trials, epsilon, delta, dimension, rounds).document(), json, output)
+    sampling = parse_sampling(sampling_probability, population, sample_size)
+    _show(calibrate_poisson_binomial(clients, trials, epsilon, delta, dimension, rounds, sampling).document(), json, output)
 
 
 def account_discrete_gaussian_command(
@@ -144,7 +178,10 @@ def account_discrete_gaussian_command(
     granularity: Annotated[float, typer.Option(help="What a whole number stands for, in the vectors' units.")],
     delta: NeededDelta,
     rounds: Rounds = 1,
-    adjacency: ClientAdjacency = "add-or-remove-one",
+    adjacency: ClientAdjacency = None,
+    sampling_probability: SamplingProbability = None,
+    population: Population = None,
+    sample_size: SampleSize = None,
     json: Json = False,
     plot: Plot = None,
     output: Output = None,
@@ -154,7 +191,8 @@ def account_discrete_gaussian_command(
     from .figures.account_plots import write_account_plot
 
     _check_files(plot, output)
-    mechanism = discrete_gaussian_accounting(clients, dimension, clip, local_sigma, granularity, adjacency=adjacency)
+    sampling = parse_sampling(sampling_probability, population, sample_size)
+    mechanism = discrete_gaussian_accounting(clients, dimension, clip, local_sigma, granularity, adjacency=adjacency, sampling=sampling)
     account = mechanism.account(rounds, delta)
     if plot is not None:
         write_account_plot(mechanism, account, plot)
@@ -173,7 +211,10 @@ def calibrate_discrete_gaussian_command(
     delta: NeededDelta,
     rounds: Rounds = 1,
     deviations: Annotated[float, typer.Option(help="Standard deviations of a coordinate of the sum in half the modulus.")] = 4.0,
-    adjacency: ClientAdjacency = "add-or-remove-one",
+    adjacency: ClientAdjacency = None,
+    sampling_probability: SamplingProbability = None,
+    population: Population = None,
+    sample_size: SampleSize = None,
     json: Json = False,
     output: Output = None,
 ) -> None:
@@ -181,7 +222,18 @@ def calibrate_discrete_gaussian_command(
     from .analysis.discrete_gaussian_accounting import calibrate_discrete_gaussian, discrete_gaussian_details
 
     check_folders(output)
-    found = calibrate_discrete_gaussian(clients, dimension, clip, bits, epsilon, delta, rounds, deviations=deviations, adjacency=adjacency)
+    found = calibrate_discrete_gaussian(
+        clients,
+        dimension,
+        clip,
+        bits,
+        epsilon,
+        delta,
+        rounds,
+        deviations=deviations,
+        adjacency=adjacency,
+        sampling=parse_sampling(sampling_probability, population, sample_size),
+    )
     details = discrete_gaussian_details(clients, dimension, clip, **dict(found.parameters)) | {"bits": bits, "deviations": deviations}
     show_document(found.document() | details, json, output)
     if not json:

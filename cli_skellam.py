@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from .cli_account import Json, Output, Rounds, print_account, show_document
+from .cli_account import Json, Output, Population, Rounds, SampleSize, SamplingProbability, parse_sampling, print_account, show_document
 from .cli_console import check_folders
 from .cli_secure_sum import ClientAdjacency, Clients, Clip, Dimension, NeededDelta, TargetEpsilon
 
@@ -29,7 +29,10 @@ def account_distributed_skellam_command(
     granularity: Annotated[float, typer.Option(help="What a whole number stands for, in the vectors' units.")],
     delta: NeededDelta,
     rounds: Rounds = 1,
-    adjacency: ClientAdjacency = "add-or-remove-one",
+    adjacency: ClientAdjacency = None,
+    sampling_probability: SamplingProbability = None,
+    population: Population = None,
+    sample_size: SampleSize = None,
     json: Json = False,
     output: Output = None,
 ) -> None:
@@ -37,7 +40,10 @@ def account_distributed_skellam_command(
     from .analysis.distributed_skellam_accounting import distributed_skellam_accounting, distributed_skellam_details
 
     check_folders(output)
-    accounted = distributed_skellam_accounting(clients, dimension, clip, local_variance, granularity, adjacency=adjacency)
+    sampling = parse_sampling(sampling_probability, population, sample_size)
+    accounted = distributed_skellam_accounting(
+        clients, dimension, clip, local_variance, granularity, adjacency=adjacency, sampling=sampling
+    )
     account = accounted.account(rounds, delta)
     details = distributed_skellam_details(clients, dimension, clip, local_variance, granularity)
     show_document(account.document() | details, json, output)
@@ -54,7 +60,10 @@ def calibrate_distributed_skellam_command(
     delta: NeededDelta,
     rounds: Rounds = 1,
     deviations: Annotated[float, typer.Option(help="Standard deviations of a coordinate of the sum in half the modulus.")] = 4.0,
-    adjacency: ClientAdjacency = "add-or-remove-one",
+    adjacency: ClientAdjacency = None,
+    sampling_probability: SamplingProbability = None,
+    population: Population = None,
+    sample_size: SampleSize = None,
     json: Json = False,
     output: Output = None,
 ) -> None:
@@ -63,7 +72,16 @@ def calibrate_distributed_skellam_command(
 
     check_folders(output)
     found = calibrate_distributed_skellam(
-        clients, dimension, clip, bits, epsilon, delta, rounds, deviations=deviations, adjacency=adjacency
+        clients,
+        dimension,
+        clip,
+        bits,
+        epsilon,
+        delta,
+        rounds,
+        deviations=deviations,
+        adjacency=adjacency,
+        sampling=parse_sampling(sampling_probability, population, sample_size),
     )
     details = distributed_skellam_details(clients, dimension, clip, **dict(found.parameters)) | {"bits": bits, "deviations": deviations}
     show_document(found.document() | details, json, output)

@@ -13,6 +13,7 @@ from ..solvers.binomial_privacy import (
     binomial_squared_error,
     binomial_theorem_epsilon,
     check_noise,
+    is_theorem_doubtful,
 )
 from ..solvers.exact_privacy_loss import SMALLEST_COMPOSED_DELTA, composed_exact_epsilon
 from ..solvers.near_gaussian_noise import binomial_near_gaussian_epsilon
@@ -45,6 +46,9 @@ class BinomialAccount:
         theorem's condition does not hold.
     epsilon_reason : str or None
         Why that is None.
+    epsilon_doubtful : bool
+        Whether it is where exact accounts are known to contradict the theorem, so that it is no guarantee
+        (`quietbits.solvers.binomial_privacy.is_theorem_doubtful`).
     epsilon_exact : float or None
         By the distribution of the privacy loss; errs upward, by less than a share of 1e-5. None where the sensitivities do not tell which
         pair of vectors is the worst, or it is too expensive.
@@ -82,6 +86,7 @@ class BinomialAccount:
     delta: float
     epsilon: float | None
     epsilon_reason: str | None
+    epsilon_doubtful: bool
     epsilon_exact: float | None
     epsilon_exact_reason: str | None
     epsilon_rdp: float | None
@@ -165,6 +170,7 @@ def binomial_account(
         return _sampled(trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency, sampling)
     worst = worst_shift(probability, scale, dimension, l1, l2, linf)
     epsilon, refusal = _theorem(trials, probability, scale, dimension, l1, l2, linf, delta, rounds)
+    doubtful = epsilon is not None and _is_doubtful(trials, probability, scale, dimension, l1, l2, linf, delta, rounds)
     exact, reason = _exact(trials, probability, worst, delta, rounds)
     rdp, order = _moments(trials, probability, scale, dimension, l1, l2, linf, worst, delta, rounds)
     steps = math.sqrt(whole_steps((l2 / scale) ** 2))
@@ -184,6 +190,7 @@ def binomial_account(
         delta=delta,
         epsilon=epsilon,
         epsilon_reason=refusal,
+        epsilon_doubtful=doubtful,
         epsilon_exact=exact,
         epsilon_exact_reason=reason,
         epsilon_rdp=rdp,
@@ -269,6 +276,15 @@ def _theorem(
     except InfeasibleError as error:
         return None, str(error)
     return _composed(single, rounds, delta), None
+
+
+def _is_doubtful(
+    trials: int, probability: float, scale: float, dimension: int, l1: float, l2: float, linf: float, delta: float, rounds: int
+) -> bool:
+    """Return whether what the theorem says of one round is doubtful."""
+    of_one_round = delta if rounds == 1 else delta / (2 * rounds)
+    single = binomial_theorem_epsilon(trials, probability, scale, dimension, l1, l2, linf, of_one_round)
+    return is_theorem_doubtful(single, trials, probability, scale, l2, of_one_round)
 
 
 def _exact(trials: int, probability: float, worst: WorstShift, delta: float, rounds: int) -> tuple[float | None, str | None]:

@@ -36,7 +36,8 @@ def calibrate_binomial(
     delta, probability, scale, dimension, l1, l2, linf, rounds, adjacency, sampling
         As in `binomial_account`.
     method : str
-        Which epsilon: ``"theorem"``, ``"exact"``, ``"rdp"``, ``"gaussian"``, or ``"smallest"`` of those that there are.
+        Which epsilon: ``"theorem"``, ``"exact"``, ``"rdp"``, ``"gaussian"``, or ``"smallest"`` of those that there are and
+        are not doubtful.
 
     Returns
     -------
@@ -71,6 +72,8 @@ def calibrate_binomial(
         except InfeasibleError:
             return None
         epsilons = [getattr(found, field) for field in fields if getattr(found, field) is not None]
+        if found.epsilon_doubtful and method == "smallest" and found.epsilon is not None:
+            epsilons.remove(found.epsilon)
         return found if epsilons and min(epsilons) <= epsilon else None
 
     # Trials without any privacy, and trials with enough: from the account of the largest number down would be the slowest.

@@ -1,7 +1,7 @@
 """What cpSGD promises over rounds, by the published theorem and by two closer accounts, and how far its estimates are off."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..arguments import check_integer
 from ..design.cpsgd_parameters import CpsgdParameters
@@ -12,6 +12,8 @@ from ..solvers.gaussian_calibration import LARGEST_DELTA, SMALLEST_DELTA
 from ..solvers.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
 from ..solvers.pure_privacy import LARGEST_EPSILON
 from ..solvers.renyi_curve import MOST_ROUNDS
+from .secret_sampling import delta_of_everyone, sampled_share
+from .subsampling import Sampling, amplified_pure_epsilon
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,9 @@ class CpsgdAccount:
         Bound on the norm of the bias that cutting off rotated coordinates causes; 0 without rotation.
     squared_error_gaussian : float or None
         That of a trusted server that adds Gaussian noise, for the smallest epsilon and the same delta, adjacency and rounds. None where
-        that epsilon or delta is out of the range of `central_gaussian_error`.
+        that epsilon or delta is out of the range of `central_gaussian_error`, and with sampling.
+    sampling : str or None
+        How clients' vectors are chosen for a round; None for all of them.
     """
 
     mechanism: str
@@ -79,6 +83,7 @@ class CpsgdAccount:
     squared_error_bound: float
     bias_bound: float
     squared_error_gaussian: float | None
+    sampling: str | None = None
 
     @property
     def smallest_epsilon(self) -> float:
@@ -96,7 +101,7 @@ class CpsgdAccount:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1) -> CpsgdAccount:
+def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1, sampling: Sampling | None = None) -> CpsgdAccount:
     """Return what so many rounds of cpSGD promise, and how far each one's estimate is off.
 
     Parameters
@@ -105,6 +110,9 @@ def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1) -> CpsgdAccount:
         The mechanism; its delta is that of all rounds together.
     rounds : int
         Number of rounds in which the same client takes part, at least 1.
+    sampling : PoissonSampling, FixedSizeSampling or None
+        How clients' vectors are chosen for a round, in secret (`quietbits.analysis.secret_sampling`). Rounds then compose by their
+        (epsilon, delta), and not by Rényi divergences.
 
     Returns
     -------
@@ -128,6 +136,8 @@ def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1) -> CpsgdAccount:
     1.432
     """
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+    if sampling is not None:
+        return _sampled(parameters, rounds, sampling)
     found = parameters.renyi_epsilon(parameters.delta, rounds)
     gaussian = parameters.gaussian_epsilon(parameters.delta, rounds)
     epsilon: float | None = None
@@ -168,6 +178,34 @@ def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1) -> CpsgdAccount:
     )
 
 
+def _sampled(parameters: CpsgdParameters, rounds: int, sampling: Sampling) -> CpsgdAccount:
+    """Return the account of rounds with sampled vectors: ln(1 + q (e^epsilon - 1)) at q delta for each, composed as in `theorem_epsilon`.
+
+    The error of central Gaussian noise is left out: for sampled rounds it is another one.
+    """
+    share = sampled_share(sampling, parameters.adjacency)
+    of_one_round = parameters.delta if rounds == 1 else parameters.delta / (2 * rounds)
+    everyone = cpsgd_account(replace(parameters, delta=delta_of_everyone(of_one_round, share)))
+
+    def over_rounds(epsilon: float | None) -> float | None:
+        if epsilon is None:
+            return None
+        single = amplified_pure_epsilon(epsilon, share)
+        return single if rounds == 1 else _composed(single, rounds, parameters.delta / 2)
+
+    return replace(
+        everyone,
+        rounds=rounds,
+        delta=parameters.delta,
+        sampling=str(sampling),
+        epsilon=over_rounds(everyone.epsilon),
+        epsilon_rdp=over_rounds(everyone.epsilon_rdp) if rounds == 1 else None,
+        order=everyone.order if rounds == 1 else None,
+        epsilon_gaussian=over_rounds(everyone.epsilon_gaussian),
+        squared_error_gaussian=None,
+    )
+
+
 def theorem_epsilon(parameters: CpsgdParameters, rounds: int = 1) -> float:
     """Return the epsilon of so many rounds by Theorem 1 of cpSGD.
 
@@ -192,8 +230,12 @@ def theorem_epsilon(parameters: CpsgdParameters, rounds: int = 1) -> float:
     if rounds == 1:
         return parameters.theorem_epsilon(parameters.delta)
     single = parameters.theorem_epsilon(parameters.delta / (2 * rounds))
-    composable = rounds <= MOST_COMPOSED_ROUNDS and single <= LARGEST_EPSILON
-    return composed_pure_epsilon(single, rounds, parameters.delta / 2) if composable else rounds * single
+    return _composed(single, rounds, parameters.delta / 2)
+
+
+def _composed(epsilon: float, rounds: int, delta: float) -> float:
+    composable = rounds <= MOST_COMPOSED_ROUNDS and epsilon <= LARGEST_EPSILON
+    return composed_pure_epsilon(epsilon, rounds, delta) if composable else rounds * epsilon
 
 
 def _gaussian_error(parameters: CpsgdParameters, rounds: int, epsilon: float) -> float | None:

@@ -20,13 +20,14 @@ from ..solvers.discrete_gaussian_divergence import (
     granularity_for_bits,
     rounded_norm,
 )
+from ..solvers.discrete_gaussian_smoothing import smoothed_gaussian_epsilon, smoothed_sums
 from ..solvers.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
 from ..solvers.safe_root import safe_root
-from ..solvers.discrete_gaussian_smoothing import smoothed_gaussian_epsilon, smoothed_sums
 from .mechanism_accounting import gaussian_accounting
 from .privacy_account import AccountedMechanism
 from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET, TOLERANCE, Calibration
-from .subsampling import FixedSizeSampling, Sampling
+from .secret_sampling import usual_adjacency
+from .subsampling import Sampling
 
 FINITE_ORDERS = DEFAULT_ORDERS[:-1]
 # Noise of one client is looked for up to so many clip norms.
@@ -34,6 +35,10 @@ MOST_CLIP_NORMS = 1e9
 LEAST_CLIP_NORMS = 1e-9
 # What the noise of a sampled round may differ from Gaussian noise: a logarithm of a ratio, all coordinates together.
 NEGLIGIBLE_RATIO = 1e-8
+
+
+class TooLittleNoiseError(InfeasibleError):
+    """There is too little noise for sampled rounds to be accounted for."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ def discrete_gaussian_accounting(
     ------
     ValueError
         If an argument is out of range, or dp-accounting does not support the sampling with this adjacency.
-    InfeasibleError
+    TooLittleNoiseError
         If there is sampling, and too little noise for it to be accounted for.
 
     Examples
@@ -108,7 +113,7 @@ def discrete_gaussian_accounting(
     (0.5617, 'add-or-remove-one', 'secure-sum')
     """
     if adjacency is None:
-        adjacency = "replace-one" if isinstance(sampling, FixedSizeSampling) else "add-or-remove-one"
+        adjacency = usual_adjacency(sampling)
     if adjacency not in ADJACENCIES:
         raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
     local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
@@ -199,7 +204,8 @@ def calibrate_discrete_gaussian(
     rounds: int = 1,
     *,
     deviations: float = 4.0,
-    adjacency: str = "add-or-remove-one",
+    adjacency: str | None = None,
+    sampling: Sampling | None = None,
 ) -> Calibration:
     """Return the least noise of the distributed discrete Gaussian mechanism, and the granularity with which its sum fits the bits.
 
@@ -224,8 +230,8 @@ def calibrate_discrete_gaussian(
         Number of rounds, at least 1.
     deviations : float
         Standard deviations of a coordinate of the sum in half the modulus: 4 leaves a Gaussian one outside with probability 6.3e-5.
-    adjacency : str
-        ``"add-or-remove-one"`` or ``"replace-one"``.
+    adjacency, sampling
+        As in `discrete_gaussian_accounting`.
 
     Returns
     -------
@@ -257,14 +263,20 @@ def calibrate_discrete_gaussian(
 
     def mechanism(local_sigma: float, width: int) -> tuple[AccountedMechanism, float]:
         granularity = granularity_for_bits(clients, dimension, clip_norm, local_sigma, width, deviations=deviations)
-        return discrete_gaussian_accounting(clients, dimension, clip_norm, local_sigma, granularity, adjacency=adjacency), granularity
+        accounted = discrete_gaussian_accounting(
+            clients, dimension, clip_norm, local_sigma, granularity, adjacency=adjacency, sampling=sampling
+        )
+        return accounted, granularity
 
     def reached(inverse: float, width: int) -> float:
         granularity = granularity_for_bits(clients, dimension, clip_norm, clip_norm / inverse, width, deviations=deviations)
         # Noise of less than a thousandth of a step is none.
         if clip_norm / inverse < SMALLEST_SIGMA * granularity:
             return math.inf
-        found = mechanism(clip_norm / inverse, width)[0].account(rounds, delta).epsilon
+        try:
+            found = mechanism(clip_norm / inverse, width)[0].account(rounds, delta).epsilon
+        except TooLittleNoiseError:
+            return math.inf
         return math.inf if found is None else found
 
     most_noise = 1 / MOST_CLIP_NORMS
@@ -301,9 +313,9 @@ def _sampled(
     """
     smoothed = next((one for one in smoothed_sums(clients, sigma) if dimension * one.log_ratio <= NEGLIGIBLE_RATIO), None)
     if smoothed is None:
-        raise InfeasibleError(
-            f"local_sigma must be larger for sampling to be accounted for: {clients} clients with noise of {sigma:g} steps are too far from "
-            "Gaussian noise"
+        raise TooLittleNoiseError(
+            f"local_sigma must be larger for sampling to be accounted for: {clients} clients with noise of {sigma:g} steps are too far "
+            "from Gaussian noise"
         )
     gaussian = gaussian_accounting(smoothed.sigma / sensitivity, adjacency=adjacency, sampling=sampling)
     ratio, orders = dimension * smoothed.log_ratio, gaussian.curve.orders

@@ -22,6 +22,8 @@ from ..solvers.safe_root import safe_root
 from ..solvers.skellam_divergence import skellam_renyi_divergences
 from .privacy_account import AccountedMechanism
 from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET, TOLERANCE, Calibration
+from .secret_sampling import usual_adjacency, with_secret_sampling
+from .subsampling import Sampling
 
 FINITE_ORDERS = DEFAULT_ORDERS[:-1]
 # Noise of one client is looked for up to so many clip norms.
@@ -32,7 +34,14 @@ MOST_STEPS = math.sqrt(LARGEST_VARIANCE) * (1 - 1e-9)
 
 
 def distributed_skellam_accounting(
-    clients: int, dimension: int, clip_norm: float, local_variance: float, granularity: float, *, adjacency: str = "add-or-remove-one"
+    clients: int,
+    dimension: int,
+    clip_norm: float,
+    local_variance: float,
+    granularity: float,
+    *,
+    adjacency: str | None = None,
+    sampling: Sampling | None = None,
 ) -> AccountedMechanism:
     """Return what accounting knows of the distributed Skellam mechanism.
 
@@ -48,9 +57,11 @@ def distributed_skellam_accounting(
         Variance of each client's Skellam noise on a coordinate, in squared units of the vectors; from 2e-6 to 2 * 10**10 squared steps.
     granularity : float
         What a whole number stands for, in the vectors' units.
-    adjacency : str
+    adjacency : str or None
         ``"add-or-remove-one"``: a client's vector is there or is zero, and the noise of `clients` clients is there either way.
-        ``"replace-one"`` doubles the sensitivities.
+        ``"replace-one"`` doubles the sensitivities. None for the one that the sampling asks for, and add-or-remove-one without.
+    sampling : PoissonSampling, FixedSizeSampling or None
+        How clients' vectors are chosen for a round, in secret (`quietbits.analysis.secret_sampling`).
 
     Returns
     -------
@@ -71,6 +82,8 @@ def distributed_skellam_accounting(
     >>> round(account.epsilon, 4), account.adjacency, account.trust_model
     (0.5617, 'add-or-remove-one', 'secure-sum')
     """
+    if adjacency is None:
+        adjacency = usual_adjacency(sampling)
     if adjacency not in ADJACENCIES:
         raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
@@ -79,13 +92,14 @@ def distributed_skellam_accounting(
     vectors = 2 if adjacency == "replace-one" else 1
     l1, l2 = vectors * min(math.sqrt(dimension) * norm, norm**2), vectors * norm
     orders = np.array(FINITE_ORDERS)
-    return AccountedMechanism(
+    everyone = AccountedMechanism(
         name=f"distributed Skellam, {clients} clients, dimension {dimension}, clip norm {clip_norm:g}",
         curve=RenyiCurve(orders, skellam_renyi_divergences(clients * variance * (1 - 1e-15), l1, l2, orders)),
         adjacency=adjacency,
         trust_model="secure-sum",
         epsilon_by_loss=lambda rounds, delta: skellam_near_gaussian_epsilon(clients * variance * (1 - 1e-15), l2, dimension, delta, rounds),
     )
+    return with_secret_sampling(everyone, sampling)
 
 
 def distributed_skellam_details(
@@ -138,7 +152,8 @@ def calibrate_distributed_skellam(
     rounds: int = 1,
     *,
     deviations: float = 4.0,
-    adjacency: str = "add-or-remove-one",
+    adjacency: str | None = None,
+    sampling: Sampling | None = None,
 ) -> Calibration:
     """Return the least noise of the distributed Skellam mechanism, and the granularity with which its sum fits the bits.
 
@@ -164,8 +179,8 @@ def calibrate_distributed_skellam(
         Number of rounds, at least 1.
     deviations : float
         Standard deviations of a coordinate of the sum in half the modulus: 4 leaves a Gaussian one outside with probability 6.3e-5.
-    adjacency : str
-        ``"add-or-remove-one"`` or ``"replace-one"``.
+    adjacency, sampling
+        As in `distributed_skellam_accounting`.
 
     Returns
     -------
@@ -204,7 +219,7 @@ def calibrate_distributed_skellam(
         # So little noise is not sampled: it counts as more than any target, and finite, for a root is looked for.
         if found["local_variance"] < LEAST_VARIANCE * found["granularity"] ** 2 * (1 + 1e-9):
             return 2 * LARGEST_TARGET
-        accounted = distributed_skellam_accounting(clients, dimension, clip_norm, **found, adjacency=adjacency)
+        accounted = distributed_skellam_accounting(clients, dimension, clip_norm, **found, adjacency=adjacency, sampling=sampling)
         found_epsilon = accounted.account(rounds, delta).epsilon
         return math.inf if found_epsilon is None else found_epsilon
 
@@ -228,7 +243,7 @@ def calibrate_distributed_skellam(
         name="clip norm over the standard deviation of a client's noise",
     )
     found = parameters(inverse, bits)
-    accounted = distributed_skellam_accounting(clients, dimension, clip_norm, **dict(found), adjacency=adjacency)
+    accounted = distributed_skellam_accounting(clients, dimension, clip_norm, **dict(found), adjacency=adjacency, sampling=sampling)
     return Calibration(epsilon, found, accounted.account(rounds, delta))
 
 

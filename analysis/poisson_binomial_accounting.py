@@ -13,6 +13,8 @@ from ..solvers.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check
 from ..solvers.safe_root import safe_root
 from .privacy_account import AccountedMechanism, PrivacyAccount
 from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET, TOLERANCE, Calibration
+from .secret_sampling import with_secret_sampling
+from .subsampling import Sampling
 
 ADJACENCY, TRUST_MODEL = "replace-one", "secure-sum"
 MOST_COORDINATES = 2**40
@@ -21,7 +23,9 @@ ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
 SMALLEST_THETA = 1e-6
 
 
-def poisson_binomial_accounting(clients: int, trials: int, theta: float, dimension: int = 1) -> AccountedMechanism:
+def poisson_binomial_accounting(
+    clients: int, trials: int, theta: float, dimension: int = 1, sampling: Sampling | None = None
+) -> AccountedMechanism:
     """Return what accounting knows of the Poisson-binomial mechanism.
 
     Parameters
@@ -34,6 +38,8 @@ def poisson_binomial_accounting(clients: int, trials: int, theta: float, dimensi
         Largest distance of a trial's probability from 1/2, from 1e-6 to 0.499.
     dimension : int
         Number of coordinates that a client sends, each of which may be at either extreme.
+    sampling : FixedSizeSampling or None
+        How clients' vectors are chosen for a round, in secret (`quietbits.analysis.secret_sampling`).
 
     Returns
     -------
@@ -58,24 +64,33 @@ def poisson_binomial_accounting(clients: int, trials: int, theta: float, dimensi
     def epsilon_by_loss(rounds: int, delta: float) -> float | None:
         return pairs.epsilon(delta) if rounds * dimension == 1 else None
 
-    return AccountedMechanism(
+    everyone = AccountedMechanism(
         name=f"Poisson-binomial, {clients} clients, {trials} trials, theta {theta:g}, dimension {dimension}",
         curve=RenyiCurve(np.array(ORDERS), dimension * pairs.renyi_divergences(ORDERS)),
         adjacency=ADJACENCY,
         trust_model=TRUST_MODEL,
         epsilon_by_loss=epsilon_by_loss,
     )
+    return with_secret_sampling(everyone, sampling)
 
 
 def poisson_binomial_document(
-    clients: int, trials: int, theta: float, *, order: float | None = None, dimension: int = 1, delta: float | None = None, rounds: int = 1
+    clients: int,
+    trials: int,
+    theta: float,
+    *,
+    order: float | None = None,
+    dimension: int = 1,
+    delta: float | None = None,
+    rounds: int = 1,
+    sampling: Sampling | None = None,
 ) -> dict[str, str | float | bool | None]:
     """Return the account of the Poisson-binomial mechanism as JSON holds it.
 
     Parameters
     ----------
-    clients, trials, theta, dimension
-        As in `poisson_binomial_accounting`.
+    clients, trials, theta, dimension, sampling
+        As in `poisson_binomial_accounting`; without delta there is no sampling.
     order : float or None
         Rényi order above 1 of the divergence of one coordinate in one round; may be infinite.
     delta : float or None
@@ -105,13 +120,15 @@ def poisson_binomial_document(
         raise ValueError("order or delta must be given: an order for the divergence of one coordinate, delta for epsilon after all rounds")
     if order is not None and not order > 1:
         raise ValueError(f"order must be a number above 1, got {order!r}")
+    if delta is None and sampling is not None:
+        raise ValueError(f"delta must be given for rounds with {sampling}: a number above 0 and below 1")
     pairs = _pairs(clients, trials, theta)
     dimension = check_integer("dimension", dimension, low=1, high=MOST_COORDINATES)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
     account = (
         _pure_account(clients, trials, theta, dimension, rounds, pairs)
         if delta is None
-        else poisson_binomial_accounting(clients, trials, theta, dimension).account(rounds, delta)
+        else poisson_binomial_accounting(clients, trials, theta, dimension, sampling).account(rounds, delta)
     )
     return account.document() | {
         "rdp": None if order is None else float(pairs.renyi_divergences([order])[0]),
@@ -159,12 +176,20 @@ def proven_divergences(clients: int, trials: int, theta: float, orders: ArrayLik
     return (pairs if pairs.proven else _pairs((clients - 1) // 2 + 1, trials, theta)).renyi_divergences(orders)
 
 
-def calibrate_poisson_binomial(clients: int, trials: int, epsilon: float, delta: float, dimension: int = 1, rounds: int = 1) -> Calibration:
+def calibrate_poisson_binomial(
+    clients: int,
+    trials: int,
+    epsilon: float,
+    delta: float,
+    dimension: int = 1,
+    rounds: int = 1,
+    sampling: Sampling | None = None,
+) -> Calibration:
     """Return the largest theta with which all rounds of the Poisson-binomial mechanism stay within (epsilon, delta).
 
     Parameters
     ----------
-    clients, trials, dimension
+    clients, trials, dimension, sampling
         As in `poisson_binomial_accounting`.
     epsilon : float
         Privacy parameter after all rounds, from 1e-5 to 10**4.
@@ -196,7 +221,7 @@ def calibrate_poisson_binomial(clients: int, trials: int, epsilon: float, delta:
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
 
     def account(theta: float) -> PrivacyAccount:
-        return poisson_binomial_accounting(clients, trials, theta, dimension).account(rounds, delta)
+        return poisson_binomial_accounting(clients, trials, theta, dimension, sampling).account(rounds, delta)
 
     def reached(theta: float) -> float:
         found = account(theta).epsilon

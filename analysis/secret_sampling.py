@@ -12,6 +12,22 @@ from .privacy_account import AccountedMechanism
 from .subsampling import FixedSizeSampling, Sampling, amplified_pure_epsilon
 
 
+def usual_adjacency(sampling: Sampling | None) -> str:
+    """Return the adjacency that bounds for a sampling are for.
+
+    Parameters
+    ----------
+    sampling : PoissonSampling, FixedSizeSampling or None
+        The sampling.
+
+    Returns
+    -------
+    str
+        ``"replace-one"`` for samples of a fixed size; ``"add-or-remove-one"`` for Poisson sampling, and without.
+    """
+    return "replace-one" if isinstance(sampling, FixedSizeSampling) else "add-or-remove-one"
+
+
 def sampled_share(sampling: Sampling, adjacency: str) -> float:
     """Return the share of the clients whose vectors are in a round.
 
@@ -32,8 +48,7 @@ def sampled_share(sampling: Sampling, adjacency: str) -> float:
     ValueError
         If the sampling is not known to amplify guarantees of this adjacency.
     """
-    fixed = isinstance(sampling, FixedSizeSampling)
-    needed = "replace-one" if fixed else "add-or-remove-one"
+    needed = usual_adjacency(sampling)
     if adjacency != needed:
         raise ValueError(f"sampling must be for {adjacency} adjacency, got {sampling}, which is for {needed}")
     return sampling.sample_size / sampling.population if isinstance(sampling, FixedSizeSampling) else sampling.probability

@@ -9,9 +9,14 @@ from functools import cached_property
 
 from ..arguments import check_integer
 from ..errors import InfeasibleError
-from ..solvers.binomial_privacy import MOST_TRIALS, binomial_theorem_epsilon, check_noise
+from ..solvers.binomial_privacy import (
+    LARGEST_THEOREM_EPSILON,
+    MOST_TRIALS,
+    binomial_theorem_epsilon,
+    check_noise,
+    is_theorem_doubtful,
+)
 from ..solvers.discrete_gaussian_divergence import MOST_CLIENTS
-from ..solvers.gaussian_calibration import SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
 from ..solvers.near_gaussian_noise import binomial_near_gaussian_epsilon
 from ..solvers.quantised_divergence import quantised_epsilon
 from ..solvers.quantised_sensitivity import MOST_LEVELS, QuantisedSensitivity, quantised_l2_bound, quantised_sensitivity
@@ -26,8 +31,6 @@ from .rotation import RandomisedHadamard, flattened_bound
 ROUNDING = 1e-12
 # Share of delta with which the rounded vectors may be further apart than the account by Gaussian noise takes for granted.
 SPARED = 0.01
-# Exact accounts contradict Theorem 1 beyond, for uneven probabilities: the least epsilon that we know is 54.
-LARGEST_THEOREM_EPSILON = 10.0
 
 
 @dataclass(frozen=True)
@@ -200,9 +203,8 @@ class CpsgdParameters:
         Theorem 1, equation (10) and, with rotation, the largest coordinate each fail with an equal share of delta: the paper's
         (epsilon, 2 delta) and (epsilon, 3 delta).
 
-        The theorem's main term is the classic one of Gaussian noise, D2 sqrt(2 ln(1.25 / delta)) / standard deviation, which for large
-        epsilon is less than Gaussian noise really has, and so is the theorem's sum: exact accounts contradict it from an epsilon of about
-        6 on. It is refused where Gaussian noise of the same variance has a larger epsilon, and from 10 on, as uneven noise has more.
+        It is refused where exact accounts are known to contradict it
+        (`quietbits.solvers.binomial_privacy.is_theorem_doubtful`).
 
         Parameters
         ----------
@@ -227,9 +229,7 @@ class CpsgdParameters:
         scale = self.step / self.ball.clip_norm
         l1, l2, linf = steps.l1 * scale, steps.l2 * scale, steps.linf * scale
         epsilon = binomial_theorem_epsilon(total, self.probability, scale, self.padded_dimension, l1, l2, linf, failure)
-        multiplier = math.sqrt(total * self.probability * (1 - self.probability)) / steps.l2
-        too_large = epsilon > LARGEST_THEOREM_EPSILON or multiplier < SMALLEST_MULTIPLIER
-        if too_large or gaussian_epsilon(multiplier, max(failure, SMALLEST_DELTA)) > epsilon:
+        if is_theorem_doubtful(epsilon, total, self.probability, scale, l2, failure):
             raise InfeasibleError(
                 f"epsilon would be {epsilon:.6g} by Theorem 1 of cpSGD, which does not hold for so large an epsilon: it must be at most "
                 f"{LARGEST_THEOREM_EPSILON:g}, and not less than that of Gaussian noise of the same variance"

@@ -29,7 +29,7 @@ def safe_root(
     Parameters
     ----------
     function : callable
-        Rising function of a positive number, with positive values.
+        Rising function of a positive number, from 0 to infinity.
     target : float
         Largest value that is allowed; above 0.
     start : float
@@ -84,10 +84,15 @@ def safe_root(
                 raise InfeasibleError(f"{name} would have to be below {low:g}, where {value:.6g} exceeds the target {target:.6g}")
         # A power law through the last two points, or through the origin and the only one.
         power = 1.0
-        if before is not None and min(value, before[1]) > 0 and value != before[1]:
+        if before is not None and 0 < value < math.inf and value != before[1]:
             power = max(math.log(value / before[1]) / math.log(argument / before[0]), 0.05)
-        step = math.log(aim / value) / power if value > 0 else math.inf
-        before = (argument, value)
+        if 0 < value < math.inf:
+            step = math.log(aim / value) / power
+            before = (argument, value)
+        else:
+            # No power law leads there: as far as one may go at a time.
+            step = math.inf if value == 0 else -math.inf
+            before = None
         if safe == 0 or unsafe == math.inf:
             # From the second time on a little further than the law says, so that the target is soon bracketed.
             further = 1.01 if missed else 1.0

@@ -12,7 +12,7 @@ from quietbits.analysis.binomial_calibration import calibrate_binomial
 from quietbits.analysis.binomial_slack import binomial_slack
 from quietbits.analysis.worst_shift import WorstShift, worst_shift
 from quietbits.errors import InfeasibleError
-from quietbits.solvers.binomial_divergence import shifted_binomial_epsilon
+from quietbits.solvers.binomial_divergence import shifted_binomial_delta, shifted_binomial_epsilon
 from quietbits.solvers.binomial_privacy import binomial_theorem_epsilon
 from quietbits.solvers.gaussian_calibration import gaussian_epsilon
 from quietbits.solvers.near_gaussian_noise import binomial_near_gaussian_epsilon
@@ -215,3 +215,17 @@ def test_by_gaussian_noise_for_every_shape_of_the_sensitivities() -> None:
     assert fewest.epsilon_gaussian <= 1.0
     one_less = binomial_account(fewest.trials - 1, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6)
     assert one_less.epsilon_gaussian > 1.0
+
+
+def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful() -> None:
+    arguments = (10**4, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, 1e-6)
+    found = binomial_account(*arguments)
+    # Printed as it is published, and contradicted: its own epsilon has a delta of 0.76.
+    assert found.epsilon == pytest.approx(binomial_theorem_epsilon(*arguments))
+    assert found.epsilon_doubtful
+    assert found.epsilon < found.epsilon_exact
+    assert shifted_binomial_delta(10**4, 0.5, 1000, found.epsilon) > 0.7
+    assert not binomial_account(10**4, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6).epsilon_doubtful
+    fewest = calibrate_binomial(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0)
+    assert fewest.epsilon < fewest.epsilon_exact <= 200.0
+    assert calibrate_binomial(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, method="theorem").trials < fewest.trials

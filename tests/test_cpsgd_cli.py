@@ -37,7 +37,7 @@ KEYS = {
         "bits_per_coordinate",
         "bits_before_aggregation",
     ),
-    *("squared_error", "squared_error_bound", "bias_bound", "squared_error_gaussian"),
+    *("squared_error", "squared_error_bound", "bias_bound", "squared_error_gaussian", "sampling"),
 }
 VECTORS = ["--clients", "1000", "--dimension", "100", "--clip", "2", "--delta", "1e-5"]
 ACCOUNT = ["account", "cpsgd", *VECTORS, "--levels", "33", "--trials", "2000"]

@@ -54,3 +54,14 @@ def test_targets_out_of_reach_are_refused() -> None:
 def test_a_function_that_never_comes_near_is_given_up() -> None:
     with pytest.raises(ConvergenceError, match="argument: the target 1 was not met in 100 evaluations"):
         safe_root(lambda _: 0.5, 1.0, start=1.0, low=1e-300, high=1e300, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("start", [1e-4, 1.0, 50.0, 1e3])
+def test_a_function_may_be_zero_and_infinite_at_its_ends(start: float) -> None:
+    def function(argument: float) -> float:
+        return 0.0 if argument < 1e-2 else math.inf if argument > 3.0 else argument**2
+
+    found = safe_root(function, 2.0, start=start, low=1e-5, high=1e4, tolerance=1e-9)
+    assert 0 <= 2.0 - found**2 <= 1e-9
+    edge = safe_root(function, 100.0, start=start, low=1e-5, high=1e4, tolerance=1e-9)
+    assert 3.0 * (1 - 1e-6) <= edge <= 3.0

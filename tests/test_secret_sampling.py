@@ -1,6 +1,7 @@
 """Sampled rounds of any mechanism: the published bounds against enumeration, against dp-accounting, and in accounts."""
 
 import itertools
+import json
 import math
 
 import numpy as np
@@ -9,14 +10,17 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.rdp import RdpAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from quietbits.analysis.binomial_accounting import binomial_account
 from quietbits.analysis.binomial_calibration import calibrate_binomial
-from quietbits.analysis.discrete_gaussian_accounting import discrete_gaussian_accounting
+from quietbits.analysis.discrete_gaussian_accounting import calibrate_discrete_gaussian, discrete_gaussian_accounting
+from quietbits.analysis.distributed_skellam_accounting import calibrate_distributed_skellam, distributed_skellam_accounting
 from quietbits.analysis.mechanism_accounting import pure_accounting
-from quietbits.analysis.poisson_binomial_accounting import poisson_binomial_accounting
+from quietbits.analysis.poisson_binomial_accounting import calibrate_poisson_binomial, poisson_binomial_accounting
 from quietbits.analysis.secret_sampling import with_secret_sampling
 from quietbits.analysis.subsampling import FixedSizeSampling, PoissonSampling
+from quietbits.cli import app
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.pure_composition import composed_pure_epsilon
 from quietbits.solvers.renyi_curve import RenyiCurve
@@ -164,3 +168,41 @@ def test_sampled_rounds_of_binomial_noise_by_the_theorem() -> None:
     assert fewest.trials < calibrate_binomial(0.1, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0).trials / 100
     with pytest.raises(ValueError, match="sampling must be for replace-one adjacency, got Poisson sampling"):
         binomial_account(*arguments, 1e-6, sampling=PoissonSampling(0.1))
+
+
+def test_calibration_for_sampled_vectors() -> None:
+    poisson, fixed = PoissonSampling(0.05), FixedSizeSampling(200, 10)
+    skellam = calibrate_distributed_skellam(200, 64, 1.0, 20, 2.0, 1e-5, 5, sampling=poisson)
+    assert (skellam.account.adjacency, skellam.account.sampling) == ("add-or-remove-one", str(poisson))
+    again = distributed_skellam_accounting(200, 64, 1.0, **dict(skellam.parameters), sampling=poisson).account(5, 1e-5)
+    assert again == skellam.account
+    gaussian = calibrate_discrete_gaussian(200, 64, 1.0, 20, 2.0, 1e-5, 5, sampling=fixed)
+    assert (gaussian.account.adjacency, gaussian.account.sampling) == ("replace-one", str(fixed))
+    tosses = calibrate_poisson_binomial(20, 2, 2.0, 1e-5, 4, 5, FixedSizeSampling(20, 2))
+    for found in (skellam, gaussian, tosses):
+        assert 0 <= 2.0 - found.account.epsilon <= 1e-6
+    everyone = calibrate_distributed_skellam(200, 64, 1.0, 20, 2.0, 1e-5, 5)
+    assert dict(skellam.parameters)["local_variance"] < dict(everyone.parameters)["local_variance"] / 5
+    assert dict(tosses.parameters)["theta"] > dict(calibrate_poisson_binomial(20, 2, 2.0, 1e-5, 4, 5).parameters)["theta"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "account binomial --trials 10000 --probability 0.5 --scale 1 --dimension 1 --l1 1 --l2 1 --linf 1 --delta 1e-6",
+        "account poisson-binomial --clients 10 --trials 2 --theta 0.2 --delta 1e-5",
+        "account distributed-discrete-gaussian --clients 100 --dimension 8 --clip 1 --local-sigma 0.5 --granularity 0.01 --delta 1e-5",
+        "account distributed-skellam --clients 100 --dimension 8 --clip 1 --local-variance 0.25 --granularity 0.01 --delta 1e-5",
+        "account cpsgd --clients 100 --dimension 8 --clip 1 --levels 33 --trials 5000 --delta 1e-5",
+    ],
+)
+def test_sampling_at_the_command_line(command: str) -> None:
+    def answer(*options: str) -> dict[str, object]:
+        run = CliRunner().invoke(app, [*command.split(), "--json", *options])
+        assert run.exit_code == 0, run.output
+        return dict(json.loads(run.stdout))
+
+    everyone, sampled = answer(), answer("--population", "1000", "--sample-size", "10")
+    assert everyone.keys() == sampled.keys()
+    assert (sampled["sampling"], sampled["adjacency"]) == ("10 of 1000 clients sampled without replacement", "replace-one")
+    assert sampled["epsilon"] < everyone["epsilon"] / 5  # type: ignore[operator]

@@ -22,6 +22,7 @@ ACCOUNT_KEYS = {
 }
 BINOMIAL_KEYS = {
     *("mechanism", "trials", "probability", "scale", "dimension", "l1", "l2", "linf", "rounds", "delta", "epsilon", "epsilon_reason"),
+    "epsilon_doubtful",
     *("epsilon_exact", "epsilon_exact_reason", "epsilon_rdp", "order", "epsilon_gaussian"),
     *("worst_shift", "worst_coordinates", "squared_error"),
     *("adjacency", "trust_model", "sampling"),

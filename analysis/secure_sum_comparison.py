@@ -153,7 +153,8 @@ def compare_secure_sums(size: ComparisonSize, *, seed: int, workers: int, on_ste
         such mechanism), ``epsilon``, ``delta``, ``realised_epsilon`` (errs upward), ``adjacency``, ``trust_model``,
         ``worst_squared_error`` (of the mean, but for bias and wrapping), ``central_squared_error`` (a trusted server's Gaussian noise),
         ``coordinate_wrap_probability`` (errs upward); and ``measured_squared_error`` with ``standard_error``, the mean over ``rounds``
-        simulated rounds, and ``wrapped_coordinates`` in all of them, NaN where no round was simulated (``rounds`` is 0); and provenance.
+        simulated rounds, ``predicted_squared_error`` at their vectors, and ``wrapped_coordinates`` in all of them, NaN where no round was
+        simulated (``rounds`` is 0); and provenance.
         Errors are squared L2 distances, in squared radii of the ball. More bits than a mechanism can use add no row, nor do messages
         of more than 32 bits per coordinate.
 
@@ -222,10 +223,10 @@ def _calibrated(size: ComparisonSize, ball: NormBall, clients: int, name: str, b
 
 
 def _measured(mechanism: SecureSumProtocol, repetitions: int, seed: int) -> dict[str, object]:
-    names = ("measured_squared_error", "standard_error", "wrapped_coordinates")
+    names = ("predicted_squared_error", "measured_squared_error", "standard_error", "wrapped_coordinates")
     if repetitions == 0:
         return {"rounds": 0, **dict.fromkeys(names, math.nan)}
     rounds = repeat_secure_sum(mechanism, POPULATION, repetitions, seed=seed)
     errors = rounds["squared_error"]
-    values = (errors.mean(), errors.sem(), float(rounds["wrapped_coordinates"].sum()))
+    values = (rounds["predicted_squared_error"].mean(), errors.mean(), errors.sem(), float(rounds["wrapped_coordinates"].sum()))
     return {"rounds": repetitions, **dict(zip(names, values, strict=True))}

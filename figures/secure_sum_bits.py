@@ -31,7 +31,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
 )
 CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
 # Each panel shows errors from this many times the trusted server's to that many.
-SHOWN = (0.7, 500.0)
+SHOWN = (0.7, 1000.0)
 CIRCLE: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": ""})
 
 

@@ -41,17 +41,37 @@ VECTOR_MECHANISM = [
 ]
 
 FUNCTIONS = [
+    "apply_package(content, state, decode, optimiser)",
+    "audit_mechanism(score, first, second, delta, repetitions, rng, *, confidence=0.999)",
+    "audit_secure_sum(protocol, repetitions, rng, *, delta=None, others='zero', direction=None, confidence=0.999)",
+    "binomial_account(trials, probability, scale, dimension, l1, l2, linf, delta, rounds=1, adjacency='replace-one', sampling=None)",
     "bitwise_randomised_response(epsilon, bits, *, interval=(0.0, 1.0))",
     "build_mechanism(spec, ball, epsilon, delta, cache=None)",
+    "build_secure_sum_mechanism(name, ball, clients, bits, epsilon, delta, *, adjacency=None, rotation_seed=0)",
+    "calibrate_binomial(epsilon, delta, probability, scale, dimension, l1, l2, linf, rounds=1, adjacency='replace-one', "
+    "method='smallest', sampling=None)",
+    "calibrate_cpsgd(clients, dimension, clip_norm, bits, epsilon, delta, rounds=1, *, rotated=True, account='smallest', "
+    "adjacency='replace-one', rotation_seed=0)",
+    "calibrate_discrete_gaussian(clients, dimension, clip_norm, bits, epsilon, delta, rounds=1, *, deviations=4.0, "
+    "adjacency=None, sampling=None)",
+    "calibrate_distributed_skellam(clients, dimension, clip_norm, bits, epsilon, delta, rounds=1, *, deviations=4.0, "
+    "adjacency=None, sampling=None)",
+    "calibrate_dp_rec(epsilon, population, clients_per_round, rounds, bits, delta, variant='published')",
     "calibrate_gaussian(epsilon, delta, rounds=1, *, adjacency=None, trust_model=None, sampling=None)",
     "calibrate_laplace(epsilon, delta, rounds=1, *, sampling=None)",
+    "calibrate_poisson_binomial(clients, trials, epsilon, delta, dimension=1, rounds=1, sampling=None)",
     "calibrate_pure(name, epsilon, delta, rounds=1, *, sampling=None)",
     "calibrate_skellam(epsilon, delta, ball, bits, rounds=1)",
     "calibrate_vector_table(epsilon, delta, ball, bits_in, bits_out, metric=None, *, dithering='systematic', rounds=1, seed=0)",
+    "catch_up_package(history, last_round)",
     "central_gaussian_error(ball, clients, epsilon, delta, adjacency)",
     "cldp_mechanism(epsilon, ball)",
+    "cpsgd_account(parameters, rounds=1, sampling=None)",
     "design_mvu(epsilon, bits_in, bits_out, metric=None, objective='mean', solver='staircase', *, symmetric=False, interval=(0.0, "
     "1.0), seed=0, starts=None, workers=1, letters_from=None)",
+    "discrete_gaussian_accounting(clients, dimension, clip_norm, local_sigma, granularity, *, adjacency=None, sampling=None)",
+    "distributed_skellam_accounting(clients, dimension, clip_norm, local_variance, granularity, *, adjacency=None, sampling=None)",
+    "dp_rec_account(clip_ratio, population, clients_per_round, rounds, bits, delta, variant='published')",
     "estimate_mean(values, interval, protocols, *, seed=0, bound=None, on_start=<callable>)",
     "export_table(table, path, file_format)",
     "gaussian_accounting(noise_multiplier, *, adjacency=None, trust_model=None, sampling=None)",
@@ -59,20 +79,32 @@ FUNCTIONS = [
     "laplace_accounting(epsilon, sampling=None)",
     "load_column(path, column, interval)",
     "load_sweep(path)",
+    "poisson_binomial_accounting(clients, trials, theta, dimension=1, sampling=None)",
     "protocol_accounting(name, protocol)",
     "pure_accounting(name, epsilon, sampling=None)",
     "read_table(path)",
     "renyi_matrix(weights, order)",
     "run_sweep(tasks, output, *, workers=1, cache=None, dask=None, on_step=<callable>)",
+    "sample_binomial(trials, probability, size, words)",
+    "sample_discrete_gaussian(sigma, size, words)",
+    "sample_discrete_laplace(scale, size, words)",
+    "sample_skellam(variance, size, words)",
+    "secure_words(count)",
+    "seeded_words(rng)",
+    "simulate_participation(population, clients_per_round, rounds, model_bytes, message_bytes, rng, *, "
+    "with_replacement=True, public_start=False, state_bytes=None)",
+    "simulate_secure_sum(protocol, chunks, rng, *, masked=False)",
     "skellam_accounting(variance, l1_sensitivity, l2_sensitivity, *, trust_model='local')",
     "skellam_mechanism(epsilon, delta, ball, bits=16, deviations=6.0)",
     "sqkr_mechanism(epsilon, ball, seed=0)",
     "study_mean(data, epsilon, bits_in=5, bits_out=3, *, metric=None, objective='mean', seed=0, on_step=<callable>)",
     "summarise_sweep(results)",
     "table_accounting(table, *, dimension=1, norm=1.0, radius=1.0, sampling=None)",
+    "uniform_layout(dimension, groups, bits)",
     "vector_bounds(weights, order, dimension, norm, distance)",
     "verify_file(path)",
     "with_certified_bound(table)",
+    "with_secret_sampling(mechanism, sampling)",
     "write_report(study, path, *, command=None)",
     "write_table(table, path)",
 ]
@@ -82,11 +114,77 @@ CLASSES = {
         "account(self, rounds=1, delta=None)",
         "pure_epsilon",
     ],
+    "AuditResult(epsilon_lower_bound, delta, confidence, event, threshold, likelier, likely_count, unlikely_count, draws)": [
+        "refutes(self, epsilon)"
+    ],
+    "BinomialAccount(mechanism, trials, probability, scale, dimension, l1, l2, linf, rounds, delta, epsilon, epsilon_reason, "
+    "epsilon_doubtful, epsilon_exact, epsilon_exact_reason, epsilon_rdp, order, epsilon_gaussian, worst_shift, "
+    "worst_coordinates, squared_error, adjacency, trust_model, sampling=None)": ["document(self)"],
     "CLDPMechanism(epsilon, interval=(0.0, 1.0))": MECHANISM,
     "Calibration(target_epsilon, parameters, account)": ["document(self)"],
     "Certificate(realised_epsilon, max_bias, mean_variance, worst_variance, lower_bound, optimality_gap, objective, dual)": [],
+    "CpsgdMechanism(ball, clients, levels, trials, delta, probability=0.5, rotated=False, rotation_seed=0, "
+    "adjacency='replace-one')": sorted(
+        [
+            *VECTOR_MECHANISM,
+            "bias_bound",
+            "coordinate_wrap_probability",
+            "distance",
+            "gaussian_epsilon(self, delta, rounds=1)",
+            "level_bound",
+            "mean_squared_error_bound",
+            "message_bits_before_aggregation",
+            "modulus",
+            "noisy_steps(self, vectors, rng)",
+            "padded_dimension",
+            "recovered_steps(self, aggregate)",
+            "renyi_epsilon(self, delta, rounds=1)",
+            "sensitivity(self, delta)",
+            "step",
+            "theorem_epsilon(self, delta)",
+            "wrap_probability",
+        ]
+    ),
     "DataColumn(name, source, values, interval, interval_is_public=True)": ["clipped", "clipped_count"],
+    "DistributedDiscreteGaussianMechanism(ball, clients, bits, granularity, local_sigma, delta, rotation_seed=0, "
+    "rotation='hadamard')": sorted(
+        [
+            *VECTOR_MECHANISM,
+            "bias_bound",
+            "coordinate_wrap_probability",
+            "modulus",
+            "noisy_steps(self, vectors, rng)",
+            "norm_bound",
+            "padded_dimension",
+            "recovered_steps(self, aggregate)",
+            "wrap_probability",
+        ]
+    ),
+    "DistributedSkellamMechanism(ball, clients, bits, granularity, local_variance, delta, rotation_seed=0, rotation='hadamard')": sorted(
+        [
+            *VECTOR_MECHANISM,
+            "bias_bound",
+            "coordinate_wrap_probability",
+            "modulus",
+            "noisy_steps(self, vectors, rng)",
+            "norm_bound",
+            "padded_dimension",
+            "recovered_steps(self, aggregate)",
+            "wrap_probability",
+        ]
+    ),
+    "DpRecMechanism(ball, clip_ratio, layout)": [
+        "aggregate(self, messages)",
+        "bits_per_client",
+        "decode(self, aggregate, clients)",
+        "encode(self, vectors, rng)",
+        "encode_securely(self, vectors)",
+        "expected(self, vectors)",
+        "sigma",
+        "variance(self, vectors)",
+    ],
     "FixedSizeSampling(population, sample_size)": ["event(self, event)"],
+    "GroupLayout(sizes, bits)": ["dimension", "groups", "slices(self)", "total_bits"],
     "Guarantee(epsilon, adjacency, trust_model, delta=0.0, metric=None)": [],
     "IncompleteSweepError(failures, results, total)": [],
     "LaplaceMechanism(epsilon, interval=(0.0, 1.0), metric=None)": sorted([*MECHANISM, "scale"]),
@@ -113,12 +211,27 @@ CLASSES = {
     "MeanProtocol(*args, **kwargs)": PROTOCOL,
     "MeanStudy(data, epsilon, bits_in, bits_out, metric, objective, tables, protocols, comparison, provenance)": ["estimate", "table"],
     "MechanismSpec(name, bits_in=None, bits_out=None, metric=None, dithering=None, bits=None)": [],
+    "ModelHistory(state, message_bytes, rounds=(), retain=None)": ["checksum", "first_round"],
     "NormBall(dimension, norm, clip_norm=1.0)": [
         "check(self, vectors)",
         "clip(self, vectors)",
         "clipped_count(self, vectors)",
         "norms(self, vectors)",
     ],
+    "PoissonBinomialMechanism(ball, clients, trials, theta, delta, frame_seed=0, kashin_constant=1.8633899812498251)": sorted(
+        [
+            *VECTOR_MECHANISM,
+            "coordinate_wrap_probability",
+            "frame",
+            "level",
+            "modulus",
+            "noisy_steps(self, vectors, rng)",
+            "padded_dimension",
+            "recovered_steps(self, aggregate)",
+            "scaled_down_count(self, vectors)",
+            "wrap_probability",
+        ]
+    ),
     "PoissonSampling(probability)": ["event(self, event)"],
     "PrivUnitMechanism(epsilon, ball)": sorted(
         [*VECTOR_MECHANISM, "keep_probability", "projection_mean", "revealing_probability", "threshold"]
@@ -136,6 +249,31 @@ CLASSES = {
             "symbol_probabilities(self, vectors, coordinates)",
         ]
     ),
+    "SecureSum(clients, length, modulus, neighbours=None, threshold=None)": [
+        "bits_per_client",
+        "degree",
+        "session(self, rng)",
+        "shares_needed",
+        "total(self, chunks, rng, dropped=())",
+    ],
+    "SecureSumProtocol(*args, **kwargs)": sorted(
+        [
+            *VECTOR_MECHANISM,
+            "ball",
+            "clients",
+            "coordinate_wrap_probability",
+            "modulus",
+            "noisy_steps(self, vectors, rng)",
+            "padded_dimension",
+            "recovered_steps(self, aggregate)",
+            "wrap_probability",
+        ]
+    ),
+    "SimulatedSecureSum(clients, dimension, padded_dimension, modulus, bits_per_coordinate, bits_per_client, clipped, "
+    "squared_error, predicted_squared_error, worst_squared_error, central_gaussian_squared_error, wrapped_coordinates, "
+    "wrapped_coordinates_bound, coordinate_wrap_probability, wrap_probability, epsilon, delta, adjacency, trust_model)": [
+        "ratio_to_central"
+    ],
     "SkellamMechanism(ball, bits, granularity, noise_variance, delta)": sorted(
         [*VECTOR_MECHANISM, "bias_bound", "l1_sensitivity", "l2_sensitivity", "norm_bound", "wrap_probability"]
     ),

@@ -36,6 +36,8 @@ WRITES = {
     "quietbits account": [],
     "quietbits calibrate": ["vector.json"],
     "quietbits sweep": ["results/results.parquet"],
+    "quietbits simulate": [],
+    "quietbits audit": [],
     "quietbits reproduce": [f"reproduced/mvu-fig1.{kind}" for kind in ("csv", "pdf", "png", "svg")],
 }
 
@@ -65,7 +67,7 @@ def files(folder: Path) -> set[str]:
 
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
-    assert [language for language, _ in BLOCKS] == ["sh", "sh", "python", "text", "python", "text"]
+    assert [language for language, _ in BLOCKS] == ["sh", "sh", *["python", "text"] * 4]
     assert [line for line in LINES if line not in {*TARGETS, *SESSION}] == []
 
 
@@ -125,7 +127,7 @@ EXAMPLES = [text for language, text in BLOCKS if language == "python"]
 OUTPUTS = [text for language, text in BLOCKS if language == "text"]
 
 
-@pytest.mark.parametrize(("example", "said"), list(zip(EXAMPLES, OUTPUTS, strict=True)), ids=["number", "vector"])
+@pytest.mark.parametrize(("example", "said"), list(zip(EXAMPLES, OUTPUTS, strict=True)), ids=["number", "vector", "secure-sum", "dp-rec"])
 def test_the_python_examples_print_what_they_say(example: str, said: str) -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

@@ -11,7 +11,7 @@ from quietbits.design.norm_ball import NormBall
 from quietbits.design.vector_gaussian import central_gaussian_error
 from quietbits.errors import InfeasibleError
 
-SMALL = ComparisonSize(dimension=32, clients=(150, 400), bits=(8, 9, 10, 12, 14, 17), simulated_bits=(12, 17), repetitions=12)
+SMALL = ComparisonSize(dimension=32, clients=(150, 400), bits=(8, 9, 10, 12, 14), simulated_bits=(12, 14), repetitions=12)
 
 
 @pytest.fixture(scope="module")
@@ -53,8 +53,9 @@ def test_references_and_bits(frame: pd.DataFrame) -> None:
     for _, series in frame.groupby(["clients", "series"]):
         assert (np.diff(series["bits_per_coordinate"]) > 0).all()
         assert (np.diff(series["worst_squared_error"]) <= 0.01 * series["worst_squared_error"].to_numpy()[:-1]).all()
-    gaussian = frame[(frame["series"] == "discrete Gaussian") & (frame["bits"] == 17)]
-    assert gaussian["worst_squared_error"].to_numpy() == pytest.approx(gaussian["central_squared_error"].to_numpy(), rel=0.01)
+    # With many bits, noise of whole steps is as good as that of a trusted server.
+    fine = SERIES["discrete Gaussian"](ball, 400, 20, 1.0, 1e-5).mechanism
+    assert fine.worst_variance / 400 == pytest.approx(central_gaussian_error(ball, 400, 1.0, 1e-5, "replace-one"), rel=1e-3)
 
 
 def test_below_the_fewest_bits_there_is_nothing(frame: pd.DataFrame) -> None:
@@ -68,7 +69,7 @@ def test_below_the_fewest_bits_there_is_nothing(frame: pd.DataFrame) -> None:
 
 def test_measured_errors_are_the_predicted_ones(frame: pd.DataFrame) -> None:
     measured = frame[frame["rounds"] > 0]
-    assert {12, 17} <= set(measured["bits"]) <= {12, 17, *frame.loc[frame["fewest_bits"], "bits"]}
+    assert {12, 14} <= set(measured["bits"]) <= {12, 14, *frame.loc[frame["fewest_bits"], "bits"]}
     assert (measured["rounds"] == 12).all()
     assert (measured["wrapped_coordinates"] == 0).all()
     assert frame.loc[frame["rounds"] == 0, "measured_squared_error"].isna().all()

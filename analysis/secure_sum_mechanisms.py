@@ -47,6 +47,7 @@ def _discrete_gaussian(asked: _Promise) -> SecureSumProtocol:
         parameters["local_sigma"],
         asked.delta,
         rotation_seed=asked.rotation_seed,
+        adjacency=asked.adjacency,
     )
 
 
@@ -63,6 +64,7 @@ def _skellam(asked: _Promise) -> SecureSumProtocol:
         parameters["local_variance"],
         asked.delta,
         rotation_seed=asked.rotation_seed,
+        adjacency=asked.adjacency,
     )
 
 
@@ -95,8 +97,8 @@ BUILDS: dict[str, Callable[[_Promise], SecureSumProtocol]] = {
 SECURE_SUM_MECHANISMS = tuple(BUILDS)
 # Adjacencies that a mechanism can state its guarantee for; the first one is that of its paper.
 ADJACENCIES_OF: dict[str, tuple[str, ...]] = {
-    "distributed-discrete-gaussian": ("add-or-remove-one",),
-    "distributed-skellam": ("add-or-remove-one",),
+    "distributed-discrete-gaussian": ("add-or-remove-one", "replace-one"),
+    "distributed-skellam": ("add-or-remove-one", "replace-one"),
     "cpsgd": ("replace-one", "add-or-remove-one"),
     "poisson-binomial": ("replace-one",),
 }

@@ -53,6 +53,9 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
         Public seed of the rotation, from 0 to 2**128 - 1.
     rotation : str
         ``"hadamard"``, which pads to a power of two, or ``"fourier"``, which pads by one coordinate at most.
+    adjacency : str
+        Which neighbours the guarantee is for. ``"add-or-remove-one"``, as in the paper: a client's vector is there or is zero, with the
+        noise of all clients either way. ``"replace-one"``: another vector is in its place, which doubles the sensitivity.
 
     Raises
     ------
@@ -78,6 +81,7 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     delta: float
     rotation_seed: int = 0
     rotation: str = "hadamard"
+    adjacency: str = "add-or-remove-one"
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
@@ -87,7 +91,7 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The (epsilon, delta) privacy of one sum, whether a client's vector is there or is zero.
+        """The (epsilon, delta) privacy of one sum, for neighbours of the stated adjacency.
 
         The smaller one of what the Rényi curve proves, and of what Gaussian noise does which the sum nearly is a rounding of
         (`quietbits.solvers.discrete_gaussian_smoothing`).
@@ -95,10 +99,10 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
         epsilon = RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS)).epsilon(self.delta).epsilon
         smoothed = smoothed_gaussian_epsilon(self.clients, self._sigma, self._sensitivity, self.padded_dimension, self.delta)
         epsilon = epsilon if smoothed is None else min(epsilon, smoothed)
-        return Guarantee(epsilon, adjacency="add-or-remove-one", trust_model="secure-sum", delta=self.delta)
+        return Guarantee(epsilon, adjacency=self.adjacency, trust_model="secure-sum", delta=self.delta)
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return bounds on the Rényi divergence of the sum with a client's vector and with zero in its place.
+        """Return bounds on the Rényi divergence of two neighbours' sums.
 
         Parameters
         ----------
@@ -108,7 +112,8 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
         Returns
         -------
         ndarray of float64, shape (orders,)
-            Divergences in nats (corollary 12 of the paper, with the bound on the norm as sensitivity); err upward.
+            Divergences in nats (corollary 12 of the paper; the sensitivity is the bound on the norm, and twice that for replace-one); err
+            upward.
 
         Raises
         ------

@@ -60,6 +60,9 @@ class DistributedSkellamMechanism(RoundedSecureSum):
         Public seed of the rotation, from 0 to 2**128 - 1.
     rotation : str
         ``"hadamard"``, which pads to a power of two, or ``"fourier"``, which pads by one coordinate at most.
+    adjacency : str
+        Which neighbours the guarantee is for. ``"add-or-remove-one"``, as in the paper: a client's vector is there or is zero, with the
+        noise of all clients either way. ``"replace-one"``: another vector is in its place, which doubles the sensitivity.
 
     Raises
     ------
@@ -85,6 +88,7 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     delta: float
     rotation_seed: int = 0
     rotation: str = "hadamard"
+    adjacency: str = "add-or-remove-one"
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
@@ -94,7 +98,7 @@ class DistributedSkellamMechanism(RoundedSecureSum):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The (epsilon, delta) privacy of one sum, whether a client's vector is there or is zero.
+        """The (epsilon, delta) privacy of one sum, for neighbours of the stated adjacency.
 
         The smaller one of what the Rényi curve proves, and of what Gaussian noise does which the sum nearly is
         (`quietbits.solvers.near_gaussian_noise`).
@@ -104,13 +108,13 @@ class DistributedSkellamMechanism(RoundedSecureSum):
         gaussian = skellam_near_gaussian_epsilon(variance, self._sensitivity, self.padded_dimension, self.delta)
         return Guarantee(
             epsilon if gaussian is None else min(epsilon, gaussian),
-            adjacency="add-or-remove-one",
+            adjacency=self.adjacency,
             trust_model="secure-sum",
             delta=self.delta,
         )
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return bounds on the Rényi divergence of the sum with a client's vector and with zero in its place.
+        """Return bounds on the Rényi divergence of two neighbours' sums.
 
         Parameters
         ----------
@@ -121,14 +125,17 @@ class DistributedSkellamMechanism(RoundedSecureSum):
         -------
         ndarray of float64, shape (orders,)
             Divergences in nats; err upward: the paper's theorem for noise of `clients` times the local variance and, as sensitivities,
-            the bound S on the L2 norm of a rounded vector and ``min(sqrt(D) S, S**2)`` for its L1 norm, in steps.
+            the bound S on the L2 norm of a rounded vector and ``min(sqrt(D) S, S**2)`` for its L1 norm, in steps; twice both for
+            replace-one.
 
         Raises
         ------
         ValueError
             If an order is not above 1.
         """
-        l1_sensitivity = min(math.sqrt(self.padded_dimension) * self._sensitivity, float(self._rounding.largest_squared_norm))
+        # Squares of whole numbers are not below their absolute values.
+        squared_norm = float(self._vectors_moved * self._rounding.largest_squared_norm)
+        l1_sensitivity = min(math.sqrt(self.padded_dimension) * self._sensitivity, squared_norm)
         return skellam_renyi_divergences(self._sum_variance * (1 - 1e-15), l1_sensitivity, self._sensitivity, orders)
 
     @property

@@ -17,6 +17,7 @@ from ..solvers.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS
 from ..solvers.renyi_curve import check_delta
 from .conditional_rounding import ConditionalRounding
 from .dithering import FloatArray, WordArray
+from .guarantee import ADJACENCIES
 from .modular_arithmetic import centred_representatives, messages_modulo, modular_sum, residues
 from .norm_ball import NormBall
 from .random_words import WordSource, seeded_words
@@ -52,6 +53,8 @@ class RoundedSecureSum(ABC):
         Public seed of the rotation, from 0 to 2**128 - 1.
     rotation : str
         ``"hadamard"``, which pads to a power of two, or ``"fourier"``, which pads by one coordinate at most.
+    adjacency : str
+        Which neighbours the guarantee is for: ``"add-or-remove-one"``, as in the papers, or ``"replace-one"``.
     """
 
     ball: NormBall
@@ -61,6 +64,7 @@ class RoundedSecureSum(ABC):
     delta: float
     rotation_seed: int
     rotation: str
+    adjacency: str
 
     @property
     def modulus(self) -> int:
@@ -79,7 +83,10 @@ class RoundedSecureSum(ABC):
 
     @property
     def norm_bound(self) -> float:
-        """Largest L2 norm of one client's rounded vector, in the vectors' units: the sensitivity of the sum; errs upward."""
+        """Largest L2 norm of one client's rounded vector, in the vectors' units; errs upward.
+
+        How far the sum moves when a client's vector is replaced by zero; when it is replaced by another one, at most twice as far.
+        """
         return self._rounding.norm_bound
 
     @property
@@ -297,13 +304,20 @@ class RoundedSecureSum(ABC):
         object.__setattr__(self, "delta", check_delta(self.delta))
         if self.rotation not in ROTATIONS:
             raise ValueError(f"rotation must be one of {', '.join(ROTATIONS)}, got {self.rotation!r}")
+        if self.adjacency not in ADJACENCIES:
+            raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}")
         # The rotation and the rounding check the other fields.
         _ = self._rotation, self._rounding
 
     @property
+    def _vectors_moved(self) -> int:
+        """How many vectors of the bounded norm the sums of two neighbours differ by: the one that is there, or that and its successor."""
+        return 2 if self.adjacency == "replace-one" else 1
+
+    @property
     def _sensitivity(self) -> float:
-        """Largest L2 norm of a rounded vector, in steps."""
-        return math.sqrt(self._rounding.largest_squared_norm) * (1 + 1e-15)
+        """Largest L2 distance of two neighbours' sums, in steps."""
+        return self._vectors_moved * math.sqrt(self._rounding.largest_squared_norm) * (1 + 1e-15)
 
     @property
     def _noise_variance(self) -> float:

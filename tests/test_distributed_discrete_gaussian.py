@@ -9,6 +9,7 @@ import pytest
 
 from quietbits.analysis.discrete_gaussian_accounting import discrete_gaussian_accounting
 from quietbits.design.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from quietbits.design.guarantee import ADJACENCIES
 from quietbits.design.norm_ball import NormBall
 from quietbits.design.rotation import RandomisedHadamard
 from quietbits.design.rounded_secure_sum import ROTATIONS
@@ -121,9 +122,10 @@ def test_the_wrap_probability_by_hand() -> None:
     assert made(bits=1).wrap_probability == 1.0
 
 
-def test_the_guarantee_is_that_of_the_accounting_with_the_whole_number_below_the_bound() -> None:
-    mechanism = made(clients=100, ball=NormBall(100, 2.0, 50.0), local_sigma=30.0)
-    accounted = discrete_gaussian_accounting(100, 128, 50.0, 30.0, 1.0).account(delta=DELTA)
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_the_guarantee_is_that_of_the_accounting_with_the_whole_number_below_the_bound(adjacency: str) -> None:
+    mechanism = made(clients=100, ball=NormBall(100, 2.0, 50.0), local_sigma=30.0, adjacency=adjacency)
+    accounted = discrete_gaussian_accounting(100, 128, 50.0, 30.0, 1.0, adjacency=adjacency).account(delta=DELTA)
     guarantee = mechanism.guarantee
     assert (guarantee.adjacency, guarantee.trust_model, guarantee.delta) == (accounted.adjacency, accounted.trust_model, DELTA)
     assert accounted.epsilon is not None
@@ -131,16 +133,17 @@ def test_the_guarantee_is_that_of_the_accounting_with_the_whole_number_below_the
     assert mechanism.privacy_loss() is None
 
 
-def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension() -> None:
-    # A vector at the edge, a whole number of steps, is there or is zero. Every residue of the sum is enumerated.
-    mechanism = made(ball=NormBall(1, 2.0, 20.0), clients=2, bits=9, local_sigma=25.0)
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension(adjacency: str) -> None:
+    # A vector at the edge, a whole number of steps, is there or is zero, or its opposite. Every residue of the sum is enumerated.
+    mechanism = made(ball=NormBall(1, 2.0, 20.0), clients=2, bits=9, local_sigma=25.0, adjacency=adjacency)
     points = np.arange(-1000, 1001)
     noise = np.exp(-(points**2) / (2 * 25.0**2))
     both = np.convolve(noise / noise.sum(), noise / noise.sum())
     absent = np.bincount(np.arange(-2000, 2001) % 512, weights=both, minlength=512)
     for steps in (-20, 20):
-        present = np.roll(absent, steps)
-        for left, right in ((present, absent), (absent, present)):
+        present, neighbour = np.roll(absent, steps), np.roll(absent, -steps) if adjacency == "replace-one" else absent
+        for left, right in ((present, neighbour), (neighbour, present)):
             reached = np.maximum(left - math.exp(mechanism.guarantee.epsilon) * right, 0).sum()
             assert DELTA / 20 < reached <= DELTA
     # That is what the mechanism sends: both clients have a vector at the edge.
@@ -164,6 +167,7 @@ def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension() -
         ({"delta": 0.0}, "delta must be"),
         ({"rotation_seed": -1}, "seed must be a whole number from 0 to .*, got -1"),
         ({"rotation": "none"}, "rotation must be one of hadamard, fourier, got 'none'"),
+        ({"adjacency": "both"}, "adjacency must be one of replace-one, add-or-remove-one, got 'both'"),
     ],
 )
 def test_a_field_out_of_range_is_refused(changes: dict[str, Any], message: str) -> None:

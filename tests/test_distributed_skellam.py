@@ -12,6 +12,7 @@ from scipy import special, stats
 import quietbits
 from quietbits.analysis.distributed_skellam_accounting import distributed_skellam_accounting
 from quietbits.design.distributed_skellam import DistributedSkellamMechanism
+from quietbits.design.guarantee import ADJACENCIES
 from quietbits.design.norm_ball import NormBall
 from quietbits.design.rotation import RandomisedHadamard
 from quietbits.design.rounded_secure_sum import ROTATIONS
@@ -138,23 +139,26 @@ def test_the_noise_alone_wraps_no_more_often_than_its_bound() -> None:
     assert noise.cdf(-129) + noise.sf(127) <= mechanism.coordinate_wrap_probability < 1e-6
 
 
-def test_the_divergences_are_the_published_bound_with_the_whole_number_below_the_norm() -> None:
-    mechanism = made(clients=100, ball=NormBall(100, 2.0, 50.0), local_variance=900.0)
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_the_divergences_are_the_published_bound_with_the_whole_number_below_the_norm(adjacency: str) -> None:
+    vectors = 2 if adjacency == "replace-one" else 1
+    mechanism = made(clients=100, ball=NormBall(100, 2.0, 50.0), local_variance=900.0, adjacency=adjacency)
     # c**2 + d/4 + sqrt(2 ln(1/beta)) (c + sqrt(d)/2), rounded down to a whole number; d = 128 after padding.
     squared = math.floor(2500 + 32 + 50 + math.sqrt(128) / 2)
     l1 = min(math.sqrt(128 * squared), squared)
-    expected = skellam_renyi_divergences(90_000.0, l1, math.sqrt(squared), [2.0, 5.0, 5.5])
+    expected = skellam_renyi_divergences(90_000.0, vectors * l1, vectors * math.sqrt(squared), [2.0, 5.0, 5.5])
     np.testing.assert_allclose(mechanism.renyi_divergences([2.0, 5.0, 5.5]), expected, rtol=1e-12)
     # Short vectors: the square is the smaller bound on the L1 norm.
-    short = made(clients=100, ball=NormBall(100, 2.0, 0.5), local_variance=0.09)
+    short = made(clients=100, ball=NormBall(100, 2.0, 0.5), local_variance=0.09, adjacency=adjacency)
     squared = math.floor(0.25 + 32 + 0.5 + math.sqrt(128) / 2)
-    expected = skellam_renyi_divergences(9.0, squared, math.sqrt(squared), [2.0])
+    expected = skellam_renyi_divergences(9.0, vectors * squared, vectors * math.sqrt(squared), [2.0])
     np.testing.assert_allclose(short.renyi_divergences([2.0]), expected, rtol=1e-12)
 
 
-def test_the_guarantee_is_that_of_the_accounting_with_the_whole_number_below_the_bound() -> None:
-    mechanism = made(clients=100, ball=NormBall(100, 2.0, 50.0), local_variance=900.0)
-    accounted = distributed_skellam_accounting(100, 128, 50.0, 900.0, 1.0).account(delta=DELTA)
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_the_guarantee_is_that_of_the_accounting_with_the_whole_number_below_the_bound(adjacency: str) -> None:
+    mechanism = made(clients=100, ball=NormBall(100, 2.0, 50.0), local_variance=900.0, adjacency=adjacency)
+    accounted = distributed_skellam_accounting(100, 128, 50.0, 900.0, 1.0, adjacency=adjacency).account(delta=DELTA)
     guarantee = mechanism.guarantee
     assert (guarantee.adjacency, guarantee.trust_model, guarantee.delta) == (accounted.adjacency, accounted.trust_model, DELTA)
     assert accounted.epsilon is not None
@@ -181,16 +185,18 @@ def sum_of_two(first: float | None, second: float) -> np.ndarray:
     return total[REACH:-REACH]
 
 
-def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension() -> None:
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension(adjacency: str) -> None:
     # c**2 + 1/4 + c + 1/2 at c = 20 is 420.75: whole numbers up to 20 are kept.
-    epsilon, orders = PAIR.guarantee.epsilon, np.array([2.0, 3.0, 6.0])
-    claimed = PAIR.renyi_divergences(orders)
+    mechanism = dataclasses.replace(PAIR, adjacency=adjacency)
+    epsilon, orders = mechanism.guarantee.epsilon, np.array([2.0, 3.0, 6.0])
+    claimed = mechanism.renyi_divergences(orders)
     largest_delta, largest = 0.0, np.zeros(3)
     for second in (-20.0, 0.0, 0.5, 19.6):
-        absent = sum_of_two(None, second)
+        neighbour = sum_of_two(-20.0 if adjacency == "replace-one" else None, second)
         for first in (-20.0, -19.5, -3.3, 0.25, 12.0, 20.0):
             present = sum_of_two(first, second)
-            for left, right in ((present, absent), (absent, present)):
+            for left, right in ((present, neighbour), (neighbour, present)):
                 # Every residue of the sum modulo 2**9.
                 wrapped = [np.bincount(np.arange(-REACH, REACH + 1) % 512, weights=masses, minlength=512) for masses in (left, right)]
                 largest_delta = max(largest_delta, float(np.maximum(wrapped[0] - math.exp(epsilon) * wrapped[1], 0).sum()))
@@ -233,6 +239,7 @@ def test_what_is_enumerated_is_what_the_mechanism_sends() -> None:
         ({"delta": 0.0}, "delta must be"),
         ({"rotation_seed": -1}, "seed must be a whole number from 0 to .*, got -1"),
         ({"rotation": "none"}, "rotation must be one of hadamard, fourier, got 'none'"),
+        ({"adjacency": "both"}, "adjacency must be one of replace-one, add-or-remove-one, got 'both'"),
     ],
 )
 def test_a_field_out_of_range_is_refused(changes: dict[str, Any], message: str) -> None:

@@ -79,8 +79,8 @@ def message_law(mechanism: DpRecMechanism, vectors: ArrayLike) -> MessageLaw:
     >>> from quietbits.design.norm_ball import NormBall
     >>> mechanism = DpRecMechanism(NormBall(dimension=4, norm=2.0), clip_ratio=1.0, layout=uniform_layout(4, groups=1, bits=7))
     >>> law = message_law(mechanism, [[1.0, 0.0, 0.0, 0.0]])
-    >>> law.bias.round(4).tolist(), law.variance.round(2).tolist()
-    ([[-0.0202, 0.0, 0.0, 0.0]], [3.96])
+    >>> round(float(law.bias[0, 0]), 4), law.variance.round(2).tolist()
+    (-0.0202, [3.98])
     """
     units = mechanism.ball.clip(vectors) / mechanism.sigma
     bias = np.zeros_like(units)

@@ -79,8 +79,8 @@ class MeanComparisonSize:
 
     clients: int = 10_000
     dimension: int = 200
-    repetitions: int = 4
-    sqkr_repetitions: int = 3
+    repetitions: int = 6
+    sqkr_repetitions: int = 4
     bits: tuple[int, ...] = (1, 2, 3, 4, 5, 7, 9)
     groups: int = 6
     bits_per_group: int = 7

@@ -121,7 +121,7 @@ def _draw_priors(axes: Axes, frame: pd.DataFrame) -> None:
         axes.annotate(
             f"{bits:g} bit{'s' if bits != 1 else ''}",
             (first["prior_error"], first["predicted_squared_error"]),
-            xytext=(0, 6),
+            xytext=(2, -12),
             textcoords="offset points",
             color=MARKS[ROUGH].colour,
         )

@@ -125,6 +125,8 @@ def _draw_priors(axes: Axes, frame: pd.DataFrame) -> None:
             textcoords="offset points",
             color=MARKS[ROUGH].colour,
         )
+    # Room for what is written under the lowest line.
+    axes.margins(y=0.1)
     for name, error in PAPER_ERRORS.items():
         axes.annotate(
             name, (frame["prior_error"].min(), error), xytext=(0, 2), textcoords="offset points", color=GREY, horizontalalignment="left"

@@ -13,7 +13,7 @@ from quietbits.design.norm_ball import NormBall
 from quietbits.errors import InfeasibleError
 
 BALL = NormBall(20, 2.0, 3.0)
-SETTING: dict[str, Any] = {"ball": BALL, "clients": 64, "bits": 11, "epsilon": 3.0, "delta": 1e-4}
+SETTING: dict[str, Any] = {"ball": BALL, "clients": 130, "bits": 11, "epsilon": 3.0, "delta": 1e-4}
 
 
 @functools.cache
@@ -24,7 +24,7 @@ def built(name: str, **changes: Any) -> Any:
 @pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
 def test_the_promise_is_kept_and_not_by_much(name: str) -> None:
     mechanism = built(name)
-    assert (mechanism.clients, mechanism.ball) == (64, BALL)
+    assert (mechanism.clients, mechanism.ball) == (130, BALL)
     assert 0.95 * 3.0 < mechanism.guarantee.epsilon <= 3.0
     assert mechanism.guarantee.delta <= 1e-4
     assert mechanism.guarantee.trust_model == "secure-sum"
@@ -35,7 +35,7 @@ def test_the_promise_is_kept_and_not_by_much(name: str) -> None:
 @pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
 def test_a_round_is_as_exact_as_predicted(name: str) -> None:
     # Squared errors have at least 20 degrees of freedom: a relative deviation of sqrt(2/20), times 6.
-    vectors = np.random.default_rng(1).normal(size=(64, 20))
+    vectors = np.random.default_rng(1).normal(size=(130, 20))
     result = simulate_secure_sum(built(name), [vectors], np.random.default_rng(2))
     assert result.squared_error == pytest.approx(result.predicted_squared_error, rel=6 * np.sqrt(2 / 20))
     assert result.predicted_squared_error <= result.worst_squared_error
@@ -49,7 +49,7 @@ def test_more_privacy_costs_exactness(name: str) -> None:
 
 @pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
 def test_the_seed_is_that_of_the_rotation(name: str) -> None:
-    vectors = np.random.default_rng(3).normal(size=(64, 20))
+    vectors = np.random.default_rng(3).normal(size=(130, 20))
     messages = [one.encode(vectors, np.random.default_rng(4)) for one in (built(name), built(name), built(name, rotation_seed=1))]
     np.testing.assert_array_equal(messages[0], messages[1])
     assert (messages[0] != messages[2]).any()

@@ -281,10 +281,8 @@ def _settings_by_epsilon(size: MeanComparisonSize) -> list[_Setting]:
                 mechanism = _dp_rec(size, size.groups, size.bits_per_group, error, largest)
                 promise = dp_rec_account(mechanism.clip_ratio, *budget, variant).guarantee
                 settings.append(_Setting("epsilon", name, mechanism, promise, size.repetitions, variant, epsilon, error, sampled=True))
-        locals_: list[tuple[str, VectorMeanProtocol, int]] = [(PRIVUNIT, PrivUnitMechanism(epsilon, ball), size.repetitions)]
+        local: list[tuple[str, VectorMeanProtocol, int]] = [(PRIVUNIT, PrivUnitMechanism(epsilon, ball), size.repetitions)]
         if epsilon in size.sqkr_epsilons:
-            locals_.append((SQKR, sqkr_mechanism(epsilon, ball), size.sqkr_repetitions))
-        settings += [
-            _Setting("epsilon", name, one, one.guarantee, repetitions, target_epsilon=epsilon) for name, one, repetitions in locals_
-        ]
+            local.append((SQKR, sqkr_mechanism(epsilon, ball), size.sqkr_repetitions))
+        settings += [_Setting("epsilon", name, one, one.guarantee, repetitions, target_epsilon=epsilon) for name, one, repetitions in local]
     return settings

@@ -1,6 +1,7 @@
 """How much binomial noise hides a shift by whole numbers, exactly: privacy loss, delta, epsilon and Rényi divergences."""
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +15,25 @@ from .pure_privacy import check_orders
 MOST_EXACT_TRIALS = 10**10
 # Logarithm of the smallest probability that is kept.
 SMALLEST_LOGARITHM = -690.0
+
+
+@dataclass(frozen=True, eq=False)
+class BinomialWindow:
+    """The distribution of a binomial number, without values that are next to impossible.
+
+    Attributes
+    ----------
+    first : int
+        The smallest value that is kept.
+    logarithms : ndarray of longdouble, shape (values,)
+        Logarithms of the probabilities of this and the following values; to about twelve digits where long double is no more than double.
+    log_remainder : float
+        Logarithm of a bound on the probability of all other values; minus infinity if there are none.
+    """
+
+    first: int
+    logarithms: NDArray[np.longdouble]
+    log_remainder: float
 
 
 def shifted_binomial_losses(trials: int, probability: float, shift: int) -> tuple[ExactPrivacyLoss, ExactPrivacyLoss]:
@@ -51,8 +71,9 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int) -> tupl
     trials = check_integer("trials", trials, low=1, high=MOST_EXACT_TRIALS)
     probability = check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
     shift = check_integer("shift", shift, low=1, high=10**12)
-    logarithms, log_remainder = binomial_window(trials, probability)
-    masses, remainder = np.exp(logarithms).astype(np.float64), math.exp(log_remainder)
+    window = binomial_window(trials, probability)
+    logarithms = window.logarithms
+    masses, remainder = np.exp(logarithms).astype(np.float64), math.exp(window.log_remainder)
     if shift >= len(masses):
         nothing = ExactPrivacyLoss(np.empty(0), np.empty(0), 1.0, 1.0)
         return nothing, nothing
@@ -166,7 +187,7 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
 
 
 @lru_cache(maxsize=4)
-def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_LOGARITHM) -> tuple[NDArray[np.longdouble], float]:
+def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_LOGARITHM) -> BinomialWindow:
     """Return the distribution of a binomial number, without values that are next to impossible.
 
     Parameters
@@ -180,10 +201,8 @@ def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_
 
     Returns
     -------
-    logarithms : ndarray of longdouble, shape (values,)
-        Logarithms of the probabilities of neighbouring values; to about twelve digits where long double is no more than double.
-    log_remainder : float
-        Logarithm of a bound on the probability of all other values; minus infinity if there are none.
+    BinomialWindow
+        The values that are kept.
     """
     variance = trials * probability * (1 - probability)
     # Bernstein: P(|Z - N p| >= t) <= 2 exp(-t^2 / (2 (variance + t / 3))).
@@ -201,7 +220,8 @@ def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_
     logarithms -= np.log(masses.sum())
     kept = logarithms >= smallest
     whole = bool(kept.all()) and first == 0 and last == trials
+    first += int(np.argmax(kept))
     logarithms = logarithms[kept]
     logarithms.flags.writeable = False
     # Beyond the window probabilities fall faster than geometrically, from one below its last.
-    return logarithms, -math.inf if whole else smallest + 2 * math.log(len(kept) + 10.0)
+    return BinomialWindow(first, logarithms, -math.inf if whole else smallest + 2 * math.log(len(kept) + 10.0))

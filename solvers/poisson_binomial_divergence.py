@@ -12,7 +12,6 @@ that trade-off functions fall as the two move apart.
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +21,8 @@ from .binomial_divergence import binomial_window
 from .exact_privacy_loss import ExactPrivacyLoss, FloatArray
 from .pure_privacy import check_orders
 
+LongArray = NDArray[np.longdouble]
+
 LARGEST_THETA = 0.499
 MOST_CLIENTS, MOST_TRIALS = 10**7, 4096
 # Sums of more trials than this, or with probabilities below this, are not searched over all configurations of the other clients.
@@ -29,8 +30,10 @@ MOST_SEARCHED_TRIALS = 128
 SMALLEST_LOGARITHM = -640.0
 # Logarithm of the smallest probability of the others' sum that is kept: high Rényi orders look at next to impossible values.
 SMALLEST_WINDOW = -11000.0 if np.finfo(np.longdouble).minexp < -16000 else -690.0
-# Products that one distribution of the sum may take.
-MOST_PRODUCTS = 10**9
+# Products that one distribution of the sum may take, and with logarithms, where probabilities are too small.
+MOST_PRODUCTS, MOST_LOGARITHMS = 10**9, 10**8
+# What is left out of the sum may add this, as a logarithm, to a sum of order 2.
+NEGLIGIBLE_LOGARITHM = -40.0
 
 
 @dataclass(frozen=True)
@@ -129,40 +132,31 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
     Raises
     ------
     ValueError
-        If an argument is out of range, or clients and trials together are too many.
+        If an argument is out of range, or clients and trials together are too many, or too many for so large a theta.
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
     theta = check_real("theta", theta, low=1e-6, high=LARGEST_THETA)
     others = (clients - 1) * trials
-    proven = others + trials <= MOST_SEARCHED_TRIALS and (others + trials) * math.log(0.5 - theta) >= SMALLEST_LOGARITHM
-    log_left_out = -math.inf
-    if trials * math.log(0.5 - theta) < SMALLEST_WINDOW:
-        raise ValueError(f"theta must be further below 1/2, or trials fewer than {trials}, for probabilities to be computed, got {theta!r}")
-    high, low = _binomial(trials, 0.5 + theta), _binomial(trials, 0.5 - theta)
-    if proven:
+    largest_loss = trials * (math.log1p(2 * theta) - math.log1p(-2 * theta))
+    if others + trials <= MOST_SEARCHED_TRIALS and (others + trials) * math.log(0.5 - theta) >= SMALLEST_LOGARITHM:
+        high, low = (np.exp(_log_binomial(trials, 0.5 + sign * theta)) for sign in (1, -1))
         # The mirror image of a pair is the same pair in the other direction, with as many trials at the other extreme.
-        fixed = [_binomial(number, 0.5 + theta) for number in range(others + 1)]
+        fixed = [np.exp(_log_binomial(number, 0.5 + theta)) for number in range(others + 1)]
         noises = (np.convolve(fixed[number], fixed[others - number][::-1]) for number in range(others + 1))
-        losses = [_loss(np.convolve(high, noise), np.convolve(low, noise), 0.0) for noise in noises]
-    else:
-        spread = math.sqrt(-2 * SMALLEST_WINDOW * others * (0.25 - theta * theta)) - SMALLEST_WINDOW
-        if min(others, 2 * spread) * trials > MOST_PRODUCTS:
-            raise ValueError(f"clients and trials must be fewer: {clients} clients of {trials} trials are too many to account for exactly")
-        logarithms, log_remainder = binomial_window(others, 0.5 + theta, SMALLEST_WINDOW)
-        masses = np.exp(logarithms)
-        if not math.isinf(log_remainder) and len(masses) <= trials:
-            raise ValueError(
-                f"theta must be further below 1/2, or trials fewer than {trials}, for probabilities to be computed, got {theta!r}"
-            )
-        whole = math.isinf(log_remainder)
-        first, second = (np.convolve(own, masses, "full" if whole else "valid") for own in (high, low))
-        # At the ends of the window some of the sums would be incomplete: they belong to what is left out.
-        if not whole:
-            ends = max(float(logarithms[0]), float(logarithms[-1])) + math.log(2 * trials)
-            log_left_out = float(np.logaddexp(log_remainder, ends))
-        losses = [_loss(first, second, math.exp(log_left_out)), _loss(second, first, math.exp(log_left_out))]
-    return PoissonBinomialPairs(tuple(losses), log_left_out, proven, trials * (math.log1p(2 * theta) - math.log1p(-2 * theta)))
+        losses = tuple(_loss(np.log(np.convolve(high, noise)), np.log(np.convolve(low, noise)), 0.0) for noise in noises)
+        return PoissonBinomialPairs(losses, -math.inf, True, largest_loss)
+    if min(others, _widest(others, theta)) * trials > MOST_PRODUCTS:
+        raise ValueError(f"clients and trials must be fewer: {clients} clients of {trials} trials are too many to account for exactly")
+    first, second, log_left_out = _windowed_sums(others, trials, theta)
+    if log_left_out + largest_loss > NEGLIGIBLE_LOGARITHM:
+        if others * trials > MOST_LOGARITHMS:
+            raise ValueError(f"theta must be smaller, or trials fewer than {trials}, for probabilities to be computed, got {theta!r}")
+        noise = _log_binomial(others, 0.5 + theta)
+        first, second = (_log_convolved(_log_binomial(trials, 0.5 + sign * theta), noise) for sign in (1, -1))
+        log_left_out = -math.inf
+    left_out = math.exp(log_left_out)
+    return PoissonBinomialPairs((_loss(first, second, left_out), _loss(second, first, left_out)), log_left_out, False, largest_loss)
 
 
 def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: ArrayLike) -> FloatArray:
@@ -178,7 +172,7 @@ def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: Arra
     Returns
     -------
     ndarray of shape (orders,)
-        Divergences in nats, to about ten digits.
+        Divergences in nats, to about ten digits; at the highest orders, where next to impossible sums would count, they err upward.
 
     Raises
     ------
@@ -193,13 +187,45 @@ def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: Arra
     return poisson_binomial_pairs(clients, trials, theta).renyi_divergences(orders)
 
 
-def _binomial(trials: int, probability: float) -> NDArray[np.longdouble]:
-    """Return the whole distribution of a binomial number."""
+def _widest(others: int, theta: float) -> float:
+    """Return a bound on the number of values that the window of the others' sum has, about."""
+    return 2 * (math.sqrt(-2 * SMALLEST_WINDOW * others * (0.25 - theta * theta)) - SMALLEST_WINDOW)
+
+
+def _windowed_sums(others: int, trials: int, theta: float) -> tuple[LongArray, LongArray, float]:
+    """Return logarithms of the sum's probabilities for either extreme of the client, all others at the upper one, and of what is left out.
+
+    The others' sum is that of a window. Where it has been cut off, sums of the client and the others that would be incomplete are left out.
+    """
+    window = binomial_window(others, 0.5 + theta, SMALLEST_WINDOW)
+    masses = np.exp(window.logarithms)
+    sums = [np.convolve(np.exp(_log_binomial(trials, 0.5 + sign * theta)), masses) for sign in (1, -1)]
+    kept = np.minimum(*sums) > np.exp(np.longdouble(SMALLEST_WINDOW))
+    if window.first > 0:
+        kept[:trials] = False
+    if window.first + len(masses) <= others:
+        kept[-trials:] = False
+    dropped = np.log(max(row[~kept].sum() for row in sums)) if not kept.all() else -math.inf
+    first, second = (np.log(row[kept]) for row in sums)
+    return first, second, float(np.logaddexp(window.log_remainder, dropped))
+
+
+def _log_convolved(own: LongArray, noise: LongArray) -> LongArray:
+    """Return the logarithms of a convolution, however small its values are."""
+    total = np.full(len(own) + len(noise) - 1, -np.inf, dtype=np.longdouble)
+    for start, logarithm in enumerate(own):
+        part = total[start : start + len(noise)]
+        np.logaddexp(part, noise + logarithm, out=part)
+    return total
+
+
+def _log_binomial(trials: int, probability: float) -> LongArray:
+    """Return the logarithms of the whole distribution of a binomial number."""
     number = np.arange(trials, dtype=np.longdouble)
-    odds = np.log(np.longdouble(probability)) - np.log1p(-np.longdouble(probability))
-    logarithms = np.cumsum(np.log((trials - number) / (number + 1)) + odds)
-    return np.asarray(np.exp(np.append(np.longdouble(0), logarithms) + trials * np.log1p(-np.longdouble(probability))))
+    failing = np.log1p(-np.longdouble(probability))
+    ratios = np.log((trials - number) / (number + 1)) + (np.log(np.longdouble(probability)) - failing)
+    return np.asarray(np.append(np.longdouble(0), np.cumsum(ratios)) + trials * failing)
 
 
-def _loss(own: NDArray[Any], other: NDArray[Any], left_out: float) -> ExactPrivacyLoss:
-    return ExactPrivacyLoss(np.log(own).astype(np.float64), np.log(own / other).astype(np.float64), left_out, left_out)
+def _loss(own: LongArray, other: LongArray, left_out: float) -> ExactPrivacyLoss:
+    return ExactPrivacyLoss(own.astype(np.float64), (own - other).astype(np.float64), left_out, left_out)

@@ -129,16 +129,18 @@ def test_the_noise_s_squared_error() -> None:
 
 @pytest.mark.parametrize(("trials", "probability"), [(1, 0.5), (7, 0.2), (1000, 0.5), (1000, 1e-3), (10**6, 0.3), (10**9, 0.5)])
 def test_probabilities(trials: int, probability: float) -> None:
-    logarithms, log_remainder = binomial_window(trials, probability)
+    window = binomial_window(trials, probability)
+    logarithms = window.logarithms
     assert float(np.exp(logarithms).sum()) == pytest.approx(1.0, abs=1e-12)
     mode = min(int((trials + 1) * probability), trials)
     expected = float(binom.pmf(mode, trials, probability))
     assert float(np.exp(logarithms.max())) == pytest.approx(expected, rel=1e-9)
-    assert log_remainder == (-math.inf if len(logarithms) == trials + 1 else pytest.approx(-690, abs=50))
+    assert logarithms[mode - window.first] == logarithms.max()
+    assert window.log_remainder == (-math.inf if len(logarithms) == trials + 1 else pytest.approx(-690, abs=50))
 
 
 def test_probabilities_in_fifty_digits() -> None:
-    logarithms, _ = binomial_window(10**6, 0.5)
+    logarithms = binomial_window(10**6, 0.5).logarithms
     with mpmath.workdps(50):
         centre = len(logarithms) // 2
         for off in (0, 100, 1000, 5000, 15_000):

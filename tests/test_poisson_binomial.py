@@ -7,7 +7,7 @@ from itertools import combinations_with_replacement
 import mpmath
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp
 from scipy.stats import binom
 
 from quietbits.analysis.poisson_binomial_accounting import (
@@ -132,6 +132,33 @@ def test_a_large_sum_at_high_orders() -> None:
     np.testing.assert_allclose(found, np.array([2.0, 64.0, 256.0]) * found[0] / 2, rtol=2e-3)
 
 
+def logarithms(trials: int, probability: float) -> np.ndarray:
+    number = np.arange(trials + 1.0)
+    coefficients = gammaln(trials + 1) - gammaln(number + 1) - gammaln(trials - number + 1)
+    return coefficients + number * math.log(probability) + (trials - number) * math.log1p(-probability)
+
+
+@pytest.mark.parametrize(
+    ("clients", "trials", "theta"),
+    [(2, 1024, 0.499), (3, 300, 0.499), (20, 100, 0.499), (2, 1500, 0.49), (10, 1000, 0.45), (20, 512, 0.49)],
+)
+def test_probabilities_too_small_for_floating_point(clients: int, trials: int, theta: float) -> None:
+    # Nothing may be lost where sums that are next to impossible decide.
+    orders = [1.01, 1.5, 2.0, 8.0, 1000.0]
+    noise = logarithms((clients - 1) * trials, 0.5 + theta)
+    rows = []
+    for sign in (1, -1):
+        total = np.full(clients * trials + 1, -math.inf)
+        for start, logarithm in enumerate(logarithms(trials, 0.5 + sign * theta)):
+            part = total[start : start + len(noise)]
+            np.logaddexp(part, noise + logarithm, out=part)
+        rows.append(total)
+    expected = [
+        max(float(logsumexp(order * own + (1 - order) * other)) / (order - 1) for own, other in (rows, rows[::-1])) for order in orders
+    ]
+    np.testing.assert_allclose(poisson_binomial_renyi(clients, trials, theta, orders), expected, rtol=1e-8)
+
+
 def test_the_infinite_order_is_the_pure_epsilon() -> None:
     assert poisson_binomial_renyi(10, 3, 0.25, [math.inf])[0] == pytest.approx(3 * math.log(3))
     pairs = poisson_binomial_pairs(10, 3, 0.25)
@@ -229,7 +256,7 @@ def test_a_budget_beyond_every_theta() -> None:
         (lambda: poisson_binomial_renyi(2, 0, 0.1, [2.0]), "trials must be a whole number from 1"),
         (lambda: poisson_binomial_renyi(2, 1, 0.5, [2.0]), "theta must be a number from 1e-06 to 0.499, got 0.5"),
         (lambda: poisson_binomial_renyi(2, 1, 0.1, [0.5]), "orders must be above 1"),
-        (lambda: poisson_binomial_pairs(2, 4096, 0.499), "theta must be further below 1/2, or trials fewer than 4096"),
+        (lambda: poisson_binomial_pairs(20, 4096, 0.499), "theta must be smaller, or trials fewer than 4096"),
         (lambda: poisson_binomial_pairs(10**7, 4096, 0.25), "clients and trials must be fewer: 10000000 clients of 4096 trials"),
         (lambda: poisson_binomial_accounting(2, 1, 0.1, 0), "dimension must be a whole number from 1"),
         (lambda: poisson_binomial_document(2, 1, 0.1), "order or delta must be given"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ..arguments import check_integer
 from ..design.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from ..design.distributed_skellam import DistributedSkellamMechanism
+from ..design.kashin import LARGEST_SEED
 from ..design.norm_ball import NormBall
 from ..design.rotation import RandomisedHadamard
 from ..design.secure_sum_protocol import SecureSumProtocol
@@ -159,6 +160,7 @@ def build_secure_sum_mechanism(
     if ball.norm != 2:
         raise ValueError(f"ball must have norm 2 for a secure sum, got norm {ball.norm!r}")
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)
+    rotation_seed = check_integer("rotation_seed", rotation_seed, low=0, high=LARGEST_SEED)
     offered = ADJACENCIES_OF[name]
     if adjacency is None:
         adjacency = offered[0]

@@ -8,7 +8,7 @@ WordArray = NDArray[np.uint64]
 
 
 def finite_values(name: str, values: ArrayLike) -> FloatArray:
-    """Return values as a float array, refusing NaN and infinities.
+    """Return values as a float array, refusing NaN, infinities and what is no real number.
 
     Parameters
     ----------
@@ -25,9 +25,16 @@ def finite_values(name: str, values: ArrayLike) -> FloatArray:
     Raises
     ------
     ValueError
-        If a value is NaN or infinite.
+        If a value is NaN, infinite, complex or no number, or rows have different lengths.
     """
-    array = np.asarray(values, dtype=float)
+    try:
+        raw = np.asarray(values)
+        # Text that reads as a number is none, nor are dates; and a complex number is more than its real part.
+        if raw.dtype.kind in "cmMSU":
+            raise TypeError(f"got an array of {raw.dtype}")
+        array = raw.astype(float, copy=False)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of real numbers: {error}") from None
     finite = np.isfinite(array)
     if not finite.all():
         count = np.count_nonzero(~finite)

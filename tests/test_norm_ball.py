@@ -1,6 +1,7 @@
 """The ball of vectors: clipping to it, counting what lies outside, and every bad argument."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,6 +86,12 @@ def test_coordinates_that_are_no_numbers_are_refused(value: float) -> None:
     for function in (ball.check, ball.clip, ball.clipped_count):
         with pytest.raises(ValueError, match="vectors must hold finite numbers only, got"):
             function([[0.0, value]])
+
+
+@pytest.mark.parametrize("vectors", [[["0.5", "1"]], [[1j, 0.0]], [[0.0, 1.0], [0.0]], [[10**400, 0]], [[{}, 0.0]]])
+def test_what_is_no_array_of_real_numbers_is_refused(vectors: Any) -> None:
+    with pytest.raises(ValueError, match="vectors must be an array of real numbers: "):
+        NormBall(2, 1.0).check(vectors)
 
 
 @pytest.mark.parametrize("norm", [0.5, 0.0, -1.0, -math.inf, math.nan, 65.0, "2", None])

@@ -102,7 +102,8 @@ def test_an_unknown_name_is_refused() -> None:
         ({"bits": 63}, "bits must be a whole number from 1"),
         ({"epsilon": -1.0}, "epsilon must be a number from"),
         ({"delta": 0.0}, "delta must be a number above 0"),
-        ({"rotation_seed": -1}, "seed must be a whole number from 0"),
+        ({"rotation_seed": -1}, "rotation_seed must be a whole number from 0 to 9223372036854775807, got -1"),
+        ({"rotation_seed": 2**63}, "rotation_seed must be a whole number from 0 to 9223372036854775807, got 9223372036854775808"),
     ],
 )
 def test_bad_arguments_are_refused(name: str, changes: dict[str, Any], message: str) -> None:

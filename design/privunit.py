@@ -15,6 +15,7 @@ from ..solvers.pure_privacy import check_orders, pure_renyi_divergences
 from .dithering import FloatArray
 from .guarantee import Guarantee
 from .norm_ball import NormBall
+from .random_direction import random_directions
 from .uncompressed_vector import UncompressedVectorMechanism
 from .vector_epsilon import check_vector_epsilon
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 # Thresholds that are tried before the best is refined.
 THRESHOLDS = 400
-# Vectors of a smaller norm, in units of the clip norm, count as zero: squares of their coordinates would underflow.
-SHORTEST = 1e-100
 
 
 @dataclass(frozen=True)
@@ -118,16 +117,9 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         ValueError
             If the shape is wrong, or a coordinate is NaN or infinite.
         """
-        scaled = self.ball.clip(vectors) / self.ball.clip_norm
-        clients, dimension = scaled.shape
-        norms = np.linalg.norm(scaled, axis=1)
-        # The zero vector has no direction of its own: any one does, for both signs are equally likely.
-        short = norms < SHORTEST
-        scaled[short] = np.eye(1, dimension)
-        signs = np.where(rng.random(clients) < (1 + norms) / 2, 1.0, -1.0)
-        directions = scaled * (signs / np.where(short, 1.0, norms))[:, None]
-        messages = rng.standard_normal((clients, dimension))
-        shifts = self._projections(clients, rng) - np.einsum("ij,ij->i", messages, directions)
+        directions = random_directions(self.ball, vectors, rng)
+        messages = rng.standard_normal(directions.shape)
+        shifts = self._projections(len(messages), rng) - np.einsum("ij,ij->i", messages, directions)
         messages += shifts[:, None] * directions
         return messages
 

@@ -1,7 +1,7 @@
 """What cpSGD promises over rounds, by the published theorem and by two closer accounts, and how far its estimates are off."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..arguments import check_integer
 from ..design.cpsgd_parameters import CpsgdParameters
@@ -136,19 +136,7 @@ def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1, sampling: Sampli
     1.432
     """
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
-    if sampling is not None:
-        return _sampled(parameters, rounds, sampling)
-    found = parameters.renyi_epsilon(parameters.delta, rounds)
-    gaussian = parameters.gaussian_epsilon(parameters.delta, rounds)
-    epsilon: float | None = None
-    reason = None
-    try:
-        epsilon = theorem_epsilon(parameters, rounds)
-    except InfeasibleError as error:
-        if found is None and gaussian is None:
-            raise
-        reason = str(error)
-    smallest = min(number for number in (epsilon, None if found is None else found.epsilon, gaussian) if number is not None)
+    epsilons = _epsilons(parameters, rounds, parameters.delta) if sampling is None else _sampled_epsilons(parameters, rounds, sampling)
     ball = parameters.ball
     return CpsgdAccount(
         mechanism=f"cpSGD, {parameters.clients} clients, {parameters.levels} levels, {parameters.trials} trials of each client",
@@ -162,11 +150,11 @@ def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1, sampling: Sampli
         rotated=parameters.rotated,
         rounds=rounds,
         delta=parameters.delta,
-        epsilon=epsilon,
-        epsilon_reason=reason,
-        epsilon_rdp=None if found is None else found.epsilon,
-        order=None if found is None else found.order,
-        epsilon_gaussian=gaussian,
+        epsilon=epsilons.theorem,
+        epsilon_reason=epsilons.reason,
+        epsilon_rdp=epsilons.renyi,
+        order=epsilons.order,
+        epsilon_gaussian=epsilons.gaussian,
         adjacency=parameters.adjacency,
         trust_model="secure-sum",
         bits_per_coordinate=math.log2(parameters.modulus),
@@ -174,18 +162,47 @@ def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1, sampling: Sampli
         squared_error=parameters.worst_variance / parameters.clients,
         squared_error_bound=parameters.mean_squared_error_bound,
         bias_bound=parameters.bias_bound,
-        squared_error_gaussian=_gaussian_error(parameters, rounds, smallest),
+        # For sampled rounds the error of central Gaussian noise is another one.
+        squared_error_gaussian=_gaussian_error(parameters, rounds, epsilons.smallest) if sampling is None else None,
+        sampling=None if sampling is None else str(sampling),
     )
 
 
-def _sampled(parameters: CpsgdParameters, rounds: int, sampling: Sampling) -> CpsgdAccount:
-    """Return the account of rounds with sampled vectors: ln(1 + q (e^epsilon - 1)) at q delta for each, composed as in `theorem_epsilon`.
+@dataclass(frozen=True)
+class _Epsilons:
+    """Epsilon by each way of accounting, None where it proves nothing, and why the theorem does not."""
 
-    The error of central Gaussian noise is left out: for sampled rounds it is another one.
-    """
+    theorem: float | None
+    reason: str | None
+    renyi: float | None
+    order: float | None
+    gaussian: float | None
+
+    @property
+    def smallest(self) -> float:
+        return min(found for found in (self.theorem, self.renyi, self.gaussian) if found is not None)
+
+
+def _epsilons(parameters: CpsgdParameters, rounds: int, delta: float) -> _Epsilons:
+    """Return what is known at a delta, which need not be the mechanism's own: that decides where the levels of rotated vectors end."""
+    found = parameters.renyi_epsilon(delta, rounds)
+    gaussian = parameters.gaussian_epsilon(delta, rounds)
+    theorem: float | None = None
+    reason = None
+    try:
+        theorem = _theorem_epsilon(parameters, rounds, delta)
+    except InfeasibleError as error:
+        if found is None and gaussian is None:
+            raise
+        reason = str(error)
+    return _Epsilons(theorem, reason, None if found is None else found.epsilon, None if found is None else found.order, gaussian)
+
+
+def _sampled_epsilons(parameters: CpsgdParameters, rounds: int, sampling: Sampling) -> _Epsilons:
+    """Return ln(1 + q (e^epsilon - 1)) at q delta for each round with sampled vectors, composed as in `theorem_epsilon`."""
     share = sampled_share(sampling, parameters.adjacency)
     of_one_round = parameters.delta if rounds == 1 else parameters.delta / (2 * rounds)
-    everyone = cpsgd_account(replace(parameters, delta=delta_of_everyone(of_one_round, share)))
+    everyone = _epsilons(parameters, 1, delta_of_everyone(of_one_round, share))
 
     def over_rounds(epsilon: float | None) -> float | None:
         if epsilon is None:
@@ -193,17 +210,12 @@ def _sampled(parameters: CpsgdParameters, rounds: int, sampling: Sampling) -> Cp
         single = amplified_pure_epsilon(epsilon, share)
         return single if rounds == 1 else _composed(single, rounds, parameters.delta / 2)
 
-    return replace(
-        everyone,
-        rounds=rounds,
-        delta=parameters.delta,
-        sampling=str(sampling),
-        epsilon=over_rounds(everyone.epsilon),
-        epsilon_rdp=over_rounds(everyone.epsilon_rdp) if rounds == 1 else None,
-        order=everyone.order if rounds == 1 else None,
-        epsilon_gaussian=over_rounds(everyone.epsilon_gaussian),
-        squared_error_gaussian=None,
-    )
+    theorem, gaussian = over_rounds(everyone.theorem), over_rounds(everyone.gaussian)
+    if rounds == 1:
+        return _Epsilons(theorem, everyone.reason, over_rounds(everyone.renyi), everyone.order, gaussian)
+    if theorem is None and gaussian is None:
+        raise InfeasibleError(f"{everyone.reason}; rounds must be 1 for the account of sampled vectors by Rényi divergences")
+    return _Epsilons(theorem, everyone.reason, None, None, gaussian)
 
 
 def theorem_epsilon(parameters: CpsgdParameters, rounds: int = 1) -> float:
@@ -227,10 +239,13 @@ def theorem_epsilon(parameters: CpsgdParameters, rounds: int = 1) -> float:
     InfeasibleError
         As `CpsgdParameters.theorem_epsilon`.
     """
+    return _theorem_epsilon(parameters, rounds, parameters.delta)
+
+
+def _theorem_epsilon(parameters: CpsgdParameters, rounds: int, delta: float) -> float:
     if rounds == 1:
-        return parameters.theorem_epsilon(parameters.delta)
-    single = parameters.theorem_epsilon(parameters.delta / (2 * rounds))
-    return _composed(single, rounds, parameters.delta / 2)
+        return parameters.theorem_epsilon(delta)
+    return _composed(parameters.theorem_epsilon(delta / (2 * rounds)), rounds, delta / 2)
 
 
 def _composed(epsilon: float, rounds: int, delta: float) -> float:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from quietbits.analysis.binomial_accounting import binomial_account
 from quietbits.analysis.binomial_calibration import calibrate_binomial
+from quietbits.analysis.cpsgd_accounting import cpsgd_account
 from quietbits.analysis.discrete_gaussian_accounting import calibrate_discrete_gaussian, discrete_gaussian_accounting
 from quietbits.analysis.distributed_skellam_accounting import calibrate_distributed_skellam, distributed_skellam_accounting
 from quietbits.analysis.mechanism_accounting import pure_accounting
@@ -21,6 +22,8 @@ from quietbits.analysis.poisson_binomial_accounting import calibrate_poisson_bin
 from quietbits.analysis.secret_sampling import with_secret_sampling
 from quietbits.analysis.subsampling import FixedSizeSampling, PoissonSampling
 from quietbits.cli import app
+from quietbits.design.cpsgd_parameters import CpsgdParameters
+from quietbits.design.norm_ball import NormBall
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.pure_composition import composed_pure_epsilon
 from quietbits.solvers.renyi_curve import RenyiCurve
@@ -168,6 +171,29 @@ def test_sampled_rounds_of_binomial_noise_by_the_theorem() -> None:
     assert fewest.trials < calibrate_binomial(0.1, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0).trials / 100
     with pytest.raises(ValueError, match="sampling must be for replace-one adjacency, got Poisson sampling"):
         binomial_account(*arguments, 1e-6, sampling=PoissonSampling(0.1))
+
+
+@pytest.mark.parametrize("rounds", [1, 100])
+def test_sampled_rounds_of_cpsgd_are_those_of_the_same_mechanism(rounds: int) -> None:
+    # Where the levels of rotated vectors end depends on the mechanism's delta, and not on that of one sampled round.
+    parameters = CpsgdParameters(NormBall(1024, 2.0), 1000, 33, 20_000, 1e-5, rotated=True)
+    found = cpsgd_account(parameters, rounds, FixedSizeSampling(1000, 500))
+    delta = 1e-5 / 0.5 if rounds == 1 else 1e-5 / (2 * rounds) / 0.5
+    for epsilon, everyone in (
+        (found.epsilon, parameters.theorem_epsilon(delta)),
+        (found.epsilon_gaussian, parameters.gaussian_epsilon(delta)),
+    ):
+        single = math.log1p(0.5 * math.expm1(everyone))
+        assert epsilon == pytest.approx(single if rounds == 1 else composed_pure_epsilon(single, rounds, 5e-6), rel=1e-9)
+    assert found.squared_error == parameters.worst_variance / 1000
+    assert (found.epsilon_rdp is None) == (found.order is None) == (rounds > 1)
+
+
+def test_sampled_rounds_of_cpsgd_that_only_renyi_divergences_account_for() -> None:
+    few = CpsgdParameters(NormBall(4, 2.0), 100, 2, 8, 1e-4)
+    assert cpsgd_account(few, 1, FixedSizeSampling(100, 50)).epsilon_gaussian is None
+    with pytest.raises(InfeasibleError, match=r"trials must be at least .*; rounds must be 1 for the account of sampled vectors by Rényi"):
+        cpsgd_account(few, 2, FixedSizeSampling(100, 50))
 
 
 def test_calibration_for_sampled_vectors() -> None:

@@ -154,8 +154,13 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
     """Return bounds on sum_i g(a_i), for all 0 <= a_i <= largest with ``sum a_i**2 <= distance**2``.
 
     For every multiplier m the sum is at most ``m distance**2 + dimension max_a (g(a) - m a**2)``. Between two whole numbers that maximum is
-    where a quadratic equation says, as g is concave there. From NODES on, with a rounded to a + e, e of mean zero in an interval of
-    length 1, Hoeffding's lemma gives g(a) <= square a**2 (1 + (order - 1) square / 2) + linear a + square + linear.
+    where a quadratic equation says, as g is concave there. From NODES on, with a rounded to a + e, e = -f or 1 - f of mean zero,
+    e**2 = (1 - 2 f) e + f (1 - f), so that the divergence is that of a plus e times a number, and Hoeffding's lemma gives, with
+    c = square + linear,
+
+        g(a) <= square a**2 (1 + (order - 1) square / 2) + (linear + (order - 1) square c / 2) a + square / 4 + (order - 1) c**2 / 8.
+
+    Where (order - 1) square a is 4 or more, ``square a**2 (1 + (order - 1) square / 2) + linear a + c`` is above the divergence of a + 1.
 
     Parameters
     ----------
@@ -238,9 +243,13 @@ def _largest_excess(bound: FairBinomialBound, nodes: _Nodes, multiplier: FloatAr
     excess = np.asarray((value - multiplier[:, None] * best**2).max(axis=1))
     if largest > NODES:
         power = nodes.power[:, 0]
+        step = bound.square + bound.linear
+        steep = power * bound.square * NODES >= 4
+        slope = np.where(steep, bound.linear, bound.linear + power * bound.square * step / 2)
+        constant = np.where(steep, step, bound.square / 4 + power * step**2 / 8)
         curvature = bound.square * (1 + power * bound.square / 2) - multiplier
-        vertex = np.divide(-bound.linear, 2 * curvature, out=np.full_like(curvature, largest), where=curvature < 0)
+        vertex = np.divide(-slope, 2 * curvature, out=np.full_like(curvature, largest), where=curvature < 0)
         point = np.clip(vertex, NODES, largest)
-        beyond = np.maximum(*(curvature * at**2 + bound.linear * at for at in (point, np.full_like(point, largest))))
-        excess = np.maximum(excess, beyond + bound.square + bound.linear)
+        beyond = np.maximum(*(curvature * at**2 + slope * at for at in (point, np.full_like(point, largest))))
+        excess = np.maximum(excess, beyond + constant)
     return excess

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from quietbits.analysis import vector_mean_comparison
+from quietbits.analysis import dp_rec_references, vector_mean_comparison
 from quietbits.analysis.binomial_slack import binomial_slack as slack_of_theorem
 from quietbits.analysis.cpsgd_comparison import compare_noise
+from quietbits.analysis.dp_rec_bias import BiasStudySize
+from quietbits.analysis.dp_rec_mean_comparison import MeanComparisonSize
 from quietbits.analysis.scalar_mean_simulation import SimulationSize, scalar_mean_variances, simulate_variance
 from quietbits.analysis.secure_sum_comparison import ComparisonSize, compare_secure_sums
 from quietbits.analysis.table_cache import TableCache
@@ -26,7 +28,17 @@ from quietbits.analysis.table_entries import design_entries
 from quietbits.analysis.vector_mean_comparison import COMPARISONS, Comparison, Series, compare_vector_means
 from quietbits.design.cldp import CLDPMechanism
 from quietbits.design.mvu import design_mvu
-from quietbits.figures import binomial_slack, cpsgd_fig1, mvu_fig1, mvu_fig2, mvu_fig3, mvu_fig5, secure_sum_bits
+from quietbits.figures import (
+    binomial_slack,
+    cpsgd_fig1,
+    dprec_bits,
+    dprec_mean,
+    mvu_fig1,
+    mvu_fig2,
+    mvu_fig3,
+    mvu_fig5,
+    secure_sum_bits,
+)
 from quietbits.figures.directed_rounding import rounded_down, rounded_up
 from quietbits.figures.probability_map import sent_letters
 from quietbits.figures.registry import FIGURES
@@ -36,6 +48,21 @@ from quietbits.figures.style import SMALLEST_TYPE, WIDTH, print_style
 DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 SMALL = SimulationSize(clients=10_000, batches=500, runs=2)
 SMALL_SUMS = ComparisonSize(dimension=16, clients=(150, 300), bits=(10, 12), simulated_bits=(12,), repetitions=2)
+SMALL_MEANS = MeanComparisonSize(
+    clients=100,
+    dimension=12,
+    repetitions=2,
+    sqkr_repetitions=2,
+    bits=(1, 3),
+    groups=6,
+    grouped_bits=(3,),
+    coded_bits=(),
+    sqkr_bits=(1,),
+    prior_errors=(0.1,),
+    prior_bits=(1,),
+    epsilons=(4.0,),
+    sqkr_epsilons=(4.0,),
+)
 SMALL_RUN: dict[str, Any] = {"epsilons": (1.0, 4.0), "clients": 300, "dimension": 4, "repetitions": 20}
 
 
@@ -241,7 +268,8 @@ def pictures(
         }
 
 
-@pytest.mark.parametrize("name", list(FIGURES))
+# Pictures of DP-REC are looked at beside the studies that they show: test_dp_rec_*.py.
+@pytest.mark.parametrize("name", [name for name in FIGURES if not name.startswith("dprec")])
 def test_figures_fit_a_page_and_can_be_read(pictures: dict[str, Figure], name: str) -> None:
     figure = pictures[name]
     assert figure.get_size_inches()[0] == WIDTH <= 7
@@ -434,14 +462,22 @@ def test_registered_figures_write_their_files(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(cpsgd_fig1, "EXACT_SCALES", (1.0, 0.1))
     monkeypatch.setattr(binomial_slack, "TRIALS", (10**4, 10**5))
     monkeypatch.setattr(secure_sum_bits, "SIZE", SMALL_SUMS)
-    assert list(FIGURES) == ["mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack", "secure-sum-bits"]
+    monkeypatch.setattr(dprec_mean, "SIZE", SMALL_MEANS)
+    monkeypatch.setattr(
+        dprec_bits, "SIZE", BiasStudySize(clip_ratios=(1.0,), bits=(0, 3, 6, 9), dimensions=(1,), measured_bits=(), seeds=20)
+    )
+    # Accounts of sampled Gaussian noise take long, and are tested where they are computed.
+    monkeypatch.setattr(dp_rec_references, "gaussian_reference_epsilon", lambda noise_multiplier, *_: 3 / noise_multiplier)
+    assert [name for name in FIGURES if not name.startswith(("mvu", "dprec"))] == ["cpsgd-fig1", "binomial-slack", "secure-sum-bits"]
+    assert [name for name in FIGURES if name.startswith("mvu")] == ["mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5"]
+    assert [name for name in FIGURES if name.startswith("dprec")] == ["dprec-accounting", "dprec-mean", "dprec-communication", "dprec-bits"]
     for name, reproduce in FIGURES.items():
         reproduce(tmp_path / "new" / "folder", 7, lambda *_: None)
         written = {path.name for path in (tmp_path / "new" / "folder").iterdir() if path.is_file() and path.stem == name}
         assert written == {f"{name}.{kind}" for kind in ("svg", "pdf", "png", "csv")}
         assert set(pd.read_csv(tmp_path / "new" / "folder" / f"{name}.csv")["seed"]) == {7}
     # Four files each, and the folder of the sweep behind figure 3.
-    assert len(list((tmp_path / "new" / "folder").iterdir())) == 29
+    assert len(list((tmp_path / "new" / "folder").iterdir())) == 45
 
 
 def test_what_is_drawn_by_default() -> None:

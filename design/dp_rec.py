@@ -4,15 +4,19 @@ Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Fed
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import check_integer, check_real
+from ..solvers.dp_rec_index_privacy import message_divergences
 from ..solvers.importance_resampling import LARGEST_SHIFT, resampled_moments
+from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
 from .dithering import FloatArray
 from .dp_rec_message import DpRecMessage, message_bytes
 from .group_layout import GroupLayout
+from .guarantee import Guarantee
 from .mean_protocol import MOST_CLIENTS
 from .norm_ball import NormBall
 from .random_words import WordSource, secure_words, seeded_words
@@ -31,8 +35,9 @@ class DpRecMechanism:
     **The client draws the seed.** A server that may choose it looks for one whose samples give the vector away (section 4.3 of the paper);
     there is no argument by which it could pass one.
 
-    What it costs in privacy depends on rounds, sampling of clients and the accountant, and is not claimed here. The estimate is
-    biased towards zero, by a share exp(||x_g||^2 / sigma^2) / 2**bits of each group x_g, nearly: `expected` is exact.
+    `guarantee` is what one message promises against a server that is not trusted. What a training costs against those who see
+    its models depends on rounds and on the sampling of clients, and is accounted elsewhere (`dp_rec_account`). The estimate is biased
+    towards zero, by a share exp(||x_g||^2 / sigma^2) / 2**bits of each group x_g, nearly: `expected` is exact.
 
     Attributes
     ----------
@@ -42,6 +47,8 @@ class DpRecMechanism:
         Largest norm of a vector over sigma, c = C / sigma in the paper, 0.001 to 3.
     layout : GroupLayout
         The groups, and the bits of each.
+    delta : float
+        Failure probability at which `guarantee` states epsilon, above 0 and below 1; the mechanism does not depend on it.
 
     Raises
     ------
@@ -59,12 +66,14 @@ class DpRecMechanism:
     ball: NormBall
     clip_ratio: float
     layout: GroupLayout
+    delta: float = 1e-5
 
     def __post_init__(self) -> None:
         """Refuse fields that do not go together."""
         if self.ball.norm != 2:
             raise ValueError(f"ball must have norm 2 for DP-REC, got norm {self.ball.norm!r}")
         object.__setattr__(self, "clip_ratio", check_real("clip_ratio", self.clip_ratio, low=SMALLEST_CLIP_RATIO, high=LARGEST_SHIFT))
+        object.__setattr__(self, "delta", check_delta(self.delta))
         if self.layout.dimension != self.ball.dimension:
             raise ValueError(f"layout must have the ball's dimension, {self.ball.dimension}, got {self.layout.dimension}")
 
@@ -77,6 +86,21 @@ class DpRecMechanism:
     def bits_per_client(self) -> float:
         """Length of a message as it is sent: the seed, the indices, and what fills the last byte."""
         return 8.0 * message_bytes(self.layout)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """Local privacy of one message, for any two vectors, from `renyi_divergences`; errs upward."""
+        epsilon = RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS)).epsilon(self.delta).epsilon
+        return Guarantee(epsilon, adjacency="replace-one", trust_model="local", delta=self.delta)
+
+    @property
+    def worst_variance(self) -> float:
+        """Bound on `variance`, ``dimension sigma**2 + clip_norm**2``, which errs upward.
+
+        Along a group's vector, of m standard deviations, Stein's lemma gives a squared error of 1 + m**2 (2 E[sum of w_k**3] - E[sum of
+        w_k**2]) variances, with w the weights, which sum to 1: at most 1 + m**2.
+        """
+        return self.layout.dimension * self.sigma**2 + self.ball.clip_norm**2
 
     def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[np.uint8]:
         """Draw a seed and code a vector for each client; repeatable, for experiments.
@@ -218,6 +242,29 @@ class DpRecMechanism:
         for part, bits in zip(self.layout.slices(), self.layout.bits, strict=True):
             total += [resampled_moments(self._shift(row), 1 << bits).squared_error for row in clipped[:, part]]
         return total * self.sigma**2
+
+    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
+        """Return bounds on the Rényi divergence of one client's message for any two vectors, whatever the bits and the groups.
+
+        Parameters
+        ----------
+        orders : array_like of shape (orders,)
+            Rényi orders above 1; infinity gives infinity.
+
+        Returns
+        -------
+        ndarray of float64, shape (orders,)
+            Divergences in nats; err upward (`message_divergences`).
+
+        Raises
+        ------
+        ValueError
+            If an order is not above 1.
+        """
+        return message_divergences(self.clip_ratio, orders)
+
+    def privacy_loss(self) -> None:
+        """Return None: no pair is known whose loss distribution dominates those of all pairs of vectors."""
 
     def _shift(self, group: FloatArray) -> float:
         # Rounding may leave a clipped vector longer than the ball by a last digit.

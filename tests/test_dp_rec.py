@@ -4,6 +4,7 @@ import inspect
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -12,6 +13,8 @@ from quietbits.design.dp_rec_message import DpRecMessage, message_bytes
 from quietbits.design.group_layout import GroupLayout, uniform_layout
 from quietbits.design.norm_ball import NormBall
 from quietbits.design.relative_entropy_coding import decode_groups, index_distribution
+from quietbits.design.vector_protocol import VectorMeanProtocol
+from quietbits.solvers.renyi_curve import RenyiCurve
 
 LAYOUT = GroupLayout(sizes=(3, 1, 2), bits=(7, 1, 4))
 
@@ -104,6 +107,39 @@ def test_errors_and_bias_are_as_computed(clip_ratio: float) -> None:
     assert (np.abs(decoded.mean(axis=0) - mechanism.expected(vectors[:1])[0]) < 5 * spread).all()
 
 
+def test_one_message_has_a_local_guarantee_and_stands_beside_every_other_mechanism() -> None:
+    protocol: VectorMeanProtocol = small_mechanism(clip_ratio=0.5)
+    guarantee = protocol.guarantee
+    assert (guarantee.adjacency, guarantee.trust_model, guarantee.delta) == ("replace-one", "local", 1e-5)
+    # By mpmath's least over a fine grid of orders, of the bound and Canonne, Kamath, Steinke's conversion.
+    with mpmath.workdps(30):
+        orders = [mpmath.mpf(2) + mpmath.mpf(k) / 100 for k in range(2000)]
+        least = min(
+            (5 * a**2 - 6 * a + 2) / (8 * (a - 1)) + mpmath.log(1 - 1 / a) - mpmath.log(mpmath.mpf("1e-5") * a) / (a - 1) for a in orders
+        )
+    assert float(least) <= guarantee.epsilon <= float(least) * 1.001
+    # A delta of its own changes what is said, and nothing that is sent.
+    other = DpRecMechanism(small_mechanism().ball, 0.5, LAYOUT, delta=1e-3)
+    assert other.guarantee.epsilon < guarantee.epsilon
+    np.testing.assert_array_equal(
+        other.encode(np.ones((2, 6)), np.random.default_rng(0)), protocol.encode(np.ones((2, 6)), np.random.default_rng(0))
+    )
+    assert protocol.privacy_loss() is None
+    # Infinitely many samples would be Gaussian noise on vectors two clip norms apart.
+    orders_tried = np.arange(2.0, 64.0)
+    gaussian = RenyiCurve(orders_tried, 2 * orders_tried * 0.25).epsilon(1e-5).epsilon
+    assert gaussian < guarantee.epsilon < 1.25 * gaussian
+
+
+@pytest.mark.parametrize("clip_ratio", [0.001, 0.5, 1.5, 3.0])
+@pytest.mark.parametrize("bits", [1, 2, 7])
+def test_no_vector_varies_by_more_than_the_worst(clip_ratio: float, bits: int) -> None:
+    mechanism = DpRecMechanism(NormBall(dimension=6, norm=2.0, clip_norm=2.0), clip_ratio, uniform_layout(6, 3, bits))
+    vectors = np.concatenate([np.zeros((1, 6)), 2 * np.eye(6)[:1], np.ones((1, 6)), np.random.default_rng(0).standard_normal((3, 6))])
+    assert (mechanism.variance(vectors) <= mechanism.worst_variance * (1 + 1e-12)).all()
+    assert mechanism.worst_variance == pytest.approx(6 * mechanism.sigma**2 + 4)
+
+
 def test_more_bits_leave_less_bias() -> None:
     vector = np.array([[0.6, 0.8]])
     shares = []
@@ -133,6 +169,8 @@ def test_bad_mechanisms_and_inputs_are_refused() -> None:
     for clip_ratio in (0.0, 3.1, math.nan):
         with pytest.raises(ValueError, match=r"clip_ratio must be a number from 0\.001 to 3, got"):
             DpRecMechanism(ball, clip_ratio, LAYOUT)
+    with pytest.raises(ValueError, match=r"delta must be a number above 0 and below 1, got 1\.0"):
+        DpRecMechanism(ball, 1.0, LAYOUT, delta=1.0)
     with pytest.raises(ValueError, match="layout must have the ball's dimension, 6, got 5"):
         DpRecMechanism(ball, 1.0, uniform_layout(5, 1, 7))
     mechanism = small_mechanism()

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from quietbits.solvers.dp_rec_index_privacy import ORDERS, index_epsilon, index_log_moment
+from quietbits.solvers.dp_rec_index_privacy import ORDERS, index_epsilon, index_log_moment, message_divergences
 from quietbits.solvers.dp_rec_privacy import draw_log_moment
+from quietbits.solvers.importance_resampling import resampling_renyi_divergences
 
 FloatArray = NDArray[np.float64]
 
@@ -117,3 +118,42 @@ def test_a_bad_argument_is_named(call: Callable[[], float], message: str) -> Non
     with pytest.raises(ValueError, match="must be") as raised:
         call()
     assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("samples", [2, 4, 64])
+@pytest.mark.parametrize("length", [0.1, 0.8, 2.0])
+def test_messages_of_opposite_updates_reveal_no_more_than_the_bound(samples: int, length: float) -> None:
+    orders = [2, 3, 8]
+    found = resampling_renyi_divergences(length, -length, samples, orders)
+    assert (found <= message_divergences(length, orders)).all()
+    # 2 a c^2 of (5 a^2 - 6 a + 2) / (2 a - 2) c^2, less what few samples hide.
+    if (samples, length) == (64, 0.1):
+        assert (found > 0.75 * message_divergences(length, orders)).all()
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.5, 1.6, 2.5, math.pi])
+@pytest.mark.parametrize(("length", "other"), [(1.0, 1.0), (1.5, 0.4), (0.0, 0.6), (0.7, 0.0)])
+def test_nor_do_those_of_any_two_updates_in_two_groups(angle: float, length: float, other: float) -> None:
+    # Two samples in each of two groups: weights depend on differences of samples, of variance 2, along either update's plane.
+    points, weights = np.polynomial.hermite_e.hermegauss(40)
+    first, second = np.meshgrid(math.sqrt(2) * points, math.sqrt(2) * points)
+    masses = np.outer(weights, weights) / weights.sum() ** 2
+    order, total = 3, 0.0
+    for share in (0.3, 0.7):
+        target = math.sqrt(share) * length * first
+        reference = math.sqrt(share) * other * (math.cos(angle) * first + math.sin(angle) * second)
+        ratios = (2 / (1 + np.exp(-target))) ** order * (2 / (1 + np.exp(-reference))) ** (1 - order)
+        total += math.log((masses * ratios).sum())
+    assert total / (order - 1) <= message_divergences(max(length, other), [order])[0]
+
+
+def test_divergences_of_messages_at_all_orders() -> None:
+    found = message_divergences(0.3, [1.01, 1.9, 2.0, 2.5, 100.0, math.inf])
+    assert found[0] == found[1] == found[2] == pytest.approx(5 * 0.09, rel=1e-13)
+    assert found[3] == pytest.approx((5 * 2.5**2 - 6 * 2.5 + 2) / 3 * 0.09, rel=1e-13)
+    assert (np.diff(found[2:]) > 0).all()
+    assert found[-1] == math.inf
+    with pytest.raises(ValueError, match="orders must be above 1, got 1"):
+        message_divergences(0.3, [1.0])
+    with pytest.raises(ValueError, match="clip_ratio must be a number from 1e-06 to 100, got 0"):
+        message_divergences(0.0, [2.0])

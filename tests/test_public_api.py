@@ -173,16 +173,9 @@ CLASSES = {
             "wrap_probability",
         ]
     ),
-    "DpRecMechanism(ball, clip_ratio, layout)": [
-        "aggregate(self, messages)",
-        "bits_per_client",
-        "decode(self, aggregate, clients)",
-        "encode(self, vectors, rng)",
-        "encode_securely(self, vectors)",
-        "expected(self, vectors)",
-        "sigma",
-        "variance(self, vectors)",
-    ],
+    "DpRecMechanism(ball, clip_ratio, layout, delta=1e-05)": sorted(
+        [*VECTOR_MECHANISM, "encode_securely(self, vectors)", "expected(self, vectors)", "sigma"]
+    ),
     "FixedSizeSampling(population, sample_size)": ["event(self, event)"],
     "GroupLayout(sizes, bits)": ["dimension", "groups", "slices(self)", "total_bits"],
     "Guarantee(epsilon, adjacency, trust_model, delta=0.0, metric=None)": [],

@@ -88,6 +88,16 @@ def test_bias_and_error_are_those_of_the_exact_law() -> None:
         assert abs(np.mean(errors) - law.squared_error) < 5 * np.std(errors) / math.sqrt(seeds)
 
 
+@pytest.mark.parametrize(("shift", "samples"), [(0.5, 1), (0.5, 2), (1.0, 16), (2.0, 16), (3.0, 128)])
+def test_moments_are_those_of_the_weights_by_steins_lemma(shift: float, samples: int) -> None:
+    # K E[sum of w^2] and K^2 E[sum of w^3] are the moments in the divergences from equal weights: another integral.
+    second, third = resampling_renyi_divergences(shift, 0.0, samples, [2, 3])
+    squares, cubes = math.exp(second) / samples, math.exp(2 * third) / samples**2
+    law = resampled_moments(shift, samples)
+    assert law.mean == pytest.approx(shift * (1 - squares), abs=1e-6)
+    assert law.squared_error == pytest.approx(1 + shift**2 * (2 * cubes - squares), abs=1e-6)
+
+
 @pytest.mark.parametrize("shift", [0.3, 0.8, 1.4])
 def test_bias_falls_as_one_over_the_number_of_samples(shift: float) -> None:
     bias = {samples: shift - resampled_moments(shift, samples).mean for samples in (2**10, 2**14)}

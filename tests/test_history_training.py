@@ -22,7 +22,7 @@ from quietbits.analysis.two_way_compression import simulate_participation
 from quietbits.design.model_history import ModelHistory, add_round, catch_up_package
 from quietbits.design.server_optimiser import FedAdam, ServerSGD
 
-ROUNDS = 40
+ROUNDS = 25
 
 
 @pytest.fixture(scope="module")
@@ -95,13 +95,15 @@ def test_another_process_replays_the_coders_messages_to_the_same_bytes() -> None
     program = (
         "import sys\n"
         "import numpy as np\n"
-        "from quietbits.analysis.history_training import DIMENSION, digits_mechanism\n"
+        "from quietbits.design.dp_rec import DpRecMechanism\n"
+        "from quietbits.design.group_layout import uniform_layout\n"
         "from quietbits.design.model_history import apply_package\n"
+        "from quietbits.design.norm_ball import NormBall\n"
         "from quietbits.design.server_optimiser import FedAdam\n"
-        "mechanism, optimiser = digits_mechanism(1.0, 2.0), FedAdam(0.03)\n"
+        "mechanism, optimiser = DpRecMechanism(NormBall(650, 2.0), 2.0, uniform_layout(650, 10, 7)), FedAdam(0.03)\n"
         "def decode(message):\n"
         "    return mechanism.aggregate(np.frombuffer(message, dtype=np.uint8)[None])\n"
-        "first = optimiser.start(np.zeros(DIMENSION, dtype=np.float32))\n"
+        "first = optimiser.start(np.zeros(650, dtype=np.float32))\n"
         "print(apply_package(bytes.fromhex(sys.stdin.read()), first, decode, optimiser).to_bytes().hex())\n"
     )
     content = catch_up_package(history, 0).to_bytes()

@@ -102,8 +102,10 @@ def test_ten_million_numbers_look_normal() -> None:
     counts = np.bincount((special.ndtr(numbers) * 10**4).astype(int), minlength=10**4)
     assert stats.chisquare(counts).pvalue > 1e-6
     assert stats.kstest(numbers[: 10**6], "norm").pvalue > 1e-6
-    for power, moment, spread in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96)):
-        assert abs(np.mean(numbers**power) - moment) < 4.9 * np.sqrt(spread / 10**7)
+    powers = np.ones_like(numbers)
+    for moment, spread in ((0, 1), (1, 2), (0, 15), (3, 96)):
+        powers *= numbers
+        assert abs(powers.mean() - moment) < 4.9 * np.sqrt(spread / 10**7)
     # Beyond 4 standard deviations, 633 are expected.
     assert stats.binomtest(int(np.count_nonzero(np.abs(numbers) > 4)), 10**7, 2 * special.ndtr(-4)).pvalue > 1e-6
 

@@ -15,6 +15,7 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from ..arguments import check_integer, check_real
+from ..errors import InfeasibleError
 from ..solvers.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ..solvers.privacy_loss import pure_privacy_loss
 from ..solvers.pure_privacy import pure_renyi_divergences
@@ -22,6 +23,7 @@ from .dithering import FloatArray
 from .guarantee import Guarantee
 from .mean_protocol import MOST_CLIENTS
 from .norm_ball import NormBall
+from .privunit import PrivUnitMechanism
 from .random_direction import random_directions
 from .relative_entropy_coding import decode_relative_entropy, log_importance_weights
 
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 MOST_BITS = 20
 # Thresholds that are tried before the best is refined.
-THRESHOLDS = 400
+THRESHOLDS = 100
 
 
 @dataclass(frozen=True)
@@ -300,3 +302,44 @@ class MinimalRandomCodingMechanism:
         """Return the logarithm of the second moment of z / m: <z, v>**2 has the mean 1 + threshold m, other squares have the mean 1."""
         mean = self._projection_mean(threshold)
         return math.log(self.ball.dimension + threshold * mean) - 2 * math.log(mean) if mean > 0 else math.inf
+
+
+def minimal_random_coding_mechanism(epsilon: float, ball: NormBall, excess: float = 0.25) -> MinimalRandomCodingMechanism:
+    """Return the mechanism with the fewest bits that comes close to what it codes.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter, 0.001 to 20.
+    ball : NormBall
+        L2 ball of the vectors.
+    excess : float
+        By how much its worst variance may exceed that of PrivUnitG, as a share of the latter, 0.001 to 1000.
+
+    Returns
+    -------
+    MinimalRandomCodingMechanism
+        The mechanism, of 1 to 20 bits.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    InfeasibleError
+        If 20 bits are too few; the message says which excess they have.
+
+    Examples
+    --------
+    >>> ball = NormBall(dimension=200, norm=2.0)
+    >>> [minimal_random_coding_mechanism(epsilon, ball).bits for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
+    [6, 6, 7, 8, 12]
+    """
+    excess = check_real("excess", excess, low=1e-3, high=1e3)
+    epsilon = check_real("epsilon", epsilon, low=EPSILON_LOW, high=EPSILON_HIGH)
+    least = PrivUnitMechanism(epsilon, ball).worst_variance
+    for bits in range(1, MOST_BITS + 1):
+        mechanism = MinimalRandomCodingMechanism(epsilon, bits, ball)
+        if mechanism.worst_variance <= (1 + excess) * least:
+            return mechanism
+    found = mechanism.worst_variance / least - 1
+    raise InfeasibleError(f"excess must be at least {found:.3g} for epsilon {epsilon:g} and {MOST_BITS} bits, got {excess:g}")

@@ -9,11 +9,12 @@ import pytest
 from scipy import stats
 from scipy.special import comb, ndtr
 
-from quietbits.design.minimal_random_coding import MinimalRandomCodingMechanism
+from quietbits.design.minimal_random_coding import MinimalRandomCodingMechanism, minimal_random_coding_mechanism
 from quietbits.design.norm_ball import NormBall
 from quietbits.design.privunit import PrivUnitMechanism
 from quietbits.design.relative_entropy_coding import decode_relative_entropy
 from quietbits.design.vector_protocol import VectorMeanProtocol
+from quietbits.errors import InfeasibleError
 
 CASES = [(0.1, 1, 1), (1.0, 1, 3), (1.0, 4, 3), (3.0, 3, 40), (5.0, 6, 2), (20.0, 5, 10)]
 
@@ -155,6 +156,22 @@ def test_it_stands_beside_every_other_mechanism() -> None:
     )
 
 
+@pytest.mark.parametrize(("epsilon", "excess"), [(0.5, 0.25), (4.0, 0.25), (4.0, 2.0)])
+def test_fewest_bits_are_enough_and_one_less_is_not(epsilon: float, excess: float) -> None:
+    ball = NormBall(200, 2.0)
+    mechanism = minimal_random_coding_mechanism(epsilon, ball, excess)
+    limit = (1 + excess) * PrivUnitMechanism(epsilon, ball).worst_variance
+    assert mechanism.worst_variance <= limit < MinimalRandomCodingMechanism(epsilon, mechanism.bits - 1, ball).worst_variance
+
+
+def test_twenty_bits_may_be_too_few_and_the_message_says_what_would_do() -> None:
+    ball = NormBall(200, 2.0)
+    with pytest.raises(InfeasibleError, match=r"excess must be at least 0\.\d+ for epsilon 20 and 20 bits, got 0\.25") as caught:
+        minimal_random_coding_mechanism(20.0, ball)
+    enough = float(str(caught.value).split()[5]) + 0.001
+    assert minimal_random_coding_mechanism(20.0, ball, enough).bits == 20
+
+
 def test_bad_arguments_are_refused() -> None:
     ball = NormBall(3, 2.0)
     with pytest.raises(ValueError, match=r"epsilon must be a number from 0\.001 to 20, got 21"):
@@ -163,6 +180,8 @@ def test_bad_arguments_are_refused() -> None:
         MinimalRandomCodingMechanism(1.0, 0, ball)
     with pytest.raises(ValueError, match="ball must be of norm 2 for minimal random coding, got norm 1"):
         MinimalRandomCodingMechanism(1.0, 3, NormBall(3, 1.0))
+    with pytest.raises(ValueError, match=r"excess must be a number from 0\.001 to 1000, got 0"):
+        minimal_random_coding_mechanism(1.0, ball, excess=0.0)
     mechanism = MinimalRandomCodingMechanism(1.0, 3, ball)
     with pytest.raises(ValueError, match=r"messages must have the shape \(clients, 2\), got \(1, 3\)"):
         mechanism.aggregate(np.zeros((1, 3), dtype=np.uint64))

@@ -17,7 +17,9 @@ FloatArray = NDArray[np.float64]
 # Share of a delta that rounding may hide: sums are a thousand times as exact.
 ROUNDING = 1e-10
 BISECTIONS = 200
-# Up to this exponent divergences are summed directly, beyond it in log space.
+# A sum whose logarithm is larger than this is not near 1: it is summed as it is, in log space.
+LARGEST_NEAR_ONE = 0.5
+# Exponents beyond this belong to values that are next to impossible.
 LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
 # Steps of a grid of losses up to the largest one that matters, and the share of delta that losses beyond it may have.
@@ -117,7 +119,7 @@ class ExactPrivacyLoss:
         gives, because that is a bound value by value. Masses of several uses multiply, and so do the sums.
 
         With l = ln(P/Q) the sum is 1 - u + a (u - c) + sum Q phi(l), phi(l) = e^(a l) - 1 - a (e^l - 1) >= 0, c and u being what is left
-        out of P and of Q: nothing cancels however alike the two are.
+        out of P and of Q: where the sum is near 1, nothing cancels however alike the two are.
 
         Parameters
         ----------
@@ -147,8 +149,9 @@ class ExactPrivacyLoss:
                 continue
             exponents = self.log_masses + (order - 1) * self.losses
             largest = float(exponents.max())
-            if largest > LARGEST_EXPONENT:
-                result[position] = (largest + math.log(np.exp(exponents - largest).sum())) / (order - 1)
+            logarithm = largest + math.log(np.exp(exponents - largest).sum())
+            if abs(logarithm) > LARGEST_NEAR_ONE:
+                result[position] = logarithm / (order - 1)
                 continue
             # Values whose likelihood ratio would overflow have a tiny probability: what they add is computed from logarithms.
             steep = order * absolute > LARGEST_EXPONENT

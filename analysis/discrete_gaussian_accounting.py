@@ -11,28 +11,22 @@ from ..errors import InfeasibleError
 from ..solvers.discrete_gaussian_divergence import (
     LARGEST_DIMENSION,
     LARGEST_SIGMA,
-    MOST_BITS,
     MOST_CLIENTS,
     SMALLEST_SIGMA,
     discrete_gaussian_renyi,
     discrete_gaussian_tau,
-    fewest_bits,
-    granularity_for_bits,
     rounded_norm,
 )
 from ..solvers.discrete_gaussian_smoothing import smoothed_gaussian_epsilon, smoothed_sums
-from ..solvers.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
-from ..solvers.safe_root import safe_root
+from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from .granularity_calibration import NamedParameters, calibrate_granularity
 from .mechanism_accounting import gaussian_accounting
-from .privacy_account import AccountedMechanism
-from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET, TOLERANCE, Calibration
+from .privacy_account import AccountedMechanism, PrivacyAccount
+from .privacy_calibration import Calibration
 from .secret_sampling import usual_adjacency
 from .subsampling import Sampling
 
 FINITE_ORDERS = DEFAULT_ORDERS[:-1]
-# Noise of one client is looked for up to so many clip norms.
-MOST_CLIP_NORMS = 1e9
-LEAST_CLIP_NORMS = 1e-9
 # What the noise of a sampled round may differ from Gaussian noise: a logarithm of a ratio, all coordinates together.
 NEGLIGIBLE_RATIO = 1e-8
 
@@ -252,55 +246,22 @@ def calibrate_discrete_gaussian(
     ([('local_sigma', 0.118436), ('granularity', 0.003842)], True)
     """
     clip_norm = check_real("clip_norm", clip_norm, low=1e-50, high=1e50)
-    bits = check_integer("bits", bits, low=1, high=MOST_BITS)
-    epsilon = check_real("epsilon", epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET)
-    delta = check_delta(delta)
-    rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
 
-    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-    deviations = check_real("deviations", deviations, low=0.1, high=100.0)
+    def parameters(local_sigma: float, granularity: float) -> NamedParameters:
+        return ("local_sigma", local_sigma), ("granularity", granularity)
 
-    def mechanism(local_sigma: float, width: int) -> tuple[AccountedMechanism, float]:
-        granularity = granularity_for_bits(clients, dimension, clip_norm, local_sigma, width, deviations=deviations)
-        accounted = discrete_gaussian_accounting(
-            clients, dimension, clip_norm, local_sigma, granularity, adjacency=adjacency, sampling=sampling
-        )
-        return accounted, granularity
-
-    def reached(inverse: float, width: int) -> float:
-        granularity = granularity_for_bits(clients, dimension, clip_norm, clip_norm / inverse, width, deviations=deviations)
+    def account(named: NamedParameters) -> PrivacyAccount | None:
+        found = dict(named)
         # Noise of less than a thousandth of a step is none.
-        if clip_norm / inverse < SMALLEST_SIGMA * granularity:
-            return math.inf
+        if found["local_sigma"] < SMALLEST_SIGMA * found["granularity"]:
+            return None
         try:
-            found = mechanism(clip_norm / inverse, width)[0].account(rounds, delta).epsilon
+            accounted = discrete_gaussian_accounting(clients, dimension, clip_norm, **found, adjacency=adjacency, sampling=sampling)
         except TooLittleNoiseError:
-            return math.inf
-        return math.inf if found is None else found
+            return None
+        return accounted.account(rounds, delta)
 
-    most_noise = 1 / MOST_CLIP_NORMS
-    aim = epsilon - TOLERANCE * min(1.0, epsilon)
-    fewest = fewest_bits(clients, deviations)
-    if bits < fewest or reached(most_noise, bits) > aim:
-        wider = range(max(bits + 1, fewest), MOST_BITS + 1)
-        enough = next((width for width in wider if reached(most_noise, width) <= aim), None)
-        goal = f"for {clients} clients to reach epsilon = {epsilon:g} at delta = {delta:g} in {dimension} dimensions"
-        if enough is None:
-            raise InfeasibleError(f"epsilon or delta must be larger: no number of bits up to {MOST_BITS} would be enough {goal}")
-        raise InfeasibleError(f"bits must be at least {enough} {goal}, however much noise they add, got {bits}")
-    inverse = safe_root(
-        lambda argument: reached(argument, bits),
-        epsilon,
-        start=min(epsilon, 1.0) * math.sqrt(clients) / 4,
-        low=most_noise,
-        high=1 / LEAST_CLIP_NORMS,
-        tolerance=TOLERANCE * min(1.0, epsilon),
-        name="clip norm over local sigma",
-    )
-    local_sigma = clip_norm / inverse
-    accounted, granularity = mechanism(local_sigma, bits)
-    return Calibration(epsilon, (("local_sigma", local_sigma), ("granularity", granularity)), accounted.account(rounds, delta))
+    return calibrate_granularity(parameters, account, clients, dimension, clip_norm, bits, epsilon, delta, rounds, deviations)
 
 
 def _sampled(

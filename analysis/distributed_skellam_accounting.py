@@ -7,28 +7,17 @@ import numpy as np
 from ..arguments import check_integer, check_real
 from ..design.distributed_skellam import LARGEST_VARIANCE, LEAST_VARIANCE
 from ..design.guarantee import ADJACENCIES
-from ..errors import InfeasibleError
-from ..solvers.discrete_gaussian_divergence import (
-    LARGEST_DIMENSION,
-    MOST_BITS,
-    MOST_CLIENTS,
-    fewest_bits,
-    granularity_for_bits,
-    rounded_norm,
-)
+from ..solvers.discrete_gaussian_divergence import MOST_CLIENTS, rounded_norm
 from ..solvers.near_gaussian_noise import skellam_near_gaussian_epsilon
-from ..solvers.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
-from ..solvers.safe_root import safe_root
+from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ..solvers.skellam_divergence import skellam_renyi_divergences
-from .privacy_account import AccountedMechanism
-from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET, TOLERANCE, Calibration
+from .granularity_calibration import NamedParameters, calibrate_granularity
+from .privacy_account import AccountedMechanism, PrivacyAccount
+from .privacy_calibration import Calibration
 from .secret_sampling import usual_adjacency, with_secret_sampling
 from .subsampling import Sampling
 
 FINITE_ORDERS = DEFAULT_ORDERS[:-1]
-# Noise of one client is looked for up to so many clip norms.
-MOST_CLIP_NORMS = 1e9
-LEAST_CLIP_NORMS = 1e-9
 # A granularity is at least the standard deviation over this: of finer steps, noise would have a larger variance than is sampled.
 MOST_STEPS = math.sqrt(LARGEST_VARIANCE) * (1 - 1e-9)
 
@@ -201,50 +190,19 @@ def calibrate_distributed_skellam(
     ([('local_variance', 0.014035), ('granularity', 0.003842)], True)
     """
     clip_norm = check_real("clip_norm", clip_norm, low=1e-40, high=1e40)
-    bits = check_integer("bits", bits, low=1, high=MOST_BITS)
-    epsilon = check_real("epsilon", epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET)
-    delta = check_delta(delta)
-    rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
-    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-    deviations = check_real("deviations", deviations, low=0.1, high=100.0)
 
-    def parameters(inverse: float, width: int) -> tuple[tuple[str, float], ...]:
-        deviation = clip_norm / inverse
-        fitting = granularity_for_bits(clients, dimension, clip_norm, deviation, width, deviations=deviations)
-        return ("local_variance", deviation**2), ("granularity", max(fitting, deviation / MOST_STEPS))
+    def parameters(deviation: float, granularity: float) -> NamedParameters:
+        return ("local_variance", deviation**2), ("granularity", max(granularity, deviation / MOST_STEPS))
 
-    def reached(inverse: float, width: int) -> float:
-        found = dict(parameters(inverse, width))
-        # So little noise is not sampled: it counts as more than any target, and finite, for a root is looked for.
+    def account(named: NamedParameters) -> PrivacyAccount | None:
+        found = dict(named)
+        # So little noise is not sampled.
         if found["local_variance"] < LEAST_VARIANCE * found["granularity"] ** 2 * (1 + 1e-9):
-            return 2 * LARGEST_TARGET
+            return None
         accounted = distributed_skellam_accounting(clients, dimension, clip_norm, **found, adjacency=adjacency, sampling=sampling)
-        found_epsilon = accounted.account(rounds, delta).epsilon
-        return math.inf if found_epsilon is None else found_epsilon
+        return accounted.account(rounds, delta)
 
-    most_noise = 1 / MOST_CLIP_NORMS
-    aim = epsilon - TOLERANCE * min(1.0, epsilon)
-    fewest = fewest_bits(clients, deviations)
-    if bits < fewest or reached(most_noise, bits) > aim:
-        wider = range(max(bits + 1, fewest), MOST_BITS + 1)
-        enough = next((width for width in wider if reached(most_noise, width) <= aim), None)
-        goal = f"for {clients} clients to reach epsilon = {epsilon:g} at delta = {delta:g} in {dimension} dimensions"
-        if enough is None:
-            raise InfeasibleError(f"epsilon or delta must be larger: no number of bits up to {MOST_BITS} would be enough {goal}")
-        raise InfeasibleError(f"bits must be at least {enough} {goal}, however much noise they add, got {bits}")
-    inverse = safe_root(
-        lambda argument: reached(argument, bits),
-        epsilon,
-        start=min(epsilon, 1.0) * math.sqrt(clients) / 4,
-        low=most_noise,
-        high=1 / LEAST_CLIP_NORMS,
-        tolerance=TOLERANCE * min(1.0, epsilon),
-        name="clip norm over the standard deviation of a client's noise",
-    )
-    found = parameters(inverse, bits)
-    accounted = distributed_skellam_accounting(clients, dimension, clip_norm, **dict(found), adjacency=adjacency, sampling=sampling)
-    return Calibration(epsilon, found, accounted.account(rounds, delta))
+    return calibrate_granularity(parameters, account, clients, dimension, clip_norm, bits, epsilon, delta, rounds, deviations)
 
 
 def _step_variance(local_variance: float, granularity: float) -> float:

@@ -9,20 +9,15 @@ import pandas as pd
 from joblib import Parallel, delayed, parallel_config
 
 from ..arguments import check_integer
-from ..design.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
-from ..design.distributed_skellam import DistributedSkellamMechanism
 from ..design.norm_ball import NormBall
-from ..design.rotation import RandomisedHadamard
 from ..design.secure_sum_protocol import SecureSumProtocol
 from ..design.vector_gaussian import central_gaussian_error
 from ..errors import InfeasibleError
-from .cpsgd_calibration import calibrate_cpsgd
-from .discrete_gaussian_accounting import calibrate_discrete_gaussian
-from .distributed_skellam_accounting import calibrate_distributed_skellam
+from .cpsgd_calibration import MOST_BITS, calibrate_cpsgd
 from .mean_study import OnStep
-from .poisson_binomial_calibration import calibrate_poisson_binomial_mechanism
 from .provenance_columns import with_provenance
 from .random_streams import named_stream
+from .secure_sum_mechanisms import build_secure_sum_mechanism
 from .secure_sum_simulation import repeat_secure_sum
 
 ADJACENCY, TRUST_MODEL = "replace-one", "secure-sum"
@@ -67,9 +62,9 @@ class CalibratedSum:
     Attributes
     ----------
     mechanism : SecureSumProtocol
-        The mechanism; its own guarantee may be that of another adjacency.
+        The mechanism.
     epsilon : float
-        Epsilon for replace-one adjacency; errs upward.
+        Epsilon by the account that the mechanism was calibrated with; errs upward.
     """
 
     mechanism: SecureSumProtocol
@@ -79,51 +74,31 @@ class CalibratedSum:
 Build = Callable[[NormBall, int, int, float, float], CalibratedSum]
 
 
-def _discrete_gaussian(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float) -> CalibratedSum:
-    padded = RandomisedHadamard(ball.dimension, 0).padded_dimension
-    found = calibrate_discrete_gaussian(clients, padded, ball.clip_norm, bits, epsilon, delta, adjacency=ADJACENCY)
-    parameters = dict(found.parameters)
-    mechanism = DistributedDiscreteGaussianMechanism(ball, clients, bits, parameters["granularity"], parameters["local_sigma"], delta)
-    return CalibratedSum(mechanism, _epsilon(found.account.epsilon))
+def _named(name: str) -> Build:
+    """Return what calibrates the mechanism of a name, by the best account that there is."""
 
+    def build(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float) -> CalibratedSum:
+        mechanism = build_secure_sum_mechanism(name, ball, clients, bits, epsilon, delta, adjacency=ADJACENCY)
+        return CalibratedSum(mechanism, mechanism.guarantee.epsilon)
 
-def _skellam(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float) -> CalibratedSum:
-    padded = RandomisedHadamard(ball.dimension, 0).padded_dimension
-    found = calibrate_distributed_skellam(clients, padded, ball.clip_norm, bits, epsilon, delta, adjacency=ADJACENCY)
-    parameters = dict(found.parameters)
-    mechanism = DistributedSkellamMechanism(ball, clients, bits, parameters["granularity"], parameters["local_variance"], delta)
-    return CalibratedSum(mechanism, _epsilon(found.account.epsilon))
+    return build
 
 
 def _cpsgd_published(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float) -> CalibratedSum:
-    found = calibrate_cpsgd(
-        clients, ball.dimension, ball.clip_norm, bits, epsilon, delta, rotated=True, account="theorem", adjacency=ADJACENCY
-    )
-    return CalibratedSum(found.mechanism, _epsilon(found.account.epsilon))
-
-
-def _cpsgd(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float) -> CalibratedSum:
-    found = calibrate_cpsgd(clients, ball.dimension, ball.clip_norm, bits, epsilon, delta, rotated=True, adjacency=ADJACENCY)
-    return CalibratedSum(found.mechanism, found.account.smallest_epsilon)
-
-
-def _poisson_binomial(ball: NormBall, clients: int, bits: int, epsilon: float, delta: float) -> CalibratedSum:
-    mechanism, found = calibrate_poisson_binomial_mechanism(clients, ball.dimension, ball.clip_norm, bits, epsilon, delta)
-    return CalibratedSum(mechanism, _epsilon(found.account.epsilon))
-
-
-def _epsilon(epsilon: float | None) -> float:
-    return math.inf if epsilon is None else epsilon
+    mechanism = calibrate_cpsgd(
+        clients, ball.dimension, ball.clip_norm, min(bits, MOST_BITS), epsilon, delta, account="theorem", adjacency=ADJACENCY
+    ).mechanism
+    return CalibratedSum(mechanism, mechanism.theorem_epsilon(delta))
 
 
 # By the name that a series has in pictures.
 SERIES: Mapping[str, Build] = MappingProxyType(
     {
-        "discrete Gaussian": _discrete_gaussian,
-        "Skellam": _skellam,
-        "cpSGD": _cpsgd,
+        "discrete Gaussian": _named("distributed-discrete-gaussian"),
+        "Skellam": _named("distributed-skellam"),
+        "cpSGD": _named("cpsgd"),
         "cpSGD, as published": _cpsgd_published,
-        "Poisson-binomial": _poisson_binomial,
+        "Poisson-binomial": _named("poisson-binomial"),
     }
 )
 
@@ -131,8 +106,7 @@ SERIES: Mapping[str, Build] = MappingProxyType(
 def compare_secure_sums(size: ComparisonSize, *, seed: int, workers: int, on_step: OnStep) -> pd.DataFrame:
     """Calibrate every mechanism for each number of clients and bits, predict its error, and measure some of it.
 
-    All of them keep the same promise for replace-one adjacency. The noise of discrete Gaussian and Skellam mechanisms, whose own guarantee
-    is that of adding or removing a client, is calibrated for twice the sensitivity.
+    All of them keep the same promise for replace-one adjacency.
 
     Parameters
     ----------

@@ -1,9 +1,12 @@
 """Mechanisms of secure sums by name, each calibrated to keep a promise with so many bits per coordinate."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..arguments import check_integer
+from ..design.conditional_rounding import LARGEST_RADIUS
+from ..design.discrete_gaussian import LARGEST_SIGMA
 from ..design.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from ..design.distributed_skellam import DistributedSkellamMechanism
 from ..design.kashin import LARGEST_SEED
@@ -16,6 +19,10 @@ from .cpsgd_calibration import calibrate_cpsgd
 from .discrete_gaussian_accounting import calibrate_discrete_gaussian
 from .distributed_skellam_accounting import calibrate_distributed_skellam
 from .poisson_binomial_calibration import calibrate_poisson_binomial_mechanism
+from .privacy_calibration import Calibration
+
+# Steps of a clip norm and of a client's noise at most: half of what is rounded, and of what is drawn.
+MOST_CLIP_STEPS, MOST_NOISE_STEPS = LARGEST_RADIUS / 2, LARGEST_SIGMA / 2
 
 
 @dataclass(frozen=True)
@@ -35,11 +42,23 @@ class _Promise:
         return RandomisedHadamard(self.ball.dimension, self.rotation_seed).padded_dimension
 
 
+def _parameters(asked: _Promise, calibrate: Callable[..., Calibration]) -> dict[str, float]:
+    """Return noise and granularity for all bits, or for as many as are of use: finer steps cannot be handled, and would gain nothing."""
+    bits = asked.bits
+    while True:
+        found = calibrate(
+            asked.clients, asked.padded_dimension, asked.ball.clip_norm, bits, asked.epsilon, asked.delta, adjacency=asked.adjacency
+        )
+        parameters = dict(found.parameters)
+        # Skellam noise is calibrated no larger, in steps, than it can be drawn.
+        finest = max(asked.ball.clip_norm / MOST_CLIP_STEPS, parameters.get("local_sigma", 0.0) / MOST_NOISE_STEPS)
+        if parameters["granularity"] >= finest:
+            return parameters
+        bits -= math.ceil(math.log2(finest / parameters["granularity"]))
+
+
 def _discrete_gaussian(asked: _Promise) -> SecureSumProtocol:
-    found = calibrate_discrete_gaussian(
-        asked.clients, asked.padded_dimension, asked.ball.clip_norm, asked.bits, asked.epsilon, asked.delta, adjacency=asked.adjacency
-    )
-    parameters = dict(found.parameters)
+    parameters = _parameters(asked, calibrate_discrete_gaussian)
     return DistributedDiscreteGaussianMechanism(
         asked.ball,
         asked.clients,
@@ -53,10 +72,7 @@ def _discrete_gaussian(asked: _Promise) -> SecureSumProtocol:
 
 
 def _skellam(asked: _Promise) -> SecureSumProtocol:
-    found = calibrate_distributed_skellam(
-        asked.clients, asked.padded_dimension, asked.ball.clip_norm, asked.bits, asked.epsilon, asked.delta, adjacency=asked.adjacency
-    )
-    parameters = dict(found.parameters)
+    parameters = _parameters(asked, calibrate_distributed_skellam)
     return DistributedSkellamMechanism(
         asked.ball,
         asked.clients,

@@ -87,6 +87,21 @@ def test_too_few_bits_are_refused_with_a_number_that_will_do(name: str) -> None:
         built(name, bits=enough - 1)
 
 
+@pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
+def test_more_bits_than_are_of_use_do_no_harm(name: str) -> None:
+    # The clip norm would be more steps than can be rounded.
+    mechanism = built(name, bits=62, ball=NormBall(20, 2.0, 1e-30))
+    assert 0.95 * 3.0 < mechanism.guarantee.epsilon <= 3.0
+    assert mechanism.worst_variance / 1e-60 <= built(name).worst_variance / 9.0
+
+
+def test_noise_of_more_steps_than_can_be_drawn_is_not_asked_for() -> None:
+    # Noise of 300 000 clip norms: it is what limits the number of steps, not the clip norm.
+    mechanism = build_secure_sum_mechanism("distributed-discrete-gaussian", NormBall(1, 2.0), 1, 62, 1e-5, 1e-9)
+    result = simulate_secure_sum(mechanism, [np.ones((1, 1))], np.random.default_rng(5))
+    assert 0 < result.squared_error < 25 * result.predicted_squared_error
+
+
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(ValueError, match=r"mechanism must be one of distributed-discrete-gaussian.*, got 'laplace'"):
         built("laplace")

@@ -20,7 +20,7 @@ from .random_streams import named_stream
 from .secure_sum_mechanisms import build_secure_sum_mechanism
 from .secure_sum_simulation import repeat_secure_sum
 
-ADJACENCY, TRUST_MODEL = "replace-one", "secure-sum"
+ADJACENCY = "replace-one"
 POPULATION = "sphere"
 # What a vector takes that is not compressed, as floating-point numbers of single precision.
 UNCOMPRESSED_BITS = 32
@@ -177,8 +177,8 @@ def _rows(size: ComparisonSize, ball: NormBall, clients: int, name: str, seed: i
                 "epsilon": size.epsilon,
                 "delta": size.delta,
                 "realised_epsilon": found.epsilon,
-                "adjacency": ADJACENCY,
-                "trust_model": TRUST_MODEL,
+                "adjacency": mechanism.guarantee.adjacency,
+                "trust_model": mechanism.guarantee.trust_model,
                 "worst_squared_error": mechanism.worst_variance / clients,
                 "central_squared_error": central_gaussian_error(ball, clients, size.epsilon, size.delta, ADJACENCY),
                 "coordinate_wrap_probability": mechanism.coordinate_wrap_probability,

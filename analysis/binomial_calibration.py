@@ -5,10 +5,10 @@ import math
 from ..errors import InfeasibleError
 from ..solvers.binomial_divergence import MOST_EXACT_TRIALS
 from ..solvers.binomial_privacy import MOST_TRIALS
-from .binomial_accounting import BinomialAccount, binomial_account
+from .binomial_accounting import METHODS, BinomialAccount, binomial_account, binomial_account_by
 from .subsampling import Sampling
 
-METHODS = ("theorem", "exact", "rdp", "gaussian", "smallest")
+FIELDS = {"theorem": "epsilon", "exact": "epsilon_exact", "rdp": "epsilon_rdp", "gaussian": "epsilon_gaussian"}
 
 
 def calibrate_binomial(
@@ -57,38 +57,32 @@ def calibrate_binomial(
     >>> found.trials, found.epsilon_exact <= 1.0
     (80, True)
     """
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    if method not in (*METHODS, "smallest"):
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, smallest, got {method!r}")
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < math.inf:
         raise ValueError(f"epsilon must be a number above 0, got {epsilon!r}")
-    fields = {"theorem": ("epsilon",), "exact": ("epsilon_exact",), "rdp": ("epsilon_rdp",), "gaussian": ("epsilon_gaussian",)}.get(
-        method, ("epsilon", "epsilon_exact", "epsilon_rdp", "epsilon_gaussian")
-    )
+    methods = METHODS if method == "smallest" else (method,)
     most = MOST_TRIALS if method in ("theorem", "gaussian") else MOST_EXACT_TRIALS
 
-    def account(trials: int) -> BinomialAccount | None:
+    def enough_are(trials: int) -> bool:
         try:
-            found = binomial_account(trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency, sampling)
+            found = binomial_account_by(methods, trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency, sampling)
         except InfeasibleError:
-            return None
-        epsilons = [getattr(found, field) for field in fields if getattr(found, field) is not None]
-        if found.epsilon_doubtful and method == "smallest" and found.epsilon is not None:
-            epsilons.remove(found.epsilon)
-        return found if epsilons and min(epsilons) <= epsilon else None
+            return False
+        doubtful = found.epsilon_doubtful and method == "smallest"
+        epsilons = [getattr(found, FIELDS[way]) for way in methods if not (way == "theorem" and doubtful)]
+        return any(reached is not None and reached <= epsilon for reached in epsilons)
 
     # Trials without any privacy, and trials with enough: from the account of the largest number down would be the slowest.
     few, enough = 0, 1
-    found = account(enough)
-    while found is None:
+    while not enough_are(enough):
         if enough >= most:
             raise InfeasibleError(f"epsilon must be larger: no number of trials up to {most} gives {epsilon:g} at delta {delta:g}")
         few, enough = enough, min(4 * enough, most)
-        found = account(enough)
     while enough - few > 1:
         middle = (few + enough) // 2
-        candidate = account(middle)
-        if candidate is None:
-            few = middle
+        if enough_are(middle):
+            enough = middle
         else:
-            enough, found = middle, candidate
-    return found
+            few = middle
+    return binomial_account(enough, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency, sampling)

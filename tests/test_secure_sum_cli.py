@@ -141,7 +141,7 @@ def test_tables_for_people_and_a_file(folder: Path, command: list[str]) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        [*BINOMIAL, "--rounds", "3"],
+        ["account", "binomial", "--trials", "2000", *SENSITIVITIES, "--rounds", "3"],
         [*POISSON, "--delta", "1e-5", "--dimension", "2"],
         ["account", "distributed-discrete-gaussian", *GAUSSIAN, "--local-sigma", "0.13", "--granularity", "0.01"],
     ],

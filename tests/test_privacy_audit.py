@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 import quietbits
 from quietbits.analysis.privacy_audit import AuditResult, _lower_bounds, audit_mechanism
 from quietbits.analysis.secure_sum_audit import OTHERS, audit_secure_sum, neighbouring_vectors, secure_sum_score
-from quietbits.analysis.secure_sum_mechanisms import SECURE_SUM_MECHANISMS, build_secure_sum_mechanism
+from quietbits.analysis.secure_sum_mechanisms import ADJACENCIES_OF, build_secure_sum_mechanism
 from quietbits.design.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from quietbits.design.guarantee import Guarantee
 from quietbits.design.mvu import design_mvu
@@ -208,9 +208,9 @@ def test_rounds_are_drawn_in_blocks_without_a_difference_in_their_distribution()
     assert np.ptp(thirds) < 5 * math.sqrt(2) * scores.std() / math.sqrt(100_000)
 
 
-@pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
-def test_no_mechanism_is_refuted_and_much_of_its_epsilon_is_found(name: str) -> None:
-    mechanism = build_secure_sum_mechanism(name, NormBall(1, 2.0), 4, 8, 2.0, 1e-2)
+@pytest.mark.parametrize(("name", "adjacency"), [(name, adjacency) for name, offered in ADJACENCIES_OF.items() for adjacency in offered])
+def test_no_mechanism_is_refuted_and_much_of_its_epsilon_is_found(name: str, adjacency: str) -> None:
+    mechanism = build_secure_sum_mechanism(name, NormBall(1, 2.0), 4, 8, 2.0, 1e-2, adjacency=adjacency)
     for others in OTHERS:
         result = audit_secure_sum(mechanism, 50_000, rng(14), others=others, confidence=1 - 1e-6)
         assert not result.refutes(mechanism.guarantee.epsilon)

@@ -131,7 +131,7 @@ def cpsgd_account(parameters: CpsgdParameters, rounds: int = 1, sampling: Sampli
     >>> from quietbits.design.norm_ball import NormBall
     >>> account = cpsgd_account(CpsgdParameters(NormBall(100, 2.0), clients=1000, levels=129, trials=5000, delta=1e-5), rounds=10)
     >>> round(account.epsilon, 3), round(account.epsilon_rdp, 3), account.adjacency
-    (8.715, 1.522, 'replace-one')
+    (8.715, 1.52, 'replace-one')
     >>> round(account.epsilon_gaussian, 3)
     1.432
     """

@@ -80,7 +80,8 @@ def binomial_theorem_epsilon(
     rarer = min(probability, 1 - probability)
     per_trial = probability * (1 - probability)
     variance = trials * per_trial
-    by_dimension, by_scale = 23 * math.log(10 * dimension / delta), 2 * linf / scale
+    log_delta = math.log(delta)
+    by_dimension, by_scale = 23 * (math.log(10 * dimension) - log_delta), 2 * linf / scale
     if variance < max(by_dimension, by_scale):
         message = (
             f"trials must be at least {_fewest_trials(max(by_dimension, by_scale), per_trial)} for Theorem 1 of cpSGD to hold with "
@@ -93,10 +94,10 @@ def binomial_theorem_epsilon(
     b = 2 / 3 * squares + 1 - 2 * rarer
     c = math.sqrt(2) * (3 * rarer**3 + 3 * (1 - rarer) ** 3 + 2 * squares)
     d = 4 / 3 * squares
-    gaussian = l2 * math.sqrt(2 * math.log(1.25 / delta)) / (scale * math.sqrt(variance))
-    second = (l2 * c * math.sqrt(math.log(10 / delta)) + l1 * b) / (scale * variance * (1 - delta / 10))
-    third = linf * (2 / 3 * math.log(1.25 / delta) + d * math.log(20 * dimension / delta) * math.log(10 / delta)) / (scale * variance)
-    return gaussian + second + third
+    gaussian = l2 * math.sqrt(2 * (math.log(1.25) - log_delta)) / (scale * math.sqrt(variance))
+    second = (l2 * c * math.sqrt(math.log(10) - log_delta) + l1 * b) / (scale * variance * (1 - delta / 10))
+    third = (2 / 3 * (math.log(1.25) - log_delta) + d * (math.log(20 * dimension) - log_delta) * (math.log(10) - log_delta)) * linf
+    return gaussian + second + third / (scale * variance)
 
 
 def is_theorem_doubtful(epsilon: float, trials: int, probability: float, scale: float, l2_sensitivity: float, delta: float) -> bool:

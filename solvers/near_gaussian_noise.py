@@ -269,13 +269,13 @@ def _epsilon(
     # What is spared the other way counts e^epsilon times.
     log_spared = math.log(spared)
     coordinates = dimension * rounds
-    roughly = gaussian_epsilon(multiplier, delta)
+    roughly = gaussian_epsilon(multiplier, min(delta, LARGEST_DELTA))
     width = math.sqrt(2 * (math.log(8 * coordinates) - log_spared + roughly)) + 2
     if width > min(widest, MOST_DEVIATIONS):
         return None
     ratio = noise(width)
     log_outside = math.log(coordinates) + ratio.log_tail
-    forth, back = (coordinates * _log_moments(ratio, sign) for sign in (1, -1))
+    forth, back = (coordinates * ratio_log_moments(ratio, sign) for sign in (1, -1))
     found = []
     for smoothed in smoothed_sums(1, math.sqrt(variance)):
         log_ratio = coordinates * smoothed.log_ratio
@@ -291,10 +291,22 @@ def _epsilon(
     return best if math.isfinite(best) else None
 
 
-def _log_moments(ratio: NoiseRatio, sign: int) -> FloatArray:
-    """Return, for each exponent t, ln of the sum over the window of G e^((t + 1) L), or with sign -1 of G e^(-t L); errs upward.
+def ratio_log_moments(ratio: NoiseRatio, sign: int) -> FloatArray:
+    """Return ln of the sum over the window of G e^((t + 1) L), or with sign -1 of G e^(-t L).
 
     That is the sum of P^a G^(1 - a) with a = t + 1, or of G^a P^(1 - a). Summed as G (e^x - 1), so that nothing is lost where it is near 1.
+
+    Parameters
+    ----------
+    ratio : NoiseRatio
+        One coordinate's noise P beside the discrete Gaussian G.
+    sign : int
+        1 for the moments of P / G, -1 for those of G / P.
+
+    Returns
+    -------
+    ndarray of shape (exponents,)
+        For each t of EXPONENTS; errs upward, infinite where an exponent is too large.
     """
     masses = np.exp(-(ratio.offsets**2) / (2 * ratio.variance)) / math.sqrt(2 * math.pi * ratio.variance) * _stride(ratio.variance)
     exponents = np.outer(EXPONENTS + 1 if sign > 0 else -EXPONENTS, ratio.log_ratios)

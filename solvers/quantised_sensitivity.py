@@ -79,7 +79,7 @@ def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: f
     levels = check_integer("levels", levels, low=2, high=MOST_LEVELS)
     bound = check_real("bound", bound, low=SMALLEST_BOUND, high=LARGEST_BOUND)
     distance = check_real("distance", distance, low=0.0, high=LARGEST_BOUND)
-    tail = math.log(2 / check_delta(delta))
+    tail = math.log(2) - math.log(check_delta(delta))
     steps = distance / bound * (levels - 1) / 2
     spread = math.sqrt(dimension) * steps
     deviation = math.sqrt(2 * spread * tail)
@@ -123,5 +123,5 @@ def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
     if distance == 0:
         return 0.0
     root = math.sqrt(dimension)
-    deviation = (2 * distance + root) * math.sqrt(math.log(1 / check_delta(delta)) / 2)
+    deviation = (2 * distance + root) * math.sqrt(-math.log(check_delta(delta)) / 2)
     return math.sqrt(distance**2 + min(dimension / 4, root * distance) + deviation) * (1 + 1e-14)

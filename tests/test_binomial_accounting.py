@@ -182,6 +182,17 @@ def test_fewest_trials(method: str) -> None:
     assert smallest(found.trials) <= 0.5 < smallest(found.trials - 1)
 
 
+@pytest.mark.parametrize("delta", [5e-324, 1e-320, 1e-300, 0.9995, 1 - 1e-15])
+def test_every_delta_is_accounted_for(delta: float) -> None:
+    found = binomial_account(10**6, 0.5, 1.0, 2, 3.0, 2.0, 1.0, delta)
+    assert all(
+        value is None or math.isfinite(value)
+        for name, value in found.document().items()
+        if name.startswith("epsilon") and "reason" not in name
+    )
+    assert found.epsilon is not None
+
+
 def test_no_number_of_trials() -> None:
     with pytest.raises(InfeasibleError, match="epsilon must be larger: no number of trials up to 1000000000000000 gives 1e-09"):
         calibrate_binomial(1e-9, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, method="theorem")

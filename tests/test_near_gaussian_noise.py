@@ -13,9 +13,9 @@ from quietbits.solvers.gaussian_calibration import gaussian_epsilon
 from quietbits.solvers.near_gaussian_noise import (
     EXPONENTS,
     NoiseRatio,
-    _log_moments,
     binomial_near_gaussian_epsilon,
     binomial_noise_ratio,
+    ratio_log_moments,
     skellam_near_gaussian_epsilon,
     skellam_noise_ratio,
 )
@@ -80,7 +80,7 @@ def test_sums_over_every_nth_number_are_those_over_all(sign: int) -> None:
     for index in (0, 8, 16, 24):
         full = float(np.sum(np.exp(gaussian) * np.expm1(exponents[index] * (log_masses - gaussian))))
         # The Bessel function of scipy has relative errors of some 1e-13, which the exponent multiplies; and both ends are added.
-        found = math.expm1(float(_log_moments(ratio, sign)[index]))
+        found = math.expm1(float(ratio_log_moments(ratio, sign)[index]))
         assert found == pytest.approx(full, rel=1e-3, abs=abs(exponents[index]) * 3e-13)
 
 
@@ -169,3 +169,8 @@ def test_a_ratio_knows_how_far_its_window_reaches() -> None:
 def test_bad_arguments(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+def test_delta_near_one() -> None:
+    assert 0 <= skellam_near_gaussian_epsilon(1e6, 270.0, 4, 0.9995) <= skellam_near_gaussian_epsilon(1e6, 270.0, 4, 0.99)
+    assert 0 <= binomial_near_gaussian_epsilon(10**6, 0.5, 100.0, 4, 0.9995) <= binomial_near_gaussian_epsilon(10**6, 0.5, 100.0, 4, 0.99)

@@ -126,7 +126,7 @@ class DpRecCalibration:
         Epsilon that was asked for.
     account : DpRecAccount
         What holds with the clip ratio that was found: its epsilon is at most the target, and less than 1e-6 below it unless a larger clip
-        ratio would need more bits.
+        ratio would need more bits, or epsilon jumps there, as it does from 0 where delta alone covers all that is revealed.
     """
 
     target_epsilon: float

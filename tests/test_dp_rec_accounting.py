@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDp
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
+import quietbits
 from quietbits.analysis.dp_rec_accounting import DP_REC_VARIANTS, calibrate_dp_rec, dp_rec_account
 from quietbits.analysis.dp_rec_references import (
     GAUSSIAN_ACCOUNTS,
@@ -19,6 +21,9 @@ from quietbits.analysis.dp_rec_references import (
     gaussian_reference_epsilon,
     minimal_random_coding_epsilon,
 )
+from quietbits.design.dp_rec import DpRecMechanism
+from quietbits.design.group_layout import uniform_layout
+from quietbits.design.norm_ball import NormBall
 from quietbits.errors import InfeasibleError
 
 MNIST = (100, 10, 1000, 42, 100**-1.1)
@@ -190,3 +195,16 @@ def test_minimal_random_coding_costs_twice_in_the_limit() -> None:
     found = [minimal_random_coding_epsilon(3.0, 2**bits) for bits in range(0, 63, 3)]
     assert found == sorted(found)
     assert 5.999999 < found[-1] <= 6.0
+
+
+def test_the_table_of_local_guarantees_is_what_messages_have() -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "dp-rec-accounting.md").read_text(encoding="utf-8")
+    ratios, stated = (
+        [float(cell) for cell in next(line for line in text.splitlines() if line.startswith(f"| {name} |")).split("|")[2:-1]]
+        for name in ("c", "local ε of one message")
+    )
+    assert ratios == [setting.clip_ratio for setting in PUBLISHED_SETTINGS]
+    for setting, epsilon in zip(PUBLISHED_SETTINGS, stated, strict=True):
+        layout = uniform_layout(60, groups=6, bits=7)
+        mechanism = DpRecMechanism(NormBall(60, 2.0), setting.clip_ratio, layout, delta=setting.delta)
+        assert 0 <= epsilon - mechanism.guarantee.epsilon <= 0.01

@@ -1,4 +1,4 @@
-"""DP-REC's error of a mean against bits, the prior's quality and epsilon, beside SQKR, PrivUnitG and a trusted server.
+"""DP-REC's error of a mean against bits, the prior's quality and epsilon, beside SQKR, PrivUnitG, MMRC and a trusted server.
 
 Triastcyn, Reisser, Louizos 2021, *DP-REC*, section D.2: 200 dimensions, 10 000 clients. What is not given there, and is chosen here: clip
 ratios, bits, groups and priors.
@@ -16,6 +16,7 @@ from ..design.dithering import FloatArray
 from ..design.dp_rec import DpRecMechanism
 from ..design.group_layout import uniform_layout
 from ..design.guarantee import Guarantee
+from ..design.minimal_random_coding import minimal_random_coding_mechanism
 from ..design.norm_ball import NormBall
 from ..design.privunit import PrivUnitMechanism
 from ..design.sqkr import SQKRMechanism, sqkr_mechanism
@@ -29,12 +30,13 @@ from .provenance_columns import guarantee_columns, with_provenance
 from .random_streams import named_stream
 from .vector_mean_simulation import simulate_vector_mean
 
-ZERO, ROUGH, GROUPED, SQKR, PRIVUNIT = (
+ZERO, ROUGH, GROUPED, SQKR, PRIVUNIT, MMRC = (
     "DP-REC, prior at zero",
     "DP-REC, prior at an estimate",
     "DP-REC, prior at zero, groups",
     "SQKR",
     "PrivUnitG",
+    "PrivUnitG by MMRC",
 )
 # Clip norms around a rough estimate, over the root mean square of what is left of vectors there: next to none lie outside.
 CLIP_MARGIN = 1.2
@@ -54,7 +56,7 @@ class MeanComparisonSize:
     repetitions : int
         Repetitions of everything but SQKR and runs of the coder; from 2.
     sqkr_repetitions : int
-        Repetitions of SQKR, whose encoder takes longer; from 2.
+        Repetitions of SQKR and MMRC, whose encoders take longer; from 2.
     bits : tuple of int
         Bits of one group.
     groups, bits_per_group : int
@@ -75,6 +77,8 @@ class MeanComparisonSize:
         Privacy parameters.
     sqkr_epsilons : tuple of float
         Those of SQKR.
+    mmrc_epsilons : tuple of float
+        Those of MMRC, whose encoder draws more than e^epsilon candidates.
     """
 
     clients: int = 10_000
@@ -92,6 +96,7 @@ class MeanComparisonSize:
     rough_error: float = 0.07
     epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0)
     sqkr_epsilons: tuple[float, ...] = (1.0, 4.0, 8.0)
+    mmrc_epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
 
     @property
     def delta(self) -> float:
@@ -154,8 +159,8 @@ def compare_dp_rec_means(size: MeanComparisonSize, *, seed: int, workers: int, o
     -------
     DataFrame
         One row for each point: ``panel``, ``series``, ``variant`` (of the accountant, where there is privacy), ``clients``, ``dimension``,
-        ``groups``, ``bits_per_group``, ``bits`` (what depends on the vector: neither seeds, 64 bits of a message of DP-REC, nor SQKR's
-        public coordinates are in it), ``message_bits`` (a message of DP-REC with its seed), ``clip_norm``, ``clip_ratio``, ``prior_error``
+        ``groups``, ``bits_per_group``, ``bits`` (what depends on the vector: neither seeds, 64 bits of a message of DP-REC, nor what is
+        public for SQKR and MMRC are in it), ``message_bits`` (of DP-REC with its seed), ``clip_norm``, ``clip_ratio``, ``prior_error``
         (squared distance of the prior's mean from the middle of the vectors; missing where it is zero), ``drawn_from`` (``"law"`` of the
         messages, or ``"messages"``), ``repetitions``, ``mean_squared_error`` with ``standard_error``, ``predicted_squared_error`` and
         ``squared_bias`` (means over repetitions too, given vectors and draws; the bias is missing where there is none), ``clipped``
@@ -284,5 +289,7 @@ def _settings_by_epsilon(size: MeanComparisonSize) -> list[_Setting]:
         local: list[tuple[str, VectorMeanProtocol, int]] = [(PRIVUNIT, PrivUnitMechanism(epsilon, ball), size.repetitions)]
         if epsilon in size.sqkr_epsilons:
             local.append((SQKR, sqkr_mechanism(epsilon, ball), size.sqkr_repetitions))
+        if epsilon in size.mmrc_epsilons:
+            local.append((MMRC, minimal_random_coding_mechanism(epsilon, ball), size.sqkr_repetitions))
         settings += [_Setting("epsilon", name, one, one.guarantee, repetitions, target_epsilon=epsilon) for name, one, repetitions in local]
     return settings

@@ -12,15 +12,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from ..analysis.dp_rec_mean_comparison import GROUPED, PRIVUNIT, ROUGH, SQKR, ZERO, MeanComparisonSize, compare_dp_rec_means
+from ..analysis.dp_rec_mean_comparison import GROUPED, MMRC, PRIVUNIT, ROUGH, SQKR, ZERO, MeanComparisonSize, compare_dp_rec_means
 from ..analysis.mean_study import OnStep
-from ..analysis.series_marks import BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
+from ..analysis.series_marks import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from .save import save_figure
 from .style import GREY, WIDTH, add_caption, print_style
 
 NAME = "dprec-mean"
 SIZE = MeanComparisonSize()
-MARKS: Mapping[str, Mark] = MappingProxyType({ZERO: BLUE, ROUGH: GREEN, GROUPED: PURPLE, SQKR: VERMILION, PRIVUNIT: ORANGE})
+MARKS: Mapping[str, Mark] = MappingProxyType({ZERO: BLUE, ROUGH: GREEN, GROUPED: PURPLE, SQKR: VERMILION, PRIVUNIT: ORANGE, MMRC: SKY})
 CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
 PAPER_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": "-", "linewidth": 0.7, "marker": ""})
 CODED_LOOK: Mapping[str, Any] = MappingProxyType({"marker": "x", "markersize": 8, "linestyle": ""})
@@ -145,16 +145,18 @@ def _caption(frame: pd.DataFrame) -> str:
     private = frame[frame["variant"] != ""].iloc[0]
     grouped = frame[frame["series"] == GROUPED].iloc[0]
     rough = frame[(frame["panel"] == "bits") & (frame["series"] == ROUGH)].iloc[0]
+    mmrc = frame[frame["series"] == MMRC]
     return (
         f"Mean of {first['clients']:,} unit vectors of dimension {first['dimension']}: coordinates N(1, 1) in the first half, N(10, 1) in "
         "the second, then normalised. Points: means of repetitions, with standard errors, of messages drawn from their exact law; lines: "
         f"predicted. One group, but for the series with groups, {grouped['groups']} of them. Prior at an estimate: around a public vector "
         f"at squared distance {rough['prior_error']:g} from the middle of the vectors, what SQKR makes of one bit; in the middle panel the "
         "distance varies. Clip ratios have the least error that can be predicted without seeing vectors. Bits: what depends on the vector; "
-        "neither seeds of 64 bits, which a client of DP-REC draws itself for privacy, nor SQKR's public coordinates are counted. The "
-        "paper's errors are for bits, clip ratios and priors that we do not know. With privacy: "
+        "neither seeds of 64 bits, which a client of DP-REC draws itself for privacy, nor what is public for SQKR and MMRC are counted. "
+        "The paper's errors are for bits, clip ratios and priors that we do not know. With privacy: "
         f"{private['groups']} groups of {private['bits_per_group']} bits; as many clients drawn with replacement as there are; δ = "
         f"{private['delta']:.1e}; full marks by DP-REC's theorem as printed, hollow by its conservative variant. Guarantee of DP-REC and "
-        f"of the trusted server: ε, {private['adjacency']} adjacency, {private['trust_model']} trust model. SQKR and PrivUnitG promise "
-        "more: ε for replace-one adjacency, local trust model, δ = 0."
+        f"of the trusted server: ε, {private['adjacency']} adjacency, {private['trust_model']} trust model. SQKR, PrivUnitG and its code "
+        f"of {mmrc['bits'].min():g} to {mmrc['bits'].max():g} bits (modified minimal random coding) promise more: ε for replace-one "
+        "adjacency, local trust model, δ = 0."
     )

@@ -1,5 +1,6 @@
 """Mechanisms of secure sums by name: each keeps the promise it was asked for, in as many bits, or says how many would do."""
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -10,6 +11,7 @@ from quietbits.analysis.secure_sum_mechanisms import ADJACENCIES_OF, SECURE_SUM_
 from quietbits.analysis.secure_sum_simulation import simulate_secure_sum
 from quietbits.design.guarantee import ADJACENCIES
 from quietbits.design.norm_ball import NormBall
+from quietbits.design.secure_sum import SecureSum
 from quietbits.errors import InfeasibleError
 
 BALL = NormBall(20, 2.0, 3.0)
@@ -40,6 +42,22 @@ def test_a_round_is_as_exact_as_predicted(name: str) -> None:
     assert result.squared_error == pytest.approx(result.predicted_squared_error, rel=6 * np.sqrt(2 / 20))
     assert result.predicted_squared_error <= result.worst_squared_error
     assert result.wrapped_coordinates == 0
+
+
+@pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)
+def test_after_drop_outs_the_mechanism_for_those_that_remain_decodes_the_sum(name: str) -> None:
+    # With a rotation, the levels of cpSGD depend on the number of clients. Errors are within 6 sigma, as above.
+    everyone = dataclasses.replace(built(name), rotated=False) if name == "cpsgd" else built(name)
+    vectors = np.random.default_rng(6).normal(size=(130, 20))
+    messages = everyone.encode(vectors, np.random.default_rng(7))
+    masked_sum = SecureSum(130, everyone.padded_dimension, everyone.modulus, neighbours=20)
+    total = masked_sum.total([messages], np.random.default_rng(8), dropped=range(10))
+    with pytest.raises(ValueError, match=r"clients must be 130, for whose .* the guarantee is stated, got 120"):
+        everyone.decode(total, 120)
+    remaining = dataclasses.replace(everyone, clients=120)
+    error = np.sum((remaining.decode(total, 120) - BALL.clip(vectors[10:]).mean(axis=0)) ** 2)
+    assert error == pytest.approx(remaining.variance(vectors[10:]).mean() / 120, rel=6 * np.sqrt(2 / 20))
+    assert remaining.guarantee.epsilon > everyone.guarantee.epsilon
 
 
 @pytest.mark.parametrize("name", SECURE_SUM_MECHANISMS)

@@ -68,7 +68,7 @@ class CpsgdParameters:
     --------
     >>> parameters = CpsgdParameters(NormBall(dimension=3, norm=2.0), clients=1000, levels=65, trials=400, delta=1e-5)
     >>> round(parameters.theorem_epsilon(1e-5), 4), round(parameters.renyi_epsilon(1e-5).epsilon, 4), parameters.step
-    (1.3684, 0.806, 0.03125)
+    (1.3684, 0.8058, 0.03125)
     """
 
     ball: NormBall

@@ -130,7 +130,7 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
     Examples
     --------
     >>> round(quantised_epsilon(10**6, dimension=1024, levels=33, distance=32.0, delta=1e-5).epsilon, 4)
-    0.2622
+    0.262
     """
     trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)

@@ -13,8 +13,8 @@ from ..solvers.binomial_divergence import MOST_EXACT_TRIALS, shifted_binomial_lo
 from ..solvers.binomial_privacy import binomial_squared_error, binomial_theorem_epsilon, check_noise, is_theorem_doubtful
 from ..solvers.exact_privacy_loss import SMALLEST_COMPOSED_DELTA, composed_exact_epsilon
 from ..solvers.near_gaussian_noise import binomial_near_gaussian_epsilon
-from ..solvers.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
 from ..solvers.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
+from .composed_rounds import composed_rounds
 from .secret_sampling import delta_of_everyone, sampled_share
 from .subsampling import Sampling, amplified_pure_epsilon
 from .worst_shift import WorstShift, whole_steps, worst_shift
@@ -285,7 +285,7 @@ def _sampled(
         raise InfeasibleError("; ".join(text for text in (everyone.epsilon_reason, reason) if text))
 
     def over_rounds(epsilon: float | None) -> float | None:
-        return None if epsilon is None else _composed(epsilon, rounds, delta)
+        return None if epsilon is None else composed_rounds(epsilon, rounds, delta / 2)
 
     return replace(
         account,
@@ -296,11 +296,6 @@ def _sampled(
         order=None,
         epsilon_gaussian=over_rounds(amplified(everyone.epsilon_gaussian)),
     )
-
-
-def _composed(epsilon: float, rounds: int, delta: float) -> float:
-    """Return epsilon of rounds that are (epsilon, delta / (2 rounds))-private each."""
-    return composed_pure_epsilon(epsilon, rounds, delta / 2) if rounds <= MOST_COMPOSED_ROUNDS else rounds * epsilon
 
 
 def _theorem(
@@ -317,7 +312,7 @@ def _theorem(
         single = binomial_theorem_epsilon(trials, probability, scale, dimension, l1, l2, linf, delta / (2 * rounds))
     except InfeasibleError as error:
         return None, str(error)
-    return _composed(single, rounds, delta), None
+    return composed_rounds(single, rounds, delta / 2), None
 
 
 def _is_doubtful(

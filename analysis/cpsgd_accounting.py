@@ -9,9 +9,8 @@ from ..design.vector_epsilon import EPSILON_HIGH, EPSILON_LOW
 from ..design.vector_gaussian import central_gaussian_error
 from ..errors import InfeasibleError
 from ..solvers.gaussian_calibration import LARGEST_DELTA, SMALLEST_DELTA
-from ..solvers.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
-from ..solvers.pure_privacy import LARGEST_EPSILON
 from ..solvers.renyi_curve import MOST_ROUNDS
+from .composed_rounds import composed_rounds
 from .secret_sampling import delta_of_everyone, sampled_share
 from .subsampling import Sampling, amplified_pure_epsilon
 
@@ -208,7 +207,7 @@ def _sampled_epsilons(parameters: CpsgdParameters, rounds: int, sampling: Sampli
         if epsilon is None:
             return None
         single = amplified_pure_epsilon(epsilon, share)
-        return single if rounds == 1 else _composed(single, rounds, parameters.delta / 2)
+        return single if rounds == 1 else composed_rounds(single, rounds, parameters.delta / 2)
 
     theorem, gaussian = over_rounds(everyone.theorem), over_rounds(everyone.gaussian)
     if rounds == 1:
@@ -245,12 +244,7 @@ def theorem_epsilon(parameters: CpsgdParameters, rounds: int = 1) -> float:
 def _theorem_epsilon(parameters: CpsgdParameters, rounds: int, delta: float) -> float:
     if rounds == 1:
         return parameters.theorem_epsilon(delta)
-    return _composed(parameters.theorem_epsilon(delta / (2 * rounds)), rounds, delta / 2)
-
-
-def _composed(epsilon: float, rounds: int, delta: float) -> float:
-    composable = rounds <= MOST_COMPOSED_ROUNDS and epsilon <= LARGEST_EPSILON
-    return composed_pure_epsilon(epsilon, rounds, delta) if composable else rounds * epsilon
+    return composed_rounds(parameters.theorem_epsilon(delta / (2 * rounds)), rounds, delta / 2)
 
 
 def _gaussian_error(parameters: CpsgdParameters, rounds: int, epsilon: float) -> float | None:

@@ -193,6 +193,11 @@ def test_every_delta_is_accounted_for(delta: float) -> None:
     assert found.epsilon is not None
 
 
+def test_rounds_of_a_large_epsilon_add_up() -> None:
+    arguments = (10**12, 0.5, 1.0, 1, 1e11, 1e11, 1e11)
+    assert binomial_account(*arguments, 1e-6, 3).epsilon == 3 * binomial_account(*arguments, 1e-6 / 6).epsilon
+
+
 def test_no_number_of_trials() -> None:
     with pytest.raises(InfeasibleError, match="epsilon must be larger: no number of trials up to 1000000000000000 gives 1e-09"):
         calibrate_binomial(1e-9, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, method="theorem")

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 from ..arguments import check_integer, check_real
 from ..errors import InfeasibleError
@@ -81,8 +82,12 @@ def calibrate_granularity(
         deviation = clip_norm / inverse
         return parameters(deviation, granularity_for_bits(clients, dimension, clip_norm, deviation, width, deviations=deviations))
 
+    @cache
+    def accounted(inverse: float, width: int) -> PrivacyAccount | None:
+        return account(fitting(inverse, width))
+
     def reached(inverse: float, width: int) -> float:
-        found = account(fitting(inverse, width))
+        found = accounted(inverse, width)
         return math.inf if found is None or found.epsilon is None else found.epsilon
 
     most_noise = 1 / MOST_CLIP_NORMS
@@ -104,7 +109,6 @@ def calibrate_granularity(
         tolerance=tolerance,
         name="clip norm over the standard deviation of a client's noise",
     )
-    found = fitting(inverse, bits)
-    final = account(found)
+    final = accounted(inverse, bits)
     assert final is not None  # noqa: S101 - the root was accounted for
-    return Calibration(epsilon, found, final)
+    return Calibration(epsilon, fitting(inverse, bits), final)

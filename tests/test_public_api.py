@@ -147,7 +147,7 @@ CLASSES = {
     ),
     "DataColumn(name, source, values, interval, interval_is_public=True)": ["clipped", "clipped_count"],
     "DistributedDiscreteGaussianMechanism(ball, clients, bits, granularity, local_sigma, delta, rotation_seed=0, "
-    "rotation='hadamard')": sorted(
+    "rotation='hadamard', adjacency='add-or-remove-one')": sorted(
         [
             *VECTOR_MECHANISM,
             "bias_bound",
@@ -160,7 +160,8 @@ CLASSES = {
             "wrap_probability",
         ]
     ),
-    "DistributedSkellamMechanism(ball, clients, bits, granularity, local_variance, delta, rotation_seed=0, rotation='hadamard')": sorted(
+    "DistributedSkellamMechanism(ball, clients, bits, granularity, local_variance, delta, rotation_seed=0, rotation='hadamard', "
+    "adjacency='add-or-remove-one')": sorted(
         [
             *VECTOR_MECHANISM,
             "bias_bound",

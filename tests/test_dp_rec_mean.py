@@ -37,7 +37,7 @@ SMALL = MeanComparisonSize(
     prior_bits=(1,),
     epsilons=(1.0, 4.0),
     sqkr_epsilons=(4.0,),
-    mmrc_epsilons=(1.0, 4.0),
+    mmrc_epsilons=(4.0,),
 )
 
 

@@ -62,6 +62,8 @@ class NoiseRatio:
         ln(P / G) there.
     log_tail : float
         Logarithm of a bound on the probability of all values outside the window, under either.
+    rounding : float
+        Bound on the error of a log ratio.
     """
 
     variance: float
@@ -69,6 +71,7 @@ class NoiseRatio:
     offsets: FloatArray
     log_ratios: FloatArray
     log_tail: float
+    rounding: float = ROUNDING
 
 
 def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
@@ -165,7 +168,9 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
         log_ratios -= np.log1p(relative) / 2 + _stirling(expected * (1 + relative))
     # Chernoff's exponent at either end: -N KL.
     log_tail = math.log(2) + max(float(exponents[0]), float(exponents[-1]), 0.0) - deviations**2 / 2
-    return NoiseRatio(variance, deviations, offsets, log_ratios + exponents, log_tail)
+    # A mean that is no floating-point number moves the offsets by a rounding error: in deviations, times those of the window.
+    shifted = 0.0 if rate == 0.5 else 2 * deviations * float(np.spacing(max(successes, failures))) / math.sqrt(variance)
+    return NoiseRatio(variance, deviations, offsets, log_ratios + exponents, log_tail, ROUNDING + shifted)
 
 
 def skellam_near_gaussian_epsilon(variance: float, l2_sensitivity: float, dimension: int, delta: float, rounds: int = 1) -> float | None:
@@ -279,14 +284,14 @@ def _epsilon(
     found = []
     for smoothed in smoothed_sums(1, math.sqrt(variance)):
         log_ratio = coordinates * smoothed.log_ratio
-        first = _excess(forth, EXPONENTS, log_spared) + coordinates * ROUNDING
+        first = _excess(forth, EXPONENTS, log_spared) + coordinates * ratio.rounding
         allowed = delta * (1 - 2 * SPARED) * math.exp(-first - log_ratio)
         if log_outside > log_spared - math.log(2) or allowed < SMALLEST_DELTA:
             continue
         epsilon = gaussian_epsilon(smoothed.sigma / (l2 * math.sqrt(rounds)), min(allowed, LARGEST_DELTA)) + 2 * log_ratio + first
         log_share = log_spared - epsilon
         if log_outside <= log_share - math.log(2):
-            found.append(epsilon + _excess(back, EXPONENTS, log_share) + coordinates * ROUNDING)
+            found.append(epsilon + _excess(back, EXPONENTS, log_share) + coordinates * ratio.rounding)
     best = min(found, default=math.inf)
     return best if math.isfinite(best) else None
 

@@ -21,6 +21,8 @@ from quietbits.analysis.dp_rec_references import (
     gaussian_reference_epsilon,
     minimal_random_coding_epsilon,
 )
+from quietbits.analysis.mechanism_accounting import gaussian_accounting
+from quietbits.analysis.subsampling import PoissonSampling
 from quietbits.design.dp_rec import DpRecMechanism
 from quietbits.design.group_layout import uniform_layout
 from quietbits.design.norm_ball import NormBall
@@ -208,3 +210,14 @@ def test_the_table_of_local_guarantees_is_what_messages_have() -> None:
         layout = uniform_layout(60, groups=6, bits=7)
         mechanism = DpRecMechanism(NormBall(60, 2.0), setting.clip_ratio, layout, delta=setting.delta)
         assert 0 <= epsilon - mechanism.guarantee.epsilon <= 0.01
+
+
+@pytest.mark.parametrize(("setting", "stated"), list(zip(PUBLISHED_SETTINGS[:2], (1.26, 2.74), strict=True)), ids=("3", "6"))
+def test_infinitely_many_samples_cost_less_than_every_account(setting: PublishedSetting, stated: float) -> None:
+    mechanism = gaussian_accounting(1 / setting.clip_ratio, sampling=PoissonSampling(1 / setting.population))
+    assert mechanism.epsilon_by_loss is not None
+    exact = mechanism.epsilon_by_loss(setting.clients_per_round * setting.rounds, setting.delta)
+    assert exact is not None
+    assert 0 <= stated - exact <= 0.01
+    for variant in DP_REC_VARIANTS:
+        assert dp_rec_account(setting.clip_ratio, *budget(setting, 60), variant).epsilon > exact

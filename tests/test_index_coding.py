@@ -12,7 +12,7 @@ from quietbits.design.group_layout import GroupLayout
 from quietbits.design.index_coding import adaptive_code_length, decode_indices, encode_indices
 from quietbits.design.norm_ball import NormBall
 from quietbits.design.random_words import seeded_words
-from quietbits.design.relative_entropy_coding import encode_relative_entropy
+from quietbits.design.relative_entropy_coding import encode_relative_entropy, index_distribution
 
 
 def test_every_short_sequence_comes_back_and_no_two_share_a_code() -> None:
@@ -89,3 +89,11 @@ def test_codes_of_other_numbers_of_indices_are_refused() -> None:
 def test_bad_counts_are_refused(counts: object) -> None:
     with pytest.raises(ValueError, match="counts must be a list of whole numbers from 0"):
         adaptive_code_length(counts)
+
+
+@pytest.mark.parametrize(("shift", "stated"), [(0.5, 7.0), (1.0, 6.5), (2.0, 4.9), (3.0, 3.5)])
+def test_what_a_seed_for_all_clients_would_save_is_what_is_stated(shift: float, stated: float) -> None:
+    rng = np.random.default_rng(1)
+    lengths = [adaptive_code_length(rng.multinomial(1000, index_distribution([shift, 0.0, 0.0], 7, seed))) / 1000 for seed in range(200)]
+    # Five standard errors, and rounding.
+    assert abs(np.mean(lengths) - stated) < 5 * np.std(lengths) / math.sqrt(200) + 0.05

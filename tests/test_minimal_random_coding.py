@@ -127,9 +127,10 @@ def test_more_bits_come_close_to_the_uncompressed_mechanism(epsilon: float) -> N
     assert least < variances[-1] < 1.02 * least
 
 
-@pytest.mark.parametrize(("epsilon", "bits"), list(itertools.product((0.5, 5.0), (1, 3, 10))))
-def test_no_other_threshold_gives_less_variance(epsilon: float, bits: int) -> None:
-    mechanism = mechanism_of(epsilon, bits, 50)
+@pytest.mark.parametrize(("epsilon", "bits"), list(itertools.product((0.5, 5.0, 20.0), (1, 3, 4, 10))))
+@pytest.mark.parametrize("dimension", [1, 10, 50])
+def test_no_other_threshold_gives_less_variance(epsilon: float, bits: int, dimension: int) -> None:
+    mechanism = mechanism_of(epsilon, bits, dimension)
     cap = ndtr(-np.linspace(-5, 6, 800))
     low = 1 / (math.exp(epsilon) * cap + 1 - cap)
     inside = np.arange(2**bits + 1)[:, None]
@@ -138,7 +139,7 @@ def test_no_other_threshold_gives_less_variance(epsilon: float, bits: int) -> No
     t = np.linspace(-5, 6, 800)
     means = stats.norm.pdf(t) * (kept - cap) / (cap * ndtr(t))
     usable = means > 1e-6
-    assert ((50 + t * means) / means**2)[usable].min() >= mechanism.worst_variance * (1 - 1e-6)
+    assert ((dimension + t * means) / means**2)[usable].min() >= mechanism.worst_variance * (1 - 1e-6)
 
 
 def test_it_stands_beside_every_other_mechanism() -> None:

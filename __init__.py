@@ -83,6 +83,8 @@ if TYPE_CHECKING:
     from .design.lookup_table import LookupTable as LookupTable
     from .design.mean_protocol import MeanProtocol as MeanProtocol
     from .design.mean_protocol import TableMeanProtocol as TableMeanProtocol
+    from .design.minimal_random_coding import MinimalRandomCodingMechanism as MinimalRandomCodingMechanism
+    from .design.minimal_random_coding import minimal_random_coding_mechanism as minimal_random_coding_mechanism
     from .design.model_history import ModelHistory as ModelHistory
     from .design.model_history import apply_package as apply_package
     from .design.model_history import catch_up_package as catch_up_package
@@ -148,6 +150,7 @@ _MODULES = {
     "MeanProtocol": "design.mean_protocol",
     "MeanStudy": "analysis.mean_study",
     "MechanismSpec": "analysis.vector_mechanisms",
+    "MinimalRandomCodingMechanism": "design.minimal_random_coding",
     "ModelHistory": "design.model_history",
     "NormBall": "design.norm_ball",
     "PoissonBinomialMechanism": "design.poisson_binomial_mechanism",
@@ -202,6 +205,7 @@ _MODULES = {
     "laplace_accounting": "analysis.mechanism_accounting",
     "load_column": "analysis.column_data",
     "load_sweep": "analysis.sweep_spec",
+    "minimal_random_coding_mechanism": "design.minimal_random_coding",
     "poisson_binomial_accounting": "analysis.poisson_binomial_accounting",
     "protocol_accounting": "analysis.mechanism_accounting",
     "pure_accounting": "analysis.mechanism_accounting",

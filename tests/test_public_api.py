@@ -79,6 +79,7 @@ FUNCTIONS = [
     "laplace_accounting(epsilon, sampling=None)",
     "load_column(path, column, interval)",
     "load_sweep(path)",
+    "minimal_random_coding_mechanism(epsilon, ball, excess=0.25)",
     "poisson_binomial_accounting(clients, trials, theta, dimension=1, sampling=None)",
     "protocol_accounting(name, protocol)",
     "pure_accounting(name, epsilon, sampling=None)",
@@ -205,6 +206,9 @@ CLASSES = {
     "MeanProtocol(*args, **kwargs)": PROTOCOL,
     "MeanStudy(data, epsilon, bits_in, bits_out, metric, objective, tables, protocols, comparison, provenance)": ["estimate", "table"],
     "MechanismSpec(name, bits_in=None, bits_out=None, metric=None, dithering=None, bits=None)": [],
+    "MinimalRandomCodingMechanism(epsilon, bits, ball)": sorted(
+        [*VECTOR_MECHANISM, "candidates", "cap_probability", "index_probabilities(self, direction, seed)", "projection_mean", "threshold"]
+    ),
     "ModelHistory(state, message_bytes, rounds=(), retain=None)": ["checksum", "first_round"],
     "NormBall(dimension, norm, clip_norm=1.0)": [
         "check(self, vectors)",

@@ -1,6 +1,30 @@
-"""Property tests draw the same examples in every run, and none fails for being slow."""
+"""Property tests draw the same examples in every run, and none fails for being slow; and what every figure must be."""
 
+from collections.abc import Callable
+
+import pytest
 from hypothesis import HealthCheck, settings
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from quietbits.figures.style import SMALLEST_TYPE, WIDTH
 
 settings.register_profile("repeatable", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="session")
+def check_page() -> Callable[..., None]:
+    """Return a check that a figure fits a page, can be read in print, and states guarantees in its caption."""
+
+    def check(figure: Figure, *guarantees: str) -> None:
+        assert figure.get_size_inches()[0] == WIDTH <= 7
+        assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) >= SMALLEST_TYPE >= 8
+        caption = " ".join(figure.get_supxlabel().split())
+        assert [guarantee for guarantee in guarantees if guarantee not in caption] == []
+        figure.draw_without_rendering()
+        box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+        assert 0 <= box.x0 < box.x1 <= width
+        assert 0 <= box.y0 < box.y1 <= height
+
+    return check

@@ -1,6 +1,7 @@
 """Figures: the numbers they are drawn from, what is drawn, and the files."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -17,12 +18,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from quietbits.analysis import dp_rec_references, vector_mean_comparison
-from quietbits.analysis.binomial_slack import binomial_slack as slack_of_theorem
-from quietbits.analysis.cpsgd_comparison import compare_noise
 from quietbits.analysis.dp_rec_bias import BiasStudySize
 from quietbits.analysis.dp_rec_mean_comparison import MeanComparisonSize
 from quietbits.analysis.scalar_mean_simulation import SimulationSize, scalar_mean_variances, simulate_variance
-from quietbits.analysis.secure_sum_comparison import ComparisonSize, compare_secure_sums
+from quietbits.analysis.secure_sum_comparison import ComparisonSize
 from quietbits.analysis.table_cache import TableCache
 from quietbits.analysis.table_entries import design_entries
 from quietbits.analysis.vector_mean_comparison import COMPARISONS, Comparison, Series, compare_vector_means
@@ -43,7 +42,7 @@ from quietbits.figures.directed_rounding import rounded_down, rounded_up
 from quietbits.figures.probability_map import sent_letters
 from quietbits.figures.registry import FIGURES
 from quietbits.figures.save import save_figure
-from quietbits.figures.style import SMALLEST_TYPE, WIDTH, print_style
+from quietbits.figures.style import print_style
 
 DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 SMALL = SimulationSize(clients=10_000, batches=500, runs=2)
@@ -232,58 +231,20 @@ def vector_means(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def noise() -> pd.DataFrame:
-    return compare_noise([0.5, 1.0, 2.0, 5.0], 1e-6, [1.0, 0.01], [1.0, 0.1], seed=0)
-
-
-@pytest.fixture(scope="module")
-def slack() -> pd.DataFrame:
-    frame = slack_of_theorem([100, 10**4, 10**6], [1.0, 0.01], 1e-6)
-    return frame.assign(adjacency="replace-one", trust_model="secure-sum")
-
-
-@pytest.fixture(scope="module")
-def sums() -> pd.DataFrame:
-    return compare_secure_sums(SMALL_SUMS, seed=0, workers=1, on_step=lambda *_: None)
-
-
-@pytest.fixture(scope="module")
-def pictures(
-    entries: pd.DataFrame,
-    variances: pd.DataFrame,
-    vector_means: pd.DataFrame,
-    noise: pd.DataFrame,
-    slack: pd.DataFrame,
-    sums: pd.DataFrame,
-) -> dict[str, Figure]:
+def pictures(entries: pd.DataFrame, variances: pd.DataFrame, vector_means: pd.DataFrame) -> dict[str, Figure]:
     with print_style():
         return {
             "mvu-fig1": mvu_fig1.draw_tables(entries[entries["bits_out"] == 2]),
             "mvu-fig2": mvu_fig2.draw_variances(variances),
             "mvu-fig3": mvu_fig3.draw_comparison(vector_means),
             "mvu-fig5": mvu_fig5.draw_bits_out(entries, 5.0),
-            "cpsgd-fig1": cpsgd_fig1.draw_noise(noise),
-            "binomial-slack": binomial_slack.draw_slack(slack),
-            "secure-sum-bits": secure_sum_bits.draw_bits(sums),
         }
 
 
-# Pictures of DP-REC are looked at beside the studies that they show: test_dp_rec_*.py.
-@pytest.mark.parametrize("name", [name for name in FIGURES if not name.startswith("dprec")])
-def test_figures_fit_a_page_and_can_be_read(pictures: dict[str, Figure], name: str) -> None:
-    figure = pictures[name]
-    assert figure.get_size_inches()[0] == WIDTH <= 7
-    assert min(text.get_fontsize() for text in texts(figure)) >= SMALLEST_TYPE >= 8
-    caption = figure.get_supxlabel()
-    trust_model = "local" if name.startswith("mvu") else "secure-sum"
-    assert f"replace-one adjacency, {trust_model} trust model" in " ".join(caption.split())
-    figure.draw_without_rendering()
-    everything = figure.get_tightbbox()
-    width, height = figure.get_size_inches()
-    assert everything.x0 >= 0
-    assert everything.y0 >= 0
-    assert everything.x1 <= width
-    assert everything.y1 <= height
+# Pictures of secure sums and of DP-REC are looked at in test_secure_sum_figures.py and beside their studies.
+@pytest.mark.parametrize("name", [name for name in FIGURES if name.startswith("mvu")])
+def test_figures_fit_a_page_and_can_be_read(pictures: dict[str, Figure], name: str, check_page: Callable[..., None]) -> None:
+    check_page(pictures[name], "replace-one adjacency, local trust model")
 
 
 def test_fig1_shows_the_tables_and_their_certificates(pictures: dict[str, Figure]) -> None:
@@ -362,54 +323,6 @@ def test_letters_never_sent_are_left_out_of_the_maps(pictures: dict[str, Figure]
     assert sent["letter_index"].nunique() <= 8
     assert sent["probability"].sum() == pytest.approx(4.0)
     assert pictures["mvu-fig5"].axes[3].images[0].get_array().shape == (4, sent["letter_index"].nunique())
-
-
-def test_cpsgd_fig1_draws_every_series_and_hollow_points_where_a_condition_binds(pictures: dict[str, Figure], noise: pd.DataFrame) -> None:
-    figure = pictures["cpsgd-fig1"]
-    for axes, accounting in zip(figure.axes, ("theorem", "exact"), strict=True):
-        drawn = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
-        hollow = {
-            (float(x), float(y))
-            for line in axes.lines
-            if line.get_markerfacecolor() == "white"
-            for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
-        }
-        own = noise[noise["accounting"] == accounting]
-        for _, series in own.groupby("scale"):
-            assert series["squared_error"].tolist() in drawn
-        binding = own[own["condition_binds"]]
-        assert hollow == set(zip(binding["epsilon"], binding["squared_error"], strict=True)) != set()
-        analytic = noise[noise["accounting"] == "analytic"]
-        assert analytic["squared_error"].tolist() in drawn
-        assert analytic["certified_error"].tolist() in drawn
-
-
-def test_the_slack_is_drawn_where_there_are_both_accounts(pictures: dict[str, Figure], slack: pd.DataFrame) -> None:
-    left, right = pictures["binomial-slack"].axes
-    drawn = [np.asarray(line.get_ydata()) for line in left.lines]
-    for _, series in slack[slack["epsilon_exact"] <= 30].groupby("scale"):
-        for column in ("epsilon", "epsilon_exact"):
-            assert any(np.array_equal(series[column], data, equal_nan=True) for data in drawn)
-        assert any(np.array_equal(series["ratio"], line.get_ydata(), equal_nan=True) for line in right.lines)
-    # 100 trials are too few for the theorem at every scale, and one step of 1/100 of the sensitivity needs more than 100 for anything.
-    assert slack.loc[slack["trials"] == 100, "epsilon"].isna().all()
-    assert np.isinf(slack.loc[(slack["trials"] == 100) & (slack["scale"] == 0.01), "epsilon_exact"]).all()
-
-
-def test_secure_sums_are_drawn_as_lines_and_points_beside_the_trusted_server(pictures: dict[str, Figure], sums: pd.DataFrame) -> None:
-    figure = pictures["secure-sum-bits"]
-    legend = {text.get_text() for text in figure.legends[0].get_texts()}
-    assert legend == {*sums["series"], "trusted server, Gaussian", "fewest bits"}
-    for axes, (_, panel) in zip(figure.axes, sums.groupby("clients"), strict=True):
-        drawn = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
-        for _, series in panel.groupby("series"):
-            assert series["worst_squared_error"].tolist() in drawn
-            assert series.loc[series["rounds"] > 0, "measured_squared_error"].tolist() in drawn
-            assert series.loc[series["fewest_bits"], "worst_squared_error"].tolist() in drawn
-        low, high = axes.get_ylim()
-        central = panel["central_squared_error"].iloc[0]
-        assert [central, central] in drawn
-        assert low < central < high
 
 
 # The files.

@@ -1,6 +1,7 @@
 """The Poisson-binomial mechanism for a number of bits: how many trials, and how far from 1/2 their probabilities go."""
 
 import math
+from dataclasses import dataclass
 
 from ..arguments import check_integer, check_real
 from ..design.norm_ball import NormBall
@@ -11,13 +12,32 @@ from ..solvers.renyi_curve import MOST_ROUNDS, check_delta
 from ..solvers.safe_root import safe_root
 from .poisson_binomial_accounting import poisson_binomial_accounting
 from .privacy_account import PrivacyAccount
-from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET, TOLERANCE, Calibration
+from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET, TOLERANCE
 
 MOST_BITS = 62
 # The worst configuration of the other clients was searched for up to this theta.
 LARGEST_SEARCHED_THETA = 0.45
 # More trials take longer to account for: of one client, and of all together unless each has only one.
 MOST_TRIALS, MOST_TRIALS_IN_ALL = 256, 2**20
+
+
+@dataclass(frozen=True)
+class PoissonBinomialCalibration:
+    """The mechanism that was found, and its account.
+
+    Attributes
+    ----------
+    mechanism : PoissonBinomialMechanism
+        With the trials and the theta that were found. Theta errs downward and is at most 0.45.
+    account : PrivacyAccount
+        What holds with it after all rounds. Its epsilon is at most the target, and less than 1e-6 below it unless theta is 0.45.
+    target_epsilon : float
+        What was asked for.
+    """
+
+    mechanism: PoissonBinomialMechanism
+    account: PrivacyAccount
+    target_epsilon: float
 
 
 def calibrate_poisson_binomial_mechanism(
@@ -30,7 +50,7 @@ def calibrate_poisson_binomial_mechanism(
     rounds: int = 1,
     *,
     frame_seed: int = 0,
-) -> tuple[PoissonBinomialMechanism, Calibration]:
+) -> PoissonBinomialCalibration:
     """Return the Poisson-binomial mechanism with the least variance whose sums fit the bits.
 
     With many clients that is the one with the most trials, as the variance for a coefficient of zero at the largest theta is about
@@ -59,10 +79,8 @@ def calibrate_poisson_binomial_mechanism(
 
     Returns
     -------
-    mechanism : PoissonBinomialMechanism
-        The mechanism.
-    calibration : Calibration
-        Of ``trials`` and ``theta``, which errs downward and is at most 0.45. Where that is what limits it, epsilon stays below the target.
+    PoissonBinomialCalibration
+        The mechanism, and its account.
 
     Raises
     ------
@@ -73,9 +91,9 @@ def calibrate_poisson_binomial_mechanism(
 
     Examples
     --------
-    >>> mechanism, found = calibrate_poisson_binomial_mechanism(1000, 100, 1.0, 12, 1.0, 1e-5)
-    >>> [(name, round(value, 4)) for name, value in found.parameters], 0 <= 1.0 - found.account.epsilon <= 1e-6
-    ([('trials', 4), ('theta', 0.0605)], True)
+    >>> found = calibrate_poisson_binomial_mechanism(1000, 100, 1.0, 12, 1.0, 1e-5)
+    >>> found.mechanism.trials, round(found.mechanism.theta, 4), 0 <= 1.0 - found.account.epsilon <= 1e-6
+    (4, 0.0605, True)
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)
@@ -117,4 +135,4 @@ def calibrate_poisson_binomial_mechanism(
         if needed <= LARGEST_SEARCHED_THETA and reached(fewer, needed) <= epsilon:
             trials, theta = fewer, largest_theta(fewer, needed)
     mechanism = PoissonBinomialMechanism(ball, clients, trials, theta, delta, frame_seed)
-    return mechanism, Calibration(epsilon, (("trials", trials), ("theta", theta)), account(trials, theta))
+    return PoissonBinomialCalibration(mechanism, account(trials, theta), epsilon)

@@ -102,7 +102,7 @@ def _cpsgd(asked: _Promise) -> SecureSumProtocol:
 def _poisson_binomial(asked: _Promise) -> SecureSumProtocol:
     return calibrate_poisson_binomial_mechanism(
         asked.clients, asked.ball.dimension, asked.ball.clip_norm, asked.bits, asked.epsilon, asked.delta, frame_seed=asked.rotation_seed
-    )[0]
+    ).mechanism
 
 
 BUILDS: dict[str, Callable[[_Promise], SecureSumProtocol]] = {

@@ -12,8 +12,9 @@ from quietbits.errors import InfeasibleError
     [(1000, 64, 13, 1.0, 1, 8), (1000, 64, 10, 0.5, 10, 1), (100, 20, 10, 4.0, 1, 10), (2, 1, 5, 0.5, 1, 1)],
 )
 def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, bits: int, epsilon: float, rounds: int, trials: int) -> None:
-    mechanism, found = calibrate_poisson_binomial_mechanism(clients, dimension, 2.0, bits, epsilon, 1e-5, rounds, frame_seed=3)
-    assert dict(found.parameters) == {"trials": mechanism.trials, "theta": mechanism.theta}
+    found = calibrate_poisson_binomial_mechanism(clients, dimension, 2.0, bits, epsilon, 1e-5, rounds, frame_seed=3)
+    mechanism = found.mechanism
+    assert found.target_epsilon == epsilon
     assert mechanism.trials == trials
     assert mechanism.modulus <= 2**bits
     account = poisson_binomial_accounting(clients, mechanism.trials, mechanism.theta, mechanism.padded_dimension).account(rounds, 1e-5)
@@ -27,7 +28,7 @@ def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, bits: i
 
 @pytest.mark.parametrize(("clients", "epsilon", "best"), [(2, 0.5, 1), (2, 20.0, 4), (200, 2.0, 10)])
 def test_no_other_number_of_trials_has_less_variance(clients: int, epsilon: float, best: int) -> None:
-    mechanism, _ = calibrate_poisson_binomial_mechanism(clients, 1, 1.0, (8 * clients).bit_length(), epsilon, 1e-5)
+    mechanism = calibrate_poisson_binomial_mechanism(clients, 1, 1.0, (8 * clients).bit_length(), epsilon, 1e-5).mechanism
     assert mechanism.trials == best
     for trials in (1, 2, 4, 8):
         try:
@@ -39,8 +40,8 @@ def test_no_other_number_of_trials_has_less_variance(clients: int, epsilon: floa
 
 
 def test_with_more_than_enough_epsilon_theta_is_the_largest_that_was_searched() -> None:
-    mechanism, found = calibrate_poisson_binomial_mechanism(100_000, 2, 1.0, 17, 5.0, 1e-5)
-    assert (mechanism.trials, mechanism.theta) == (1, 0.45)
+    found = calibrate_poisson_binomial_mechanism(100_000, 2, 1.0, 17, 5.0, 1e-5)
+    assert (found.mechanism.trials, found.mechanism.theta) == (1, 0.45)
     assert found.account.epsilon is not None
     assert found.account.epsilon < 4.0
 
@@ -51,7 +52,7 @@ def test_bits_that_do_not_hold_one_trial_of_each_say_how_many_would(clients: int
     if fewest > 1:
         with pytest.raises(InfeasibleError, match=rf"bits must be at least {fewest} to hold one trial of each of {clients} clients, got "):
             calibrate_poisson_binomial_mechanism(clients, 2, 1.0, fewest - 1, 3.0, 1e-5)
-    mechanism, _ = calibrate_poisson_binomial_mechanism(clients, 2, 1.0, fewest, 3.0, 1e-5)
+    mechanism = calibrate_poisson_binomial_mechanism(clients, 2, 1.0, fewest, 3.0, 1e-5).mechanism
     assert (mechanism.trials, mechanism.modulus) == (1, clients + 1)
 
 

@@ -85,11 +85,12 @@ def _account_table(
         raise ValueError("order or delta must be given: --order for the divergence of one round, --delta for epsilon after all rounds")
     if order is not None and not order > 1:
         raise ValueError(f"order must be a number above 1, got {order!r}")
+    check_files(plot, output)
     table = read_table(path)
     mechanism = table_accounting(table, dimension=dimension, norm=norm, radius=radius)
     bounds = None if order is None else vector_bounds(table.weights, order, dimension, norm, radius)
     account = mechanism.account(rounds, delta)
-    _draw(mechanism, account, plot, output)
+    _draw(mechanism, account, plot)
     document = {
         "rdp_order": order,
         "rdp_lp": None if bounds is None else bounds.linear_program,
@@ -272,6 +273,28 @@ def show_document(document: dict[str, str | float | bool | None], json: bool, ou
         typer.echo(dumps(document, allow_nan=False))
 
 
+def check_files(plot: Path | None, output: Path | None) -> None:
+    """Check that all files can be written, before anything is computed.
+
+    Parameters
+    ----------
+    plot, output : Path or None
+        The files of `--plot` and `--output`; None is passed over.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file's folder is not there.
+    ValueError
+        If the plot's name does not end in one of the formats.
+    """
+    check_folders(plot, output)
+    if plot is not None:
+        from .figures.account_plots import check_plot_file
+
+        check_plot_file(plot)
+
+
 def print_account(account: "PrivacyAccount", *rows: tuple[str, str]) -> None:
     """Print an account as a table, and a warning if the best Rényi order is at the edge of those that were tried.
 
@@ -308,22 +331,21 @@ def print_account(account: "PrivacyAccount", *rows: tuple[str, str]) -> None:
 
 def _account(mechanism: "AccountedMechanism", rounds: int, delta: float | None, json: bool, plot: Path | None, output: Path | None) -> None:
     """Account for a mechanism other than a table."""
+    check_files(plot, output)
     account = mechanism.account(rounds, delta)
     if account.epsilon is None and account.pure_epsilon is None:
         raise ValueError("delta must be given for a mechanism that has no pure guarantee: a number above 0 and below 1")
-    _draw(mechanism, account, plot, output)
+    _draw(mechanism, account, plot)
     show_document(account.document(), json, output)
     if not json:
         print_account(account)
 
 
-def _draw(mechanism: "AccountedMechanism", account: "PrivacyAccount", plot: Path | None, output: Path | None) -> None:
-    """Write the plot, after a check that all files can be written."""
-    from .figures.account_plots import check_plot_file, write_account_plot
+def _draw(mechanism: "AccountedMechanism", account: "PrivacyAccount", plot: Path | None) -> None:
+    """Write the plot, if there is to be one."""
+    from .figures.account_plots import write_account_plot
 
-    check_folders(plot, output)
     if plot is not None:
-        check_plot_file(plot)
         if account.delta is None:
             raise ValueError("delta must be given for a plot of epsilon: a number above 0 and below 1")
         write_account_plot(mechanism, account, plot)

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .cli_account import Json, Output, Population, Rounds, SampleSize, SamplingProbability, parse_sampling, show_document
+from .cli_account import Json, Output, Rounds, parse_sampling, show_document
 from .cli_console import check_folders, console
-from .cli_secure_sum import Clients, Clip, NeededDelta, TargetEpsilon
+from .cli_secure_sum import Clients, Clip, NeededDelta, Population, SampleSize, SamplingProbability, TargetEpsilon
 
 if TYPE_CHECKING:
     from .analysis.cpsgd_accounting import CpsgdAccount

@@ -11,10 +11,8 @@ from .cli_account import (
     Order,
     Output,
     Plot,
-    Population,
     Rounds,
-    SampleSize,
-    SamplingProbability,
+    check_files,
     parse_sampling,
     print_account,
     show_document,
@@ -34,6 +32,11 @@ NeededDelta = Annotated[float, typer.Option(help="Failure probability of all rou
 TargetEpsilon = Annotated[float, typer.Option(help="Privacy parameter after all rounds.")]
 Clip = Annotated[float, typer.Option(help="L2 norm that vectors are clipped to.")]
 SensitivityAdjacency = Annotated[str, typer.Option(help="Neighbours that the sensitivities are for: replace-one or add-or-remove-one.")]
+SamplingProbability = Annotated[
+    float | None, typer.Option(help="Poisson sampling in secret: probability with which a client's vector is in the sum.")
+]
+Population = Annotated[int | None, typer.Option(help="Sampling in secret without replacement: number of clients, all of which send.")]
+SampleSize = Annotated[int | None, typer.Option(help="Sampling in secret without replacement: number of vectors in the sum.")]
 ClientAdjacency = Annotated[
     str | None, typer.Option(help="add-or-remove-one, or replace-one for twice the sensitivity; by default what the sampling asks for.")
 ]
@@ -77,8 +80,7 @@ def account_binomial_command(
     from .analysis.binomial_accounting import BinomialAccount, binomial_account
     from .figures.binomial_account_plot import write_binomial_plot
 
-    _check_files(plot, output)
-
+    check_files(plot, output)
     sampling = parse_sampling(sampling_probability, population, sample_size)
 
     def account_of(rounds: int) -> BinomialAccount:
@@ -136,7 +138,7 @@ def account_poisson_binomial_command(
     from .analysis.poisson_binomial_accounting import poisson_binomial_accounting, poisson_binomial_document
     from .figures.account_plots import write_account_plot
 
-    _check_files(plot, output)
+    check_files(plot, output)
     if plot is not None and delta is None:
         raise ValueError("delta must be given for a plot of epsilon: a number above 0 and below 1")
     sampling = parse_sampling(sampling_probability, population, sample_size)
@@ -190,7 +192,7 @@ def account_discrete_gaussian_command(
     from .analysis.discrete_gaussian_accounting import discrete_gaussian_accounting, discrete_gaussian_details
     from .figures.account_plots import write_account_plot
 
-    _check_files(plot, output)
+    check_files(plot, output)
     sampling = parse_sampling(sampling_probability, population, sample_size)
     mechanism = discrete_gaussian_accounting(clients, dimension, clip, local_sigma, granularity, adjacency=adjacency, sampling=sampling)
     account = mechanism.account(rounds, delta)
@@ -238,15 +240,6 @@ def calibrate_discrete_gaussian_command(
     show_document(found.document() | details, json, output)
     if not json:
         print_account(found.account, *_rows(details), ("target epsilon", f"{epsilon:g}"))
-
-
-def _check_files(plot: Path | None, output: Path | None) -> None:
-    """Check that all files can be written, before anything is computed."""
-    from .figures.account_plots import check_plot_file
-
-    check_folders(plot, output)
-    if plot is not None:
-        check_plot_file(plot)
 
 
 def _show(document: dict[str, str | float | bool | None], json: bool, output: Path | None) -> None:

@@ -57,7 +57,7 @@ def simulate_command(
     central = summary.central_gaussian_squared_error
     rounds = "one round" if repetitions == 1 else f"{repetitions} rounds"
     _show(
-        f"{mechanism}: {clients} clients, {dimension} coordinates, {population}, {rounds}",
+        f"{mechanism}: {_size(clients, dimension)}, {population}, {rounds}",
         ("squared error, measured", error),
         ("predicted for these vectors", f"{summary.predicted_squared_error:.6g}"),
         ("worst over the ball", f"{summary.worst_squared_error:.6g}"),
@@ -117,7 +117,7 @@ def audit_command(
     show_document(document, json, output)
     if not json:
         _show(
-            f"Audit of {mechanism}: {clients} clients, {dimension} coordinates",
+            f"Audit of {mechanism}: {_size(clients, dimension)}",
             ("promise", str(promise)),
             ("epsilon is at least", f"{result.epsilon_lower_bound:.4g}, with confidence {confidence:g}"),
             ("refuted", "yes" if refuted else "no"),
@@ -144,6 +144,10 @@ def _build(
 
     ball = NormBall(dimension, 2.0, clip)
     return build_secure_sum_mechanism(mechanism, ball, clients, bits, epsilon, delta, adjacency=adjacency, rotation_seed=rotation_seed)
+
+
+def _size(clients: int, dimension: int) -> str:
+    return f"{clients} client{'' if clients == 1 else 's'}, {dimension} coordinate{'' if dimension == 1 else 's'}"
 
 
 def _show(title: str, *rows: tuple[str, str]) -> None:

@@ -4,9 +4,19 @@ from typing import Annotated
 
 import typer
 
-from .cli_account import Json, Output, Population, Rounds, SampleSize, SamplingProbability, parse_sampling, print_account, show_document
+from .cli_account import Json, Output, Rounds, parse_sampling, print_account, show_document
 from .cli_console import check_folders
-from .cli_secure_sum import ClientAdjacency, Clients, Clip, Dimension, NeededDelta, TargetEpsilon
+from .cli_secure_sum import (
+    ClientAdjacency,
+    Clients,
+    Clip,
+    Dimension,
+    NeededDelta,
+    Population,
+    SampleSize,
+    SamplingProbability,
+    TargetEpsilon,
+)
 
 
 def add_skellam_commands(account: typer.Typer, calibrate: typer.Typer) -> None:

@@ -242,6 +242,8 @@ def fault(result: Result) -> str:
         (["--delta", "0.1", "--plot", "plot.jpeg"], "plot must be a file that ends in .svg, .pdf, .png, got 'plot.jpeg'"),
         (["--delta", "0.1", "--plot", "no/plot.svg"], "no: there is no such folder"),
         (["--delta", "0.1", "--output", "no/account.json"], "no: there is no such folder"),
+        # Before anything is computed, which would find fault with the rounds.
+        (["--delta", "0.1", "--rounds", "0", "--output", "no/account.json"], "no: there is no such folder"),
         (["--order", "2", "--plot", "plot.svg"], "delta must be given for a plot of epsilon"),
     ],
 )
@@ -261,6 +263,7 @@ def test_a_bad_account_is_one_line(folder: Path, changes: list[str], message: st
         ([*GAUSSIAN, "--sample-size", "2"], "population and sample_size must be given together"),
         ([*GAUSSIAN, "--adjacency", "replace-one", "--sampling-probability", "0.1"], "sampling must be Poisson with add-or-remove-one"),
         (["account", "sqkr", "--epsilon", "1", "--sampling-probability", "0.1"], "sampling must be left out for SQKR"),
+        ([*GAUSSIAN, "--rounds", "0", "--plot", "no/plot.svg"], "no: there is no such folder"),
         (["account", "cldp", "--epsilon", "-1"], "epsilon must be a number from 1e-06 to 100, got -1.0"),
         (["account", "table", "absent.json", "--order", "2"], "absent.json: No such file or directory"),
         (["calibrate", "gaussian", "--epsilon", "0", "--delta", "1e-6"], "epsilon must be a number from 1e-05 to 10000, got 0.0"),

@@ -24,7 +24,7 @@ from quietbits.analysis.scalar_mean_simulation import SimulationSize, scalar_mea
 from quietbits.analysis.secure_sum_comparison import ComparisonSize
 from quietbits.analysis.table_cache import TableCache
 from quietbits.analysis.table_entries import design_entries
-from quietbits.analysis.vector_mean_comparison import COMPARISONS, Comparison, Series, compare_vector_means
+from quietbits.analysis.vector_mean_comparison import BITS_EPSILON, COMPARISONS, Comparison, Series, compare_vector_means
 from quietbits.design.cldp import CLDPMechanism
 from quietbits.design.mvu import design_mvu
 from quietbits.figures import (
@@ -62,7 +62,8 @@ SMALL_MEANS = MeanComparisonSize(
     epsilons=(4.0,),
     sqkr_epsilons=(4.0,),
 )
-SMALL_RUN: dict[str, Any] = {"epsilons": (1.0, 4.0), "clients": 300, "dimension": 4, "repetitions": 20}
+# The second epsilon is that of the comparison by bits: their tables are the same.
+SMALL_RUN: dict[str, Any] = {"epsilons": (1.0, BITS_EPSILON), "clients": 300, "dimension": 4, "repetitions": 20}
 
 
 def small(comparison: Comparison) -> Comparison:
@@ -223,11 +224,15 @@ def test_rounding_errs_to_the_side_that_is_asked_for(value: float, digits: int) 
 
 
 @pytest.fixture(scope="module")
-def vector_means(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
-    folder = tmp_path_factory.mktemp("vectors")
+def table_cache(tmp_path_factory: pytest.TempPathFactory) -> TableCache:
+    return TableCache(tmp_path_factory.mktemp("tables"))
+
+
+@pytest.fixture(scope="module")
+def vector_means(tmp_path_factory: pytest.TempPathFactory, table_cache: TableCache) -> pd.DataFrame:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vector_mean_comparison, "COMPARISONS", SMALL_COMPARISONS)
-        return compare_vector_means(folder, **SMALL_RUN, cache=TableCache(folder / "tables"))
+        return compare_vector_means(tmp_path_factory.mktemp("vectors"), **SMALL_RUN, cache=table_cache)
 
 
 @pytest.fixture(scope="module")
@@ -361,7 +366,7 @@ def test_the_svg_stands_alone(entries: pd.DataFrame, tmp_path: Path) -> None:
     assert all(link.startswith("data:image/png;base64,") for link in pictures)
 
 
-def test_registered_figures_write_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registered_figures_write_their_files(tmp_path: Path, table_cache: TableCache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mvu_fig1, "EPSILONS", (1.0,))
     monkeypatch.setattr(mvu_fig1, "BITS", 2)
     monkeypatch.setattr(mvu_fig2, "EPSILONS", (3.0,))
@@ -370,7 +375,7 @@ def test_registered_figures_write_their_files(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(mvu_fig5, "BITS_IN", 2)
     monkeypatch.setattr(mvu_fig5, "BITS_OUT", (1, 2))
     monkeypatch.setattr(vector_mean_comparison, "COMPARISONS", SMALL_COMPARISONS)
-    monkeypatch.setattr(mvu_fig3, "compare_vector_means", partial(compare_vector_means, **SMALL_RUN, cache=TableCache(tmp_path / "tables")))
+    monkeypatch.setattr(mvu_fig3, "compare_vector_means", partial(compare_vector_means, **SMALL_RUN, cache=table_cache))
     monkeypatch.setattr(cpsgd_fig1, "EPSILONS", (1.0,))
     monkeypatch.setattr(cpsgd_fig1, "EXACT_SCALES", (1.0, 0.1))
     monkeypatch.setattr(binomial_slack, "TRIALS", (10**4, 10**5))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from quietbits.design.lookup_table import LookupTable
 from quietbits.design.mvu import design_mvu, with_certified_bound
 from quietbits.design.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from quietbits.solvers import table_strategy
 from quietbits.solvers.privacy_constraint import ratio_constraint
 from quietbits.solvers.staircase import solve_staircase
 from quietbits.solvers.table_program import TableProgram
@@ -134,14 +135,24 @@ def test_an_interval_moves_the_values_not_the_table() -> None:
     assert table.variance(np.array([-3.0, 5.0])) == pytest.approx(64 * unit.variance(np.array([0.0, 1.0])), rel=1e-12)
 
 
-@pytest.mark.parametrize(("bits_in", "bits_out", "metric"), [(7, 7, None), (6, 6, "l1"), (6, 1, None), (4, 6, "l3"), (5, 5, None)])
+@pytest.mark.parametrize(("bits_in", "bits_out", "metric"), [(5, 5, None), (5, 5, "l1"), (6, 5, None), (6, 1, None), (4, 6, "l3")])
 def test_sizes_that_are_served_in_other_ways(bits_in: int, bits_out: int, metric: str | None) -> None:
-    """Letters from coarser grids, one bit in closed form, metric privacy too strong for many letters, a search refined to finer grids."""
+    """Many letters from merged ones, a search refined on a finer grid, one bit in closed form, metric privacy too strong for a search."""
     table = design_mvu(2 if metric != "l3" else 0.05, bits_in, bits_out, metric, starts=1)
     check_exactness(table)
     assert table.weights.shape == (2**bits_in, 2**bits_out)
     # One bit is that far from what no table can beat, more bits are close.
     assert 0 <= table.certificate.optimality_gap <= (0.5 if bits_out == 1 else 0.03)
+
+
+def test_where_programs_would_be_too_large_a_coarser_grid_gives_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = design_mvu(2, 4, 2, starts=1)
+    monkeypatch.setattr(table_strategy, "PROGRAM_BITS", {"local": 6, "metric": 6})
+    table = design_mvu(2, 4, 4, starts=1)
+    check_exactness(table)
+    # No more than four letters could be searched for.
+    assert np.count_nonzero(table.weights.any(axis=0)) > 4
+    assert table.certificate.optimality_gap < 0.03 < searched.certificate.optimality_gap
 
 
 def test_a_bound_can_be_had_for_any_unbiased_table() -> None:

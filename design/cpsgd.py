@@ -15,7 +15,7 @@ from .binomial_noise import sample_binomial
 from .cpsgd_parameters import CpsgdParameters
 from .dithering import FloatArray, WordArray
 from .k_level_quantisation import quantisation_error, quantise_k_levels
-from .modular_arithmetic import messages_modulo, modular_sum, residues
+from .modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
 from .random_words import seeded_words
 from .secure_sum_protocol import StepArray
 
@@ -120,10 +120,7 @@ class CpsgdMechanism(CpsgdParameters):
         ValueError
             If the shape is wrong, or a number is not from 0 to modulus - 1.
         """
-        array = np.asarray(messages)
-        if array.ndim != 2 or array.shape[1] != self.padded_dimension:
-            raise ValueError(f"messages must have the shape (clients, {self.padded_dimension}), got {array.shape}")
-        return modular_sum(array, self.modulus)
+        return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> StepArray:
         """Return the sum of `noisy_steps`: always right.
@@ -143,10 +140,7 @@ class CpsgdMechanism(CpsgdParameters):
         ValueError
             If the aggregate's shape or type is wrong.
         """
-        array = np.asarray(aggregate)
-        if array.shape != (self.padded_dimension,):
-            raise ValueError(f"aggregate must have the shape ({self.padded_dimension},), got {array.shape}")
-        return residues(array, self.modulus).astype(np.int64)
+        return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the estimate of the mean: the sum without the noise's mean, in the vectors' units, rotated back.

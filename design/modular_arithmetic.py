@@ -228,6 +228,72 @@ def modular_sum(values: ArrayLike, modulus: int) -> WordArray:
     return total
 
 
+def summed_messages(messages: ArrayLike, coordinates: int, modulus: int) -> WordArray:
+    """Add up the messages of a chunk of clients modulo M.
+
+    Parameters
+    ----------
+    messages : array_like of int, shape (clients, coordinates)
+        Residues, from 0 to M - 1.
+    coordinates : int
+        Number of coordinates of a message.
+    modulus : int
+        M, from 2 to 2**62.
+
+    Returns
+    -------
+    ndarray of uint64, shape (coordinates,)
+        Residues of the sums.
+
+    Raises
+    ------
+    ValueError
+        If the shape is another one, a number is no residue, or the modulus is out of range.
+
+    Examples
+    --------
+    >>> summed_messages([[1, 2], [3, 4], [4, 4]], 2, 5).tolist()
+    [3, 0]
+    """
+    array = np.asarray(messages)
+    if array.ndim != 2 or array.shape[1] != coordinates:
+        raise ValueError(f"messages must have the shape (clients, {coordinates}), got {array.shape}")
+    return modular_sum(array, modulus)
+
+
+def aggregate_residues(aggregate: ArrayLike, coordinates: int, modulus: int) -> WordArray:
+    """Reduce a sum of messages modulo M.
+
+    Parameters
+    ----------
+    aggregate : array_like of int, shape (coordinates,)
+        Sum over all clients, which need not be reduced.
+    coordinates : int
+        Number of coordinates of a message.
+    modulus : int
+        M, from 2 to 2**62.
+
+    Returns
+    -------
+    ndarray of uint64, shape (coordinates,)
+        Residues, from 0 to M - 1.
+
+    Raises
+    ------
+    ValueError
+        If the shape is another one, a number is not whole, or the modulus is out of range.
+
+    Examples
+    --------
+    >>> aggregate_residues([8, 10], 2, 5).tolist()
+    [3, 0]
+    """
+    array = np.asarray(aggregate)
+    if array.shape != (coordinates,):
+        raise ValueError(f"aggregate must have the shape ({coordinates},), got {array.shape}")
+    return residues(array, modulus)
+
+
 def _reduced_once(sums: WordArray, modulus: int) -> WordArray:
     """Reduce sums below 2 M: below M, the difference wraps around and is the larger of the two."""
     reduced: WordArray = np.minimum(sums, sums - np.uint64(modulus))

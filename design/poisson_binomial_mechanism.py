@@ -18,7 +18,7 @@ from .biased_tosses import count_successes
 from .dithering import FloatArray, WordArray
 from .guarantee import Guarantee
 from .kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
-from .modular_arithmetic import messages_modulo, modular_sum, residues
+from .modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
 from .norm_ball import NormBall
 from .random_words import seeded_words
 from .secure_sum_protocol import StepArray
@@ -220,10 +220,7 @@ class PoissonBinomialMechanism:
         ValueError
             If the shape is wrong, or a number is none that a secure sum takes.
         """
-        array = np.asarray(messages)
-        if array.ndim != 2 or array.shape[1] != self.padded_dimension:
-            raise ValueError(f"messages must have the shape (clients, {self.padded_dimension}), got {array.shape}")
-        return modular_sum(array, self.modulus)
+        return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> StepArray:
         """Return the sums of the clients' counts.
@@ -243,10 +240,7 @@ class PoissonBinomialMechanism:
         ValueError
             If the aggregate's shape or type is wrong.
         """
-        array = np.asarray(aggregate)
-        if array.shape != (self.padded_dimension,):
-            raise ValueError(f"aggregate must have the shape ({self.padded_dimension},), got {array.shape}")
-        return residues(array, self.modulus).astype(np.int64)
+        return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the estimate of the mean: what the sums exceed half of all trials by, in the vectors' units, combined by the frame.

@@ -18,7 +18,7 @@ from ..solvers.renyi_curve import check_delta
 from .conditional_rounding import ConditionalRounding
 from .dithering import FloatArray, WordArray
 from .guarantee import ADJACENCIES
-from .modular_arithmetic import centred_representatives, messages_modulo, modular_sum, residues
+from .modular_arithmetic import aggregate_residues, centred_representatives, messages_modulo, summed_messages
 from .norm_ball import NormBall
 from .random_words import WordSource, seeded_words
 from .rotation import RandomisedFourier, RandomisedHadamard, Rotation
@@ -198,10 +198,7 @@ class RoundedSecureSum(ABC):
         ValueError
             If the shape is wrong, or a number is none that `encode` returns.
         """
-        array = np.asarray(messages)
-        if array.ndim != 2 or array.shape[1] != self.padded_dimension:
-            raise ValueError(f"messages must have the shape (clients, {self.padded_dimension}), got {array.shape}")
-        return modular_sum(array, self.modulus)
+        return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> StepArray:
         """Return the whole numbers nearest to zero that the sum may have been.
@@ -221,10 +218,7 @@ class RoundedSecureSum(ABC):
         ValueError
             If the aggregate's shape or type is wrong.
         """
-        array = np.asarray(aggregate)
-        if array.shape != (self.padded_dimension,):
-            raise ValueError(f"aggregate must have the shape ({self.padded_dimension},), got {array.shape}")
-        return centred_representatives(residues(array, self.modulus), self.modulus)
+        return centred_representatives(aggregate_residues(aggregate, self.padded_dimension, self.modulus), self.modulus)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the estimate of the mean: the sum's representatives nearest to zero, in the vectors' units, rotated back.

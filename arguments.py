@@ -1,6 +1,7 @@
 """Checks of arguments: each raises a ``ValueError`` that names the argument, echoes its value and says what would do."""
 
 import math
+from collections.abc import Collection
 from numbers import Integral, Real
 
 
@@ -56,6 +57,33 @@ def check_integer(name: str, value: int, *, low: int, high: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:
         raise ValueError(f"{name} must be a whole number from {low} to {high}, got {value!r}")
     return int(value)
+
+
+def check_choice(name: str, value: str, choices: Collection[str]) -> str:
+    """Return `value` if it is one of some names.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    value : str
+        The value that the caller passed.
+    choices : collection of str
+        The names that will do, in the order in which the message lists them.
+
+    Returns
+    -------
+    str
+        The value.
+
+    Raises
+    ------
+    ValueError
+        If `value` is none of them.
+    """
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+    return value
 
 
 def check_interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arguments import check_integer
+from ..arguments import check_choice, check_integer
 from ..design.guarantee import ADJACENCIES
 from ..errors import InfeasibleError
 from ..solvers.binomial_divergence import MOST_EXACT_TRIALS, shifted_binomial_losses, shifted_binomial_renyi
@@ -200,8 +200,7 @@ def binomial_account_by(
     trials, probability, scale = check_noise(trials, probability, scale)
     delta = check_delta(delta)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
-    if adjacency not in ADJACENCIES:
-        raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
+    check_choice("adjacency", adjacency, ADJACENCIES)
     if sampling is not None:
         return _sampled(methods, trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency, sampling)
     worst = worst_shift(probability, scale, dimension, l1, l2, linf)

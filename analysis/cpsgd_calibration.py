@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from ..design.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ..design.cpsgd import CpsgdMechanism
 from ..design.norm_ball import NormBall
@@ -128,8 +128,7 @@ def calibrate_cpsgd(
         bits = check_integer("bits", bits, low=1, high=MOST_BITS)
     epsilon = check_real("epsilon", epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
-    if account not in ACCOUNTS:
-        raise ValueError(f"account must be one of {', '.join(ACCOUNTS)}, got {account!r}")
+    check_choice("account", account, ACCOUNTS)
     ball = NormBall(dimension, 2.0, clip_norm)
     smallest = CpsgdMechanism(
         ball, clients, levels=2, trials=1, delta=delta, rotated=rotated, rotation_seed=rotation_seed, adjacency=adjacency

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from ..design.guarantee import ADJACENCIES
 from ..errors import InfeasibleError
 from ..solvers.discrete_gaussian_divergence import (
@@ -108,8 +108,7 @@ def discrete_gaussian_accounting(
     """
     if adjacency is None:
         adjacency = usual_adjacency(sampling)
-    if adjacency not in ADJACENCIES:
-        raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
+    check_choice("adjacency", adjacency, ADJACENCIES)
     local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
     sensitivity = (2 if adjacency == "replace-one" else 1) * rounded_norm(clip_norm, granularity, dimension) / granularity
     sigma = check_real("local_sigma in steps of the granularity", local_sigma / granularity, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from ..design.distributed_skellam import LARGEST_VARIANCE, LEAST_VARIANCE
 from ..design.guarantee import ADJACENCIES
 from ..solvers.discrete_gaussian_divergence import MOST_CLIENTS, rounded_norm
@@ -73,8 +73,7 @@ def distributed_skellam_accounting(
     """
     if adjacency is None:
         adjacency = usual_adjacency(sampling)
-    if adjacency not in ADJACENCIES:
-        raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
+    check_choice("adjacency", adjacency, ADJACENCIES)
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     norm = rounded_norm(clip_norm, granularity, dimension) / granularity
     variance = _step_variance(local_variance, granularity)

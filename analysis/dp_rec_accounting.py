@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from ..design.guarantee import Guarantee
 from ..errors import InfeasibleError
 from ..solvers.dp_rec_index_privacy import index_epsilon
@@ -272,8 +272,7 @@ def calibrate_dp_rec(
 
 
 def _epsilon(clip_ratio: float, population: int, draws: int, bits: int, delta: float, variant: str) -> DpRecEpsilon:
-    if variant not in DP_REC_VARIANTS:
-        raise ValueError(f"variant must be one of {', '.join(DP_REC_VARIANTS)}, got {variant!r}")
+    check_choice("variant", variant, DP_REC_VARIANTS)
     if variant != ANY_BITS:
         return dp_rec_epsilon(clip_ratio, population, draws, bits, delta, variant)
     found = index_epsilon(clip_ratio, population, draws, delta)

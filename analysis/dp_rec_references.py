@@ -6,7 +6,7 @@ from functools import cache
 
 import pandas as pd
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from ..solvers.dp_rec_privacy import MOST_BITS
 from ..solvers.gaussian_calibration import SMALLEST_MULTIPLIER
 from ..solvers.safe_root import safe_root
@@ -148,8 +148,7 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
     >>> [round(gaussian_reference_epsilon(5.8, setting, account), 2) for account in GAUSSIAN_ACCOUNTS]
     [1.91, 1.39, 1.15]
     """
-    if account not in GAUSSIAN_ACCOUNTS:
-        raise ValueError(f"account must be one of {', '.join(GAUSSIAN_ACCOUNTS)}, got {account!r}")
+    check_choice("account", account, GAUSSIAN_ACCOUNTS)
     mechanism = gaussian_accounting(noise_multiplier, sampling=_poisson(setting))
     if account == "pld":
         # Known for Poisson sampling, but not at any price.

@@ -8,7 +8,7 @@ from dp_accounting import GaussianDpEvent, LaplaceDpEvent
 from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 from dp_accounting.rdp import RdpAccountant
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from ..design.guarantee import ADJACENCIES, TRUST_MODELS
 from ..design.lookup_table import LookupTable
 from ..design.norm_ball import check_norm
@@ -171,10 +171,8 @@ def gaussian_accounting(
         adjacency = "add-or-remove-one" if isinstance(sampling, PoissonSampling) else "replace-one"
     if trust_model is None:
         trust_model = "local" if sampling is None else "central"
-    if adjacency not in ADJACENCIES:
-        raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
-    if trust_model not in TRUST_MODELS:
-        raise ValueError(f"trust_model must be one of {', '.join(TRUST_MODELS)}, got {trust_model!r}")
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    check_choice("trust_model", trust_model, TRUST_MODELS)
     name = f"Gaussian noise, noise multiplier {multiplier:g}"
     if sampling is None:
         orders = np.array(FINITE_ORDERS)
@@ -230,8 +228,7 @@ def skellam_accounting(variance: float, l1_sensitivity: float, l2_sensitivity: f
     ValueError
         If an argument is out of range.
     """
-    if trust_model not in TRUST_MODELS:
-        raise ValueError(f"trust_model must be one of {', '.join(TRUST_MODELS)}, got {trust_model!r}")
+    check_choice("trust_model", trust_model, TRUST_MODELS)
     if l1_sensitivity < l2_sensitivity:
         raise ValueError(f"l1_sensitivity must be at least l2_sensitivity, {l2_sensitivity!r}, as L1 norms are, got {l1_sensitivity!r}")
     orders = np.array(FINITE_ORDERS)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import check_integer
+from ..arguments import check_choice, check_integer
 from ..design.dithering import FloatArray, finite_values
 from ..design.modular_arithmetic import centred_representatives, messages_modulo, residues
 from ..design.secure_sum_protocol import SecureSumProtocol, StepArray
@@ -97,8 +97,7 @@ def neighbouring_vectors(
         If `others` is unknown, or `direction` has another shape, is zero, or is not finite.
     """
     ball = protocol.ball
-    if others not in OTHERS:
-        raise ValueError(f"others must be one of {', '.join(OTHERS)}, got {others!r}")
+    check_choice("others", others, OTHERS)
     toward = np.eye(1, ball.dimension)[0] if direction is None else finite_values("direction", direction)
     if toward.shape != (ball.dimension,):
         raise ValueError(f"direction must have the shape ({ball.dimension},), got {toward.shape}")

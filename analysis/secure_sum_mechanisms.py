@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..arguments import check_integer
+from ..arguments import check_choice, check_integer
 from ..design.conditional_rounding import LARGEST_RADIUS
 from ..design.discrete_gaussian import LARGEST_SIGMA
 from ..design.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
@@ -171,8 +171,7 @@ def build_secure_sum_mechanism(
     >>> round(mechanism.guarantee.epsilon, 3), mechanism.guarantee.adjacency, mechanism.bits_per_client
     (1.0, 'add-or-remove-one', 2048.0)
     """
-    if name not in BUILDS:
-        raise ValueError(f"mechanism must be one of {', '.join(SECURE_SUM_MECHANISMS)}, got {name!r}")
+    check_choice("mechanism", name, SECURE_SUM_MECHANISMS)
     if ball.norm != 2:
         raise ValueError(f"ball must have norm 2 for a secure sum, got norm {ball.norm!r}")
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)

@@ -14,7 +14,7 @@ from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution,
 from dp_accounting.privacy_accountant import NeighboringRelation
 from dp_accounting.rdp import RdpAccountant
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from ..solvers.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 
 RELATIONS = {"add-or-remove-one": NeighboringRelation.ADD_OR_REMOVE_ONE, "replace-one": NeighboringRelation.REPLACE_ONE}
@@ -259,8 +259,7 @@ def amplified_pure_epsilon(epsilon: float, probability: float) -> float:
 
 
 def _relation(adjacency: str) -> NeighboringRelation:
-    if adjacency not in RELATIONS:
-        raise ValueError(f"adjacency must be one of {', '.join(RELATIONS)}, got {adjacency!r}")
+    check_choice("adjacency", adjacency, RELATIONS)
     return RELATIONS[adjacency]
 
 

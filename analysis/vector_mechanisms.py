@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, fields
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from ..design import sqkr, vector_skellam
 from ..design.lookup_table import LookupTable
 from ..design.norm_ball import NormBall
@@ -63,8 +63,7 @@ class MechanismSpec:
 
     def __post_init__(self) -> None:
         """Refuse what no mechanism can be built from, and fill in defaults."""
-        if self.name not in PARAMETERS:
-            raise ValueError(f"name must be one of {', '.join(PARAMETERS)}, got {self.name!r}")
+        check_choice("name", self.name, PARAMETERS)
         own = PARAMETERS[self.name]
         for field in fields(self)[1:]:
             value = getattr(self, field.name)
@@ -78,9 +77,8 @@ class MechanismSpec:
                     raise ValueError(f"{side} is missing: mvu needs bits_in and bits_out")
                 object.__setattr__(self, side, check_integer(side, getattr(self, side), low=1, high=9))
             object.__setattr__(self, "metric", privacy_constraint.metric_name(self.metric))
-            object.__setattr__(self, "dithering", DITHERINGS[0] if self.dithering is None else self.dithering)
-            if self.dithering not in DITHERINGS:
-                raise ValueError(f"dithering must be one of {', '.join(DITHERINGS)}, got {self.dithering!r}")
+            dithering = DITHERINGS[0] if self.dithering is None else self.dithering
+            object.__setattr__(self, "dithering", check_choice("dithering", dithering, DITHERINGS))
         if self.name == "skellam" and self.bits is None:
             object.__setattr__(self, "bits", SKELLAM_BITS)
         if self.bits is not None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from ..design.dithering import FloatArray
 from ..design.mean_protocol import MOST_CLIENTS
 from ..design.norm_ball import LARGEST_CLIP_NORM
@@ -119,7 +119,6 @@ def check_population(kind: str, nonzero: int | None) -> None:
     ValueError
         If there is no such population, or `nonzero` does not belong to it.
     """
-    if kind not in POPULATIONS:
-        raise ValueError(f"population must be one of {', '.join(POPULATIONS)}, got {kind!r}")
+    check_choice("population", kind, POPULATIONS)
     if nonzero is not None and kind != "sparse":
         raise ValueError(f"nonzero must be left out for the population {kind}, it belongs to sparse only, got {nonzero!r}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from .dithering import FloatArray
 from .norm_ball import NormBall
 from .vector_dithering import IntegerArray, independent_rounding, rejection_bias_bound
@@ -76,8 +76,7 @@ class ConditionalRounding:
         check_real("granularity", self.granularity, low=1e-100, high=1e100)
         check_real("clip_norm", self.clip_norm, low=1e-100, high=1e100)
         check_real("beta", self.beta, low=1e-300, high=0.99)
-        if self.bound not in BOUNDS:
-            raise ValueError(f"bound must be one of {', '.join(BOUNDS)}, got {self.bound!r}")
+        check_choice("bound", self.bound, BOUNDS)
         room = LARGEST_RADIUS - math.sqrt(self.dimension)
         if self._radius > room:
             raise ValueError(

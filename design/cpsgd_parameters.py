@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..arguments import check_integer
+from ..arguments import check_choice, check_integer
 from ..errors import InfeasibleError
 from ..solvers.binomial_privacy import (
     LARGEST_THEOREM_EPSILON,
@@ -91,8 +91,7 @@ class CpsgdParameters:
         object.__setattr__(self, "trials", check_integer("trials", self.trials, low=1, high=most))
         object.__setattr__(self, "delta", check_delta(self.delta))
         object.__setattr__(self, "probability", check_noise(1, self.probability, 1.0)[1])
-        if self.adjacency not in ADJACENCIES:
-            raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}")
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
         # The rotation checks its seed.
         _ = self._rotation
 

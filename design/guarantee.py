@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from ..arguments import check_choice
+
 ADJACENCIES = ("replace-one", "add-or-remove-one")
 TRUST_MODELS = ("local", "secure-sum", "central")
 
@@ -47,10 +49,8 @@ class Guarantee:
             raise ValueError(f"epsilon must be a number of at least 0, got {self.epsilon!r}")
         if not 0 <= self.delta <= 1:
             raise ValueError(f"delta must be a number from 0 to 1, got {self.delta!r}")
-        if self.adjacency not in ADJACENCIES:
-            raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}")
-        if self.trust_model not in TRUST_MODELS:
-            raise ValueError(f"trust_model must be one of {', '.join(TRUST_MODELS)}, got {self.trust_model!r}")
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        check_choice("trust_model", self.trust_model, TRUST_MODELS)
 
     def __str__(self) -> str:
         """Return the guarantee in one readable line.

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import check_integer, check_interval
+from ..arguments import check_choice, check_integer, check_interval
 from ..errors import ConvergenceError
 from ..solvers.alternating import solve_alternating
 from ..solvers.privacy_constraint import metric_name, ratio_constraint
@@ -108,8 +108,7 @@ def design_mvu(
     workers = check_integer("workers", workers, low=1, high=1024)
     if starts is not None:
         starts = check_integer("starts", starts, low=1, high=100_000)
-    if solver not in SOLVERS:
-        raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {solver!r}")
+    check_choice("solver", solver, SOLVERS)
     if symmetric and solver != "staircase":
         raise ValueError(f"symmetric=True needs solver 'staircase', got solver {solver!r}")
     name, prior = check_objective(objective, 2**bits_in)

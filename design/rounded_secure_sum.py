@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from ..solvers.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS
 from ..solvers.renyi_curve import check_delta
 from .conditional_rounding import ConditionalRounding
@@ -296,10 +296,8 @@ class RoundedSecureSum(ABC):
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
         object.__setattr__(self, "granularity", check_real("granularity", self.granularity, low=1e-100, high=1e100))
         object.__setattr__(self, "delta", check_delta(self.delta))
-        if self.rotation not in ROTATIONS:
-            raise ValueError(f"rotation must be one of {', '.join(ROTATIONS)}, got {self.rotation!r}")
-        if self.adjacency not in ADJACENCIES:
-            raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}")
+        check_choice("rotation", self.rotation, ROTATIONS)
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
         # The rotation and the rounding check the other fields.
         _ = self._rotation, self._rounding
 

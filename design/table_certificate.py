@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import check_interval
+from ..arguments import check_choice, check_interval
 from ..solvers.dual_bound import dual_lower_bound
 from ..solvers.privacy_constraint import ratio_constraint
 from ..solvers.ray_pricing import DualValues
@@ -167,8 +167,7 @@ def objective_value(moments: RowMoments, objective: str, prior: tuple[float, ...
     ValueError
         If the objective is unknown, or the prior is missing, superfluous, or no weights that sum to one.
     """
-    if objective not in OBJECTIVES:
-        raise ValueError(f"objective must be one of {', '.join(OBJECTIVES)}, got {objective!r}")
+    check_choice("objective", objective, OBJECTIVES)
     if (prior is not None) != (objective == "prior"):
         raise ValueError(f"prior must be given for the objective 'prior' and for no other, got {prior!r} with objective {objective!r}")
     if objective == "mean":

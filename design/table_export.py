@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jinja2 import Environment, StrictUndefined, select_autoescape
 
+from ..arguments import check_choice
 from .atomic_write import write_atomically
 from .lookup_table import LookupTable
 from .table_file import table_document
@@ -39,8 +40,7 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
     OSError
         If the file cannot be written.
     """
-    if file_format not in EXPORTS:
-        raise ValueError(f"file_format must be one of {', '.join(EXPORTS)}, got {file_format!r}")
+    check_choice("file_format", file_format, EXPORTS)
     verify_table(table)
     write_atomically(path, EXPORTS[file_format](table))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from ..solvers.gaussian_calibration import LARGEST_DELTA, SMALLEST_DELTA, gaussian_noise_multiplier
 from ..solvers.privacy_loss import gaussian_privacy_loss
 from ..solvers.pure_privacy import check_orders
@@ -73,8 +73,7 @@ def central_gaussian_error(ball: NormBall, clients: int, epsilon: float, delta: 
     >>> round(central_gaussian_error(NormBall(dimension=128, norm=2.0), 10_000, 1.0, 1e-5, "replace-one"), 8)
     7.126e-05
     """
-    if adjacency not in ADJACENCIES:
-        raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
+    check_choice("adjacency", adjacency, ADJACENCIES)
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     multiplier = gaussian_noise_multiplier(check_vector_epsilon(epsilon), delta)
     sensitivity = l2_radius(ball) * (2 if adjacency == "replace-one" else 1)

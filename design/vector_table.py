@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from ..errors import InfeasibleError
 from ..solvers.dithered_norm import least_shrinkable_radius, rounded_norm_bound, shrinkage
 from ..solvers.privacy_loss import dominating_privacy_loss
@@ -89,8 +89,7 @@ class VectorTableMechanism:
         if check_real("delta", self.delta, low=0.0, high=1.0) == 1:
             raise ValueError(f"delta must be a number from 0 to below 1, got {self.delta!r}")
         object.__setattr__(self, "delta", float(self.delta))
-        if self.dithering not in DITHERINGS:
-            raise ValueError(f"dithering must be one of {', '.join(DITHERINGS)}, got {self.dithering!r}")
+        check_choice("dithering", self.dithering, DITHERINGS)
         check_real("rejection_probability", self.rejection_probability, low=1e-12, high=0.99)
         if self.table.certificate.max_bias != 0:
             raise ValueError(f"table must be exactly unbiased, got one with a bias of up to {self.table.certificate.max_bias:g}")

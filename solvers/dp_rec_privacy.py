@@ -13,7 +13,7 @@ from numbers import Real
 
 import numpy as np
 
-from ..arguments import check_integer, check_real
+from ..arguments import check_choice, check_integer, check_real
 from .renyi_curve import check_delta
 from .sampled_moment import MACHINE_EPSILON, sampled_log_moment
 
@@ -154,8 +154,7 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
     >>> [round(dp_rec_epsilon(1.41, 3500, 400_000, 56, 3500**-1.1, variant).epsilon, 3) for variant in VARIANTS]
     [3.016, 4.512]
     """
-    if variant not in VARIANTS:
-        raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
+    check_choice("variant", variant, VARIANTS)
     left = check_delta(delta) - lost_delta(clip_ratio, draws, bits)
     # The difference is rounded downward.
     left -= 2 * MACHINE_EPSILON * delta

@@ -7,7 +7,7 @@ import numpy as np
 from dp_accounting.rdp import compute_epsilon
 from numpy.typing import NDArray
 
-from ..arguments import check_integer
+from ..arguments import check_choice, check_integer
 from .pure_privacy import check_orders
 
 FloatArray = NDArray[np.float64]
@@ -146,8 +146,7 @@ class RenyiCurve:
             If delta or the conversion is out of range.
         """
         delta = check_delta(delta)
-        if conversion not in CONVERSIONS:
-            raise ValueError(f"conversion must be one of {', '.join(CONVERSIONS)}, got {conversion!r}")
+        check_choice("conversion", conversion, CONVERSIONS)
         finite = np.isfinite(self.orders) & np.isfinite(self.divergences)
         pure = float(self.divergences[np.isinf(self.orders)].min(initial=math.inf))
         found = EpsilonAtDelta(pure, math.inf, at_edge=False)

@@ -32,7 +32,7 @@ calibrate_app = typer.Typer(
 TargetEpsilon = Annotated[float, typer.Option(help="Privacy parameter after all rounds.")]
 TargetDelta = Annotated[float, typer.Option(help="Failure probability of epsilon, above 0 and below 1.")]
 Dimension = Annotated[int, typer.Option(help="Number of coordinates.")]
-ClipNorm = Annotated[float, typer.Option(help="Norm that vectors are clipped to.")]
+ClipNorm = Annotated[float, typer.Option("--clip", help="Norm that vectors are clipped to.")]
 
 
 @calibrate_app.command("gaussian")

@@ -185,7 +185,7 @@ def test_output_is_what_json_prints(folder: Path) -> None:
         (("sqkr",), {"epsilon_per_round"}),
         (("privunit",), {"epsilon_per_round"}),
         (("laplace", "--rounds", 10), {"epsilon_per_round"}),
-        (("skellam", "--dimension", 16, "--bits", 12, "--clip-norm", 2, "--rounds", 3), {"granularity", "variance"}),
+        (("skellam", "--dimension", 16, "--bits", 12, "--clip", 2, "--rounds", 3), {"granularity", "variance"}),
         (("vector", "--dimension", 4, "--norm", 1, "--bits-in", 2, "--bits-out", 1, "--metric", "l1"), {"table_epsilon"}),
     ],
     ids=lambda value: " ".join(map(str, value if isinstance(value, tuple) else sorted(value))),

@@ -31,7 +31,7 @@ NEGLECTED = 1e-9
 
 @dataclass(frozen=True)
 class BinomialAccount:
-    """What binomial noise in a secure sum promises, by three ways of accounting.
+    """What binomial noise in a secure sum promises, by four ways of accounting.
 
     Attributes
     ----------
@@ -204,10 +204,9 @@ def binomial_account_by(
     if sampling is not None:
         return _sampled(methods, trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency, sampling)
     worst = worst_shift(probability, scale, dimension, l1, l2, linf)
-    epsilon, refusal, exact, reason, rdp, order, gaussian = None, None, None, None, None, None, None
+    theorem, exact, reason, rdp, order, gaussian = _Theorem(None, None, doubtful=False), None, None, None, None, None
     if "theorem" in methods:
-        epsilon, refusal = _theorem(trials, probability, scale, dimension, l1, l2, linf, delta, rounds)
-    doubtful = epsilon is not None and _is_doubtful(trials, probability, scale, dimension, l1, l2, linf, delta, rounds)
+        theorem = _theorem(trials, probability, scale, dimension, l1, l2, linf, delta, rounds)
     if "exact" in methods:
         exact, reason = _exact(trials, probability, worst, delta, rounds)
     if "rdp" in methods:
@@ -215,8 +214,9 @@ def binomial_account_by(
     if "gaussian" in methods:
         steps = math.sqrt(whole_steps((l2 / scale) ** 2))
         gaussian = binomial_near_gaussian_epsilon(trials, probability, steps, dimension, delta, rounds)
-    if epsilon is None and exact is None and rdp is None and gaussian is None:
-        raise InfeasibleError("; ".join(text for text in (refusal, reason) if text) or "trials must be more for these ways of accounting")
+    if theorem.epsilon is None and exact is None and rdp is None and gaussian is None:
+        reasons = "; ".join(text for text in (theorem.reason, reason) if text)
+        raise InfeasibleError(reasons or "trials must be more for these ways of accounting")
     return BinomialAccount(
         mechanism=f"binomial noise, {trials} trials, probability {probability:g}, scale {scale:g}",
         trials=trials,
@@ -228,9 +228,9 @@ def binomial_account_by(
         linf=linf,
         rounds=rounds,
         delta=delta,
-        epsilon=epsilon,
-        epsilon_reason=refusal,
-        epsilon_doubtful=doubtful,
+        epsilon=theorem.epsilon,
+        epsilon_reason=theorem.reason,
+        epsilon_doubtful=theorem.doubtful,
         epsilon_exact=exact,
         epsilon_exact_reason=reason,
         epsilon_rdp=rdp,
@@ -297,30 +297,30 @@ def _sampled(
     )
 
 
+@dataclass(frozen=True)
+class _Theorem:
+    """Epsilon by Theorem 1, or why there is none, and whether what it says of one round is doubtful."""
+
+    epsilon: float | None
+    reason: str | None
+    doubtful: bool
+
+
 def _theorem(
     trials: int, probability: float, scale: float, dimension: int, l1: float, l2: float, linf: float, delta: float, rounds: int
-) -> tuple[float | None, str | None]:
-    """Return epsilon by Theorem 1, or why there is none.
+) -> _Theorem:
+    """Return what Theorem 1 says.
 
     Rounds that are (e, d)-private each are, for every d', (e', T d + d')-private together, e' being that of T uses of binary randomised
     response (Kairouz, Oh, Viswanath 2015, theorem 3.3): half of delta is spent on either.
     """
-    try:
-        if rounds == 1:
-            return binomial_theorem_epsilon(trials, probability, scale, dimension, l1, l2, linf, delta), None
-        single = binomial_theorem_epsilon(trials, probability, scale, dimension, l1, l2, linf, delta / (2 * rounds))
-    except InfeasibleError as error:
-        return None, str(error)
-    return composed_rounds(single, rounds, delta / 2), None
-
-
-def _is_doubtful(
-    trials: int, probability: float, scale: float, dimension: int, l1: float, l2: float, linf: float, delta: float, rounds: int
-) -> bool:
-    """Return whether what the theorem says of one round is doubtful."""
     of_one_round = delta if rounds == 1 else delta / (2 * rounds)
-    single = binomial_theorem_epsilon(trials, probability, scale, dimension, l1, l2, linf, of_one_round)
-    return is_theorem_doubtful(single, trials, probability, scale, l2, of_one_round)
+    try:
+        single = binomial_theorem_epsilon(trials, probability, scale, dimension, l1, l2, linf, of_one_round)
+    except InfeasibleError as error:
+        return _Theorem(None, str(error), doubtful=False)
+    doubtful = is_theorem_doubtful(single, trials, probability, scale, l2, of_one_round)
+    return _Theorem(single if rounds == 1 else composed_rounds(single, rounds, delta / 2), None, doubtful)
 
 
 def _exact(trials: int, probability: float, worst: WorstShift, delta: float, rounds: int) -> tuple[float | None, str | None]:

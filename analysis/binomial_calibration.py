@@ -33,11 +33,13 @@ def calibrate_binomial(
     ----------
     epsilon : float
         Largest epsilon of all rounds together; above 0.
-    delta, probability, scale, dimension, l1, l2, linf, rounds, adjacency, sampling
+    delta, probability, scale, dimension, l1, l2, linf, rounds, adjacency
         As in `binomial_account`.
     method : str
         Which epsilon: ``"theorem"``, ``"exact"``, ``"rdp"``, ``"gaussian"``, or ``"smallest"`` of those that there are and
         are not doubtful.
+    sampling : PoissonSampling, FixedSizeSampling or None
+        As in `binomial_account`.
 
     Returns
     -------

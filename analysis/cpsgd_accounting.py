@@ -23,10 +23,8 @@ class CpsgdAccount:
     ----------
     mechanism : str
         The mechanism, in words.
-    clients, dimension, clip_norm, levels, trials, probability, rotated, rounds, delta
-        What was asked; `trials` are those of each client, and delta is that of all rounds together.
-    padded_dimension : int
-        Coordinates of a message.
+    clients, dimension, padded_dimension, clip_norm, levels, trials, probability, rotated, rounds, delta
+        What was asked, and the coordinates of a message; `trials` are those of each client, and delta is that of all rounds together.
     epsilon : float or None
         By Theorem 1 and equation (10) of cpSGD; several rounds by the composition theorem of Kairouz, Oh, Viswanath 2015. Errs upward.
         None where the theorem's condition does not hold, or where it is false:

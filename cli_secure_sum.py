@@ -1,6 +1,8 @@
 """`quietbits account` and `quietbits calibrate` for the noise of secure sums: binomial, Poisson-binomial, discrete Gaussian."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
@@ -40,6 +42,19 @@ SampleSize = Annotated[int | None, typer.Option(help="Sampling in secret without
 ClientAdjacency = Annotated[
     str | None, typer.Option(help="add-or-remove-one, or replace-one for twice the sensitivity; by default what the sampling asks for.")
 ]
+
+
+# What a table calls the accounts of binomial noise; `epsilon` alone would not tell that it is the published theorem's.
+BINOMIAL_ACCOUNTS = {
+    "epsilon": "epsilon by Theorem 1",
+    "epsilon_reason": "no epsilon by Theorem 1",
+    "epsilon_doubtful": "Theorem 1 is doubtful",
+    "epsilon_exact": "epsilon, exact",
+    "epsilon_exact_reason": "no exact epsilon",
+    "epsilon_rdp": "epsilon by Rényi divergence",
+    "order": "Rényi order",
+    "epsilon_gaussian": "epsilon by Gaussian noise",
+}
 
 
 def add_secure_sum_commands(account: typer.Typer, calibrate: typer.Typer) -> None:
@@ -89,7 +104,7 @@ def account_binomial_command(
     account = account_of(rounds)
     if plot is not None:
         write_binomial_plot(account_of, account, plot)
-    _show(account.document(), json, output)
+    _show(account.document(), json, output, BINOMIAL_ACCOUNTS)
 
 
 def calibrate_binomial_command(
@@ -116,7 +131,7 @@ def calibrate_binomial_command(
     check_folders(output)
     sampling = parse_sampling(sampling_probability, population, sample_size)
     found = calibrate_binomial(epsilon, delta, probability, scale, dimension, l1, l2, linf, rounds, adjacency, method, sampling)
-    _show(found.document() | {"target_epsilon": epsilon, "method": method}, json, output)
+    _show(found.document() | {"target_epsilon": epsilon, "method": method}, json, output, BINOMIAL_ACCOUNTS)
 
 
 def account_poisson_binomial_command(
@@ -242,7 +257,9 @@ def calibrate_discrete_gaussian_command(
         print_account(found.account, *_rows(details), ("target epsilon", f"{epsilon:g}"))
 
 
-def _show(document: dict[str, str | float | bool | None], json: bool, output: Path | None) -> None:
+def _show(
+    document: dict[str, str | float | bool | None], json: bool, output: Path | None, labels: Mapping[str, str] = MappingProxyType({})
+) -> None:
     """Print a document as JSON, or as a table of what is not null, and write it to a file if there is one."""
     from rich.table import Table
 
@@ -250,12 +267,12 @@ def _show(document: dict[str, str | float | bool | None], json: bool, output: Pa
     if json:
         return
     grid = Table(title=str(document["mechanism"]), show_header=False)
-    for name, value in _rows(document):
+    for name, value in _rows(document, labels):
         grid.add_row(name, value)
     console().print(grid, markup=False)
 
 
-def _rows(document: dict[str, str | float | bool | None]) -> list[tuple[str, str]]:
+def _rows(document: dict[str, str | float | bool | None], labels: Mapping[str, str] = MappingProxyType({})) -> list[tuple[str, str]]:
     """Return what is not null as a table shows it; privacy parameters are rounded upward."""
     from .figures.directed_rounding import rounded_up
 
@@ -265,5 +282,5 @@ def _rows(document: dict[str, str | float | bool | None]) -> list[tuple[str, str
             continue
         private = name.startswith(("epsilon", "pure", "rdp")) and isinstance(value, float)
         text = rounded_up(value, 6) if private and isinstance(value, float) else f"{value:.9g}" if isinstance(value, float) else str(value)
-        rows.append((name.replace("_", " "), text))
+        rows.append((labels.get(name, name.replace("_", " ")), text))
     return rows

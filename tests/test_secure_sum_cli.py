@@ -127,6 +127,12 @@ def test_what_was_calibrated_is_what_is_accounted() -> None:
     assert {name: account[name] for name in GAUSSIAN_KEYS} == {name: found[name] for name in GAUSSIAN_KEYS}
 
 
+def test_a_table_says_whose_epsilon_it_is() -> None:
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in run(*BINOMIAL).stdout.splitlines() if line.startswith("│")]
+    names = [row[0] for row in rows if "epsilon" in row[0]]
+    assert names == ["epsilon by Theorem 1", "epsilon, exact", "epsilon by Rényi divergence", "epsilon by Gaussian noise"]
+
+
 @pytest.mark.parametrize(
     "command", [BINOMIAL, [*POISSON, "--delta", "1e-5"], CALIBRATION, ["calibrate", "binomial", "--epsilon", "1", *SENSITIVITIES]]
 )

@@ -376,8 +376,8 @@ def _moments(
     if trials > MOST_EXACT_TRIALS or values * len(shifts) * len(ORDERS) > MOST_VALUES:
         return None, None
     neglected = min(NEGLECTED * delta / (changed * rounds), 0.5)
-    rows, failures = zip(*(shifted_binomial_renyi(trials, probability, shift, ORDERS, neglected) for shift in shifts), strict=True)
-    divergences = np.array(rows)
+    found = [shifted_binomial_renyi(trials, probability, shift, ORDERS, neglected) for shift in shifts]
+    divergences = np.array([one.divergences for one in found])
     if worst.coordinates is not None:
         coordinates, vector = worst.coordinates, worst.coordinates * divergences[0]
     else:
@@ -385,8 +385,8 @@ def _moments(
         coordinates = changed
         bounds = (squares * (divergences / steps**2), total * (divergences / steps), dimension * divergences)
         vector = np.minimum.reduce([bound.max(axis=0) for bound in bounds])
-    spared = delta - rounds * coordinates * max(failures)
+    spared = delta - rounds * coordinates * max(one.failure for one in found)
     if spared <= 0 or not np.isfinite(vector).any():
         return None, None
-    found = RenyiCurve(np.array(ORDERS), vector).composed(rounds).epsilon(spared)
-    return found.epsilon, found.order
+    best = RenyiCurve(np.array(ORDERS), vector).composed(rounds).epsilon(spared)
+    return best.epsilon, best.order

@@ -36,6 +36,22 @@ class BinomialWindow:
     log_remainder: float
 
 
+@dataclass(frozen=True, eq=False)
+class ShiftedBinomialRenyi:
+    """Rényi divergences of shifted binomial noise, but for a failure.
+
+    Attributes
+    ----------
+    divergences : ndarray of float64, shape (orders,)
+        The larger one of both directions, in nats; infinite where failure is certain.
+    failure : float
+        Probability that is left out: the larger one of both directions.
+    """
+
+    divergences: FloatArray
+    failure: float
+
+
 def shifted_binomial_losses(trials: int, probability: float, shift: int) -> tuple[ExactPrivacyLoss, ExactPrivacyLoss]:
     """Return the privacy losses of Z against Z + shift, and of Z + shift against Z, for Z binomial.
 
@@ -140,7 +156,7 @@ def shifted_binomial_epsilon(trials: int, probability: float, shift: int, delta:
     return max(loss.epsilon(delta) for loss in shifted_binomial_losses(trials, probability, shift))
 
 
-def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: ArrayLike, neglected: float) -> tuple[FloatArray, float]:
+def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: ArrayLike, neglected: float) -> ShiftedBinomialRenyi:
     """Return Rényi divergences of shifted binomial noise, and the failure probability without which they would be infinite.
 
     The supports of Z and Z + shift differ at their ends, so that the Rényi divergence is infinite for every order. Given that the value is
@@ -158,10 +174,8 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
 
     Returns
     -------
-    divergences : ndarray of shape (orders,)
-        The larger one of both directions, in nats; infinite where failure is certain.
-    failure : float
-        The larger probability of both directions.
+    ShiftedBinomialRenyi
+        Divergences and the failure.
 
     Raises
     ------
@@ -170,8 +184,8 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
 
     Examples
     --------
-    >>> divergences, failure = shifted_binomial_renyi(1000, 0.5, 1, [2.0], 0.0)
-    >>> round(float(divergences[0]), 6), failure < 1e-280
+    >>> found = shifted_binomial_renyi(1000, 0.5, 1, [2.0], 0.0)
+    >>> round(float(found.divergences[0]), 6), found.failure < 1e-280
     (0.004, True)
     """
     neglected = check_real("neglected", neglected, low=0.0, high=0.5)
@@ -179,11 +193,11 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
     failure = max(loss.certain for loss in both)
     array = check_orders(orders)
     if failure >= 1:
-        return np.full(len(array), np.inf), 1.0
+        return ShiftedBinomialRenyi(np.full(len(array), np.inf), 1.0)
     # That P is normalised once more counts as a factor (1 - c)^(-a) of the sum; at infinite order as 1 / (1 - c).
     share = np.where(np.isinf(array), 1.0, 1 + 1 / (array - 1))
     divergences = [loss.renyi_divergences(array) - share * math.log1p(-loss.certain) for loss in both]
-    return np.maximum(np.maximum(*divergences), 0.0), failure
+    return ShiftedBinomialRenyi(np.maximum(np.maximum(*divergences), 0.0), failure)
 
 
 @lru_cache(maxsize=4)

@@ -221,20 +221,20 @@ def test_infinite_order_is_the_largest_loss() -> None:
 def test_divergences_with_their_failures_bound_delta(neglected: float) -> None:
     trials, probability, shift = 60, 0.3, 2
     orders = [1.5, 2.0, 4.0, 16.0]
-    divergences, failure = shifted_binomial_renyi(trials, probability, shift, orders, neglected)
+    found = shifted_binomial_renyi(trials, probability, shift, orders, neglected)
     for epsilon in (0.5, 1.0, 3.0):
         truth = shifted_binomial_delta(trials, probability, shift, epsilon)
-        for order, divergence in zip(orders, divergences.tolist(), strict=True):
+        for order, divergence in zip(orders, found.divergences.tolist(), strict=True):
             # Canonne, Kamath, Steinke 2020, proposition 12.
             bound = math.exp((order - 1) * (divergence - epsilon)) / order * (1 - 1 / order) ** (order - 1)
-            assert truth <= failure + bound
+            assert truth <= found.failure + bound
     smallest = shifted_binomial_losses(trials, probability, shift)
-    assert failure <= max(loss.certain for loss in smallest) + neglected
+    assert found.failure <= max(loss.certain for loss in smallest) + neglected
 
 
 def test_a_shift_beyond_the_support_has_no_divergence() -> None:
-    divergences, failure = shifted_binomial_renyi(5, 0.5, 6, [2.0], 0.0)
-    assert (divergences.tolist(), failure) == ([math.inf], 1.0)
+    found = shifted_binomial_renyi(5, 0.5, 6, [2.0], 0.0)
+    assert (found.divergences.tolist(), found.failure) == ([math.inf], 1.0)
 
 
 def test_rare_values_become_failures() -> None:

@@ -375,7 +375,8 @@ def test_registered_figures_write_their_files(tmp_path: Path, table_cache: Table
     monkeypatch.setattr(mvu_fig5, "BITS_IN", 2)
     monkeypatch.setattr(mvu_fig5, "BITS_OUT", (1, 2))
     monkeypatch.setattr(vector_mean_comparison, "COMPARISONS", SMALL_COMPARISONS)
-    monkeypatch.setattr(mvu_fig3, "compare_vector_means", partial(compare_vector_means, **SMALL_RUN, cache=table_cache))
+    run = SMALL_RUN | {"repetitions": 2, "cache": table_cache}
+    monkeypatch.setattr(mvu_fig3, "compare_vector_means", partial(compare_vector_means, **run))
     monkeypatch.setattr(cpsgd_fig1, "EPSILONS", (1.0,))
     monkeypatch.setattr(cpsgd_fig1, "EXACT_SCALES", (1.0, 0.1))
     monkeypatch.setattr(binomial_slack, "TRIALS", (10**4, 10**5))

@@ -216,7 +216,7 @@ def account_discrete_gaussian_command(
     details = discrete_gaussian_details(clients, dimension, clip, local_sigma, granularity)
     show_document(account.document() | details, json, output)
     if not json:
-        print_account(account, *_rows(details))
+        print_account(account, *document_rows(details))
 
 
 def calibrate_discrete_gaussian_command(
@@ -254,7 +254,7 @@ def calibrate_discrete_gaussian_command(
     details = discrete_gaussian_details(clients, dimension, clip, **dict(found.parameters)) | {"bits": bits, "deviations": deviations}
     show_document(found.document() | details, json, output)
     if not json:
-        print_account(found.account, *_rows(details), ("target epsilon", f"{epsilon:g}"))
+        print_account(found.account, *document_rows(details), ("target epsilon", f"{epsilon:g}"))
 
 
 def _show(
@@ -267,13 +267,28 @@ def _show(
     if json:
         return
     grid = Table(title=str(document["mechanism"]), show_header=False)
-    for name, value in _rows(document, labels):
+    for name, value in document_rows(document, labels):
         grid.add_row(name, value)
     console().print(grid, markup=False)
 
 
-def _rows(document: dict[str, str | float | bool | None], labels: Mapping[str, str] = MappingProxyType({})) -> list[tuple[str, str]]:
-    """Return what is not null as a table shows it; privacy parameters are rounded upward."""
+def document_rows(
+    document: dict[str, str | float | bool | None], labels: Mapping[str, str] = MappingProxyType({})
+) -> list[tuple[str, str]]:
+    """Return what is not null as a table shows it; privacy parameters are rounded upward.
+
+    Parameters
+    ----------
+    document : dict
+        What JSON holds, by name.
+    labels : mapping of str to str
+        What to call a name; by default the name itself, with spaces.
+
+    Returns
+    -------
+    list of tuple of str
+        Labels and texts.
+    """
     from .figures.directed_rounding import rounded_up
 
     rows = []

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from .cli_account import Json, Output, Rounds, parse_sampling, print_account, show_document
+from .cli_account import Json, Output, Plot, Rounds, check_files, parse_sampling, print_account, show_document
 from .cli_console import check_folders
 from .cli_secure_sum import (
     ClientAdjacency,
@@ -16,6 +16,7 @@ from .cli_secure_sum import (
     SampleSize,
     SamplingProbability,
     TargetEpsilon,
+    document_rows,
 )
 
 
@@ -44,21 +45,25 @@ def account_distributed_skellam_command(
     population: Population = None,
     sample_size: SampleSize = None,
     json: Json = False,
+    plot: Plot = None,
     output: Output = None,
 ) -> None:
     """Account for the distributed Skellam mechanism (`distributed_skellam_accounting`)."""
     from .analysis.distributed_skellam_accounting import distributed_skellam_accounting, distributed_skellam_details
+    from .figures.account_plots import write_account_plot
 
-    check_folders(output)
+    check_files(plot, output)
     sampling = parse_sampling(sampling_probability, population, sample_size)
     accounted = distributed_skellam_accounting(
         clients, dimension, clip, local_variance, granularity, adjacency=adjacency, sampling=sampling
     )
     account = accounted.account(rounds, delta)
+    if plot is not None:
+        write_account_plot(accounted, account, plot)
     details = distributed_skellam_details(clients, dimension, clip, local_variance, granularity)
     show_document(account.document() | details, json, output)
     if not json:
-        print_account(account, *_rows(details))
+        print_account(account, *document_rows(details))
 
 
 def calibrate_distributed_skellam_command(
@@ -96,9 +101,4 @@ def calibrate_distributed_skellam_command(
     details = distributed_skellam_details(clients, dimension, clip, **dict(found.parameters)) | {"bits": bits, "deviations": deviations}
     show_document(found.document() | details, json, output)
     if not json:
-        print_account(found.account, *_rows(details), ("target epsilon", f"{epsilon:g}"))
-
-
-def _rows(details: dict[str, str | float | bool | None]) -> list[tuple[str, str]]:
-    """Return what an account rests on as a table shows it."""
-    return [(name.replace("_", " "), f"{value:.9g}" if isinstance(value, float) else str(value)) for name, value in details.items()]
+        print_account(found.account, *document_rows(details), ("target epsilon", f"{epsilon:g}"))

@@ -35,7 +35,7 @@ LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
 POINTS_PER_DEVIATION = 16
 # Share of delta for what has another probability under G, each way.
 SPARED = 1e-4
-# t of the sums.
+# t - 1 of the sums one way, and -t the other.
 EXPONENTS = 2.0 ** np.arange(0.5, 44, 0.5)
 LARGEST_EXPONENT = 600.0
 # Error of L, with a wide margin.
@@ -82,7 +82,7 @@ def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
     variance : float
         v, the sum of both means, from 1000 to 10**30.
     deviations : float
-        Half the width of the window, in standard deviations; from 1 to 40 and at most half a standard deviation.
+        Half the width of the window, in standard deviations; from 1 to 40, and at most half as many as the standard deviation is.
 
     Returns
     -------

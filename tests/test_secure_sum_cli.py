@@ -150,6 +150,7 @@ def test_tables_for_people_and_a_file(folder: Path, command: list[str]) -> None:
         ["account", "binomial", "--trials", "2000", *SENSITIVITIES, "--rounds", "3"],
         [*POISSON, "--delta", "1e-5", "--dimension", "2"],
         ["account", "distributed-discrete-gaussian", *GAUSSIAN, "--local-sigma", "0.13", "--granularity", "0.01"],
+        ["account", "distributed-skellam", *GAUSSIAN, "--local-variance", "0.017", "--granularity", "0.01"],
     ],
 )
 def test_plots(folder: Path, command: list[str]) -> None:

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from ..design.guarantee import Guarantee
-from ..design.lookup_table import record_provenance
+from ..design.contracts.guarantee import Guarantee
+from ..design.tables.lookup_table import record_provenance
 
 
 def guarantee_columns(guarantee: Guarantee) -> dict[str, object]:

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from quietbits.design.mvu import design_mvu
-from quietbits.solvers.alternating import solve_alternating
-from quietbits.solvers.privacy_constraint import ratio_constraint
-from quietbits.solvers.staircase import staircase_bound
-from quietbits.solvers.trust_region import solve_trust_region
+from quietbits.design.tables.mvu import design_mvu
+from quietbits.solvers.bounds.privacy_constraint import ratio_constraint
+from quietbits.solvers.bounds.staircase import staircase_bound
+from quietbits.solvers.table_search.alternating import solve_alternating
+from quietbits.solvers.table_search.trust_region import solve_trust_region
 
 
 def seconds(work: Callable[[], object]) -> float:

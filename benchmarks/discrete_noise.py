@@ -13,11 +13,11 @@ from types import ModuleType
 
 import numpy as np
 
-from quietbits.design.binomial_noise import sample_binomial
-from quietbits.design.discrete_gaussian import sample_discrete_gaussian
-from quietbits.design.discrete_laplace import sample_discrete_laplace
-from quietbits.design.random_words import secure_words, seeded_words
-from quietbits.design.skellam_noise import sample_skellam
+from quietbits.design.noise.binomial_noise import sample_binomial
+from quietbits.design.noise.discrete_gaussian import sample_discrete_gaussian
+from quietbits.design.noise.discrete_laplace import sample_discrete_laplace
+from quietbits.design.noise.random_words import secure_words, seeded_words
+from quietbits.design.noise.skellam_noise import sample_skellam
 
 SAMPLES, OTHER_SAMPLES, PLAIN_SAMPLES = 4 * 10**6, 30_000, 1000
 REPETITIONS = 5

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from quietbits.design.randomised_response import generalised_randomised_response
+from quietbits.design.tables.randomised_response import generalised_randomised_response
 
 CLIENTS = 10**6
 REPETITIONS = 7

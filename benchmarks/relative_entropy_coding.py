@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from quietbits.design.group_layout import uniform_layout
-from quietbits.design.random_words import seeded_words
-from quietbits.design.relative_entropy_coding import decode_groups, encode_groups
-from quietbits.design.shared_randomness import SharedNormals
+from quietbits.design.noise.random_words import seeded_words
+from quietbits.design.relative_entropy.coding import decode_groups, encode_groups
+from quietbits.design.relative_entropy.group_layout import uniform_layout
+from quietbits.design.relative_entropy.shared_randomness import SharedNormals
 
 DIMENSION, GROUPS, BITS = 10**6, 10, 7
 REPETITIONS = 3

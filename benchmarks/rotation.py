@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import scipy.fft
 
-from quietbits.design.rotation import RandomisedFourier, RandomisedHadamard
+from quietbits.design.transforms.rotation import RandomisedFourier, RandomisedHadamard
 
 # One long vector; a batch of a protocol's clients; and a dimension that is far from the next power of two.
 SHAPES = ((1, 2**20), (16, 2**16), (1, 2**20 + 1000))

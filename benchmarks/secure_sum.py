@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from quietbits.analysis.binomial_accounting import binomial_account
-from quietbits.analysis.secure_sum_mechanisms import build_secure_sum_mechanism
-from quietbits.analysis.secure_sum_simulation import simulate_secure_sum
-from quietbits.design.norm_ball import NormBall
+from quietbits.analysis.accounting.binomial import binomial_account
+from quietbits.analysis.catalogue.secure_sum_mechanisms import build_secure_sum_mechanism
+from quietbits.analysis.simulation.secure_sum import simulate_secure_sum
+from quietbits.design.contracts.norm_ball import NormBall
 
 CLIENTS, DIMENSION, BITS, CHUNK = 1000, 2**16, 16, 50
 

@@ -7,12 +7,12 @@ from functools import partial
 
 import numpy as np
 
-from quietbits.design.norm_ball import NormBall
-from quietbits.design.randomised_response import bitwise_randomised_response, generalised_randomised_response
-from quietbits.design.sqkr import sqkr_mechanism
-from quietbits.design.vector_table import VectorTableMechanism
-from quietbits.solvers.dithered_norm import rounded_norm_bound
-from quietbits.solvers.vector_composition import vector_divergences
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.local.sqkr import sqkr_mechanism
+from quietbits.design.local.vector_table import VectorTableMechanism
+from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from quietbits.solvers.divergences.dithered_norm import rounded_norm_bound
+from quietbits.solvers.divergences.vector_composition import vector_divergences
 
 CLIENTS, DIMENSION = 10_000, 128
 REPETITIONS = 5

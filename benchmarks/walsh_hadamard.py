@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import scipy.fft
 
-from quietbits.solvers.walsh_hadamard import walsh_hadamard
+from quietbits.solvers.numerics.walsh_hadamard import walsh_hadamard
 
 # One long vector, the target; long ones; and the frame's coefficients of 10 000 vectors of 128 coordinates (SQKR).
 SHAPES = ((1, 2**20), (1, 2**22), (64, 2**14), (10_000, 256))

@@ -4,20 +4,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from ..analysis.mean_study import OnStep
-from . import (
-    binomial_slack,
-    cpsgd_fig1,
-    dprec_accounting,
-    dprec_bits,
-    dprec_communication,
-    dprec_mean,
-    mvu_fig1,
-    mvu_fig2,
-    mvu_fig3,
-    mvu_fig5,
-    secure_sum_bits,
-)
+from ..progress import OnStep
+from .beyond import secure_sum_bits
+from .cpsgd import binomial_slack
+from .cpsgd import fig1 as cpsgd_fig1
+from .dp_rec import accounting as dprec_accounting
+from .dp_rec import bits as dprec_bits
+from .dp_rec import communication as dprec_communication
+from .dp_rec import mean as dprec_mean
+from .mvu import fig1 as mvu_fig1
+from .mvu import fig2 as mvu_fig2
+from .mvu import fig3 as mvu_fig3
+from .mvu import fig5 as mvu_fig5
 
 # By name: writes the figure's svg, pdf, png and csv files to a folder, from a root seed, and tells how far it is if it takes long.
 FIGURES: Mapping[str, Callable[[Path, int, OnStep], None]] = MappingProxyType(

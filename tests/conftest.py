@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, settings
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from quietbits.figures.style import SMALLEST_TYPE, WIDTH
+from quietbits.figures.drawing.style import SMALLEST_TYPE, WIDTH
 
 settings.register_profile("repeatable", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")

@@ -1,0 +1,1 @@
+"""Privacy over rounds and under sampling: what is the same for all mechanisms."""

@@ -1,0 +1,1 @@
+"""Attempts to refute a privacy guarantee by drawing from the mechanism."""

@@ -1,0 +1,204 @@
+"""An empirical audit: what a mechanism's outputs for two neighbouring inputs prove about its epsilon, from below.
+
+A claim (epsilon, delta) says P(E) <= e^epsilon Q(E) + delta for every event E, P and Q being the two outputs' distributions in either
+order. One event whose probabilities are known well enough refutes it (Ding, Wang, Wang, Zhang, Kifer 2018, *Detecting violations of
+differential privacy*; Jagielski, Ullman, Oprea 2020, *Auditing differentially private machine learning*).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray
+
+Score = Callable[[ArrayLike, int, np.random.Generator], ArrayLike]
+"""Runs the mechanism on an input so many times, and returns a number for each output, shape (count,)."""
+
+FEWEST_REPETITIONS, MOST_REPETITIONS = 100, 10**8
+# Events that are tried have counts in about this ratio to one another: finer steps hardly help, and each costs an inverse beta function.
+COUNT_RATIO = 1.02
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """What an audit found.
+
+    Attributes
+    ----------
+    epsilon_lower_bound : float
+        The mechanism is not (epsilon, delta)-private for any smaller epsilon, with probability `confidence` of being right; 0.0 where
+        nothing was found. Errs downward, and by the more the fewer repetitions there are.
+    delta : float
+        The delta it is for.
+    confidence : float
+        Probability, over the draws, with which the bound holds, at least.
+    event : str
+        ``"score >= threshold"`` or ``"score <= threshold"``.
+    threshold : float
+        Of the event that was chosen.
+    likelier : str
+        Under which input the event is the likelier one: ``"first"`` or ``"second"``.
+    likely_count, unlikely_count : int
+        How often the event occurred under that input, and under the other one, in the draws that it was not chosen on.
+    draws : int
+        Number of those draws, of each input.
+    """
+
+    epsilon_lower_bound: float
+    delta: float
+    confidence: float
+    event: str
+    threshold: float
+    likelier: str
+    likely_count: int
+    unlikely_count: int
+    draws: int
+
+    def refutes(self, epsilon: float) -> bool:
+        """Return whether a claim of this epsilon, at the audit's delta or a smaller one, is wrong with the audit's confidence.
+
+        Parameters
+        ----------
+        epsilon : float
+            The claim.
+
+        Returns
+        -------
+        bool
+            True if the bound is above it. False does not say that the claim is right.
+        """
+        return self.epsilon_lower_bound > epsilon
+
+
+def audit_mechanism(
+    score: Score,
+    first: ArrayLike,
+    second: ArrayLike,
+    delta: float,
+    repetitions: int,
+    rng: np.random.Generator,
+    *,
+    confidence: float = 0.999,
+) -> AuditResult:
+    """Bound a mechanism's epsilon from below, by running it on two neighbouring inputs.
+
+    The first half of the outputs chooses an event: a score's being above or below a threshold, under the one input or the other. The second
+    half is counted. With probability `confidence`, the event's probability p under the one input and q under the other are both inside
+    the one-sided bounds of Clopper and Pearson, and then epsilon is at least ``ln((p - delta) / q)``.
+
+    Parameters
+    ----------
+    score : callable
+        ``score(input, count, rng)`` runs the mechanism so often and returns one number per output, which is large where the output speaks
+        for the one input and small where it speaks for the other. A log-likelihood ratio is best, where it is known.
+    first, second : array_like
+        The inputs, neighbours in the sense of the claim.
+    delta : float
+        The claim's delta, from 0 and below 1.
+    repetitions : int
+        How often the mechanism is run on each input, from 100 to 10**8; six arrays of half as many numbers are in use.
+    rng : numpy.random.Generator
+        Source of the mechanism's randomness.
+    confidence : float
+        Probability with which the bound holds, from 0.5 to 1 - 1e-12.
+
+    Returns
+    -------
+    AuditResult
+        The bound, and what it rests on.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or `score` returns another number of scores than asked for, or NaN.
+
+    Examples
+    --------
+    Randomised response with epsilon = 1, and 100 000 runs:
+
+    >>> def respond(value, count, rng):
+    ...     return np.where(rng.random(count) < math.e / (1 + math.e), value, 1 - value)
+    >>> result = audit_mechanism(respond, 0, 1, 0.0, 100_000, np.random.default_rng(0))
+    >>> round(result.epsilon_lower_bound, 2), result.refutes(1.0), result.refutes(0.9)
+    (0.98, False, True)
+    """
+    delta = check_real("delta", delta, low=0.0, high=1 - 1e-12)
+    confidence = check_real("confidence", confidence, low=0.5, high=1 - 1e-12)
+    half = check_integer("repetitions", repetitions, low=FEWEST_REPETITIONS, high=MOST_REPETITIONS) // 2
+    pilots = [_scores(score, value, half, rng) for value in (first, second)]
+    event = _best_event(pilots[0], pilots[1], delta, confidence)
+    draws = repetitions - half
+    likely_count, unlikely_count = (
+        event.count(_scores(score, value, draws, rng)) for value in ((first, second) if event.first_is_likelier else (second, first))
+    )
+    bound = float(_lower_bounds(np.array([likely_count]), np.array([unlikely_count]), draws, delta, confidence)[0])
+    return AuditResult(
+        epsilon_lower_bound=max(0.0, bound),
+        delta=delta,
+        confidence=confidence,
+        event="score >= threshold" if event.above else "score <= threshold",
+        threshold=event.threshold,
+        likelier="first" if event.first_is_likelier else "second",
+        likely_count=likely_count,
+        unlikely_count=unlikely_count,
+        draws=draws,
+    )
+
+
+@dataclass(frozen=True)
+class _Event:
+    """Scores on one side of a threshold, itself included."""
+
+    threshold: float
+    above: bool
+    first_is_likelier: bool
+
+    def count(self, scores: FloatArray) -> int:
+        return int(np.count_nonzero(scores >= self.threshold if self.above else scores <= self.threshold))
+
+
+def _scores(score: Score, value: ArrayLike, count: int, rng: np.random.Generator) -> FloatArray:
+    scores = np.asarray(score(value, count, rng), dtype=np.float64)
+    if scores.shape != (count,):
+        raise ValueError(f"score must return an array of shape ({count},), got {scores.shape}")
+    if np.isnan(scores).any():
+        raise ValueError(f"score must return numbers, got NaN {np.count_nonzero(np.isnan(scores))} times in {count}")
+    return scores
+
+
+def _best_event(first: FloatArray, second: FloatArray, delta: float, confidence: float) -> _Event:
+    """Return the event that would prove most, were these the draws that it is counted on."""
+    ascending = np.sort(np.concatenate([first, second]))
+    total, ranks = len(ascending), [0]
+    while ranks[-1] < total - 1:
+        ranks.append(min(total - 1, max(ranks[-1] + 1, int(ranks[-1] * COUNT_RATIO))))
+    # Ranks near both ends: events that few outputs belong to are the ones that tell most at small deltas.
+    thresholds = np.unique(ascending[np.unique(np.concatenate([ranks, total - 1 - np.array(ranks)]))])
+    sorted_scores = [np.sort(scores) for scores in (first, second)]
+    best, proven = _Event(float(thresholds[-1]), above=True, first_is_likelier=True), -math.inf
+    for above in (True, False):
+        if above:
+            counts = [len(scores) - np.searchsorted(scores, thresholds, side="left") for scores in sorted_scores]
+        else:
+            counts = [np.searchsorted(scores, thresholds, side="right") for scores in sorted_scores]
+        for first_is_likelier in (True, False):
+            likely, unlikely = counts if first_is_likelier else counts[::-1]
+            bounds = _lower_bounds(likely, unlikely, len(first), delta, confidence)
+            place = int(bounds.argmax())
+            if bounds[place] > proven:
+                best, proven = _Event(float(thresholds[place]), above, first_is_likelier), float(bounds[place])
+    return best
+
+
+def _lower_bounds(likely: NDArray[np.int64], unlikely: NDArray[np.int64], draws: int, delta: float, confidence: float) -> FloatArray:
+    """Return ln((p - delta) / q), p and q being the ends of one-sided Clopper-Pearson intervals; -inf where p is not above delta."""
+    failure = (1 - confidence) / 2
+    # The inverse of the incomplete beta function takes no zero for a parameter: without an event p is 0, with nothing else q is 1.
+    low = np.where(likely > 0, betaincinv(np.maximum(likely, 1), draws - likely + 1, failure), 0.0)
+    high = np.where(unlikely < draws, betaincinv(unlikely + 1, np.maximum(draws - unlikely, 1), 1 - failure), 1.0)
+    return np.log(np.maximum(low - delta, 0.0), where=low > delta, out=np.full(len(low), -math.inf)) - np.log(high)

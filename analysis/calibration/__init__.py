@@ -1,0 +1,1 @@
+"""Parameters that meet a privacy target, on the safe side."""

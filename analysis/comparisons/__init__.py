@@ -1,0 +1,1 @@
+"""Tables behind figures: mechanisms beside each other, with references and bounds."""

@@ -1,0 +1,163 @@
+"""Bytes that DP-REC sends in its paper's federations, in both directions, beside those of uncompressed models.
+
+Numbers of clients, of messages per round and of rounds are the paper's, and so is the number of bits of a group. The models are not:
+they are the ones that the literature has for these data, with their layers given below.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+import pandas as pd
+
+from ...design.relative_entropy.group_layout import uniform_layout
+from ...design.relative_entropy.message import message_bytes
+from ...progress import OnStep, silent
+from ..provenance_columns import with_provenance
+from ..random_streams import named_stream
+from ..simulation.two_way_compression import communication_totals, simulate_participation
+from .dp_rec_references import PUBLISHED_SETTINGS
+
+BITS_PER_GROUP = 7
+FLOAT_BYTES = 4
+_SETTINGS = {setting.dataset: setting for setting in PUBLISHED_SETTINGS}
+
+
+@dataclass(frozen=True)
+class Federation:
+    """A training: who takes part, and what is learnt.
+
+    Attributes
+    ----------
+    dataset : str
+        Name of the data, one of the paper's.
+    model : str
+        The model, in words.
+    tensors : tuple of tuple of int
+        Shapes of its tensors.
+    groups : int
+        Number of groups that are coded independently.
+    """
+
+    dataset: str
+    model: str
+    tensors: tuple[tuple[int, ...], ...]
+    groups: int
+
+    @property
+    def population(self) -> int:
+        """Number of clients."""
+        return _SETTINGS[self.dataset].population
+
+    @property
+    def clients_per_round(self) -> int:
+        """Messages of a round."""
+        return _SETTINGS[self.dataset].clients_per_round
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds."""
+        return _SETTINGS[self.dataset].rounds
+
+    @property
+    def parameters(self) -> int:
+        """Number of parameters."""
+        return sum(math.prod(shape) for shape in self.tensors)
+
+    @property
+    def message_bytes(self) -> int:
+        """Bytes of a message: the seed, and seven bits for each group."""
+        return message_bytes(uniform_layout(self.parameters, self.groups, BITS_PER_GROUP))
+
+
+def _lstm(inputs: int, units: int) -> tuple[tuple[int, ...], ...]:
+    """Return the tensors of a layer as TensorFlow has them: input and recurrent weights and biases of four gates."""
+    return (inputs, 4 * units), (units, 4 * units), (4 * units,)
+
+
+# LeNet-5 as in Caffe's examples: two convolutions of 5 by 5, 20 and 50 channels, 500 hidden units, 10 classes.
+_LENET = ((5, 5, 1, 20), (20,), (5, 5, 20, 50), (50,), (4 * 4 * 50, 500), (500,), (500, 10), (10,))
+# The three others as in Reddi et al. 2021, *Adaptive Federated Optimization*. Two convolutions of 3 by 3, 32 and 64 channels,
+# 128 hidden units, 62 classes.
+_CONVOLUTIONAL = ((3, 3, 1, 32), (32,), (3, 3, 32, 64), (64,), (12 * 12 * 64, 128), (128,), (128, 62), (62,))
+# 90 characters in 8 dimensions, two LSTM layers of 256 units.
+_CHARACTERS = ((90, 8), *_lstm(8, 256), *_lstm(256, 256), (256, 90), (90,))
+# 10 000 words and 4 other tokens in 96 dimensions, an LSTM layer of 670 units, back to 96 dimensions, and to words.
+_WORDS = ((10_004, 96), *_lstm(96, 670), (670, 96), (96,), (96, 10_004), (10_004,))
+
+FEDERATIONS = (
+    Federation("MNIST", "LeNet-5 (Caffe)", _LENET, len(_LENET)),
+    Federation("FEMNIST", "convolutional network", _CONVOLUTIONAL, len(_CONVOLUTIONAL)),
+    Federation("Shakespeare", "character LSTM", _CHARACTERS, len(_CHARACTERS)),
+    # Six groups are the paper's.
+    Federation("StackOverflow", "next-word LSTM", _WORDS, 6),
+)
+
+
+def compare_communication(federations: Iterable[Federation] = FEDERATIONS, *, seed: int, on_step: OnStep = silent) -> pd.DataFrame:
+    """Simulate who takes part, and count all bytes of a training, with the first model known to clients and with it sent.
+
+    Clients are drawn with replacement. The server's optimiser is plain SGD, so that a model is its float32 parameters; one that remembers
+    moments makes models two or three times as long.
+
+    Parameters
+    ----------
+    federations : iterable of Federation
+        The trainings.
+    seed : int
+        Root seed of the draws.
+    on_step : callable
+        Called after each training as ``on_step(done, total, text)``.
+
+    Returns
+    -------
+    DataFrame
+        Two rows for each training: ``dataset``, ``model``, ``tensors`` (their number), ``groups``, ``parameters``, ``message_bytes``,
+        ``population``, ``clients_per_round``, ``rounds``, ``first_model`` (public or sent), the fields of
+        `two_way_compression.TwoWayTotals`, ``compression_up``, ``compression_down``, ``compression``, ``adjacency``
+        and ``trust_model`` of DP-REC's promise, on which bytes do not depend, and provenance.
+
+    Examples
+    --------
+    >>> frame = compare_communication(FEDERATIONS[:1], seed=0)
+    >>> frame[["first_model", "bytes_up", "full_models"]].values.tolist()
+    [['public', 150000, 0], ['sent', 150000, 100]]
+    """
+    chosen = tuple(federations)
+    rows: list[dict[str, object]] = []
+    for done, one in enumerate(chosen, start=1):
+        rows += [_row(one, first_model, seed) for first_model in ("public", "sent")]
+        on_step(done, len(chosen), one.dataset)
+    return with_provenance(pd.DataFrame(rows), "DP-REC in both directions", seed)
+
+
+def _row(federation: Federation, first_model: str, seed: int) -> dict[str, object]:
+    frame = simulate_participation(
+        federation.population,
+        federation.clients_per_round,
+        federation.rounds,
+        FLOAT_BYTES * federation.parameters,
+        federation.message_bytes,
+        # The same draws for both rows.
+        named_stream(seed, f"participation, {federation.dataset}"),
+        public_start=first_model == "public",
+    )
+    totals = communication_totals(frame)
+    return {
+        "dataset": federation.dataset,
+        "model": federation.model,
+        "tensors": len(federation.tensors),
+        "groups": federation.groups,
+        "parameters": federation.parameters,
+        "message_bytes": federation.message_bytes,
+        "population": federation.population,
+        "clients_per_round": federation.clients_per_round,
+        "rounds": federation.rounds,
+        "first_model": first_model,
+        **asdict(totals),
+        "compression_up": totals.compression_up,
+        "compression_down": totals.compression_down,
+        "compression": totals.compression,
+        "adjacency": "add-or-remove-one",
+        "trust_model": "central",
+    }

@@ -1,0 +1,124 @@
+"""Named populations of clients' vectors, drawn in chunks: memory does not grow with the number of clients."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ...arguments import check_choice, check_integer, check_real
+from ...arrays import FloatArray
+from ...design.contracts.mean_protocol import MOST_CLIENTS
+from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
+from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
+
+# Coordinates drawn at a time. The chunks, and with them the vectors, depend on the dimension only: not on memory, nor on workers.
+CHUNK_COORDINATES = 2**18
+# Without a number of its own, a sparse vector has one non-zero coordinate in so many.
+SPARSITY = 16
+
+Draw = Callable[[int, int, int, np.random.Generator], FloatArray]
+
+
+def _uniform_l1(clients: int, dimension: int, _: int, rng: np.random.Generator) -> FloatArray:
+    # From (0, 1] instead of [0, 1): a vector of zeros has no direction.
+    vectors = 1.0 - rng.random((clients, dimension))
+    return np.asarray(vectors / vectors.sum(axis=1, keepdims=True))
+
+
+def _sphere(clients: int, dimension: int, _: int, rng: np.random.Generator) -> FloatArray:
+    vectors = rng.standard_normal((clients, dimension))
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def _positive_sphere(clients: int, dimension: int, nonzero: int, rng: np.random.Generator) -> FloatArray:
+    return np.abs(_sphere(clients, dimension, nonzero, rng))
+
+
+def _uniform_cube(clients: int, dimension: int, _: int, rng: np.random.Generator) -> FloatArray:
+    return rng.uniform(-1.0, 1.0, (clients, dimension))
+
+
+def _sparse(clients: int, dimension: int, nonzero: int, rng: np.random.Generator) -> FloatArray:
+    places = np.argpartition(rng.random((clients, dimension)), nonzero - 1, axis=1)[:, :nonzero]
+    vectors = np.zeros((clients, dimension))
+    np.put_along_axis(vectors, places, _sphere(clients, nonzero, nonzero, rng), axis=1)
+    return vectors
+
+
+DRAWS: dict[str, Draw] = {
+    "uniform-l1": _uniform_l1,
+    "positive-sphere": _positive_sphere,
+    "sphere": _sphere,
+    "uniform-cube": _uniform_cube,
+    "sparse": _sparse,
+}
+POPULATIONS = tuple(DRAWS)
+
+
+def population_chunks(
+    kind: str, clients: int, dimension: int, rng: np.random.Generator, *, scale: float = 1.0, nonzero: int | None = None
+) -> Iterator[FloatArray]:
+    """Return the vectors of a population, drawn when they are asked for, in chunks whose size depends on the dimension only.
+
+    Parameters
+    ----------
+    kind : str
+        ``"uniform-l1"``: coordinates uniform on (0, 1], divided by their sum, so that the L1 norm is 1; ``"sphere"``: uniform on the
+        sphere of L2 norm 1; ``"positive-sphere"``: uniform on the part of it where no coordinate is negative; ``"uniform-cube"``:
+        coordinates uniform on [-1, 1]; ``"sparse"``: zero but for `nonzero` coordinates at random places, which are uniform on their
+        sphere of L2 norm 1. The first and the third are the data of Chaudhuri, Guo, Rabbat 2022, section 5.2.
+    clients : int
+        Number of vectors.
+    dimension : int
+        Their length.
+    rng : numpy.random.Generator
+        Source of randomness; used while the chunks are drawn.
+    scale : float
+        Factor on every vector.
+    nonzero : int or None
+        For ``"sparse"`` only: number of non-zero coordinates; None for one in 16, and at least one.
+
+    Returns
+    -------
+    iterator of ndarray of float64, shape (clients of the chunk, dimension)
+        The chunks; they have `clients` rows in all.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or `nonzero` is given to another kind.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> [chunk.shape for chunk in population_chunks("sphere", 5000, 128, rng)]
+    [(2048, 128), (2048, 128), (904, 128)]
+    """
+    check_population(kind, nonzero)
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    scale = check_real("scale", scale, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM)
+    if nonzero is None:
+        nonzero = max(1, dimension // SPARSITY)
+    nonzero = check_integer("nonzero", nonzero, low=1, high=dimension)
+    size = max(1, CHUNK_COORDINATES // dimension)
+    return (scale * DRAWS[kind](min(size, clients - start), dimension, nonzero, rng) for start in range(0, clients, size))
+
+
+def check_population(kind: str, nonzero: int | None) -> None:
+    """Refuse a population that is not known, or a number of non-zero coordinates for one that has none.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the population.
+    nonzero : int or None
+        Number of non-zero coordinates of a sparse vector.
+
+    Raises
+    ------
+    ValueError
+        If there is no such population, or `nonzero` does not belong to it.
+    """
+    check_choice("population", kind, POPULATIONS)
+    if nonzero is not None and kind != "sparse":
+        raise ValueError(f"nonzero must be left out for the population {kind}, it belongs to sparse only, got {nonzero!r}")

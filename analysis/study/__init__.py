@@ -1,0 +1,1 @@
+"""One population mean from a column of data: the study behind `estimate mean` and the demo."""

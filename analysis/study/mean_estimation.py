@@ -1,0 +1,195 @@
+"""Mean estimation with several protocols on the same clients: estimate, error, predicted error, bits, guarantee."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arguments import check_interval
+from ...arrays import FloatArray
+from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.mean_protocol import MeanProtocol
+from ...design.transforms.dithering import finite_values
+from ..random_streams import named_stream
+from .variance_bound import VarianceBound
+
+# Clients encoded at a time.
+CHUNK = 2**18
+# Half-width of a 95 % confidence interval, in standard errors.
+Z95 = 1.96
+
+
+@dataclass(frozen=True)
+class MeanEstimate:
+    """What one protocol made of the clients' values; everything is in the values' own units.
+
+    Attributes
+    ----------
+    mechanism : str
+        The protocol's name.
+    estimate : float
+        Estimate of the mean of the clipped values.
+    error : float
+        The estimate less the true mean of the clipped values.
+    standard_error : float
+        Exact standard deviation of the estimate over the mechanism's randomness, given these values. It depends on the values, so it
+        is for experiments and must not be released.
+    worst_standard_error : float
+        The largest that it can be for this number of clients, whatever their values: what may be published.
+    bits_per_client : float
+        Bits that each client sends.
+    guarantee : Guarantee
+        What each client is promised.
+    objective : float or None
+        The figure that the certified bound is about, for this protocol, in squared units; None without a bound.
+    lower_bound : float or None
+        The certified bound, in squared units; None if there is none, or if this protocol's guarantee is weaker than the bound's.
+    """
+
+    mechanism: str
+    estimate: float
+    error: float
+    standard_error: float
+    worst_standard_error: float
+    bits_per_client: float
+    guarantee: Guarantee
+    objective: float | None
+    lower_bound: float | None
+
+    @property
+    def ratio_to_bound(self) -> float | None:
+        """Objective over certified bound: at least one; one means that nothing better exists with any number of bits."""
+        return None if self.objective is None or self.lower_bound is None else self.objective / self.lower_bound
+
+    @property
+    def confidence_interval(self) -> tuple[float, float]:
+        """Estimate plus and minus 1.96 worst-case standard errors: covers the clipped mean in at least 95 % of runs with many clients."""
+        return self.estimate - Z95 * self.worst_standard_error, self.estimate + Z95 * self.worst_standard_error
+
+
+@dataclass(frozen=True)
+class MeanComparison:
+    """The same clients, asked with several protocols.
+
+    Attributes
+    ----------
+    clients : int
+        Number of clients.
+    clipped : int
+        How many of their values lie outside the interval.
+    interval : tuple of float
+        Public interval (low, high).
+    true_mean : float
+        Mean of the clipped values: not private, known only because this is an experiment.
+    unclipped_mean : float
+        Mean of the values as they are; its distance from `true_mean` is the bias that clipping causes.
+    seed : int
+        Root seed of the random streams.
+    bound : VarianceBound or None
+        The certified bound.
+    estimates : tuple of MeanEstimate
+        One per protocol.
+    """
+
+    clients: int
+    clipped: int
+    interval: tuple[float, float]
+    true_mean: float
+    unclipped_mean: float
+    seed: int
+    bound: VarianceBound | None
+    estimates: tuple[MeanEstimate, ...]
+
+
+def estimate_mean(
+    values: FloatArray,
+    interval: tuple[float, float],
+    protocols: Mapping[str, MeanProtocol],
+    *,
+    seed: int = 0,
+    bound: VarianceBound | None = None,
+    on_start: Callable[[str], None] = lambda _: None,
+) -> MeanComparison:
+    """Encode each value as one client with every protocol, aggregate, decode, and compare with the true mean.
+
+    Parameters
+    ----------
+    values : ndarray of shape (clients,)
+        Finite values, one per client.
+    interval : tuple of float
+        Public interval (low, high) that values are clipped to; that of every protocol.
+    protocols : mapping of str to MeanProtocol
+        The protocols, by name. Each draws from its own random stream, keyed by (seed, name), so that its result does not depend on
+        which others are there.
+    seed : int
+        Root seed.
+    bound : VarianceBound or None
+        Certified bound to compare with.
+    on_start : callable
+        Called with each protocol's name when its turn comes.
+
+    Returns
+    -------
+    MeanComparison
+        One estimate per protocol, in the order given.
+
+    Raises
+    ------
+    ValueError
+        If there are no values, one of them is not finite, or a protocol has another interval.
+
+    Examples
+    --------
+    >>> from quietbits.design.local.cldp import CLDPMechanism
+    >>> comparison = estimate_mean(np.full(10_000, 0.25), (0.0, 1.0), {"one bit": CLDPMechanism(3.0)})
+    >>> abs(comparison.estimates[0].error) < 4 * comparison.estimates[0].standard_error
+    True
+    """
+    values = finite_values("values", values).ravel()
+    interval = check_interval("interval", interval)
+    if values.size == 0:
+        raise ValueError("values must hold at least one number, got none")
+    for name, protocol in protocols.items():
+        if protocol.interval != interval:
+            raise ValueError(f"interval must be that of every protocol, got {interval!r} and {protocol.interval!r} for {name!r}")
+    clipped = np.clip(values, *interval)
+    true_mean = math.fsum(clipped) / len(clipped)
+    estimates = []
+    for name, protocol in protocols.items():
+        on_start(name)
+        estimates.append(_estimate(name, protocol, clipped, true_mean, seed, bound))
+    return MeanComparison(
+        clients=len(values),
+        clipped=int(np.count_nonzero(clipped != values)),
+        interval=interval,
+        true_mean=true_mean,
+        unclipped_mean=math.fsum(values) / len(values),
+        seed=seed,
+        bound=bound,
+        estimates=tuple(estimates),
+    )
+
+
+def _estimate(
+    name: str, protocol: MeanProtocol, values: FloatArray, true_mean: float, seed: int, bound: VarianceBound | None
+) -> MeanEstimate:
+    rng = named_stream(seed, name)
+    variance_sum = 0.0
+    aggregate = protocol.aggregate(protocol.encode(values[:0], rng))
+    for start in range(0, len(values), CHUNK):
+        chunk = values[start : start + CHUNK]
+        aggregate = aggregate + protocol.aggregate(protocol.encode(chunk, rng))
+        variance_sum += float(protocol.variance(chunk).sum())
+    estimate = protocol.decode(aggregate, len(values))
+    return MeanEstimate(
+        mechanism=name,
+        estimate=estimate,
+        error=estimate - true_mean,
+        standard_error=math.sqrt(variance_sum) / len(values),
+        worst_standard_error=math.sqrt(protocol.worst_variance / len(values)),
+        bits_per_client=protocol.bits_per_client,
+        guarantee=protocol.guarantee,
+        objective=None if bound is None else bound.objective_of(protocol),
+        lower_bound=bound.value if bound is not None and bound.holds_for(protocol.guarantee) else None,
+    )

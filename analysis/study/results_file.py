@@ -1,0 +1,110 @@
+"""A study's results for machines: one JSON file with the estimates, the bound, and the tables as they would be exported."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ...design.contracts.guarantee import Guarantee
+from ...design.tables.file import table_document
+from ...design.tables.verification import verify_table
+from ...files import write_atomically
+from .mean_study import MeanStudy
+
+FORMAT = "quietbits-mean-study/1"
+
+
+def write_results(study: MeanStudy, path: Path, *, command: str | None = None) -> None:
+    """Write a study's results as JSON.
+
+    Parameters
+    ----------
+    study : MeanStudy
+        The study.
+    path : Path
+        The file; replaced if it is there.
+    command : str or None
+        The command that made the study.
+
+    Raises
+    ------
+    TableError
+        If a table does not verify; nothing is written then.
+    OSError
+        If the file cannot be written.
+    """
+    for table in study.tables.values():
+        verify_table(table)
+    write_atomically(path, (json.dumps(results_document(study, command=command), indent=1, allow_nan=False) + "\n").encode("ascii"))
+
+
+def results_document(study: MeanStudy, *, command: str | None = None) -> dict[str, Any]:
+    """Return a study's results, ready for JSON.
+
+    Parameters
+    ----------
+    study : MeanStudy
+        The study.
+    command : str or None
+        The command that made it.
+
+    Returns
+    -------
+    dict
+        ``data``, ``epsilon``, ``bits_in``, ``bits_out``, ``metric``, ``objective``; ``true_mean`` and ``unclipped_mean``, not private;
+        ``bound``; ``estimates``, one per mechanism, in the units of the values; ``tables`` by mechanism, in the format
+        ``quietbits-table/1``; ``provenance``.
+    """
+    comparison, bound = study.comparison, study.comparison.bound
+    return {
+        "format": FORMAT,
+        "data": {
+            "name": study.data.name,
+            "source": study.data.source,
+            "clients": comparison.clients,
+            "clipped": comparison.clipped,
+            "interval": list(comparison.interval),
+            "interval_is_public": study.data.interval_is_public,
+        },
+        "epsilon": study.epsilon,
+        "bits_in": study.bits_in,
+        "bits_out": study.bits_out,
+        "metric": study.metric,
+        "objective": study.objective,
+        "true_mean": comparison.true_mean,
+        "unclipped_mean": comparison.unclipped_mean,
+        "bound": bound and {"value": bound.value, "objective": bound.objective, "guarantee": _guarantee(bound.guarantee)},
+        "estimates": [
+            {
+                "mechanism": row.mechanism,
+                "estimate": row.estimate,
+                "error": row.error,
+                "standard_error": row.standard_error,
+                "worst_standard_error": row.worst_standard_error,
+                "confidence_interval": list(row.confidence_interval),
+                "bits_per_client": row.bits_per_client,
+                "guarantee": _guarantee(row.guarantee),
+                "objective": row.objective,
+                "lower_bound": row.lower_bound,
+                "ratio_to_bound": row.ratio_to_bound,
+            }
+            for row in comparison.estimates
+        ],
+        "tables": {name: table_document(table) for name, table in study.tables.items()},
+        "provenance": {
+            "command": command,
+            "versions": dict(study.provenance.versions),
+            "solver": study.provenance.solver,
+            "seed": study.provenance.seed,
+            "duration": study.provenance.duration,
+        },
+    }
+
+
+def _guarantee(guarantee: Guarantee) -> dict[str, Any]:
+    return {
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
+        "metric": guarantee.metric,
+        "adjacency": guarantee.adjacency,
+        "trust_model": guarantee.trust_model,
+    }

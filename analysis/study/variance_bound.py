@@ -1,0 +1,91 @@
+"""The least variance that any unbiased mechanism can have under a guarantee, as a table's certificate proves it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.mean_protocol import MeanProtocol
+from ...design.tables.lookup_table import LookupTable
+
+
+@dataclass(frozen=True)
+class VarianceBound:
+    """No unbiased mechanism with this guarantee has a smaller objective, however many bits it sends.
+
+    Attributes
+    ----------
+    value : float
+        The bound, in squared units of the values; errs downward.
+    objective : str
+        What is bounded: the average (``"mean"``), the largest (``"worst"``) or the prior-weighted average (``"prior"``) of the
+        variances at the grid inputs.
+    guarantee : Guarantee
+        The guarantee it holds for.
+    interval : tuple of float
+        The grid's ends (low, high).
+    bits_in : int
+        Bits of the grid index.
+    prior : tuple of float or None
+        Weights of the grid inputs, for ``"prior"``.
+    """
+
+    value: float
+    objective: str
+    guarantee: Guarantee
+    interval: tuple[float, float]
+    bits_in: int
+    prior: tuple[float, ...] | None = None
+
+    def objective_of(self, protocol: MeanProtocol) -> float:
+        """Return what the bound is to be compared with.
+
+        Parameters
+        ----------
+        protocol : MeanProtocol
+            A mechanism on the same interval.
+
+        Returns
+        -------
+        float
+            The mechanism's objective, in squared units of the values.
+        """
+        variances = protocol.variance(np.linspace(*self.interval, 2**self.bits_in))
+        return float(variances.max() if self.objective == "worst" else np.average(variances, weights=self.prior))
+
+    def holds_for(self, guarantee: Guarantee) -> bool:
+        """Return whether a mechanism with another guarantee is bound as well, because its guarantee is at least as strong.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            The other mechanism's guarantee.
+
+        Returns
+        -------
+        bool
+            True if it implies this bound's guarantee. Metric privacy implies local privacy with the same epsilon, not the reverse.
+        """
+        own = self.guarantee
+        same_kind = (guarantee.adjacency, guarantee.trust_model) == (own.adjacency, own.trust_model)
+        return same_kind and guarantee.epsilon <= own.epsilon and guarantee.delta == 0 and own.metric in (None, guarantee.metric)
+
+
+def certified_bound(table: LookupTable) -> VarianceBound | None:
+    """Return the bound that a table's certificate proves, on the scale of the table's interval.
+
+    Parameters
+    ----------
+    table : LookupTable
+        The table.
+
+    Returns
+    -------
+    VarianceBound or None
+        The bound; None if the certificate has none.
+    """
+    if table.certificate.lower_bound is None:
+        return None
+    low, high = table.interval
+    value = table.certificate.lower_bound * (high - low) ** 2
+    return VarianceBound(value, table.certificate.objective, table.guarantee, table.interval, table.bits_in, table.prior)

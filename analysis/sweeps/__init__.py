@@ -1,0 +1,1 @@
+"""Sweeps: many settings, run in parallel, saved, resumed and summed up."""

@@ -1,0 +1,1 @@
+"""The `quietbits` command, a file per subcommand."""

@@ -1,0 +1,114 @@
+"""What every subcommand of `quietbits` prints with: tables' width, a progress bar, and faults in one line."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ..errors import ConvergenceError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..progress import OnStep
+
+# Width of tables that go to a file or a pipe, where there is no terminal to fit.
+PLAIN_WIDTH = 132
+
+
+class OneLineErrors(TyperGroup):
+    """A command group whose faults end in one line on stderr and exit code 2, without a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was typed.
+
+        Parameters
+        ----------
+        ctx : typer.Context, in typer's own terms
+            The parsed command line.
+
+        Returns
+        -------
+        Any
+            What the command returns.
+
+        Raises
+        ------
+        typer.Exit
+            With code 2, if an argument, a file or a solver is at fault.
+        """
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        except (ValueError, ConvergenceError) as error:
+            complain(str(error))
+        raise typer.Exit(2)
+
+
+def complain(message: str) -> None:
+    """Print a fault to stderr, in one line.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong; line breaks become spaces.
+    """
+    typer.echo(f"quietbits: {' '.join(message.split())}", err=True)
+
+
+def console() -> "Console":
+    """Return where tables are printed: stdout, as wide as the terminal, or `PLAIN_WIDTH` columns where there is none.
+
+    Returns
+    -------
+    rich.console.Console
+        The console.
+    """
+    from rich.console import Console
+
+    found = Console(highlight=False)
+    return found if found.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+
+
+@contextmanager
+def progress_bar() -> "Iterator[OnStep]":
+    """Show steps as a bar on stderr, if that is a terminal; the bar goes away when all is done.
+
+    Yields
+    ------
+    callable
+        To be called as ``on_step(done, total, text)`` after each step.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    screen = Console(stderr=True)
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        task = progress.add_task("starting", total=None)
+        yield lambda done, total, text: progress.update(task, completed=done, total=total, description=text)
+
+
+def check_folders(*files: Path | None) -> None:
+    """Refuse to begin a long computation whose result could not be written.
+
+    Parameters
+    ----------
+    *files : Path or None
+        Files that are to be written; None is passed over.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a file's folder is not there.
+    """
+    for file in files:
+        if file is not None and not file.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(file.parent))

@@ -1,0 +1,82 @@
+"""`quietbits sweep`: the experiments of a TOML file, run, saved and summed up."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .console import console, progress_bar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Shown only where a sweep has more than one value of it.
+VARIED = ("population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "delta")
+
+
+def sweep_command(
+    spec: Annotated[Path, typer.Argument(help="The sweep, as TOML.")],
+    output: Annotated[Path, typer.Option(help="Folder for the results; made if it is not there. A sweep that was killed goes on in it.")],
+    workers: Annotated[int, typer.Option(help="Processes.")] = 1,
+    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers do the work instead.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder where designed tables are kept; the user's cache by default.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Root seed, instead of the file's.")] = None,
+) -> None:
+    """Compare mechanisms for vectors in many settings, repeatedly; a killed sweep goes on where it was (`load_sweep`, `run_sweep`)."""
+    from dataclasses import replace
+
+    from ..analysis.calibration.table_cache import TableCache
+    from ..analysis.sweeps.run import IncompleteSweepError, run_sweep
+    from ..analysis.sweeps.spec import load_sweep
+    from ..analysis.sweeps.store import RESULTS_NAME
+
+    sweep = load_sweep(spec)
+    if seed is not None:
+        sweep = replace(sweep, seed=seed)
+    tables = None if cache is None else TableCache(cache)
+    try:
+        with progress_bar() as on_step:
+            results = run_sweep(sweep.tasks(), output, workers=workers, cache=tables, dask=dask, on_step=on_step)
+    except IncompleteSweepError as error:
+        _print_summary(error.results, output / RESULTS_NAME)
+        raise
+    _print_summary(results, output / RESULTS_NAME)
+
+
+def _print_summary(results: "pd.DataFrame", path: Path) -> None:
+    from math import isnan
+
+    from rich.table import Table
+
+    from ..analysis.sweeps.summary import summarise_sweep
+
+    if len(results):
+        summary = summarise_sweep(results)
+        varied = [name for name in VARIED if summary[name].nunique(dropna=False) > 1]
+        table = Table(title="Mean squared error of the estimated mean")
+        table.add_column("mechanism")
+        # In two lines, to leave room for mechanisms in a narrow terminal.
+        for heading in (*varied, "bits per\nclient", "epsilon", "MSE", "s.e.", "MSE /\ncentral"):
+            table.add_column(heading.replace("_", " "), justify="right")
+        for row in summary.to_dict("records"):
+            settings = (f"{row[name]:g}" if isinstance(row[name], int | float) else str(row[name]) for name in varied)
+            numbers = (f"{row['bits_per_client']:g}", f"{row['epsilon']:g}", f"{row['mean_squared_error']:.4g}")
+            maybe = (("standard_error", ".2g"), ("ratio_to_central", ".4g"))
+            table.add_row(
+                row["label"], *settings, *numbers, *("" if isnan(row[name]) else format(row[name], style) for name, style in maybe)
+            )
+        screen = console()
+        screen.print(table, markup=False)
+        for promise in summary[["adjacency", "trust_model"]].drop_duplicates().to_dict("records"):
+            screen.print(f"Guarantees: {promise['adjacency']} adjacency, {promise['trust_model']} trust model, one message.", markup=False)
+        clipped = summary["clipped_share"].max()
+        if clipped > 0:
+            screen.print(
+                f"Clipped: up to {100 * clipped:.3g} % of a setting's vectors lay outside the ball; MSE is from the mean of clipped ones.",
+                markup=False,
+            )
+        if summary["ratio_to_central"].notna().any():
+            screen.print(
+                "Central: Gaussian noise that a trusted server would add, for the same epsilon, delta and adjacency.", markup=False
+            )
+    typer.echo(f"Results: {path}")

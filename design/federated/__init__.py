@@ -1,0 +1,1 @@
+"""A server's model over rounds: optimisers, states, histories and packages."""

@@ -1,0 +1,303 @@
+"""A server that keeps the messages of past rounds, and clients that replay them instead of getting the model.
+
+Triastcyn, Reisser, Louizos 2021 (*DP-REC: Private & Communication-Efficient Federated Learning*), algorithms 5 and 6: the model is a
+function of the first model and of all messages, and messages of a few bytes make a history that is shorter than the model. Any coder will
+do whose decoding gives the same bits on every machine.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ...arguments import check_integer
+from ...arrays import FloatArray
+from ...errors import DataError
+from .history_package import (
+    LONGEST_MESSAGE,
+    FullModelPackage,
+    HistoryPackage,
+    check_messages,
+    full_model_bytes,
+    history_package_bytes,
+    read_package,
+)
+from .model_state import MOST_STATE_ROUNDS, ModelState
+from .server_optimiser import ServerOptimiser
+
+Decode = Callable[[bytes], FloatArray]
+"""Returns the update vector of a message, the same bits on every machine; a ``ValueError`` says that it is no message."""
+
+Deliver = Callable[[bytes], bytes]
+"""Returns what arrives of a package."""
+
+
+@dataclass(frozen=True)
+class ModelHistory:
+    """What a server keeps: the model as it is, and the messages of the last rounds.
+
+    Messages are kept without their senders, and those of a round in the order of their bytes: who is sent a history learns no more than
+    which messages there were.
+
+    Attributes
+    ----------
+    state : ModelState
+        The model and its optimiser's memory.
+    message_bytes : int
+        Bytes of a message, 1 to 2**20.
+    rounds : tuple of tuple of bytes
+        Messages of the last rounds, oldest first. Rounds are dropped that nobody will be sent, because the package would be as long as the
+        model.
+    retain : int or None
+        How many rounds are kept at most; None: all that are of use.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or there are more rounds than the model has been through.
+    """
+
+    state: ModelState
+    message_bytes: int
+    rounds: tuple[tuple[bytes, ...], ...] = ()
+    retain: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a history that is none, and drop what is of no use."""
+        check_integer("message_bytes", self.message_bytes, low=1, high=LONGEST_MESSAGE)
+        check_integer("number of rounds", len(self.rounds), low=0, high=self.state.rounds)
+        if self.retain is not None:
+            check_integer("retain", self.retain, low=0, high=MOST_STATE_ROUNDS)
+        kept = len(self.rounds) if self.retain is None else min(self.retain, len(self.rounds))
+        messages = sum(len(one) for one in self.rounds[len(self.rounds) - kept :])
+        while kept and history_package_bytes(kept, messages, self.message_bytes) >= full_model_bytes(self.state.state_bytes):
+            messages -= len(self.rounds[len(self.rounds) - kept])
+            kept -= 1
+        object.__setattr__(self, "rounds", self.rounds[len(self.rounds) - kept :])
+
+    @property
+    def first_round(self) -> int:
+        """How many rounds a model must have been through for the history to reach back to it."""
+        return self.state.rounds - len(self.rounds)
+
+    @cached_property
+    def checksum(self) -> bytes:
+        """Checksum of the state as it is."""
+        return self.state.checksum()
+
+
+def replay_round(state: ModelState, messages: Sequence[bytes], decode: Decode, optimiser: ServerOptimiser) -> ModelState:
+    """Return the state after a round, from the state before it and the round's messages: what the server does, and each client after it.
+
+    Parameters
+    ----------
+    state : ModelState
+        The state before the round.
+    messages : sequence of bytes
+        The messages; they are decoded and added up, in float64, in this order. Without any, only the number of rounds grows.
+    decode : Decode
+        The coder's receiver.
+    optimiser : ServerOptimiser
+        What makes a step of the mean update.
+
+    Returns
+    -------
+    ModelState
+        The new state: the same bits wherever it is computed.
+
+    Raises
+    ------
+    ValueError
+        If a message cannot be decoded, its update has another length than the model, or a number of the result is not finite.
+
+    Examples
+    --------
+    >>> from quietbits.design.federated.server_optimiser import ServerSGD
+    >>> optimiser = ServerSGD(learning_rate=1.0)
+    >>> state = optimiser.start(np.zeros(2, dtype=np.float32))
+    >>> replay_round(state, [b"ab", b"cd"], lambda message: np.array(list(message), dtype=float), optimiser).parameters.tolist()
+    [98.0, 99.0]
+    """
+    if not messages:
+        return replace(state, rounds=state.rounds + 1)
+    total = np.zeros(state.dimension)
+    for message in messages:
+        update = decode(message)
+        if update.shape != total.shape:
+            raise ValueError(f"decode must return vectors of shape {total.shape}, got {update.shape}")
+        total += update
+    return optimiser.step(state, total / len(messages))
+
+
+def add_round(history: ModelHistory, messages: Sequence[bytes], decode: Decode, optimiser: ServerOptimiser) -> ModelHistory:
+    """Return the server's history after one more round.
+
+    Parameters
+    ----------
+    history : ModelHistory
+        The history so far; it is not changed.
+    messages : sequence of bytes
+        The messages that arrived, in any order.
+    decode, optimiser
+        As in `replay_round`.
+
+    Returns
+    -------
+    ModelHistory
+        The history with the new state.
+
+    Raises
+    ------
+    ValueError
+        If a message has another length than agreed upon, or as in `replay_round`; the server leaves such messages out.
+    """
+    check_messages(messages, history.message_bytes)
+    ordered = tuple(sorted(messages))
+    state = replay_round(history.state, ordered, decode, optimiser)
+    return replace(history, state=state, rounds=(*history.rounds, ordered))
+
+
+def catch_up_package(history: ModelHistory, last_round: int | None) -> HistoryPackage | FullModelPackage:
+    """Return what brings a client up to date in the fewest bytes.
+
+    Parameters
+    ----------
+    history : ModelHistory
+        The server's history.
+    last_round : int or None
+        How many rounds the client's model has been through: 0 for the first model, if that is public, such as drawn from a public seed.
+        None if the client has no model.
+
+    Returns
+    -------
+    HistoryPackage or FullModelPackage
+        The messages since then, if they are kept and shorter; else the model.
+
+    Raises
+    ------
+    ValueError
+        If the client is ahead of the server.
+
+    Examples
+    --------
+    >>> from quietbits.design.federated.server_optimiser import ServerSGD
+    >>> optimiser = ServerSGD(learning_rate=1.0)
+    >>> history = ModelHistory(optimiser.start(np.zeros(100, dtype=np.float32)), message_bytes=2)
+    >>> for _ in range(3):
+    ...     history = add_round(history, [b"ab", b"cd"], lambda message: np.full(100, float(message[0])), optimiser)
+    >>> len(catch_up_package(history, last_round=0).to_bytes()), len(catch_up_package(history, last_round=None).to_bytes())
+    (53, 431)
+    """
+    if last_round is None:
+        return FullModelPackage(history.state)
+    last_round = check_integer("last_round", last_round, low=0, high=history.state.rounds)
+    if last_round < history.first_round:
+        return FullModelPackage(history.state)
+    # What is kept is shorter than the model.
+    missed = history.rounds[last_round - history.first_round :]
+    return HistoryPackage(last_round, missed, history.message_bytes, history.checksum)
+
+
+def apply_package(content: bytes, state: ModelState | None, decode: Decode, optimiser: ServerOptimiser) -> ModelState:
+    """Return the server's state, from what arrived at a client: exactly that, or a fault.
+
+    Parameters
+    ----------
+    content : bytes
+        What arrived. It may begin with rounds that the client has already.
+    state : ModelState or None
+        The client's state, if it has one; it is not changed.
+    decode, optimiser
+        As in `replay_round`; the server's.
+
+    Returns
+    -------
+    ModelState
+        The state, whose checksum is the one that the package states.
+
+    Raises
+    ------
+    DataError
+        If the package is damaged, does not go with the client's state, or does not lead to the state with its checksum. The client then
+        asks for the whole model.
+    """
+    package = read_package(content)
+    if isinstance(package, FullModelPackage):
+        return package.state
+    if state is None:
+        raise DataError("package: a history is of no use without a model")
+    known = state.rounds - package.start_round
+    if not 0 <= known <= len(package.rounds):
+        reach = f"from round {package.start_round} to {package.end_round}"
+        raise DataError(f"package: leads {reach}, the client's model has been through {state.rounds} rounds")
+    try:
+        for messages in package.rounds[known:]:
+            state = replay_round(state, messages, decode, optimiser)
+    except ValueError as error:
+        raise DataError(f"package: {error}") from error
+    if state.checksum() != package.checksum:
+        found, stated = state.checksum().hex(), package.checksum.hex()
+        raise DataError(f"package: replayed, the model has the checksum {found}, the server's has {stated}")
+    return state
+
+
+@dataclass(frozen=True)
+class Synchronisation:
+    """How a client was brought up to date.
+
+    Attributes
+    ----------
+    state : ModelState
+        Its state: the server's.
+    bytes_down : int
+        Bytes that the server sent, those that did not arrive among them.
+    full_model : bool
+        Whether the whole model was sent.
+    resent : bool
+        Whether a first package had been lost or damaged.
+    """
+
+    state: ModelState
+    bytes_down: int
+    full_model: bool
+    resent: bool
+
+
+def synchronise(
+    history: ModelHistory, state: ModelState | None, decode: Decode, optimiser: ServerOptimiser, deliver: Deliver = bytes
+) -> Synchronisation:
+    """Bring a client up to date: by the shorter package, and by the whole model if that one was lost or damaged.
+
+    Parameters
+    ----------
+    history : ModelHistory
+        The server's history.
+    state : ModelState or None
+        The client's state, if it has one.
+    decode, optimiser
+        As in `replay_round`.
+    deliver : Deliver
+        The way that packages take; all arrive as they are by default. A lost one arrives as no bytes.
+
+    Returns
+    -------
+    Synchronisation
+        The client's new state, and what it took.
+
+    Raises
+    ------
+    DataError
+        If the whole model was lost or damaged as well: the client keeps the state it has, and cannot take part in this round.
+    ValueError
+        If the client is ahead of the server.
+    """
+    package = catch_up_package(history, None if state is None else state.rounds)
+    sent = package.to_bytes()
+    try:
+        caught_up = apply_package(deliver(sent), state, decode, optimiser)
+    except DataError:
+        whole = FullModelPackage(history.state).to_bytes()
+        caught_up = apply_package(deliver(whole), None, decode, optimiser)
+        return Synchronisation(caught_up, len(sent) + len(whole), full_model=True, resent=True)
+    return Synchronisation(caught_up, len(sent), isinstance(package, FullModelPackage), resent=False)

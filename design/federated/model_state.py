@@ -1,0 +1,97 @@
+"""A model with its optimiser's memory: bits that a server and its clients hold alike, and a checksum by which they know it."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arguments import check_integer
+
+StateArray = NDArray[np.floating[Any]]
+
+MOST_STATE_ROUNDS = 2**32 - 1
+CHECKSUM_BYTES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class ModelState:
+    """A model and its optimiser's memory, after a number of rounds.
+
+    Attributes
+    ----------
+    rounds : int
+        How many rounds the model has been through, from 0 to 2**32 - 1.
+    parameters : ndarray of float32 or float64, shape (dimension,)
+        The model; read-only.
+    moments : tuple of ndarray, same type and shape
+        What the optimiser remembers: nothing, momentum, or first and second moments; read-only.
+
+    Raises
+    ------
+    ValueError
+        If the arrays are not of one type and shape, or a number is not finite.
+
+    Examples
+    --------
+    >>> state = ModelState(rounds=3, parameters=np.ones(2, dtype=np.float32))
+    >>> state.dimension, state.state_bytes, len(state.checksum())
+    (2, 8, 16)
+    """
+
+    rounds: int
+    parameters: StateArray
+    moments: tuple[StateArray, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a state that is none, and keep copies that nobody changes."""
+        check_integer("rounds", self.rounds, low=0, high=MOST_STATE_ROUNDS)
+        arrays = (self.parameters, *self.moments)
+        kind, shape = np.asarray(self.parameters).dtype, np.shape(self.parameters)
+        if kind not in (np.float32, np.float64) or len(shape) != 1 or shape[0] == 0:
+            raise ValueError(f"parameters must be float32 or float64 numbers, shape (dimension,), got {kind} and {shape}")
+        for array in arrays[1:]:
+            if np.asarray(array).dtype != kind or np.shape(array) != shape:
+                raise ValueError(f"moments must be {kind}, shape {shape}, like the parameters, got {array.dtype} and {np.shape(array)}")
+        for name, array in zip(("parameters", *("moments" for _ in self.moments)), arrays, strict=True):
+            # In the array's own type: casting damaged numbers would warn of signalling NaNs.
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} must hold finite numbers only, got {float(array[~np.isfinite(array)][0])!r}")
+        kept = [np.array(array) for array in arrays]
+        for array in kept:
+            array.flags.writeable = False
+        object.__setattr__(self, "parameters", kept[0])
+        object.__setattr__(self, "moments", tuple(kept[1:]))
+
+    @property
+    def dimension(self) -> int:
+        """Number of parameters."""
+        return len(self.parameters)
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of the parameters and the moments."""
+        return self.parameters.nbytes * (1 + len(self.moments))
+
+    def to_bytes(self) -> bytes:
+        """Return parameters, then moments, little-endian.
+
+        Returns
+        -------
+        bytes
+            `state_bytes` of them.
+        """
+        little_endian = self.parameters.dtype.newbyteorder("<")
+        return b"".join(array.astype(little_endian).tobytes() for array in (self.parameters, *self.moments))
+
+    def checksum(self) -> bytes:
+        """Return a digest (BLAKE2b) of the number of rounds, the arrays' type and all their bits.
+
+        Returns
+        -------
+        bytes
+            16 bytes: states that differ by accident have different ones but for a chance of 2**-128.
+        """
+        head = f"{self.rounds} {self.parameters.dtype.name} {len(self.moments)} {self.dimension};".encode()
+        return hashlib.blake2b(head + self.to_bytes(), digest_size=CHECKSUM_BYTES).digest()

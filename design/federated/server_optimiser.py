@@ -1,0 +1,228 @@
+"""Steps of a server's optimiser that give the same bits on every machine: SGD, momentum, and FedAdam.
+
+Only sums, products, quotients and square roots of single numbers occur, in a fixed order; IEEE 754 fixes the result of each. There are no
+powers and no sums over coordinates, whose last bits differ between libraries.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import check_real
+from ...arrays import FloatArray
+from ..transforms.dithering import finite_values
+from .model_state import ModelState, StateArray
+
+LARGEST_RATE = 1e6
+
+
+class ServerOptimiser(Protocol):
+    """What makes a new model of the old one and the mean of a round's updates."""
+
+    def start(self, parameters: ArrayLike) -> ModelState:
+        """Return the state before the first round.
+
+        Parameters
+        ----------
+        parameters : array_like of float32 or float64, shape (dimension,)
+            The first model.
+
+        Returns
+        -------
+        ModelState
+            The state after no round.
+        """
+        ...
+
+    def step(self, state: ModelState, mean_update: FloatArray) -> ModelState:
+        """Return the state after one more round.
+
+        Parameters
+        ----------
+        state : ModelState
+            The state before it.
+        mean_update : ndarray of float64, shape (dimension,)
+            Mean of the clients' updates, in the direction in which the model is to move.
+
+        Returns
+        -------
+        ModelState
+            The new state; nothing is changed in place.
+
+        Raises
+        ------
+        ValueError
+            If the state is not this optimiser's, the update has another length, or a number of the result is not finite.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class ServerSGD:
+    """Gradient steps, with momentum or without: m = momentum m + update, x = x + learning_rate m.
+
+    Without momentum this is the server of federated averaging (FedAvg), with it that of FedAvgM.
+
+    Attributes
+    ----------
+    learning_rate : float
+        Above 0, up to 1e6; 1 takes the mean of the clients' models.
+    momentum : float
+        From 0, for none, to 1.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of its range.
+
+    Examples
+    --------
+    >>> optimiser = ServerSGD(learning_rate=0.5, momentum=0.5)
+    >>> state = optimiser.start(np.zeros(2, dtype=np.float32))
+    >>> for _ in range(2):
+    ...     state = optimiser.step(state, np.array([1.0, -1.0]))
+    >>> state.rounds, state.parameters.tolist()
+    (2, [1.25, -1.25])
+    """
+
+    learning_rate: float
+    momentum: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range."""
+        check_real("learning_rate", self.learning_rate, low=1 / LARGEST_RATE, high=LARGEST_RATE)
+        check_real("momentum", self.momentum, low=0.0, high=1.0)
+
+    def start(self, parameters: ArrayLike) -> ModelState:
+        """Return the state before the first round, as `ServerOptimiser` describes it.
+
+        Parameters
+        ----------
+        parameters : array_like of float32 or float64, shape (dimension,)
+            The first model.
+
+        Returns
+        -------
+        ModelState
+            With one moment, of zeros, if there is momentum.
+        """
+        model = np.asarray(parameters)
+        return ModelState(0, model, (np.zeros_like(model),) if self.momentum else ())
+
+    def step(self, state: ModelState, mean_update: FloatArray) -> ModelState:
+        """Return the state after one more round, as `ServerOptimiser` describes it.
+
+        Parameters
+        ----------
+        state : ModelState
+            The state before it.
+        mean_update : ndarray of float64, shape (dimension,)
+            Mean of the clients' updates.
+
+        Returns
+        -------
+        ModelState
+            The new state.
+        """
+        update = _check_update(state, mean_update, moments=1 if self.momentum else 0)
+        # Overflow is found when the state is made.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not self.momentum:
+                return ModelState(state.rounds + 1, state.parameters + self.learning_rate * update)
+            moment = self.momentum * state.moments[0] + update
+            return ModelState(state.rounds + 1, state.parameters + self.learning_rate * moment, (moment,))
+
+
+@dataclass(frozen=True)
+class FedAdam:
+    """Adaptive steps: algorithm 2 of Reddi et al. 2021 (*Adaptive Federated Optimization*), which has no correction of early moments.
+
+    m = first_decay m + (1 - first_decay) update, v = second_decay v + (1 - second_decay) update^2, x = x + learning_rate m / (sqrt(v) +
+    adaptivity), where v begins as adaptivity^2.
+
+    Attributes
+    ----------
+    learning_rate : float
+        Above 0, up to 1e6.
+    first_decay, second_decay : float
+        beta_1 and beta_2, from 0 to 1; the paper's are 0.9 and 0.99.
+    adaptivity : float
+        tau, above 0; the smaller, the more the steps of all coordinates are alike.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of its range.
+
+    Examples
+    --------
+    >>> optimiser = FedAdam(learning_rate=0.1)
+    >>> state = optimiser.start(np.zeros(2, dtype=np.float32))
+    >>> optimiser.step(state, np.array([1.0, -0.1])).parameters.astype(float).round(4).tolist()
+    [0.099, -0.0905]
+    """
+
+    learning_rate: float
+    first_decay: float = 0.9
+    second_decay: float = 0.99
+    adaptivity: float = 1e-3
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range."""
+        check_real("learning_rate", self.learning_rate, low=1 / LARGEST_RATE, high=LARGEST_RATE)
+        check_real("first_decay", self.first_decay, low=0.0, high=1.0)
+        check_real("second_decay", self.second_decay, low=0.0, high=1.0)
+        check_real("adaptivity", self.adaptivity, low=1e-12, high=LARGEST_RATE)
+
+    def start(self, parameters: ArrayLike) -> ModelState:
+        """Return the state before the first round, as `ServerOptimiser` describes it.
+
+        Parameters
+        ----------
+        parameters : array_like of float32 or float64, shape (dimension,)
+            The first model.
+
+        Returns
+        -------
+        ModelState
+            With two moments: zeros, and squares of the adaptivity.
+        """
+        model = np.asarray(parameters)
+        return ModelState(0, model, (np.zeros_like(model), np.full_like(model, self.adaptivity * self.adaptivity)))
+
+    def step(self, state: ModelState, mean_update: FloatArray) -> ModelState:
+        """Return the state after one more round, as `ServerOptimiser` describes it.
+
+        Parameters
+        ----------
+        state : ModelState
+            The state before it.
+        mean_update : ndarray of float64, shape (dimension,)
+            Mean of the clients' updates.
+
+        Returns
+        -------
+        ModelState
+            The new state.
+        """
+        update = _check_update(state, mean_update, moments=2)
+        with np.errstate(over="ignore", invalid="ignore"):
+            first = self.first_decay * state.moments[0] + (1.0 - self.first_decay) * update
+            second = self.second_decay * state.moments[1] + (1.0 - self.second_decay) * (update * update)
+            parameters = state.parameters + self.learning_rate * first / (np.sqrt(second) + self.adaptivity)
+        return ModelState(state.rounds + 1, parameters, (first, second))
+
+
+def _check_update(state: ModelState, mean_update: FloatArray, moments: int) -> StateArray:
+    """Return the update in the state's own type, in which everything is computed."""
+    if len(state.moments) != moments:
+        raise ValueError(f"state must have {moments} moments for this optimiser, got {len(state.moments)}")
+    update = finite_values("mean_update", mean_update)
+    if update.shape != (state.dimension,):
+        raise ValueError(f"mean_update must have the shape ({state.dimension},), got {update.shape}")
+    with np.errstate(over="ignore"):
+        numbers: StateArray = update.astype(state.parameters.dtype)
+    finite_values(f"mean_update as {numbers.dtype}", numbers)
+    return numbers

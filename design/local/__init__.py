@@ -1,0 +1,1 @@
+"""Mechanisms of the local trust model: each client's message is private by itself."""

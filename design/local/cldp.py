@@ -1,0 +1,160 @@
+"""The one-bit mechanism (CLDP) of Girgis, Data, Diggavi, Kairouz, Suresh 2021, *Shuffled Model of Differential Privacy in FL*."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer, check_interval, check_real
+from ...arrays import FloatArray
+from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
+from ..contracts.guarantee import Guarantee
+from ..contracts.mean_protocol import MOST_CLIENTS
+from ..transforms.dithering import finite_values
+
+
+@dataclass(frozen=True)
+class CLDPMechanism:
+    """Every client sends one bit, up with a probability that is linear in its value (CLDP in one dimension).
+
+    With t the value on the scale of [-1, 1] and C = (e^epsilon - 1) / (e^epsilon + 1), the bit is up with probability (1 + C t) / 2 and
+    decodes to +1/C or -1/C. The one-bit MVU table has the same letters and, at its grid points, the same probabilities.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter, 0.001 to 20.
+    interval : tuple of float
+        Public interval (low, high) of the values.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> mechanism = CLDPMechanism(1.0, (-1.0, 1.0))
+    >>> [round(float(variance), 4) for variance in mechanism.variance([-1.0, 0.0, 0.5])]
+    [3.6827, 4.6827, 4.4327]
+    """
+
+    epsilon: float
+    interval: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        """Refuse arguments out of range."""
+        object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
+        object.__setattr__(self, "interval", check_interval("interval", self.interval))
+
+    @property
+    def bits_per_client(self) -> float:
+        """One bit."""
+        return 1.0
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure local privacy."""
+        return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local")
+
+    @property
+    def worst_variance(self) -> float:
+        """Variance at the middle of the interval."""
+        return (self._half_width / self._contrast) ** 2
+
+    def encode(self, values: ArrayLike, rng: np.random.Generator) -> NDArray[np.uint8]:
+        """Draw one bit per value.
+
+        Parameters
+        ----------
+        values : array_like
+            Finite values; those outside the interval count as its nearer end.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of uint8, same shape
+            Bits, 0 or 1.
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite.
+        """
+        signed = self._signed(values)
+        return (rng.random(signed.shape) < 0.5 + 0.5 * self._contrast * signed).astype(np.uint8)
+
+    def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the number of bits that are up.
+
+        Parameters
+        ----------
+        messages : ndarray of uint8
+            Bits.
+
+        Returns
+        -------
+        ndarray of int64, shape (1,)
+            Their sum.
+        """
+        return np.array([np.count_nonzero(messages)], dtype=np.int64)
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> float:
+        """Return the average of the numbers that the bits stand for.
+
+        Parameters
+        ----------
+        aggregate : ndarray of int64, shape (1,)
+            Number of bits that are up.
+        clients : int
+            Number of clients.
+
+        Returns
+        -------
+        float
+            The estimate; it may lie outside the interval.
+
+        Raises
+        ------
+        ValueError
+            If the number of clients is not at least one.
+        """
+        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+        low, high = self.interval
+        return low + (high - low) / 2 + self._half_width * (2 * int(aggregate[0]) / clients - 1) / self._contrast
+
+    def variance(self, values: ArrayLike) -> FloatArray:
+        """Return the exact variance of one decoded bit, half_width**2 (1 / C**2 - t**2), for each value.
+
+        Parameters
+        ----------
+        values : array_like
+            Finite values; those outside the interval count as its nearer end.
+
+        Returns
+        -------
+        ndarray of float64, same shape
+            Variances, in squared units of the values.
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite.
+        """
+        return np.asarray(self._half_width**2 * (self._contrast**-2 - self._signed(values) ** 2))
+
+    @property
+    def _half_width(self) -> float:
+        low, high = self.interval
+        return (high - low) / 2
+
+    @property
+    def _contrast(self) -> float:
+        return math.tanh(self.epsilon / 2)
+
+    def _signed(self, values: ArrayLike) -> FloatArray:
+        low, high = self.interval
+        return np.clip((finite_values("values", values) - low) / (high - low) * 2 - 1, -1.0, 1.0)

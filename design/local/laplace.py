@@ -1,0 +1,155 @@
+"""The Laplace mechanism, uncompressed: the reference that a few bits are measured against."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer, check_interval, check_real
+from ...arrays import FloatArray
+from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
+from ..contracts.guarantee import Guarantee
+from ..contracts.mean_protocol import MOST_CLIENTS
+from ..transforms.dithering import finite_values
+
+
+@dataclass(frozen=True)
+class LaplaceMechanism:
+    """Every client adds Laplace noise of scale (high - low) / epsilon to its value and sends a 64-bit float.
+
+    A reference for comparisons, not for releases: the low bits of a floating-point sum give away more than the real-valued mechanism
+    does (Mironov 2012, *On significance of the least significant bits for differential privacy*).
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter, 0.001 to 20.
+    interval : tuple of float
+        Public interval (low, high) of the values.
+    metric : str or None
+        Which of its two guarantees is stated: None for local privacy, ``"l1"`` for the stronger metric privacy with |y - y'|; the
+        noise is the same.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> LaplaceMechanism(2.0, (-1.0, 1.0)).worst_variance
+    2.0
+    """
+
+    epsilon: float
+    interval: tuple[float, float] = (0.0, 1.0)
+    metric: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse arguments out of range."""
+        object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
+        object.__setattr__(self, "interval", check_interval("interval", self.interval))
+        if self.metric not in (None, "l1"):
+            raise ValueError(f"metric must be None or 'l1' for Laplace noise, got {self.metric!r}")
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise, in units of the values."""
+        low, high = self.interval
+        return (high - low) / self.epsilon
+
+    @property
+    def bits_per_client(self) -> float:
+        """Bits of a double-precision number."""
+        return 64.0
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure local privacy, of the real-valued mechanism."""
+        return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local", metric=self.metric)
+
+    @property
+    def worst_variance(self) -> float:
+        """Variance of the noise, the same for every value."""
+        return 2 * self.scale**2
+
+    def encode(self, values: ArrayLike, rng: np.random.Generator) -> FloatArray:
+        """Add noise to each value.
+
+        Parameters
+        ----------
+        values : array_like
+            Finite values; those outside the interval count as its nearer end.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of float64, same shape
+            Noisy values.
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite.
+        """
+        clipped = np.clip(finite_values("values", values), *self.interval)
+        return clipped + rng.laplace(0.0, self.scale, size=clipped.shape)
+
+    def aggregate(self, messages: NDArray[Any]) -> FloatArray:
+        """Return the sum of the noisy values.
+
+        Parameters
+        ----------
+        messages : ndarray of float64
+            Noisy values.
+
+        Returns
+        -------
+        ndarray of float64, shape (1,)
+            Their sum.
+        """
+        return np.array([messages.sum()])
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> float:
+        """Return the average of the noisy values.
+
+        Parameters
+        ----------
+        aggregate : ndarray of float64, shape (1,)
+            Sum over all clients.
+        clients : int
+            Number of clients.
+
+        Returns
+        -------
+        float
+            The estimate; it may lie outside the interval.
+
+        Raises
+        ------
+        ValueError
+            If the number of clients is not at least one.
+        """
+        return float(aggregate[0]) / check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+
+    def variance(self, values: ArrayLike) -> FloatArray:
+        """Return the variance of one noisy value, 2 scale**2, for each value.
+
+        Parameters
+        ----------
+        values : array_like
+            Finite values.
+
+        Returns
+        -------
+        ndarray of float64, same shape
+            Variances, in squared units of the values.
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite.
+        """
+        return np.full(finite_values("values", values).shape, self.worst_variance)

@@ -1,0 +1,233 @@
+"""PrivUnitG: a Gaussian vector that points the way of the client's vector, more likely than not."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from dp_accounting.pld import privacy_loss_distribution as pld
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from ...arrays import FloatArray
+from ...solvers.accounting.pure_privacy import check_orders, pure_renyi_divergences
+from ..contracts.guarantee import Guarantee
+from ..contracts.norm_ball import NormBall
+from ..contracts.vector_epsilon import check_vector_epsilon
+from .random_direction import random_directions
+from .uncompressed_vector import UncompressedVectorMechanism
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+# Thresholds that are tried before the best is refined.
+THRESHOLDS = 400
+
+
+@dataclass(frozen=True)
+class PrivUnitMechanism(UncompressedVectorMechanism):
+    """Every client sends a Gaussian vector whose component along its own vector is above a threshold more often than by chance.
+
+    Asi, Feldman, Talwar 2022, *Optimal algorithms for mean estimation under local differential privacy*. For a unit vector v, a message x
+    has the density of independent standard normal coordinates, times e^epsilon where <x, v> is at least the threshold, over the constant
+    Z = e^epsilon Phi(-threshold) + Phi(threshold). Any threshold gives epsilon privacy; the one that is used minimises the variance. With m
+    the mean of <x, v>, x clip_norm / m is an unbiased estimate of clip_norm v.
+
+    A vector inside the ball is first replaced by clip_norm times its direction or the opposite one, at random and without bias. The
+    message is not compressed, 64-bit floats: a reference for comparisons, since the low bits of floating-point numbers give away more
+    than the real-valued mechanism does.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter, 1e-3 to 100.
+    ball : NormBall
+        L2 ball of the vectors.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is out of range, or the ball is of another norm.
+
+    Examples
+    --------
+    >>> mechanism = PrivUnitMechanism(5.0, NormBall(dimension=128, norm=2.0))
+    >>> round(mechanism.threshold, 4), round(mechanism.keep_probability, 4), round(mechanism.worst_variance, 2)
+    (1.8435, 0.8335, 38.37)
+    """
+
+    epsilon: float
+    ball: NormBall
+
+    def __post_init__(self) -> None:
+        """Refuse arguments out of range."""
+        object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
+        if self.ball.norm != 2:
+            raise ValueError(f"ball must be of norm 2 for PrivUnitG, got norm {self.ball.norm:g}")
+
+    @cached_property
+    def threshold(self) -> float:
+        """The threshold of <x, v> that minimises the variance, as far as a search finds it; privacy does not depend on it."""
+        reach = math.sqrt(2 * self.epsilon) + 3
+        grid = np.linspace(-reach, reach, THRESHOLDS)
+        values = [self._log_variance(float(threshold)) for threshold in grid]
+        best = int(np.clip(np.argmin(values), 1, THRESHOLDS - 2))
+        found = minimize_scalar(self._log_variance, bounds=(grid[best - 1], grid[best + 1]), method="bounded", options={"xatol": 1e-10})
+        return float(found.x)
+
+    @property
+    def keep_probability(self) -> float:
+        """Probability that <x, v> is at least the threshold: e^epsilon Phi(-threshold) / Z."""
+        return 1 - self._other_probability(self.threshold)
+
+    @property
+    def projection_mean(self) -> float:
+        """Mean m of <x, v>, ``phi(threshold) (e^epsilon - 1) / Z``."""
+        return self._projection_mean(self.threshold)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure local privacy, of the real-valued mechanism."""
+        return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local")
+
+    @property
+    def worst_variance(self) -> float:
+        """Variance at the centre of the ball, the largest: ``clip_norm**2 (dimension + threshold m) / m**2``."""
+        return self.ball.clip_norm**2 * math.exp(self._log_variance(self.threshold))
+
+    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
+        """Draw one message per vector.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball are clipped.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of float64, shape (clients, dimension)
+            Messages, without their factor ``clip_norm / m``.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        directions = random_directions(self.ball, vectors, rng)
+        messages = rng.standard_normal(directions.shape)
+        shifts = self._projections(len(messages), rng) - np.einsum("ij,ij->i", messages, directions)
+        messages += shifts[:, None] * directions
+        return messages
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return the exact expected squared L2 error of one decoded message, ``worst_variance - ||x||**2``, for each vector.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball count as the clipped ones.
+
+        Returns
+        -------
+        ndarray of float64, shape (clients,)
+            Variances, in squared units of the vectors.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
+
+    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
+        """Return, for each order above 1, the largest Rényi divergence of one client's message for two vectors.
+
+        Parameters
+        ----------
+        orders : array_like of shape (orders,)
+            Rényi orders above 1; infinity gives epsilon.
+
+        Returns
+        -------
+        ndarray of float64, shape (orders,)
+            Those of the pair that `privacy_loss` describes, in nats: exact.
+
+        Raises
+        ------
+        ValueError
+            If an order is not above 1.
+        """
+        array = check_orders(orders)
+        finite = np.where(np.isinf(array), 2.0, array)
+        # e^((a - 1) r) = 1 - revealed + revealed e^((a - 1) r') with r' the divergence of randomised response.
+        exponents = (finite - 1) * pure_renyi_divergences(self.epsilon, finite)
+        small = exponents < 300
+        direct = np.log1p(self.revealing_probability * np.expm1(np.where(small, exponents, 0.0)))
+        divergences = np.where(small, direct, exponents + math.log(self.revealing_probability)) / (finite - 1)
+        return np.asarray(np.where(np.isinf(array), self.epsilon, divergences))
+
+    def privacy_loss(self) -> "PrivacyLossDistribution":
+        """Return the loss distribution of two opposite vectors, which dominates every two vectors; losses rounded upward.
+
+        Returns
+        -------
+        PrivacyLossDistribution
+            That of randomised response which is seen with `revealing_probability`, and not at all otherwise.
+        """
+        seen, unseen = self.revealing_probability, 1 - self.revealing_probability
+        flipped = seen / (math.exp(self.epsilon) + 1)
+        kept = seen - flipped
+        one, other = {0: kept, 1: flipped}, {0: flipped, 1: kept}
+        return pld.from_two_probability_mass_functions(
+            {key: math.log(value) for key, value in (one | {2: unseen}).items() if value > 0},
+            {key: math.log(value) for key, value in (other | {2: unseen}).items() if value > 0},
+        )
+
+    @property
+    def revealing_probability(self) -> float:
+        """Largest probability, over pairs of vectors, that a message lies in the threshold's cap of one and not of the other.
+
+        The densities of two unit vectors have the ratio e^epsilon on the first one's cap without the second's, e^-epsilon the other way
+        round, and 1 elsewhere. With w the measure, under the normal distribution, of either region, every f-divergence is w times a number
+        that depends on epsilon only, and is not negative. So the pair with the largest w dominates all others, and mixtures of both
+        directions (joint convexity): opposite vectors, with w = min(Phi(threshold), Phi(-threshold)). The probability is
+        (e^epsilon + 1) w / Z, at most 1.
+        """
+        low, high = float(log_ndtr(-abs(self.threshold))), self._log_constant(self.threshold)
+        return min(1.0, math.exp(float(np.logaddexp(self.epsilon, 0.0)) + low - high))
+
+    @property
+    def _message_unit(self) -> float:
+        """``clip_norm / m``."""
+        return self.ball.clip_norm / self.projection_mean
+
+    def _log_constant(self, threshold: float) -> float:
+        """Return the logarithm of Z."""
+        return float(np.logaddexp(self.epsilon + log_ndtr(-threshold), log_ndtr(threshold)))
+
+    def _other_probability(self, threshold: float) -> float:
+        """Return the probability that <x, v> is below the threshold."""
+        return math.exp(float(log_ndtr(threshold)) - self._log_constant(threshold))
+
+    def _projection_mean(self, threshold: float) -> float:
+        log_density = -(threshold**2) / 2 - math.log(2 * math.pi) / 2
+        return math.exp(log_density + self.epsilon - self._log_constant(threshold)) * -math.expm1(-self.epsilon)
+
+    def _log_variance(self, threshold: float) -> float:
+        """Return the logarithm of the second moment of x / m: <x, v>**2 has the mean 1 + threshold m, other squares have the mean 1."""
+        mean = self._projection_mean(threshold)
+        return math.log(self.ball.dimension + threshold * mean) - 2 * math.log(mean)
+
+    def _projections(self, clients: int, rng: np.random.Generator) -> FloatArray:
+        """Draw <x, v>, each tail by the quantile function on its own side."""
+        threshold = self.threshold
+        below = rng.random(clients) < self._other_probability(threshold)
+        # Above 0, where the quantile is finite.
+        uniforms = 1 - rng.random(clients)
+        upper = np.maximum(-ndtri(uniforms * ndtr(-threshold)), threshold)
+        lower = np.minimum(ndtri(uniforms * ndtr(threshold)), threshold)
+        return np.asarray(np.where(below, lower, upper))

@@ -1,0 +1,47 @@
+"""Vectors of a ball as unit vectors, for mechanisms that can only point somewhere."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arrays import FloatArray
+from ..contracts.norm_ball import NormBall
+
+# Vectors of a smaller norm, in units of the clip norm, count as zero: squares of their coordinates would underflow.
+SHORTEST = 1e-100
+
+
+def random_directions(ball: NormBall, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
+    """Replace each vector by its direction, or by the opposite one, so that the expectation is the vector over the clip norm.
+
+    Parameters
+    ----------
+    ball : NormBall
+        L2 ball of the vectors.
+    vectors : array_like of shape (clients, dimension)
+        Finite vectors; those outside the ball are clipped.
+    rng : numpy.random.Generator
+        Source of the signs.
+
+    Returns
+    -------
+    ndarray of float64, shape (clients, dimension)
+        Unit vectors. A vector of norm r clip norms keeps its direction with probability (1 + r) / 2.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, or a coordinate is NaN or infinite.
+
+    Examples
+    --------
+    >>> random_directions(NormBall(dimension=2, norm=2.0), [[6.0, 8.0]], np.random.default_rng(0)).round(12).tolist()
+    [[0.6, 0.8]]
+    """
+    scaled = ball.clip(vectors) / ball.clip_norm
+    clients, dimension = scaled.shape
+    norms = np.linalg.norm(scaled, axis=1)
+    # The zero vector has no direction of its own: any one does, for both signs are equally likely.
+    short = norms < SHORTEST
+    scaled[short] = np.eye(1, dimension)
+    signs = np.where(rng.random(clients) < (1 + norms) / 2, 1.0, -1.0)
+    return np.asarray(scaled * (signs / np.where(short, 1.0, norms))[:, None])

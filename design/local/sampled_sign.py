@@ -1,0 +1,229 @@
+"""Vectors in one index and one bit: the sign of one number about the vector, by randomised response."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer
+from ...arrays import FloatArray
+from ...solvers.accounting.privacy_loss import pure_privacy_loss
+from ...solvers.accounting.pure_privacy import pure_renyi_divergences
+from ..contracts.guarantee import Guarantee
+from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.norm_ball import NormBall
+from ..contracts.vector_epsilon import check_vector_epsilon
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+
+@dataclass(frozen=True)
+class SampledSignMechanism(ABC):
+    """An index drawn uniformly, and one bit for the sign of the number that the vector has there: what the mechanisms of CLDP share.
+
+    The number t, between -1 and 1 in units of the clip norm, becomes the bit 1 with probability (1 + t) / 2, which is then flipped with
+    probability 1 / (e^realised_epsilon + 1). The message is 2 * index + bit.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter, 1e-3 to 100.
+    ball : NormBall
+        Ball of the vectors, of the norm that the mechanism is for.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is out of range, or the ball is of another norm.
+    """
+
+    epsilon: float
+    ball: NormBall
+
+    def __post_init__(self) -> None:
+        """Refuse arguments out of range."""
+        object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
+        if self.ball.norm != self.norm:
+            raise ValueError(f"ball must be of norm {self.norm:g} for {type(self).__name__}, got norm {self.ball.norm:g}")
+
+    @property
+    @abstractmethod
+    def norm(self) -> float:
+        """The norm p that the mechanism is for."""
+
+    @property
+    def indices(self) -> int:
+        """How many numbers of a vector there are to choose from."""
+        return self.ball.dimension
+
+    @property
+    def realised_epsilon(self) -> float:
+        """Largest log-ratio of a message's probabilities for two vectors, attained by the two ends of an axis; at most epsilon."""
+        return self.epsilon
+
+    @property
+    def bits_per_client(self) -> float:
+        """Bits of an index and a bit, ``ceil(log2(2 * indices))``; there is no shared randomness."""
+        return float((2 * self.indices - 1).bit_length())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure local privacy, with the epsilon that was asked for."""
+        return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local")
+
+    @property
+    @abstractmethod
+    def message_norm(self) -> float:
+        """L2 norm of a decoded message, the same for all messages, in the vectors' units."""
+
+    @property
+    def worst_variance(self) -> float:
+        """Variance at the centre of the ball, the largest: ``message_norm**2``."""
+        return self.message_norm**2
+
+    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw one message per vector.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball are clipped.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of int64, shape (clients,)
+            Messages, from 0 to ``2 * indices - 1``.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        clipped = self.ball.clip(vectors)
+        clients = len(clipped)
+        indices = rng.integers(self.indices, size=clients)
+        bits = rng.random(clients) < (1 + self._numbers(clipped, indices) / self.ball.clip_norm) / 2
+        # A uniform number below it, of 53 bits, is never rarer than this probability.
+        flips = rng.random(clients) < 1 / (math.exp(self.realised_epsilon) + 1)
+        return 2 * indices + (bits ^ flips)
+
+    def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the histogram of the messages.
+
+        Parameters
+        ----------
+        messages : ndarray of int, shape (clients,)
+            Messages.
+
+        Returns
+        -------
+        ndarray of int64, shape (indices, 2)
+            How often each index was sent with the bits 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a message is none that `encode` returns.
+        """
+        array = np.asarray(messages)
+        if array.ndim != 1:
+            raise ValueError(f"messages must have the shape (clients,), got {array.shape}")
+        if array.size and not (np.issubdtype(array.dtype, np.integer) and array.min() >= 0 and array.max() < 2 * self.indices):
+            raise ValueError(f"messages must be whole numbers from 0 to {2 * self.indices - 1}, got {array.min()} to {array.max()}")
+        histogram = np.bincount(array.astype(np.intp), minlength=2 * self.indices).astype(np.int64)
+        return histogram.reshape(self.indices, 2)
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the average of the vectors that the messages stand for.
+
+        Parameters
+        ----------
+        aggregate : ndarray of int, shape (indices, 2)
+            Histogram of all messages.
+        clients : int
+            Number of clients.
+
+        Returns
+        -------
+        ndarray of float64, shape (dimension,)
+            The estimate; it may lie outside the ball.
+
+        Raises
+        ------
+        ValueError
+            If the histogram does not add up to the number of clients.
+        """
+        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+        if aggregate.sum() != clients:
+            raise ValueError(f"clients must be the number of messages in the histogram, {int(aggregate.sum())}, got {clients!r}")
+        return self._combination(aggregate[:, 1] - aggregate[:, 0]) / clients
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return the exact expected squared L2 error of one decoded message, ``message_norm**2 - ||x||**2``, for each vector.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball count as the clipped ones.
+
+        Returns
+        -------
+        ndarray of float64, shape (clients,)
+            Variances, in squared units of the vectors.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
+
+    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
+        """Return, for each order above 1, a bound on the Rényi divergence of one client's message for two vectors.
+
+        Parameters
+        ----------
+        orders : array_like of shape (orders,)
+            Rényi orders above 1; infinity gives `realised_epsilon`.
+
+        Returns
+        -------
+        ndarray of float64, shape (orders,)
+            What pure privacy of `realised_epsilon` implies, in nats: exact for L1 and L-infinity, where two vectors can differ most at
+            every index; errs upward for L2.
+
+        Raises
+        ------
+        ValueError
+            If an order is not above 1.
+        """
+        return pure_renyi_divergences(self.realised_epsilon, orders)
+
+    def privacy_loss(self) -> "PrivacyLossDistribution":
+        """Return a loss distribution that dominates every two vectors, losses rounded upward.
+
+        Returns
+        -------
+        PrivacyLossDistribution
+            What pure privacy of `realised_epsilon` implies.
+        """
+        return pure_privacy_loss(self.realised_epsilon)
+
+    @property
+    def _contrast(self) -> float:
+        """Difference of the probabilities that a bit is kept and that it is flipped."""
+        return math.tanh(self.realised_epsilon / 2)
+
+    @abstractmethod
+    def _numbers(self, vectors: FloatArray, indices: NDArray[np.int64]) -> FloatArray:
+        """Return the number of each vector that its index stands for, at most the clip norm in absolute value."""
+
+    @abstractmethod
+    def _combination(self, signed: NDArray[np.int64]) -> FloatArray:
+        """Return the sum of the decoded messages, given how much more often each index was sent with 1 than with 0."""

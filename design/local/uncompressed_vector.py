@@ -1,0 +1,132 @@
+"""Vectors sent uncompressed, in 64-bit floats: what the references share that a compressed mechanism is compared with."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer
+from ...arrays import FloatArray
+from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.norm_ball import NormBall
+
+
+class UncompressedVectorMechanism(ABC):
+    """Every client sends a vector of 64-bit floats, and the server adds them up.
+
+    Attributes
+    ----------
+    ball : NormBall
+        Public ball of the vectors.
+    """
+
+    ball: NormBall
+
+    @property
+    def bits_per_client(self) -> float:
+        """Bits of a double-precision number for each coordinate."""
+        return 64.0 * self.ball.dimension
+
+    @property
+    def _message_unit(self) -> float:
+        """What a message is multiplied by to estimate its client's vector without bias."""
+        return 1.0
+
+    def aggregate(self, messages: NDArray[Any]) -> FloatArray:
+        """Return the sum of the messages.
+
+        Parameters
+        ----------
+        messages : ndarray of float64, shape (clients, dimension)
+            Messages.
+
+        Returns
+        -------
+        ndarray of float64, shape (dimension,)
+            Their sum.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        return np.asarray(self.ball.check(messages).sum(axis=0))
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the average of the messages, in the vectors' units.
+
+        Parameters
+        ----------
+        aggregate : ndarray of float64, shape (dimension,)
+            Sum over all clients.
+        clients : int
+            Number of clients.
+
+        Returns
+        -------
+        ndarray of float64, shape (dimension,)
+            The estimate; it may lie outside the ball.
+
+        Raises
+        ------
+        ValueError
+            If the number of clients is not at least one.
+        """
+        return np.asarray(aggregate * (self._message_unit / check_integer("clients", clients, low=1, high=MOST_CLIENTS)))
+
+
+class AddedNoiseMechanism(UncompressedVectorMechanism):
+    """Every client adds noise to each coordinate of its vector, the same for every vector."""
+
+    @property
+    @abstractmethod
+    def worst_variance(self) -> float:
+        """Expected squared L2 norm of the noise, in squared units of the vectors: the variance of every vector."""
+
+    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
+        """Add noise to each vector.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball are clipped.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of float64, shape (clients, dimension)
+            Noisy vectors.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        clipped = self.ball.clip(vectors)
+        return clipped + self._noise(clipped.shape, rng)
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return the exact expected squared L2 error of one noisy vector, for each vector.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors.
+
+        Returns
+        -------
+        ndarray of float64, shape (clients,)
+            Variances, in squared units of the vectors.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        return np.full(len(self.ball.check(vectors)), self.worst_variance)
+
+    @abstractmethod
+    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+        """Draw noise for every coordinate, in the vectors' units."""

@@ -1,0 +1,377 @@
+"""The Skellam mechanism of Agarwal, Kairouz, Liu 2021, *The Skellam mechanism for differentially private federated learning*, locally."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray
+from ...errors import InfeasibleError
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
+from ...solvers.divergences.dithered_norm import LARGEST_RADIUS, rounded_norm_bound
+from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences, skellam_tail, skellam_variance
+from ..contracts.guarantee import Guarantee
+from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.norm_ball import NormBall
+from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
+from ..noise.random_words import seeded_words
+from ..noise.skellam_noise import sample_skellam
+from ..transforms.vector_dithering import bounded_rounding
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+FEWEST_BITS, MOST_BITS = 2, 32
+# Of the noise, in squared steps: what is sampled exactly.
+LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
+BISECTIONS = 64
+# The norm of the rounded vectors is checked up to a relative 5e-14.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class SkellamMechanism:
+    """Every client rounds its vector to whole numbers, adds Skellam noise to each, and sends them modulo 2**bits.
+
+    The vector is clipped, divided by the granularity, and rounded without bias by systematic rounding, whose result has an L2 norm below
+    a bound with certainty; to each coordinate the difference of two Poisson numbers of mean variance / 2 is added. Here each client adds
+    all the noise that its privacy needs (local trust model). `quietbits.design.secure_sum.distributed_skellam` shares it among clients.
+
+    A coordinate that leaves [-2**(bits - 1), 2**(bits - 1)) comes back at the other end. `wrap_probability` bounds how often, and
+    `bias_bound` the bias that it causes; the stated variances leave it out. Privacy is not touched by it. Noise is drawn
+    exactly, from the words of a seeded generator: for simulation, not for releases.
+
+    Attributes
+    ----------
+    ball : NormBall
+        L2 ball of the vectors.
+    bits : int
+        Bits per coordinate, 2 to 32.
+    granularity : float
+        What one step of the whole numbers stands for, in the vectors' units; from clip_norm / 2**20 to clip_norm * 2**20.
+    noise_variance : float
+        Variance of a coordinate's noise, in squared steps; from 2e-6 to 2 * 10**10. Drawing it takes time in proportion from 2**27 on.
+    delta : float
+        Failure probability that the guarantee is stated for, above 0 and below 1.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of range, or the bits cannot hold the largest coordinate even without noise.
+
+    Examples
+    --------
+    >>> mechanism = skellam_mechanism(1.0, 1e-5, NormBall(dimension=128, norm=2.0), bits=16)
+    >>> print(mechanism.guarantee)
+    epsilon = 1, delta = 1e-05, replace-one adjacency, local trust model
+    >>> mechanism.bits_per_client, mechanism.wrap_probability < 1e-5
+    (2048.0, True)
+    """
+
+    ball: NormBall
+    bits: int
+    granularity: float
+    noise_variance: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range."""
+        _check_ball(self.ball)
+        clip_norm = self.ball.clip_norm
+        object.__setattr__(self, "bits", check_integer("bits", self.bits, low=FEWEST_BITS, high=MOST_BITS))
+        granularity = check_real("granularity", self.granularity, low=clip_norm / LARGEST_RADIUS, high=clip_norm * LARGEST_RADIUS)
+        object.__setattr__(self, "granularity", granularity)
+        variance = check_real("noise_variance", self.noise_variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
+        object.__setattr__(self, "noise_variance", variance)
+        object.__setattr__(self, "delta", check_delta(self.delta))
+        if self._largest_coordinate >= 2 ** (self.bits - 1):
+            fewest = self._largest_coordinate.bit_length() + 1
+            raise ValueError(f"bits must be at least {fewest} to hold coordinates up to {self._largest_coordinate}, got {self.bits!r}")
+
+    @property
+    def bits_per_client(self) -> float:
+        """``bits * dimension``."""
+        return float(self.bits * self.ball.dimension)
+
+    @property
+    def norm_bound(self) -> float:
+        """Largest L2 norm of a rounded vector, in steps, with certainty; errs upward."""
+        radius = min(self.ball.clip_norm / self.granularity, LARGEST_RADIUS)
+        return rounded_norm_bound(self.ball.dimension, 2.0, radius)
+
+    @property
+    def l2_sensitivity(self) -> float:
+        """Largest L2 distance of two clients' rounded vectors, in steps; errs upward."""
+        return 2 * self.norm_bound * (1 + ROUNDING)
+
+    @property
+    def l1_sensitivity(self) -> float:
+        """Largest L1 distance of two clients' rounded vectors, in steps; errs upward: ``|k| <= k**2`` for whole numbers."""
+        return _l1_sensitivity(self.ball.dimension, self.l2_sensitivity)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The (epsilon, delta) privacy that the Rényi curve proves for one message."""
+        curve = RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS))
+        return Guarantee(curve.epsilon(self.delta).epsilon, adjacency="replace-one", trust_model="local", delta=self.delta)
+
+    @property
+    def wrap_probability(self) -> float:
+        """Bound on the probability that any coordinate of one message wraps: Chernoff's for the noise, a union over coordinates."""
+        tails = skellam_tail(self.noise_variance, self._room) + skellam_tail(self.noise_variance, self._room + 1)
+        return min(1.0, self.ball.dimension * tails)
+
+    @property
+    def bias_bound(self) -> float:
+        """Bound on the L2 norm of the bias that wrapping causes in the estimate, in the vectors' units; errs upward.
+
+        Noise of at least room + j 2**bits wraps a coordinate j + 1 times, each time by 2**bits steps. The exponent of Chernoff's bound is
+        convex with slope -asinh(room / mu), so that its values are summed by a geometric series. Wrapping up and wrapping down pull in
+        opposite directions: the likelier one bounds both. No coordinate is ever moved further than from one end of the range to the largest
+        coordinate at the other.
+        """
+        wraps = skellam_tail(self.noise_variance, self._room) / -math.expm1(
+            -(2.0**self.bits) * math.asinh(self._room / self.noise_variance)
+        )
+        steps = min(2.0**self.bits * wraps, 2.0 ** (self.bits - 1) + self._largest_coordinate)
+        return math.sqrt(self.ball.dimension) * self.granularity * steps
+
+    @property
+    def worst_variance(self) -> float:
+        """Bound on the largest variance over the ball, wrapping left out: f (1 - f) is at most 1/4, and at most the distance to zero."""
+        dimension = self.ball.dimension
+        rounding = min(dimension / 4, math.sqrt(dimension) * self.ball.clip_norm / self.granularity)
+        return self.granularity**2 * (dimension * self.noise_variance + rounding)
+
+    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
+        """Round each vector, add noise, and reduce modulo 2**bits.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball are clipped.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of int8, int16 or int32, shape (clients, dimension)
+            Whole numbers from -2**(bits - 1) to 2**(bits - 1) - 1.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
+        """
+        words = seeded_words(rng)
+        positions = self.ball.clip(vectors) / self.granularity
+        noisy = bounded_rounding(positions, rng.random(len(positions)), 2.0, self.norm_bound)
+        noisy += sample_skellam(self.noise_variance, noisy.shape, words)
+        half = 1 << (self.bits - 1)
+        # The remainder modulo a power of two, of negative numbers too.
+        wrapped = ((noisy + half) & (2 * half - 1)) - half
+        return wrapped.astype(np.int8 if self.bits <= 8 else np.int16 if self.bits <= 16 else np.int32)
+
+    def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the sum of the messages.
+
+        Parameters
+        ----------
+        messages : ndarray of int, shape (clients, dimension)
+            What clients sent.
+
+        Returns
+        -------
+        ndarray of int64, shape (dimension,)
+            Sum of each coordinate, in steps.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a number is none that `encode` returns.
+        """
+        array = np.asarray(messages)
+        if array.ndim != 2 or array.shape[1] != self.ball.dimension:
+            raise ValueError(f"messages must have the shape (clients, {self.ball.dimension}), got {array.shape}")
+        half = 1 << (self.bits - 1)
+        if array.size and not (np.issubdtype(array.dtype, np.integer) and array.min() >= -half and array.max() < half):
+            raise ValueError(f"messages must be whole numbers from {-half} to {half - 1}, got {array.min()} to {array.max()}")
+        return np.asarray(array.sum(axis=0, dtype=np.int64))
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the average of the messages, in the vectors' units.
+
+        Parameters
+        ----------
+        aggregate : ndarray of int64, shape (dimension,)
+            Sum over all clients.
+        clients : int
+            Number of clients.
+
+        Returns
+        -------
+        ndarray of float64, shape (dimension,)
+            The estimate.
+
+        Raises
+        ------
+        ValueError
+            If the number of clients is not at least one.
+        """
+        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+        return np.asarray(aggregate, dtype=float) * (self.granularity / clients)
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return the expected squared L2 distance between each clipped vector and its decoded message, wrapping left out.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors.
+
+        Returns
+        -------
+        ndarray of float64, shape (clients,)
+            ``granularity**2 (dimension * noise_variance + sum f (1 - f))`` with f the fractional parts in steps: exact but for
+            wrapping, for systematic rounding leaves each coordinate the distribution that it has on its own.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        positions = np.abs(self.ball.clip(vectors)) / self.granularity
+        fractions = positions - np.floor(positions)
+        noise = self.ball.dimension * self.noise_variance
+        return np.asarray(self.granularity**2 * (noise + np.sum(fractions * (1 - fractions), axis=1)))
+
+    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
+        """Return bounds on the Rényi divergence of one message for two inputs.
+
+        Parameters
+        ----------
+        orders : array_like of shape (orders,)
+            Rényi orders above 1; infinity gives infinity.
+
+        Returns
+        -------
+        ndarray of float64, shape (orders,)
+            Divergences in nats; err upward.
+
+        Raises
+        ------
+        ValueError
+            If an order is not above 1.
+        """
+        return skellam_renyi_divergences(self.noise_variance, self.l1_sensitivity, self.l2_sensitivity, orders)
+
+    def privacy_loss(self) -> "PrivacyLossDistribution | None":
+        """Return None: which pair of vectors is the worst one is not known in more than one dimension."""
+        return None
+
+    @property
+    def _largest_coordinate(self) -> int:
+        return math.floor(self.norm_bound * (1 + ROUNDING))
+
+    @property
+    def _room(self) -> int:
+        """Least noise that wraps the largest coordinate, in steps."""
+        return (1 << (self.bits - 1)) - self._largest_coordinate
+
+
+def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 16, deviations: float = 6.0) -> SkellamMechanism:
+    """Return the Skellam mechanism of the finest granularity that bits allow, with the least noise that a budget allows.
+
+    A finer granularity makes larger whole numbers, which need more noise: the two are chosen together, such that
+
+        2**(bits - 1) >= largest coordinate + deviations * sqrt(noise_variance)
+
+    and the variance is at most 2 * 10**10 squared steps, the largest that is sampled: from about 20 bits on, that decides.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter, from 0.001 to 1000.
+    delta : float
+        Failure probability, above 0 and below 1.
+    ball : NormBall
+        L2 ball of the vectors.
+    bits : int
+        Bits per coordinate, 2 to 32.
+    deviations : float
+        Standard deviations of noise that the largest coordinate has room for, 1 to 40. Bias from wrapping falls about as
+        exp(-deviations**2 / 2).
+
+    Returns
+    -------
+    SkellamMechanism
+        Its granularity is from clip_norm / 2**20 to clip_norm; its epsilon at most the one asked for.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    InfeasibleError
+        If the bits do not even do for a granularity of clip_norm; the message says how many do. If that takes more noise than is sampled.
+
+    Examples
+    --------
+    >>> ball = NormBall(dimension=128, norm=2.0)
+    >>> [round(skellam_mechanism(2.0, 1e-5, ball, bits).worst_variance, 1) for bits in (8, 12, 16)]
+    [15847.3, 2442.1, 2369.9]
+    """
+    _check_ball(ball)
+    bits = check_integer("bits", bits, low=FEWEST_BITS, high=MOST_BITS)
+    deviations = check_real("deviations", deviations, low=1.0, high=40.0)
+
+    def variance_and_range(radius: float) -> tuple[float, float]:
+        bound = rounded_norm_bound(ball.dimension, 2.0, radius) * (1 + ROUNDING)
+        variance = skellam_variance(epsilon, delta, _l1_sensitivity(ball.dimension, 2 * bound), 2 * bound)
+        return variance, math.floor(bound) + deviations * math.sqrt(variance)
+
+    def feasible(radius: float) -> bool:
+        variance, largest = variance_and_range(radius)
+        return largest <= 2.0 ** (bits - 1) and variance <= LARGEST_VARIANCE
+
+    coarse, fine = 1.0, LARGEST_RADIUS
+    least_variance, least_range = variance_and_range(coarse)
+    if least_variance > LARGEST_VARIANCE:
+        raise InfeasibleError(
+            f"epsilon must be larger than {epsilon:g}, or delta than {delta:g}, for Skellam noise in {ball.dimension} dimensions: it would "
+            f"need a variance of {least_variance:.3g} squared steps, and {LARGEST_VARIANCE:g} is the largest that is sampled"
+        )
+    if not feasible(coarse):
+        needed = math.ceil(math.log2(least_range)) + 1
+        raise InfeasibleError(
+            f"bits must be at least {needed} for Skellam noise with epsilon = {epsilon:g}, delta = {delta:g} in {ball.dimension} "
+            f"dimensions and room for {deviations:g} standard deviations, got {bits}"
+        )
+    if feasible(fine):
+        coarse = fine
+    # Both the largest coordinate and the noise grow with the radius; `coarse` is feasible throughout.
+    for _ in range(BISECTIONS):
+        middle = math.sqrt(coarse * fine)
+        if feasible(middle):
+            coarse = middle
+        else:
+            fine = middle
+    # The radius that the mechanism computes back from its granularity must not be the next larger number.
+    granularity = ball.clip_norm / coarse
+    while ball.clip_norm / granularity > coarse:
+        granularity = math.nextafter(granularity, math.inf)
+    return SkellamMechanism(ball, bits, granularity, variance_and_range(coarse)[0], delta)
+
+
+def _check_ball(ball: NormBall) -> None:
+    """Refuse a ball of another norm."""
+    if ball.norm != 2:
+        raise ValueError(f"ball must have norm 2 for Skellam noise, got norm {ball.norm!r}")
+
+
+def _l1_sensitivity(dimension: int, l2_sensitivity: float) -> float:
+    """Return the largest L1 norm of a vector of whole numbers whose L2 norm is given."""
+    return min(math.sqrt(dimension) * l2_sensitivity, l2_sensitivity**2)

@@ -1,0 +1,362 @@
+"""A lookup table for each coordinate of a vector: few bits, and a guarantee for the whole vector that is proved from the table itself."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_choice, check_integer, check_real
+from ...arrays import FloatArray
+from ...errors import InfeasibleError
+from ...solvers.accounting.privacy_loss import dominating_privacy_loss
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.divergences.dithered_norm import least_shrinkable_radius, rounded_norm_bound, shrinkage
+from ...solvers.divergences.vector_composition import vector_divergences
+from ..contracts.guarantee import Guarantee
+from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.norm_ball import NormBall
+from ..contracts.vector_protocol import COMPOSABLE_DIMENSION
+from ..noise.random_words import WordSource, secure_words, seeded_words
+from ..tables.lookup_table import CHUNK, LetterArray, LookupTable
+from ..transforms.dithering import dither
+from ..transforms.vector_dithering import bounded_rounding, rejection_bias_bound, rejection_rounding
+from .vector_grid import VectorGrid
+from .vector_grid_variance import VectorGridVariance
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+DITHERINGS = ("systematic", "rejection")
+# Letters counted at a time: their indices take eight bytes each.
+COUNTED = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class VectorTableMechanism:
+    """Every client dithers its vector to a grid such that the norm hardly grows, and sends for each coordinate a letter of the table.
+
+    The grid is that of `VectorGrid`: for finite p zero is one of its points, for p = infinity coordinates are dithered independently.
+
+    What the table promises for two inputs, by itself or by its metric, does not matter: the guarantee for the whole vector is computed
+    from the weights.
+
+    Attributes
+    ----------
+    table : LookupTable
+        An exactly unbiased table; its interval is not used. At least 2 bits_in for finite p.
+    ball : NormBall
+        Public ball of the vectors.
+    delta : float
+        Failure probability of the guarantee; 0 for a pure one.
+    dithering : str
+        ``"systematic"``: unbiased, and the norm's growth is bounded with certainty; ``"rejection"``: vectors are shrunk, rounded
+        independently, and rounded again if they left the ball (section 4.1 of Chaudhuri, Guo, Rabbat 2022), with a bias that
+        `dithering_bias_bound` bounds. Coordinates are dithered independently in any case for p = infinity.
+    rejection_probability : float
+        What the probability of rejection is bounded by, for ``"rejection"``; 1e-12 to 0.99.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, the table is biased, or it has too few inputs.
+    InfeasibleError
+        If vectors cannot be shrunk enough for the rejection probability; the message says how many bits_in would do.
+
+    Examples
+    --------
+    >>> from quietbits.design.tables.randomised_response import generalised_randomised_response
+    >>> table = generalised_randomised_response(3.0, 3)
+    >>> mechanism = VectorTableMechanism(table, NormBall(dimension=4, norm=1.0), delta=1e-5)
+    >>> print(mechanism.guarantee)
+    epsilon = 12, delta = 1e-05, replace-one adjacency, local trust model
+    >>> vectors = np.tile([0.5, 0.0, -0.3, 0.0], (200_000, 1))
+    >>> messages = mechanism.encode(vectors, np.random.default_rng(0))
+    >>> (mechanism.decode(mechanism.aggregate(messages), len(vectors)).round(1) + 0.0).tolist()
+    [0.5, 0.0, -0.3, 0.0]
+    """
+
+    table: LookupTable
+    ball: NormBall
+    delta: float = 0.0
+    dithering: str = "systematic"
+    rejection_probability: float = 0.05
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be used together."""
+        if check_real("delta", self.delta, low=0.0, high=1.0) == 1:
+            raise ValueError(f"delta must be a number from 0 to below 1, got {self.delta!r}")
+        object.__setattr__(self, "delta", float(self.delta))
+        check_choice("dithering", self.dithering, DITHERINGS)
+        check_real("rejection_probability", self.rejection_probability, low=1e-12, high=0.99)
+        if self.table.certificate.max_bias != 0:
+            raise ValueError(f"table must be exactly unbiased, got one with a bias of up to {self.table.certificate.max_bias:g}")
+        if self._rejecting and self.shrinkage == 0:
+            least = least_shrinkable_radius(self.ball.dimension, self.ball.norm, self.rejection_probability)
+            raise InfeasibleError(
+                f"dithering by rejection needs {math.floor(math.log2(least + 1)) + 2} bits_in or more for dimension {self.ball.dimension} "
+                f"and norm {self.ball.norm:g}, got {self.table.bits_in}; systematic dithering needs 2"
+            )
+
+    @cached_property
+    def shrinkage(self) -> float:
+        """Factor that vectors are multiplied by before dithering, and the server divides by; 1.0 unless dithering rejects."""
+        if not self._rejecting:
+            return 1.0
+        return shrinkage(self.ball.dimension, self.ball.norm, self._grid.radius, self.rejection_probability)
+
+    @cached_property
+    def input_distance(self) -> float:
+        """Largest L_p distance of two dithered vectors, on the table's unit scale; for p = infinity, of two coordinates. Errs upward."""
+        if not self._grid.centred:
+            return 1.0
+        return 2 * self._norm_bound / self._grid.steps
+
+    @property
+    def dithering_bias_bound(self) -> float:
+        """Bound on the L2 distance between the mean of a decoded message and the vector, in the vectors' units; 0.0 without rejection."""
+        if not self._rejecting:
+            return 0.0
+        return rejection_bias_bound(self.rejection_probability) * self._grid.step / self.shrinkage
+
+    @property
+    def bits_per_client(self) -> float:
+        """Bits of one letter for each coordinate."""
+        return float(self.ball.dimension * self.table.bits_out)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """Local privacy of the whole vector, for every two vectors: the smaller of the pure epsilon and the one that delta allows."""
+        orders = np.array([math.inf] if self.delta == 0 else DEFAULT_ORDERS)
+        divergences = self.renyi_divergences(orders)
+        epsilon = float(divergences[-1]) if self.delta == 0 else RenyiCurve(orders, divergences).epsilon(self.delta).epsilon
+        return Guarantee(epsilon, adjacency="replace-one", trust_model="local", delta=self.delta)
+
+    @cached_property
+    def worst_variance(self) -> float:
+        """Bound on the expected squared L2 error of a decoded message, for any vector of the ball; errs upward, exact for p = infinity.
+
+        Of vectors that rejection leaves, the expected squared error is at most that of all, divided by the probability of acceptance; this
+        includes the bias.
+        """
+        largest = self._grid_variance.largest(self._grid.radius * self.shrinkage)
+        return largest / (self.shrinkage**2 * (1 - self.rejection_probability if self._rejecting else 1.0))
+
+    @cached_property
+    def letters(self) -> FloatArray:
+        """What each letter adds to a coordinate when decoded, in the vectors' units. Shape (2**bits_out,)."""
+        step, zero = Fraction(self.ball.clip_norm) / self._grid.half_width / Fraction(self.shrinkage), self._grid.half_width
+        return np.array([float(step * (letter * self._grid.steps - zero)) for letter in self.table.alphabet])
+
+    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> LetterArray:
+        """Draw one letter per coordinate, from a seeded generator: for experiments and simulations that others can repeat.
+
+        A release to a server that is not trusted must not be predictable: use `encode_securely` for it.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball are clipped.
+        rng : numpy.random.Generator
+            Source of random words.
+
+        Returns
+        -------
+        ndarray of the smallest unsigned type, shape (clients, dimension)
+            Letter indices.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        return self._encode(vectors, seeded_words(rng))
+
+    def encode_securely(self, vectors: ArrayLike) -> LetterArray:
+        """Draw one letter per coordinate, from the operating system's cryptographic randomness: for real releases.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball are clipped.
+
+        Returns
+        -------
+        ndarray of the smallest unsigned type, shape (clients, dimension)
+            Letter indices.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        return self._encode(vectors, secure_words)
+
+    def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the histogram of the letters of each coordinate.
+
+        Parameters
+        ----------
+        messages : ndarray of int, shape (clients, dimension)
+            Letter indices.
+
+        Returns
+        -------
+        ndarray of int64, shape (dimension, 2**bits_out)
+            How often each letter was sent.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or an index is no letter of the table.
+        """
+        letters, dimension = len(self.table.alphabet), self.ball.dimension
+        array = np.asarray(messages)
+        if array.ndim != 2 or array.shape[1] != dimension:
+            raise ValueError(f"messages must have the shape (clients, {dimension}), got {array.shape}")
+        if array.size and not (np.issubdtype(array.dtype, np.integer) and array.min() >= 0 and array.max() < letters):
+            raise ValueError(f"messages must be whole numbers from 0 to {letters - 1}, got {array.min()} to {array.max()}")
+        cells = np.arange(dimension, dtype=np.intp) * letters
+        histogram = np.zeros(dimension * letters, dtype=np.int64)
+        clients = max(1, COUNTED // dimension)
+        for start in range(0, len(array), clients):
+            histogram += np.bincount((array[start : start + clients] + cells).ravel(), minlength=dimension * letters)
+        return histogram.reshape(dimension, letters)
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the average, for each coordinate, of the numbers that the letters stand for.
+
+        Parameters
+        ----------
+        aggregate : ndarray of int, shape (dimension, 2**bits_out)
+            Histograms of all letters.
+        clients : int
+            Number of clients.
+
+        Returns
+        -------
+        ndarray of float64, shape (dimension,)
+            The estimate; it may lie outside the ball.
+
+        Raises
+        ------
+        ValueError
+            If a histogram does not add up to the number of clients.
+        """
+        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+        sums = aggregate.sum(axis=1)
+        if np.any(sums != clients):
+            raise ValueError(f"clients must be the number of letters in each histogram, {int(sums[sums != clients][0])}, got {clients!r}")
+        return np.asarray(aggregate @ self.letters / clients)
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return the expected squared L2 distance between each vector and its decoded message, dithering included.
+
+        Exact for systematic dithering, whose coordinates are distributed one by one as if they were independent. With rejection it is
+        that of vectors that are never rejected: an approximation that leaves out the bias.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball count as the clipped ones.
+
+        Returns
+        -------
+        ndarray of float64, shape (clients,)
+            Variances, in squared units of the vectors.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        array = self.ball.check(vectors)
+        result = np.empty(len(array))
+        clients = max(1, CHUNK // self.ball.dimension)
+        for start in range(0, len(array), clients):
+            positions = self._grid.positions(array[start : start + clients], self.shrinkage)
+            result[start : start + clients] = self._grid_variance.of_positions(positions) / self.shrinkage**2
+        return result
+
+    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
+        """Return, for each order above 1, a bound on the Rényi divergence of one client's message for two vectors.
+
+        A message is a mixture, over dithered vectors, of products of rows, and the divergence of two mixtures is at most the largest one
+        of their parts (it is quasi-convex): so it is bounded over all pairs of dithered vectors, `input_distance` apart at most.
+
+        Parameters
+        ----------
+        orders : array_like of shape (orders,)
+            Rényi orders above 1; infinity gives the pure epsilon.
+
+        Returns
+        -------
+        ndarray of shape (orders,)
+            Divergences in nats; err upward.
+
+        Raises
+        ------
+        ValueError
+            If an order is not above 1.
+        """
+        return vector_divergences(self.table.weights, orders, self.ball.dimension, self.ball.norm, self.input_distance)
+
+    def privacy_loss(self) -> "PrivacyLossDistribution | None":
+        """Return the loss distribution of a pair that dominates every two vectors, losses rounded upward.
+
+        Returns
+        -------
+        PrivacyLossDistribution or None
+            Known for one coordinate, and for p = infinity, where all coordinates can differ at once, up to 4096 of them; None otherwise,
+            and where a letter rules an input out.
+        """
+        dimension = self.ball.dimension
+        if (self._grid.centred and dimension > 1) or dimension > COMPOSABLE_DIMENSION:
+            return None
+        if math.isinf(float(self.renyi_divergences([math.inf])[0])):
+            return None
+        loss = dominating_privacy_loss(self.table.weights, self.input_distance)
+        return loss if dimension == 1 else loss.self_compose(dimension)
+
+    @cached_property
+    def _grid(self) -> VectorGrid:
+        return VectorGrid(self.ball, self.table.bits_in)
+
+    @cached_property
+    def _grid_variance(self) -> VectorGridVariance:
+        return VectorGridVariance(self.table, self._grid)
+
+    @property
+    def _rejecting(self) -> bool:
+        return self._grid.centred and self.dithering == "rejection"
+
+    @cached_property
+    def _norm_bound(self) -> float:
+        """Largest norm of a dithered vector, in steps, for finite p."""
+        return self._grid.radius if self._rejecting else rounded_norm_bound(self.ball.dimension, self.ball.norm, self._grid.radius)
+
+    def _encode(self, vectors: ArrayLike, words: WordSource) -> LetterArray:
+        array = self.ball.check(vectors)
+        letters = np.empty(array.shape, dtype=np.min_scalar_type(len(self.table.alphabet) - 1))
+        clients = max(1, CHUNK // self.ball.dimension)
+        for start in range(0, len(array), clients):
+            rows = self._dithered_rows(array[start : start + clients], words)
+            letters[start : start + clients] = self.table.letters_of_rows(rows, words(rows.size).reshape(rows.shape))
+        return letters
+
+    def _dithered_rows(self, vectors: FloatArray, words: WordSource) -> NDArray[np.integer]:
+        positions = self._grid.positions(vectors, self.shrinkage)
+        if not self._grid.centred:
+            return dither(positions, words(positions.size).reshape(positions.shape))
+
+        def uniforms(count: int) -> FloatArray:
+            return np.asarray((words(count) >> np.uint64(11)) * 2.0**-53)
+
+        if self._rejecting:
+            rounded = rejection_rounding(positions, self.ball.norm, self._norm_bound, uniforms)
+        else:
+            rounded = bounded_rounding(positions, uniforms(len(positions)), self.ball.norm, self._norm_bound)
+        return rounded + self._grid.zero

@@ -1,0 +1,1 @@
+"""Exact samplers of discrete noise, and the random words that they draw from."""

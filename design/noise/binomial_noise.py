@@ -1,0 +1,124 @@
+"""Binomial noise: exact samples, by counting random bits where that is quick and else from ratios of probabilities."""
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from ...arguments import check_integer
+from ...arrays import IntegerArray
+from .exact_sampler import CHUNK, WORD_BITS, ExactSampler
+from .random_words import WordSource
+from .ratio_curve import RatioCurve
+from .rational_parameter import rational_parameter
+from .sample_shape import sample_shape
+
+MOST_TRIALS = 2**40
+# Fair trials up to this number are counted bit by bit.
+COUNTED_TRIALS = 2 * WORD_BITS
+# Larger variances are split into parts, as Binomial numbers of one probability add up to one.
+LARGEST_PART = 2**26
+SAMPLERS = 16
+
+
+def sample_binomial(trials: int, probability: float | Fraction, size: int | tuple[int, ...], words: WordSource) -> IntegerArray:
+    """Draw numbers of successes in independent trials, exactly.
+
+    Parameters
+    ----------
+    trials : int
+        Number of trials, 0 to 2**40.
+    probability : float or Fraction
+        Chance of success in a trial, from 0 to 1; a float counts as the binary fraction that it is. Time grows with the variance,
+        trials * probability * (1 - probability), from 2**26 on.
+    size : int or tuple of int
+        How many, or the shape of the result.
+    words : WordSource
+        Random words: `seeded_words(rng)` for experiments, `secure_words` for releases.
+
+    Returns
+    -------
+    ndarray of int64, shape `size`
+        Independent draws, from 0 to `trials`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from quietbits.design.noise.random_words import seeded_words
+    >>> draws = sample_binomial(1000, Fraction(1, 3), 100_000, seeded_words(np.random.default_rng(0)))
+    >>> round(float(draws.mean())), round(binomial_variance(1000, Fraction(1, 3)), 1)
+    (333, 222.2)
+    """
+    trials = check_integer("trials", trials, low=0, high=MOST_TRIALS)
+    exact = rational_parameter("probability", probability, low=0.0, high=1.0)
+    shape = sample_shape(size)
+    count = math.prod(shape)
+    if exact in (0, 1):
+        return np.full(shape, trials * int(exact), dtype=np.int64)
+    if exact == Fraction(1, 2) and trials <= COUNTED_TRIALS:
+        return _count_bits(trials, count, words).reshape(shape)
+    parts = math.ceil(trials * exact * (1 - exact) / LARGEST_PART)
+    total = np.zeros(count, dtype=np.int64)
+    for part in range(parts):
+        total += _sampler((trials + part) // parts, exact).draw(count, words)
+    return total.reshape(shape)
+
+
+def binomial_variance(trials: int, probability: float | Fraction) -> float:
+    """Return the variance of a Binomial number, trials * probability * (1 - probability).
+
+    Parameters
+    ----------
+    trials : int
+        Number of trials, 0 to 2**40.
+    probability : float or Fraction
+        Chance of success in a trial, from 0 to 1.
+
+    Returns
+    -------
+    float
+        The variance, rounded once.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> binomial_variance(1000, 0.25)
+    187.5
+    """
+    trials = check_integer("trials", trials, low=0, high=MOST_TRIALS)
+    exact = rational_parameter("probability", probability, low=0.0, high=1.0)
+    return float(trials * exact * (1 - exact))
+
+
+def _count_bits(trials: int, count: int, words: WordSource) -> IntegerArray:
+    """Return how many of as many random bits as there are trials are up."""
+    total = np.zeros(count, dtype=np.int64)
+    for start in range(0, count, CHUNK):
+        chunk = total[start : start + CHUNK]
+        for bits in range(trials, 0, -WORD_BITS):
+            drawn = words(len(chunk)) >> np.uint64(max(0, WORD_BITS - bits))
+            chunk += np.bitwise_count(drawn)
+    return total
+
+
+@lru_cache(maxsize=SAMPLERS)
+def _sampler(trials: int, probability: Fraction) -> ExactSampler:
+    ups, total = probability.as_integer_ratio()
+    downs = total - ups
+    # f(x + 1) / f(x) = (trials - x) probability / ((x + 1) (1 - probability)).
+    return ExactSampler(
+        RatioCurve(
+            mode=math.floor((trials + 1) * probability),
+            spread=math.sqrt(trials * probability * (1 - probability)),
+            ratio=lambda point: ((trials - point) * ups, (point + 1) * downs),
+        )
+    )

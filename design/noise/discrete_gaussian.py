@@ -1,0 +1,164 @@
+"""The discrete Gaussian distribution: exact samples, and its variance.
+
+Canonne, Kamath, Steinke 2020, *The discrete Gaussian for differential privacy*, whose distribution this samples by another algorithm.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+
+from ...arrays import FloatArray, IntegerArray
+from ...solvers.numerics.exponential_bounds import exponential_bounds
+from .exact_sampler import ExactSampler
+from .random_words import WordSource
+from .rational_parameter import rational_parameter
+from .sample_shape import sample_shape
+
+LEAST_SIGMA, LARGEST_SIGMA = 1e-6, 1e12
+SAMPLERS = 16
+# From here on the variance and sigma**2 are the same number in double precision.
+SMOOTH_SIGMA = 2
+SERIES_BITS = 160
+MOST_ZEROS = 2000
+
+
+@dataclass(frozen=True)
+class GaussianCurve:
+    """The function exp(-x**2 / (2 sigma**2)) of whole numbers x.
+
+    Attributes
+    ----------
+    sigma : Fraction
+        The parameter, 1e-6 to 1e12.
+    """
+
+    sigma: Fraction
+
+    @property
+    def mode(self) -> int:
+        """Zero."""
+        return 0
+
+    @property
+    def spread(self) -> float:
+        """The parameter, rounded."""
+        return float(self.sigma)
+
+    def approximate(self, points: IntegerArray) -> FloatArray:
+        """Return the function in floating point.
+
+        Parameters
+        ----------
+        points : ndarray of int64
+            Up to 2**53 in magnitude.
+
+        Returns
+        -------
+        ndarray of float64, same shape
+            Values; the absolute error is at most 2**-44, as a relative error of a few roundings of the exponent y costs y exp(-y) of them.
+        """
+        scaled = points / float(self.sigma)
+        return np.exp(-0.5 * scaled * scaled)
+
+    def bounds(self, point: int, bits: int) -> tuple[int, int]:
+        """Return whole numbers (low, high) with low <= 2**bits f(point) <= high, at most 2 apart.
+
+        Parameters
+        ----------
+        point : int
+            A whole number.
+        bits : int
+            Bits after the binary point, at least 1.
+
+        Returns
+        -------
+        tuple of int
+            The bounds.
+        """
+        return exponential_bounds((point / self.sigma) ** 2 / 2, bits)
+
+
+def sample_discrete_gaussian(sigma: float | Fraction, size: int | tuple[int, ...], words: WordSource) -> IntegerArray:
+    """Draw whole numbers x with probability proportional to exp(-x**2 / (2 sigma**2)), exactly.
+
+    Parameters
+    ----------
+    sigma : float, int or Fraction
+        The parameter, 1e-6 to 1e12; a float counts as the binary fraction that it is.
+    size : int or tuple of int
+        How many, or the shape of the result.
+    words : WordSource
+        Random words: `seeded_words(rng)` for experiments, `secure_words` for releases.
+
+    Returns
+    -------
+    ndarray of int64, shape `size`
+        Independent draws.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from quietbits.design.noise.random_words import seeded_words
+    >>> draws = sample_discrete_gaussian(10.0, (1000, 100), seeded_words(np.random.default_rng(0)))
+    >>> draws.shape, round(float(draws.std()), 1)
+    ((1000, 100), 10.0)
+    """
+    exact = rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)
+    shape = sample_shape(size)
+    return _sampler(exact).draw(math.prod(shape), words).reshape(shape)
+
+
+def discrete_gaussian_variance(sigma: float | Fraction) -> float:
+    """Return the variance of the discrete Gaussian distribution, which is below sigma**2.
+
+    By Poisson's summation formula it is sigma**2 (1 - 8 pi**2 sigma**2 exp(-2 pi**2 sigma**2) (1 + o(1))); for small sigma it is
+    2 exp(-1 / (2 sigma**2)) (1 + o(1)).
+
+    Parameters
+    ----------
+    sigma : float, int or Fraction
+        The parameter, 1e-6 to 1e12.
+
+    Returns
+    -------
+    float
+        The variance, summed in whole numbers and rounded once; from sigma = 2 on sigma**2, as they differ by less than 1e-31 of it.
+        0.0 where it is too small for a float.
+
+    Raises
+    ------
+    ValueError
+        If `sigma` is out of range.
+
+    Examples
+    --------
+    >>> round(discrete_gaussian_variance(0.5), 6), discrete_gaussian_variance(100.0)
+    (0.215013, 10000.0)
+    """
+    exact = rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)
+    if exact >= SMOOTH_SIGMA:
+        return float(exact**2)
+    curve = GaussianCurve(exact)
+    # 2**-zeros is less than the first term; past this many zeros it is less than half of the smallest float.
+    zeros = int(1 / exact**2)
+    if zeros > MOST_ZEROS:
+        return 0.0
+    bits = SERIES_BITS + zeros
+    total, square_total, point = 1 << bits, 0, 1
+    while term := curve.bounds(point, bits)[0]:
+        total += 2 * term
+        square_total += 2 * point * point * term
+        point += 1
+    return float(Fraction(square_total, total))
+
+
+@lru_cache(maxsize=SAMPLERS)
+def _sampler(sigma: Fraction) -> ExactSampler:
+    return ExactSampler(GaussianCurve(sigma))

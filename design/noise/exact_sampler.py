@@ -1,0 +1,128 @@
+"""Exact sampling of log-concave integer distributions: rectangle-wedge-tail rejection whose comparison is refined until it is certain."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import IntegerArray
+from .brick_cover import ALLOWANCE, BRICK_BITS, BrickCover, UnimodalCurve, cover_with_bricks
+from .random_words import WordSource
+
+WORD_BITS = 64
+# Points drawn at a time: their words and bricks stay in the processor's cache.
+CHUNK = 2**15
+
+
+@dataclass(frozen=True)
+class ExactSampler:
+    """Draws from the distribution proportional to a curve f: exactly, if the words are independent and uniform.
+
+    The area under f, times a whole number of layers, is covered by bricks of equal size. A draw takes a brick by the first bits of a
+    word and a point of it by the last bits, and keeps the point if (layer + U) < layers * f(point), with U uniform on [0, 1): every
+    point is kept with a probability proportional to f. Floating point decides unless it is too close to call; then U is drawn to as
+    many bits as it takes to decide by whole numbers.
+
+    Attributes
+    ----------
+    curve : UnimodalCurve
+        The function f.
+    brick_bits : int
+        Logarithm of the number of bricks.
+
+    Notes
+    -----
+    How long it takes depends on what is drawn: who can time single draws learns something about them.
+    """
+
+    curve: UnimodalCurve
+    brick_bits: int = BRICK_BITS
+
+    @cached_property
+    def cover(self) -> BrickCover:
+        """The bricks."""
+        return cover_with_bricks(self.curve, self.brick_bits)
+
+    def draw(self, count: int, words: WordSource) -> IntegerArray:
+        """Draw independent points.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+        words : WordSource
+            Source of random words; little more than one per point is used.
+
+        Returns
+        -------
+        ndarray of int64, shape (count,)
+            The points.
+        """
+        points = np.empty(count, dtype=np.int64)
+        for start in range(0, count, CHUNK):
+            chunk = points[start : start + CHUNK]
+            open_places = self._propose(chunk, words)
+            while open_places.size:
+                fresh = np.empty(open_places.size, dtype=np.int64)
+                rejected = self._propose(fresh, words)
+                chunk[open_places] = fresh
+                open_places = open_places[rejected]
+        return points
+
+    def _propose(self, points: IntegerArray, words: WordSource) -> NDArray[np.intp]:
+        """Fill an array with points, and return the places of those that were not kept."""
+        cover = self.cover
+        drawn = words(len(points))
+        bricks = (drawn >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
+        np.take(cover.starts, bricks, out=points, mode="clip")
+        if cover.block_bits:
+            points += (drawn & np.uint64(2**cover.block_bits - 1)).view(np.int64)
+        doubtful = np.flatnonzero(bricks >= cover.rectangles)
+        kinds = bricks[doubtful]
+        kept = np.zeros(len(doubtful), dtype=bool)
+        wedges = np.flatnonzero(kinds < cover.wedges)
+        layers = cover.wedge_layers[kinds[wedges] - cover.rectangles]
+        kept[wedges] = self._under_curve(points[doubtful[wedges]], layers, Fraction(cover.layers), words)
+        for place in np.flatnonzero((kinds >= cover.wedges) & (kinds < cover.tails)):
+            point, scale = self._tail_point(words)
+            points[doubtful[place]] = point
+            kept[place] = self._under_curve(np.array([point]), np.array([0]), scale, words)[0]
+        return doubtful[~kept]
+
+    def _tail_point(self, words: WordSource) -> tuple[int, Fraction]:
+        """Return a random point of the tails, and how many times f fits into the height of its shell."""
+        cover = self.cover
+        side, shell = words(2).tolist()
+        zeros = WORD_BITS - shell.bit_length()
+        while not shell:
+            shell = int(words(1)[0])
+            zeros += WORD_BITS - shell.bit_length()
+        distance = (zeros << cover.shell_bits) + (side & (2**cover.shell_bits - 1))
+        point = cover.left - distance if side >> (WORD_BITS - 1) else cover.right + distance
+        tail_layers = cover.tails - cover.wedges
+        return point, Fraction(cover.layers << (cover.shell_bits + zeros + 2), tail_layers << cover.block_bits)
+
+    def _under_curve(self, points: IntegerArray, layers: IntegerArray, scale: Fraction, words: WordSource) -> NDArray[np.bool_]:
+        """Return whether layer + U < scale * f(point), with a fresh U for each point."""
+        drawn = words(len(points))
+        factor = float(scale)
+        excess = factor * self.curve.approximate(points) - layers - drawn * 2.0**-WORD_BITS
+        kept = excess > factor * ALLOWANCE
+        for place in np.flatnonzero(np.abs(excess) <= factor * ALLOWANCE):
+            kept[place] = self._decide(int(points[place]), int(layers[place]), scale, int(drawn[place]), words)
+        return kept
+
+    def _decide(self, point: int, layer: int, scale: Fraction, uniform: int, words: WordSource) -> bool:
+        """Return whether layer + U < scale * f(point), by whole numbers; U begins with the bits of `uniform` and is drawn on from there."""
+        bits = WORD_BITS
+        while True:
+            low, high = self.curve.bounds(point, bits)
+            lowest = (layer << bits) + uniform
+            if lowest + 1 <= scale * low:
+                return True
+            if lowest >= scale * high:
+                return False
+            uniform = (uniform << WORD_BITS) + int(words(1)[0])
+            bits += WORD_BITS

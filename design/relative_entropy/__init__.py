@@ -1,0 +1,1 @@
+"""DP-REC: samples of a shared prior, their coding, and messages."""

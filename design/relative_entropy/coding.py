@@ -1,0 +1,272 @@
+"""Relative entropy coding: a sample of one Gaussian distribution, sent as the number of a shared sample of another one.
+
+Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Federated Learning*, algorithms 1 and 2; the scheme is that of
+Havasi, Peharz, Hernandez-Lobato 2019, *Minimal Random Code Learning*.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray
+from ..noise.random_words import WordSource
+from ..transforms.dithering import finite_values
+from .group_layout import MOST_GROUP_BITS, GroupLayout
+from .shared_randomness import NUMBERS_PER_BLOCK, NUMBERS_PER_CHUNK, SampleArray, SharedNormals
+
+LARGEST_SIGMA = 1e100
+# Beyond, one weight takes all in any case, and float32 inner products have errors that can be seen.
+LARGEST_SHIFT = 1e4
+
+
+def log_importance_weights(mean: ArrayLike, bits: int, seed: int, sigma: float = 1.0, group: int = 0) -> FloatArray:
+    """Return the log density ratios of the target N(mean, sigma^2 I) to the prior N(0, sigma^2 I) at all 2**bits shared samples.
+
+    At the sample sigma z it is ``<z, mean> / sigma - ||mean||^2 / (2 sigma^2)``: inner products are all that is needed. Samples are made
+    and dropped in pieces of 2**16 numbers, so that memory does not grow with 2**bits times the dimension.
+
+    Parameters
+    ----------
+    mean : array_like of shape (dimension,)
+        Mean of the target; that of the prior is zero. For a public prior mean, code the difference.
+    bits : int
+        log2 of the number of samples, 1 to 20.
+    seed : int
+        Seed of the shared samples, 0 to 2**64 - 1.
+    sigma : float
+        Standard deviation of both, in the mean's units; above 0.
+    group : int
+        Which of the seed's independent lists of samples, from 0.
+
+    Returns
+    -------
+    ndarray of float64, shape (2**bits,)
+        Log ratios. Inner products are in float32: errors are of the order of 1e-6 times ``||mean|| / sigma``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or the mean is longer than 10 000 sigma.
+
+    Examples
+    --------
+    >>> log_importance_weights([0.0, 0.0], bits=2, seed=1).tolist()
+    [0.0, 0.0, 0.0, 0.0]
+    """
+    vector = finite_values("mean", mean)
+    if vector.ndim != 1:
+        raise ValueError(f"mean must have the shape (dimension,), got {vector.shape}")
+    bits = check_integer("bits", bits, low=1, high=MOST_GROUP_BITS)
+    sigma = _check_sigma(sigma)
+    normals = SharedNormals(seed, len(vector), group)
+    scale = float(np.abs(vector).max())
+    if scale == 0:
+        return np.zeros(1 << bits)
+    # Of length one: float32 then serves means of every size alike.
+    direction = vector / scale
+    length = float(np.linalg.norm(direction))
+    shift = scale / sigma * length
+    if not shift <= LARGEST_SHIFT:
+        raise ValueError(f"mean must have a norm of at most {LARGEST_SHIFT:g} sigma, got {shift:g} sigma")
+    return shift * (_projections(normals, (direction / length).astype(np.float32), 1 << bits) - shift / 2)
+
+
+def index_distribution(mean: ArrayLike, bits: int, seed: int, sigma: float = 1.0, group: int = 0) -> FloatArray:
+    """Return the probabilities with which the coder sends each index: the weights w of algorithm 1.
+
+    Parameters
+    ----------
+    mean, bits, seed, sigma, group
+        As in `log_importance_weights`.
+
+    Returns
+    -------
+    ndarray of float64, shape (2**bits,)
+        Probabilities.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> index_distribution([0.0], bits=2, seed=1).tolist()
+    [0.25, 0.25, 0.25, 0.25]
+    """
+    weights = log_importance_weights(mean, bits, seed, sigma, group)
+    ratios = np.exp(weights - weights.max())
+    return np.asarray(ratios / ratios.sum())
+
+
+def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordSource, sigma: float = 1.0, group: int = 0) -> int:
+    """Draw the index of a sample from N(0, sigma^2 I), with probabilities that make the sample one of N(mean, sigma^2 I), nearly.
+
+    The index is drawn by Gumbel noise on the log weights: the largest sum has the probabilities of `index_distribution`.
+
+    Parameters
+    ----------
+    mean, bits, seed, sigma, group
+        As in `log_importance_weights`. For privacy the seed must be drawn by the client, at random and anew for each message.
+    words : WordSource
+        The client's own randomness, which nobody else may know: ``seeded_words(rng)`` for experiments, ``secure_words`` for releases.
+
+    Returns
+    -------
+    int
+        The index, 0 to 2**bits - 1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from quietbits.design.noise.random_words import seeded_words
+    >>> mean = [1.0, -0.5, 0.2]
+    >>> index = encode_relative_entropy(mean, bits=7, seed=1, words=seeded_words(np.random.default_rng(2)))
+    >>> decode_relative_entropy(index, dimension=3, seed=1).shape
+    (3,)
+    """
+    weights = log_importance_weights(mean, bits, seed, sigma, group)
+    # In the open interval (0, 1).
+    uniforms = ((words(len(weights)) >> np.uint64(12)) + 0.5) * 2.0**-52
+    return int(np.argmax(weights - np.log(-np.log(uniforms))))
+
+
+def decode_relative_entropy(index: int, dimension: int, seed: int, sigma: float = 1.0, group: int = 0) -> FloatArray:
+    """Return the sample of an index: it alone is generated, the same bits on every machine.
+
+    Parameters
+    ----------
+    index : int
+        What was sent.
+    dimension : int
+        Length of the vector.
+    seed, sigma, group
+        As in `log_importance_weights`.
+
+    Returns
+    -------
+    ndarray of float64, shape (dimension,)
+        The sample, an estimate of the mean.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> decode_relative_entropy(5, dimension=3, seed=1, sigma=2.0).shape
+    (3,)
+    """
+    index = check_integer("index", index, low=0, high=(1 << MOST_GROUP_BITS) - 1)
+    return _check_sigma(sigma) * SharedNormals(seed, dimension, group).vector(index).astype(float)
+
+
+def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, words: WordSource, sigma: float = 1.0) -> tuple[int, ...]:
+    """Code the groups of a vector independently: compression by parts.
+
+    Parameters
+    ----------
+    mean : array_like of shape (layout.dimension,)
+        Mean of the target.
+    layout : GroupLayout
+        The groups, and their bits.
+    seed, words, sigma
+        As in `encode_relative_entropy`.
+
+    Returns
+    -------
+    tuple of int
+        An index for each group.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from quietbits.design.noise.random_words import seeded_words
+    >>> layout = GroupLayout(sizes=(2, 1), bits=(3, 2))
+    >>> indices = encode_groups([0.3, 0.2, -0.1], layout, seed=1, words=seeded_words(np.random.default_rng(2)))
+    >>> decode_groups(indices, layout, seed=1).shape
+    (3,)
+    """
+    vector = finite_values("mean", mean)
+    if vector.shape != (layout.dimension,):
+        raise ValueError(f"mean must have the shape ({layout.dimension},), got {vector.shape}")
+    parts = enumerate(zip(layout.slices(), layout.bits, strict=True))
+    return tuple(encode_relative_entropy(vector[part], bits, seed, words, sigma, group) for group, (part, bits) in parts)
+
+
+def decode_groups(indices: tuple[int, ...], layout: GroupLayout, seed: int, sigma: float = 1.0) -> FloatArray:
+    """Return the vector whose groups are the samples of given indices.
+
+    Parameters
+    ----------
+    indices : tuple of int
+        An index for each group.
+    layout : GroupLayout
+        The groups, and their bits.
+    seed, sigma
+        As in `decode_relative_entropy`.
+
+    Returns
+    -------
+    ndarray of float64, shape (layout.dimension,)
+        The vector.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or an index is not one of its group.
+    """
+    check_indices(indices, layout)
+    parts = enumerate(zip(indices, layout.sizes, strict=True))
+    return np.concatenate([decode_relative_entropy(index, size, seed, sigma, group) for group, (index, size) in parts])
+
+
+def check_indices(indices: tuple[int, ...], layout: GroupLayout) -> None:
+    """Refuse indices that do not belong to a layout.
+
+    Parameters
+    ----------
+    indices : tuple of int
+        An index for each group.
+    layout : GroupLayout
+        The groups, and their bits.
+
+    Raises
+    ------
+    ValueError
+        If there are more or fewer indices than groups, or one has more bits than its group.
+    """
+    if len(indices) != layout.groups:
+        raise ValueError(f"indices must have one for each of the {layout.groups} groups, got {len(indices)}")
+    for index, bits in zip(indices, layout.bits, strict=True):
+        check_integer("indices", index, low=0, high=(1 << bits) - 1)
+
+
+def _check_sigma(sigma: float) -> float:
+    return check_real("sigma", sigma, low=1 / LARGEST_SIGMA, high=LARGEST_SIGMA)
+
+
+def _projections(normals: SharedNormals, direction: SampleArray, count: int) -> FloatArray:
+    """Return <z_k, direction> for k below `count`; sums of up to 2**16 products are in float32, sums of those in float64."""
+    if normals.dimension > NUMBERS_PER_CHUNK:
+        return np.array([_long_projection(normals, direction, index) for index in range(count)])
+    rows = NUMBERS_PER_CHUNK // (normals.blocks * NUMBERS_PER_BLOCK)
+    starts = range(0, count, rows)
+    return np.concatenate([(normals.vectors(start, min(rows, count - start)) @ direction).astype(float) for start in starts])
+
+
+def _long_projection(normals: SharedNormals, direction: SampleArray, index: int) -> float:
+    starts = range(0, normals.dimension, NUMBERS_PER_CHUNK)
+    pieces = zip(normals.parts(index), starts, strict=True)
+    return math.fsum(float(numbers @ direction[start : start + NUMBERS_PER_CHUNK]) for numbers, start in pieces)

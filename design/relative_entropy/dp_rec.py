@@ -1,0 +1,280 @@
+"""DP-REC: clients' updates as relative entropy codes, a few bits for each tensor, whose randomness is the privacy.
+
+Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Federated Learning*.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
+from ...solvers.divergences.dp_rec_index_privacy import message_divergences
+from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
+from ..contracts.guarantee import Guarantee
+from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.norm_ball import NormBall
+from ..noise.random_words import WordSource, secure_words, seeded_words
+from .coding import decode_groups, encode_groups
+from .group_layout import GroupLayout
+from .message import DpRecMessage, message_bytes
+
+SMALLEST_CLIP_RATIO = 1e-3
+
+
+@dataclass(frozen=True)
+class DpRecMechanism:
+    """Every client sends the number of a shared Gaussian sample that could have come from its vector, for each group of coordinates.
+
+    The client clips its vector to the ball, draws a seed, and codes one sample of N(vector, sigma^2 I) relative to N(0, sigma^2 I), the
+    groups independently. The server makes the samples with these numbers, and no others, and averages over clients.
+
+    **The client draws the seed.** A server that may choose it looks for one whose samples give the vector away (section 4.3 of the paper);
+    there is no argument by which it could pass one.
+
+    `guarantee` is what one message promises against a server that is not trusted. What a training costs against those who see
+    its models depends on rounds and on the sampling of clients, and is accounted elsewhere (`dp_rec_account`). The estimate is biased
+    towards zero, by a share exp(||x_g||^2 / sigma^2) / 2**bits of each group x_g, nearly: `expected` is exact.
+
+    Attributes
+    ----------
+    ball : NormBall
+        L2 ball of the vectors.
+    clip_ratio : float
+        Largest norm of a vector over sigma, c = C / sigma in the paper, 0.001 to 3.
+    layout : GroupLayout
+        The groups, and the bits of each.
+    delta : float
+        Failure probability at which `guarantee` states epsilon, above 0 and below 1; the mechanism does not depend on it.
+
+    Raises
+    ------
+    ValueError
+        If the ball is no L2 ball, a field is out of range, or the dimensions differ.
+
+    Examples
+    --------
+    >>> mechanism = DpRecMechanism(NormBall(dimension=3, norm=2.0), clip_ratio=0.5, layout=GroupLayout(sizes=(2, 1), bits=(7, 7)))
+    >>> messages = mechanism.encode([[0.5, 0.5, 0.1], [0.4, 0.5, 0.3]], np.random.default_rng(0))
+    >>> messages.shape, mechanism.decode(mechanism.aggregate(messages), clients=2).shape, mechanism.bits_per_client
+    ((2, 10), (3,), 80.0)
+    """
+
+    ball: NormBall
+    clip_ratio: float
+    layout: GroupLayout
+    delta: float = 1e-5
+
+    def __post_init__(self) -> None:
+        """Refuse fields that do not go together."""
+        if self.ball.norm != 2:
+            raise ValueError(f"ball must have norm 2 for DP-REC, got norm {self.ball.norm!r}")
+        object.__setattr__(self, "clip_ratio", check_real("clip_ratio", self.clip_ratio, low=SMALLEST_CLIP_RATIO, high=LARGEST_SHIFT))
+        object.__setattr__(self, "delta", check_delta(self.delta))
+        if self.layout.dimension != self.ball.dimension:
+            raise ValueError(f"layout must have the ball's dimension, {self.ball.dimension}, got {self.layout.dimension}")
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of samples, in the vectors' units."""
+        return self.ball.clip_norm / self.clip_ratio
+
+    @property
+    def bits_per_client(self) -> float:
+        """Length of a message as it is sent: the seed, the indices, and what fills the last byte."""
+        return 8.0 * message_bytes(self.layout)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """Local privacy of one message, for any two vectors, from `renyi_divergences`; errs upward."""
+        epsilon = RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS)).epsilon(self.delta).epsilon
+        return Guarantee(epsilon, adjacency="replace-one", trust_model="local", delta=self.delta)
+
+    @property
+    def worst_variance(self) -> float:
+        """Bound on `variance`, ``dimension sigma**2 + clip_norm**2``, which errs upward.
+
+        Along a group's vector, of m standard deviations, Stein's lemma gives a squared error of 1 + m**2 (2 E[sum of w_k**3] - E[sum of
+        w_k**2]) variances, with w the weights, which sum to 1: at most 1 + m**2.
+        """
+        return self.layout.dimension * self.sigma**2 + self.ball.clip_norm**2
+
+    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[np.uint8]:
+        """Draw a seed and code a vector for each client; repeatable, for experiments.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball are clipped.
+        rng : numpy.random.Generator
+            Source of the clients' randomness, seeds too.
+
+        Returns
+        -------
+        ndarray of uint8, shape (clients, message_bytes)
+            Messages, as packed by `DpRecMessage.to_bytes`.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        return self._encode(vectors, seeded_words(rng))
+
+    def encode_securely(self, vectors: ArrayLike) -> NDArray[np.uint8]:
+        """Do as `encode` does, with the operating system's cryptographic randomness: for releases.
+
+        Weights and Gumbel noise are floating-point numbers: what is sent has the stated probabilities to within about 1e-6 of each. Shared
+        samples come from Philox, which the seed, as the paper has it, makes public.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball are clipped.
+
+        Returns
+        -------
+        ndarray of uint8, shape (clients, message_bytes)
+            Messages.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        return self._encode(vectors, secure_words)
+
+    def aggregate(self, messages: NDArray[np.uint8]) -> FloatArray:
+        """Return the sum of decoded messages; each needs one sample of each group, whatever the number of bits.
+
+        Parameters
+        ----------
+        messages : ndarray of uint8, shape (clients, message_bytes)
+            Messages.
+
+        Returns
+        -------
+        ndarray of float64, shape (dimension,)
+            Sum, which adds up over chunks of clients.
+
+        Raises
+        ------
+        ValueError
+            If a message has another length, or cannot be one.
+        """
+        total = np.zeros(self.ball.dimension)
+        for packed in messages:
+            message = DpRecMessage.from_bytes(packed.tobytes(), self.layout)
+            total += decode_groups(message.indices, self.layout, message.seed, self.sigma)
+        return total
+
+    def decode(self, aggregate: FloatArray, clients: int) -> FloatArray:
+        """Return the estimate of the mean of all clients' vectors.
+
+        Parameters
+        ----------
+        aggregate : ndarray of shape (dimension,)
+            Sum from `aggregate`.
+        clients : int
+            Number of clients whose messages went into it.
+
+        Returns
+        -------
+        ndarray of float64, shape (dimension,)
+            The mean of decoded messages.
+
+        Raises
+        ------
+        ValueError
+            If there is no client.
+        """
+        return aggregate / check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+
+    def expected(self, vectors: ArrayLike) -> FloatArray:
+        """Return the expectation of each decoded message over seeds and indices: shorter than the vector, group by group.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball are clipped.
+
+        Returns
+        -------
+        ndarray of float64, shape (clients, dimension)
+            Expectations.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        expected = self.ball.clip(vectors)
+        for part, bits in zip(self.layout.slices(), self.layout.bits, strict=True):
+            for row in expected[:, part]:
+                shift = self._shift(row)
+                row *= resampled_moments(shift, 1 << bits).mean / shift if shift > 0 else 0.0
+        return expected
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return the expected squared L2 distance between each vector, clipped, and its decoded message; the bias is in it.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball are clipped.
+
+        Returns
+        -------
+        ndarray of float64, shape (clients,)
+            Expectations over seeds and indices, close to ``dimension * sigma**2``. Across the direction of a group's vector, a sample that
+            is chosen is as good as any other, and adds sigma**2 per dimension; along it, `resampled_moments` says.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        clipped = self.ball.clip(vectors)
+        total = np.full(len(clipped), float(self.layout.dimension - self.layout.groups))
+        for part, bits in zip(self.layout.slices(), self.layout.bits, strict=True):
+            total += [resampled_moments(self._shift(row), 1 << bits).squared_error for row in clipped[:, part]]
+        return total * self.sigma**2
+
+    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
+        """Return bounds on the Rényi divergence of one client's message for any two vectors, whatever the bits and the groups.
+
+        Parameters
+        ----------
+        orders : array_like of shape (orders,)
+            Rényi orders above 1; infinity gives infinity.
+
+        Returns
+        -------
+        ndarray of float64, shape (orders,)
+            Divergences in nats; err upward (`message_divergences`).
+
+        Raises
+        ------
+        ValueError
+            If an order is not above 1.
+        """
+        return message_divergences(self.clip_ratio, orders)
+
+    def privacy_loss(self) -> None:
+        """Return None: no pair is known whose loss distribution dominates those of all pairs of vectors."""
+
+    def _shift(self, group: FloatArray) -> float:
+        # Rounding may leave a clipped vector longer than the ball by a last digit.
+        return min(self.clip_ratio, float(np.linalg.norm(group / self.sigma)))
+
+    def _encode(self, vectors: ArrayLike, words: WordSource) -> NDArray[np.uint8]:
+        clipped = self.ball.clip(vectors)
+        messages = np.empty((len(clipped), message_bytes(self.layout)), dtype=np.uint8)
+        for row, vector in zip(messages, clipped, strict=True):
+            seed = int(words(1)[0])
+            message = DpRecMessage(seed, encode_groups(vector, self.layout, seed, words, self.sigma))
+            row[:] = np.frombuffer(message.to_bytes(self.layout), dtype=np.uint8)
+        return messages

@@ -1,0 +1,109 @@
+"""How a long vector is cut into groups that are coded each for itself, with bits of their own: compression by parts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+from ...arguments import check_integer
+from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
+
+# The coder draws 2**bits samples of a group.
+MOST_GROUP_BITS = 20
+MOST_GROUPS = 2**20
+
+
+@dataclass(frozen=True)
+class GroupLayout:
+    """Groups of coordinates that follow each other, such as the tensors of a network, and the bits of each.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Coordinates of each group, from 1.
+    bits : tuple of int
+        Bits that code each group, 1 to 20.
+
+    Raises
+    ------
+    ValueError
+        If there is no group, the two lengths differ, or a number is out of range.
+
+    Examples
+    --------
+    >>> layout = GroupLayout(sizes=(3, 2), bits=(7, 4))
+    >>> layout.dimension, layout.total_bits, list(layout.slices())
+    (5, 11, [slice(0, 3, None), slice(3, 5, None)])
+    """
+
+    sizes: tuple[int, ...]
+    bits: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a layout that is none."""
+        sizes = tuple(check_integer("sizes", size, low=1, high=LARGEST_DIMENSION) for size in self.sizes)
+        bits = tuple(check_integer("bits", number, low=1, high=MOST_GROUP_BITS) for number in self.bits)
+        check_integer("number of groups", len(sizes), low=1, high=MOST_GROUPS)
+        if len(sizes) != len(bits):
+            raise ValueError(f"sizes and bits must have the same length, one for each group, got {len(sizes)} and {len(bits)}")
+        check_integer("dimension", sum(sizes), low=1, high=LARGEST_DIMENSION)
+        object.__setattr__(self, "sizes", sizes)
+        object.__setattr__(self, "bits", bits)
+
+    @property
+    def groups(self) -> int:
+        """Number of groups."""
+        return len(self.sizes)
+
+    @property
+    def dimension(self) -> int:
+        """Coordinates of all groups together."""
+        return sum(self.sizes)
+
+    @property
+    def total_bits(self) -> int:
+        """Bits of all groups together."""
+        return sum(self.bits)
+
+    def slices(self) -> Iterator[slice]:
+        """Yield where each group is in the whole vector.
+
+        Yields
+        ------
+        slice
+            Coordinates of one group.
+        """
+        for size, end in zip(self.sizes, accumulate(self.sizes), strict=True):
+            yield slice(end - size, end)
+
+
+def uniform_layout(dimension: int, groups: int, bits: int) -> GroupLayout:
+    """Return a layout of groups that are as equal as they can be, with the same number of bits each.
+
+    Parameters
+    ----------
+    dimension : int
+        Coordinates of the whole vector.
+    groups : int
+        Number of groups, from 1 to `dimension`; the first ones are one longer if it does not divide the dimension.
+    bits : int
+        Bits of each group, 1 to 20.
+
+    Returns
+    -------
+    GroupLayout
+        The layout.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> uniform_layout(10, 3, 7)
+    GroupLayout(sizes=(4, 3, 3), bits=(7, 7, 7))
+    """
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    groups = check_integer("groups", groups, low=1, high=min(dimension, MOST_GROUPS))
+    size, longer = divmod(dimension, groups)
+    return GroupLayout(sizes=(size + 1,) * longer + (size,) * (groups - longer), bits=(bits,) * groups)

@@ -1,0 +1,1 @@
+"""Mechanisms whose server sees a modular sum of messages alone, and that sum."""

@@ -1,0 +1,298 @@
+"""The parameters of cpSGD and what follows from them: its levels and modulus, its errors, and its privacy.
+
+Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and differentially-private distributed SGD*.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from ...arguments import check_choice, check_integer
+from ...errors import InfeasibleError
+from ...solvers.accounting.renyi_curve import MOST_ROUNDS, EpsilonAtDelta, check_delta
+from ...solvers.divergences.cpsgd_theorem import (
+    LARGEST_THEOREM_EPSILON,
+    MOST_TRIALS,
+    binomial_theorem_epsilon,
+    check_noise,
+    is_theorem_doubtful,
+)
+from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS
+from ...solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
+from ...solvers.divergences.quantised_divergence import quantised_epsilon
+from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS, QuantisedSensitivity, quantised_l2_bound, quantised_sensitivity
+from ..contracts.guarantee import ADJACENCIES, Guarantee
+from ..contracts.norm_ball import NormBall
+from ..noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
+from ..transforms.k_level_quantisation import quantisation_step
+from ..transforms.rotation import RandomisedHadamard, flattened_bound
+
+# Relative error of what is computed in floating point, with a wide margin.
+ROUNDING = 1e-12
+# Share of delta with which the rounded vectors may be further apart than the account by Gaussian noise takes for granted.
+SPARED = 0.01
+
+
+@dataclass(frozen=True)
+class CpsgdParameters:
+    """What clients, levels, noise and failure probability of cpSGD amount to; `quietbits.design.secure_sum.cpsgd.CpsgdMechanism` runs it.
+
+    Attributes
+    ----------
+    ball : NormBall
+        L2 ball of the vectors.
+    clients : int
+        Number n of clients that add noise, from 1 to 10**9.
+    levels : int
+        Number k of levels, from 2 to 2**24.
+    trials : int
+        Number m of trials of each client for each coordinate, from 1 to 2**40; 10**15 at most for all clients together.
+    delta : float
+        Failure probability that the guarantee is stated for, of everything together; above 0 and below 1.
+    probability : float
+        Probability p of success of a trial.
+    rotated : bool
+        Whether vectors are rotated, which pads them to a power of two.
+    rotation_seed : int
+        Public seed of the rotation, from 0 to 2**128 - 1.
+    adjacency : str
+        ``"replace-one"``, as in the paper: two vectors of the ball, 2 D apart at most. ``"add-or-remove-one"``: a client's vector is
+        there or is zero, with the noise of n clients either way, which is half as far.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of its range.
+
+    Examples
+    --------
+    >>> parameters = CpsgdParameters(NormBall(dimension=3, norm=2.0), clients=1000, levels=65, trials=400, delta=1e-5)
+    >>> round(parameters.theorem_epsilon(1e-5), 4), round(parameters.renyi_epsilon(1e-5).epsilon, 4), parameters.step
+    (1.3684, 0.8058, 0.03125)
+    """
+
+    ball: NormBall
+    clients: int
+    levels: int
+    trials: int
+    delta: float
+    probability: float = 0.5
+    rotated: bool = False
+    rotation_seed: int = 0
+    adjacency: str = "replace-one"
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range."""
+        if self.ball.norm != 2:
+            raise ValueError(f"ball must have norm 2 for cpSGD, got norm {self.ball.norm!r}")
+        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
+        object.__setattr__(self, "levels", check_integer("levels", self.levels, low=2, high=MOST_LEVELS))
+        most = min(MOST_CLIENT_TRIALS, MOST_TRIALS // self.clients)
+        object.__setattr__(self, "trials", check_integer("trials", self.trials, low=1, high=most))
+        object.__setattr__(self, "delta", check_delta(self.delta))
+        object.__setattr__(self, "probability", check_noise(1, self.probability, 1.0)[1])
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        # The rotation checks its seed.
+        _ = self._rotation
+
+    @property
+    def modulus(self) -> int:
+        """``clients * (levels - 1 + trials) + 1``: no sum reaches it. With the fields in their ranges it is below 2**55."""
+        return self.clients * (self.levels - 1 + self.trials) + 1
+
+    @property
+    def padded_dimension(self) -> int:
+        """Number of coordinates of a message: those of a rotated vector, or of the vector itself."""
+        return self._rotation.padded_dimension if self.rotated else self.ball.dimension
+
+    @property
+    def bits_per_client(self) -> float:
+        """``padded_dimension * log2(modulus)``; what secure aggregation adds to a message is not in it."""
+        return self.padded_dimension * math.log2(self.modulus)
+
+    @property
+    def message_bits_before_aggregation(self) -> float:
+        """``log2(levels + trials)``, for each coordinate: what a message would take if there were no secure sum to make room for."""
+        return math.log2(self.levels + self.trials)
+
+    @property
+    def level_bound(self) -> float:
+        """X, the end of the levels, in the vectors' units."""
+        if not self.rotated:
+            return self.ball.clip_norm
+        return flattened_bound(self.padded_dimension, self.ball.clip_norm, self._event_delta(self.delta) / self.clients)
+
+    @property
+    def step(self) -> float:
+        """What one step of the whole numbers stands for in the sum, in the vectors' units: ``2 * level_bound / (levels - 1)``."""
+        return quantisation_step(self.levels, self.level_bound)
+
+    @property
+    def distance(self) -> float:
+        """Largest L2 distance of two neighbours' vectors, in the vectors' units; errs upward."""
+        return (2 if self.adjacency == "replace-one" else 1) * self.ball.clip_norm * (1 + ROUNDING)
+
+    @property
+    def bias_bound(self) -> float:
+        """Bound on the L2 norm of the estimate's bias, on average over the seed: 0 without rotation, else 2 D delta / 3; errs upward.
+
+        Given a seed, the estimate has no bias if no rotated coordinate is beyond `level_bound`.
+        """
+        return 2 * self.ball.clip_norm * self._event_delta(self.delta) if self.rotated else 0.0
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The (epsilon, delta) privacy of one sum: the smallest of `theorem_epsilon`, `renyi_epsilon` and `gaussian_epsilon`.
+
+        Raises `InfeasibleError` where none of them proves anything.
+        """
+        renyi, gaussian = self.renyi_epsilon(self.delta), self.gaussian_epsilon(self.delta)
+        epsilon = min(math.inf if renyi is None else renyi.epsilon, math.inf if gaussian is None else gaussian)
+        try:
+            epsilon = min(epsilon, self.theorem_epsilon(self.delta))
+        except InfeasibleError:
+            if math.isinf(epsilon):
+                raise
+        return Guarantee(epsilon, adjacency=self.adjacency, trust_model="secure-sum", delta=self.delta)
+
+    @property
+    def mean_squared_error_bound(self) -> float:
+        """The published bound on the expected squared L2 error of the estimate, in the vectors' units; without the clipping of vectors.
+
+        d D**2 (1 + 4 m p (1 - p)) / (n (k - 1)**2) (Theorem 3); with rotation, d D**2 becomes 2 ln(2 n d / q) D**2, d the padded
+        dimension, and 4 D**2 q**2 is added for the bias (Theorem 4).
+        """
+        square = self.ball.clip_norm**2
+        spread, bias = self.ball.dimension * square, 0.0
+        if self.rotated:
+            failure = self._event_delta(self.delta)
+            spread = 2 * math.log(2 * self.clients * self.padded_dimension / failure) * square
+            bias = 4 * square * failure**2
+        noise = self.trials * self.probability * (1 - self.probability)
+        return spread * (1 + 4 * noise) / (self.clients * (self.levels - 1) ** 2) * (1 + ROUNDING) + bias
+
+    @property
+    def worst_variance(self) -> float:
+        """Bound on the largest variance over the ball, the clipping of rotated coordinates left out; errs upward."""
+        return (self._noise_variance + self.ball.dimension * self.step**2 / 4) * (1 + ROUNDING)
+
+    def sensitivity(self, delta: float) -> QuantisedSensitivity:
+        """Return bounds on the distance of two neighbours' rounded vectors, equation (10) of the paper.
+
+        Parameters
+        ----------
+        delta : float
+            Probability with which they fail, for coupled rounding; above 0 and below 1.
+
+        Returns
+        -------
+        QuantisedSensitivity
+            In steps; see `quietbits.solvers.divergences.quantised_sensitivity`.
+
+        Raises
+        ------
+        ValueError
+            If delta is out of range.
+        """
+        return quantised_sensitivity(self.padded_dimension, self.levels, self.level_bound, self.distance, delta)
+
+    def theorem_epsilon(self, delta: float) -> float:
+        """Return the epsilon of one sum by Theorem 1 of the paper, as published, where it can be true.
+
+        Theorem 1, equation (10) and, with rotation, the largest coordinate each fail with an equal share of delta: the paper's
+        (epsilon, 2 delta) and (epsilon, 3 delta).
+
+        It is refused where exact accounts are known to contradict it
+        (`quietbits.solvers.divergences.cpsgd_theorem.is_theorem_doubtful`).
+
+        Parameters
+        ----------
+        delta : float
+            Failure probability of everything together, above 0 and below 1.
+
+        Returns
+        -------
+        float
+            Privacy parameter; errs upward.
+
+        Raises
+        ------
+        ValueError
+            If delta is out of range.
+        InfeasibleError
+            If there are fewer trials, of all clients together, than the theorem asks for, or its epsilon is too small to be true.
+        """
+        failure = self._event_delta(check_delta(delta))
+        steps, total = self.sensitivity(failure), self.clients * self.trials
+        # In units of the clip norm, so that nothing is out of range.
+        scale = self.step / self.ball.clip_norm
+        l1, l2, linf = steps.l1 * scale, steps.l2 * scale, steps.linf * scale
+        epsilon = binomial_theorem_epsilon(total, self.probability, scale, self.padded_dimension, l1, l2, linf, failure)
+        if is_theorem_doubtful(epsilon, total, self.probability, scale, l2, failure):
+            raise InfeasibleError(
+                f"epsilon would be {epsilon:.6g} by Theorem 1 of cpSGD, which does not hold for so large an epsilon: it must be at most "
+                f"{LARGEST_THEOREM_EPSILON:g}, and not less than that of Gaussian noise of the same variance"
+            )
+        return epsilon
+
+    def renyi_epsilon(self, delta: float, rounds: int = 1) -> EpsilonAtDelta | None:
+        """Return the epsilon by Rényi divergences, averaged over the coupled rounding: no sensitivity that could fail.
+
+        Parameters
+        ----------
+        delta : float
+            Failure probability of all rounds together, above 0 and below 1.
+        rounds : int
+            Number of rounds, at least 1.
+
+        Returns
+        -------
+        EpsilonAtDelta or None
+            See `quantised_divergence`; errs upward. None where `probability` is not 1/2, or trials are too few.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range.
+        """
+        if self.probability != 0.5:
+            return None
+        trials, apart = self.clients * self.trials, self.distance / self.step
+        return quantised_epsilon(trials, self.padded_dimension, self.levels, apart, delta, rounds)
+
+    def gaussian_epsilon(self, delta: float, rounds: int = 1) -> float | None:
+        """Return the epsilon by that of the Gaussian noise that binomial noise nearly is.
+
+        Parameters
+        ----------
+        delta, rounds
+            As in `renyi_epsilon`. A hundredth of delta is what the L2 distance of the rounded vectors may fail with
+            (`quietbits.solvers.divergences.quantised_sensitivity.quantised_l2_bound`).
+
+        Returns
+        -------
+        float or None
+            See `near_gaussian_noise`; errs upward. None where trials are too few, or `probability` is too uneven.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range.
+        """
+        trials, spared = self.clients * self.trials, SPARED * check_delta(delta)
+        rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+        apart = quantised_l2_bound(self.padded_dimension, self.distance / self.step, spared / rounds)
+        # Given the uniform numbers of the rounding, unless they are among those that the bound fails for.
+        return binomial_near_gaussian_epsilon(trials, self.probability, apart, self.padded_dimension, delta - spared, rounds)
+
+    def _event_delta(self, delta: float) -> float:
+        """Return the failure probability of each of the events that may fail: noise, sensitivity, and with rotation a coordinate's size."""
+        return delta / (3 if self.rotated else 2)
+
+    @property
+    def _noise_variance(self) -> float:
+        return self.ball.dimension * self.step**2 * (self.trials * self.probability * (1 - self.probability))
+
+    @cached_property
+    def _rotation(self) -> RandomisedHadamard:
+        return RandomisedHadamard(self.ball.dimension, self.rotation_seed)

@@ -1,0 +1,307 @@
+"""Whole numbers modulo M, as unsigned words: what secure aggregation adds up, for any modulus up to 2**62, without overflow."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer
+from ...arrays import WordArray
+
+LARGEST_MODULUS = 2**62
+LARGEST_WORD = 2**64 - 1
+
+
+def check_modulus(modulus: int) -> int:
+    """Return a modulus as an int.
+
+    Parameters
+    ----------
+    modulus : int
+        From 2 to 2**62.
+
+    Returns
+    -------
+    int
+        The modulus.
+
+    Raises
+    ------
+    ValueError
+        If it is out of range.
+    """
+    return check_integer("modulus", modulus, low=2, high=LARGEST_MODULUS)
+
+
+def check_residues(name: str, values: ArrayLike, modulus: int) -> WordArray:
+    """Return values as unsigned words, refusing those outside {0, ..., M - 1}.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    values : array_like of int
+        The values.
+    modulus : int
+        M, from 2 to 2**62.
+
+    Returns
+    -------
+    ndarray of uint64, same shape
+        The values.
+
+    Raises
+    ------
+    ValueError
+        If a value is no whole number, or lies outside.
+    """
+    array = _whole_numbers(name, values)
+    outside = (array < 0) | (array >= modulus)
+    if outside.any():
+        raise ValueError(
+            f"{name} must be from 0 to {modulus - 1}, got {int(array[outside][0])} ({np.count_nonzero(outside)} such values); "
+            "residues() reduces whole numbers to that range"
+        )
+    return array.astype(np.uint64, copy=False)
+
+
+def residues(values: ArrayLike, modulus: int) -> WordArray:
+    """Reduce whole numbers, of either sign, modulo M.
+
+    Parameters
+    ----------
+    values : array_like of int
+        Whole numbers that a signed or an unsigned word of 64 bits holds.
+    modulus : int
+        M, from 2 to 2**62.
+
+    Returns
+    -------
+    ndarray of uint64, same shape
+        Residues, from 0 to M - 1.
+
+    Raises
+    ------
+    ValueError
+        If a value is no whole number, or the modulus is out of range.
+
+    Examples
+    --------
+    >>> residues([-1, 0, 7], 5).tolist()
+    [4, 0, 2]
+    """
+    modulus = check_modulus(modulus)
+    array = _whole_numbers("values", values)
+    word = np.uint64 if array.dtype.kind == "u" else np.int64
+    return np.mod(array.astype(word, copy=False), word(modulus)).astype(np.uint64)
+
+
+def messages_modulo(values: ArrayLike, modulus: int) -> NDArray[Any]:
+    """Reduce whole numbers modulo M, into the narrowest unsigned words that hold the residues.
+
+    Parameters
+    ----------
+    values, modulus
+        As in `residues`.
+
+    Returns
+    -------
+    ndarray of uint8, uint16, uint32 or uint64, same shape
+        Residues, from 0 to M - 1.
+
+    Raises
+    ------
+    ValueError
+        As in `residues`.
+
+    Examples
+    --------
+    >>> messages_modulo([-1, 0, 7], 300)
+    array([299,   0,   7], dtype=uint16)
+    """
+    return residues(values, modulus).astype(np.min_scalar_type(modulus - 1), copy=False)
+
+
+def centred_representatives(values: ArrayLike, modulus: int) -> NDArray[np.int64]:
+    """Return for each residue the whole number nearest to zero that it stands for.
+
+    This undoes `residues` for whole numbers from ``-(M // 2)`` to ``(M - 1) // 2``. A sum beyond that range comes back wrapped around,
+    off by a multiple of M, and nothing in the residue tells.
+
+    Parameters
+    ----------
+    values : array_like of int
+        Residues, from 0 to M - 1.
+    modulus : int
+        M, from 2 to 2**62.
+
+    Returns
+    -------
+    ndarray of int64, same shape
+        Whole numbers from ``-(M // 2)`` to ``(M - 1) // 2``.
+
+    Raises
+    ------
+    ValueError
+        If a value is no residue, or the modulus is out of range.
+
+    Examples
+    --------
+    >>> centred_representatives([0, 1, 2, 3, 4], 5).tolist(), centred_representatives([1, 2, 3], 4).tolist()
+    ([0, 1, 2, -2, -1], [1, -2, -1])
+    """
+    modulus = check_modulus(modulus)
+    signed = check_residues("values", values, modulus).astype(np.int64)
+    return np.where(signed > (modulus - 1) // 2, signed - modulus, signed)
+
+
+def modular_add(left: WordArray, right: WordArray, modulus: int) -> WordArray:
+    """Add residues modulo M.
+
+    Parameters
+    ----------
+    left, right : ndarray of uint64
+        Residues, from 0 to M - 1, which is not checked; they broadcast against each other.
+    modulus : int
+        M, from 2 to 2**62.
+
+    Returns
+    -------
+    ndarray of uint64
+        Residues of the sums.
+    """
+    return _reduced_once(left + right, modulus)
+
+
+def modular_subtract(left: WordArray, right: WordArray, modulus: int) -> WordArray:
+    """Subtract residues modulo M.
+
+    Parameters
+    ----------
+    left, right : ndarray of uint64
+        Residues, from 0 to M - 1, which is not checked; they broadcast against each other.
+    modulus : int
+        M, from 2 to 2**62.
+
+    Returns
+    -------
+    ndarray of uint64
+        Residues of left - right.
+    """
+    return _reduced_once(left + (np.uint64(modulus) - right), modulus)
+
+
+def modular_sum(values: ArrayLike, modulus: int) -> WordArray:
+    """Add up residues over the first axis, modulo M: what a secure sum reveals, without its masks.
+
+    Parameters
+    ----------
+    values : array_like of int, shape (clients, ...)
+        Residues, from 0 to M - 1. Sums of chunks of clients add up by `modular_add`, or by this function.
+    modulus : int
+        M, from 2 to 2**62.
+
+    Returns
+    -------
+    ndarray of uint64, shape (...)
+        Residues of the sums; zeros if there are no clients.
+
+    Raises
+    ------
+    ValueError
+        If a value is no residue, there is no first axis, or the modulus is out of range.
+
+    Examples
+    --------
+    >>> modular_sum([[1, 2], [3, 4], [4, 4]], 5).tolist()
+    [3, 0]
+    """
+    modulus = check_modulus(modulus)
+    array = check_residues("values", values, modulus)
+    if array.ndim == 0:
+        raise ValueError("values must have a first axis to add up over, got a single number")
+    # So many residues add up, beside one total, before a word of 64 bits is full: three or more.
+    at_once = LARGEST_WORD // (modulus - 1) - 1
+    total = np.zeros(array.shape[1:], dtype=np.uint64)
+    for start in range(0, len(array), at_once):
+        total = (total + array[start : start + at_once].sum(axis=0, dtype=np.uint64)) % np.uint64(modulus)
+    return total
+
+
+def summed_messages(messages: ArrayLike, coordinates: int, modulus: int) -> WordArray:
+    """Add up the messages of a chunk of clients modulo M.
+
+    Parameters
+    ----------
+    messages : array_like of int, shape (clients, coordinates)
+        Residues, from 0 to M - 1.
+    coordinates : int
+        Number of coordinates of a message.
+    modulus : int
+        M, from 2 to 2**62.
+
+    Returns
+    -------
+    ndarray of uint64, shape (coordinates,)
+        Residues of the sums.
+
+    Raises
+    ------
+    ValueError
+        If the shape is another one, a number is no residue, or the modulus is out of range.
+
+    Examples
+    --------
+    >>> summed_messages([[1, 2], [3, 4], [4, 4]], 2, 5).tolist()
+    [3, 0]
+    """
+    array = np.asarray(messages)
+    if array.ndim != 2 or array.shape[1] != coordinates:
+        raise ValueError(f"messages must have the shape (clients, {coordinates}), got {array.shape}")
+    return modular_sum(array, modulus)
+
+
+def aggregate_residues(aggregate: ArrayLike, coordinates: int, modulus: int) -> WordArray:
+    """Reduce a sum of messages modulo M.
+
+    Parameters
+    ----------
+    aggregate : array_like of int, shape (coordinates,)
+        Sum over all clients, which need not be reduced.
+    coordinates : int
+        Number of coordinates of a message.
+    modulus : int
+        M, from 2 to 2**62.
+
+    Returns
+    -------
+    ndarray of uint64, shape (coordinates,)
+        Residues, from 0 to M - 1.
+
+    Raises
+    ------
+    ValueError
+        If the shape is another one, a number is not whole, or the modulus is out of range.
+
+    Examples
+    --------
+    >>> aggregate_residues([8, 10], 2, 5).tolist()
+    [3, 0]
+    """
+    array = np.asarray(aggregate)
+    if array.shape != (coordinates,):
+        raise ValueError(f"aggregate must have the shape ({coordinates},), got {array.shape}")
+    return residues(array, modulus)
+
+
+def _reduced_once(sums: WordArray, modulus: int) -> WordArray:
+    """Reduce sums below 2 M: below M, the difference wraps around and is the larger of the two."""
+    reduced: WordArray = np.minimum(sums, sums - np.uint64(modulus))
+    return reduced
+
+
+def _whole_numbers(name: str, values: ArrayLike) -> NDArray[np.integer]:
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be whole numbers of at most 64 bits, got an array of {array.dtype}")
+    return array

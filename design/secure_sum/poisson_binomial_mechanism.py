@@ -1,0 +1,368 @@
+"""The Poisson-binomial mechanism: clients send a few coin tosses for each coordinate of a vector, and no noise beside them.
+
+Chen, Özgür, Kairouz 2022, *The Poisson binomial mechanism for unbiased federated learning with secure aggregation*.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray, IntegerArray, WordArray
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
+from ...solvers.divergences.poisson_binomial_divergence import (
+    LARGEST_THETA,
+    MOST_CLIENTS,
+    MOST_TRIALS,
+    PoissonBinomialPairs,
+    poisson_binomial_pairs,
+)
+from ..contracts.guarantee import Guarantee
+from ..contracts.norm_ball import NormBall
+from ..noise.biased_tosses import count_successes
+from ..noise.random_words import seeded_words
+from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
+from .modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+SMALLEST_THETA = 1e-6
+LARGEST_KASHIN_CONSTANT = 1e5
+# Every other order: with many clients each costs a sum over all values that are possible.
+ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
+
+
+@dataclass(frozen=True)
+class PoissonBinomialMechanism:
+    """Every client counts successes in a few trials for each coefficient of its vector; the server sees the counts' sums only.
+
+    A vector is clipped and written as a combination of the columns of a public tight frame, with coefficients z none of which is above
+    `level` in absolute value: Kashin's representation. Each becomes the number of successes in `trials` trials of probability
+    ``1/2 + theta z / level``. The tosses of the other clients hide those of one, so that the guarantee is for exactly `clients` of them,
+    and `decode` refuses a sum over another number. The vectors must not depend on the seed of the frame.
+
+    A sum is at most clients * trials, which the modulus holds: nothing ever wraps. The estimate has no bias for vectors that have a Kashin
+    representation at the level; others are scaled down until they have one (`scaled_down_count` says how many), as longer vectors are by
+    clipping. With a constant of sqrt(dimension) or more there are none. Privacy does not depend on it.
+
+    Trials are exact (`quietbits.design.noise.biased_tosses`): no probability is further from 1/2 than theta. Rounding shifts the mean of a
+    decoded coefficient by no more than ``level (2**-52 + 2**-64 / theta)``. Words are those of a seeded generator: for simulation, not
+    for releases.
+
+    Attributes
+    ----------
+    ball : NormBall
+        L2 ball of the vectors, of at most 2**24 dimensions.
+    clients : int
+        Number of clients, from 1 to 10**7.
+    trials : int
+        Number of trials of each client for each coefficient, from 1 to 4096.
+    theta : float
+        Largest distance of a trial's probability from 1/2, from 1e-6 to 0.499; the paper uses at most 1/4.
+    delta : float
+        Failure probability that the guarantee is stated for, above 0 and below 1.
+    frame_seed : int
+        Public seed of the frame, from 0 to 2**63 - 1.
+    kashin_constant : float
+        K: the level is K clip_norm / sqrt(size), or that with sqrt(dimension) for K where it is less; from 1 to 10**5.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of its range.
+
+    Examples
+    --------
+    >>> ball = NormBall(dimension=3, norm=2.0)
+    >>> mechanism = PoissonBinomialMechanism(ball, clients=1000, trials=8, theta=0.125, delta=1e-5)
+    >>> print(mechanism.guarantee)
+    epsilon = 0.502481, delta = 1e-05, replace-one adjacency, secure-sum trust model
+    >>> messages = mechanism.encode(np.tile([0.6, 0.2, -0.7], (1000, 1)), np.random.default_rng(0))
+    >>> messages.dtype, mechanism.decode(mechanism.aggregate(messages), 1000).round(1).tolist()
+    (dtype('uint16'), [0.6, 0.2, -0.7])
+    """
+
+    ball: NormBall
+    clients: int
+    trials: int
+    theta: float
+    delta: float
+    frame_seed: int = 0
+    kashin_constant: float = KASHIN_CONSTANT
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range."""
+        if self.ball.norm != 2:
+            raise ValueError(f"ball must have norm 2 for the Poisson-binomial mechanism, got norm {self.ball.norm!r}")
+        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
+        object.__setattr__(self, "trials", check_integer("trials", self.trials, low=1, high=MOST_TRIALS))
+        object.__setattr__(self, "theta", check_real("theta", self.theta, low=SMALLEST_THETA, high=LARGEST_THETA))
+        object.__setattr__(self, "delta", check_delta(self.delta))
+        object.__setattr__(self, "frame_seed", self.frame.seed)
+        constant = check_real("kashin_constant", self.kashin_constant, low=1.0, high=LARGEST_KASHIN_CONSTANT)
+        object.__setattr__(self, "kashin_constant", constant)
+
+    @cached_property
+    def frame(self) -> KashinFrame:
+        """The public frame."""
+        return KashinFrame(self.ball.dimension, self.frame_seed)
+
+    @property
+    def level(self) -> float:
+        """Largest coefficient that can be sent, in the vectors' units."""
+        return self._constant * self.ball.clip_norm / math.sqrt(self.frame.size)
+
+    @property
+    def modulus(self) -> int:
+        """``clients * trials + 1``: one more than the largest sum."""
+        return self.clients * self.trials + 1
+
+    @property
+    def padded_dimension(self) -> int:
+        """Number of coordinates of a message: the size of the frame, from twice to four times the dimension."""
+        return self.frame.size
+
+    @property
+    def bits_per_client(self) -> float:
+        """``padded_dimension * log2(modulus)``; what secure aggregation adds to a message is not in it."""
+        return self.padded_dimension * math.log2(self.modulus)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The (epsilon, delta) privacy that the Rényi curve proves for one sum, whichever vector a client has.
+
+        It is that of the worst configuration of the other clients; with more than 128 trials of all clients together, the worst that was
+        ever found, all others at the same extreme, of which there is no proof
+        (`quietbits.solvers.divergences.poisson_binomial_divergence.PoissonBinomialPairs.proven`).
+        """
+        curve = RenyiCurve(np.array(ORDERS), self.renyi_divergences(ORDERS))
+        return Guarantee(curve.epsilon(self.delta).epsilon, adjacency="replace-one", trust_model="secure-sum", delta=self.delta)
+
+    @property
+    def coordinate_wrap_probability(self) -> float:
+        """0.0: no sum is above clients * trials."""
+        return 0.0
+
+    @property
+    def wrap_probability(self) -> float:
+        """0.0: no sum is above clients * trials."""
+        return 0.0
+
+    @property
+    def worst_variance(self) -> float:
+        """Largest variance that a vector of the ball can have; errs upward in that it allows for any scaling down that can occur."""
+        least_scale = min(1.0, self._constant / math.sqrt(self.ball.dimension))
+        share = self.ball.dimension / (self.frame.size * self.trials)
+        # Coefficients of s x are at least as long as s x. Convex in s, so that one of the two ends is the worst; or it is the zero vector.
+        growth = max((1 - scale) ** 2 - share * scale**2 for scale in (1.0, least_scale))
+        return self._tosses + max(0.0, growth) * self.ball.clip_norm**2
+
+    def noisy_steps(self, vectors: ArrayLike, rng: np.random.Generator) -> IntegerArray:
+        """Count each client's successes.
+
+        Parameters
+        ----------
+        vectors, rng
+            As in `encode`.
+
+        Returns
+        -------
+        ndarray of int64, shape (clients of the chunk, padded_dimension)
+            Whole numbers from 0 to `trials`.
+
+        Raises
+        ------
+        ValueError
+            As in `encode`.
+        """
+        words = seeded_words(rng)
+        coefficients = self._represent(vectors).coefficients
+        # No ratio is above 1 in absolute value, and rounding is monotone: no bias is above theta.
+        return count_successes(self.theta * (coefficients / self.level), self.trials, words)
+
+    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
+        """Count each client's successes.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients of the chunk, dimension)
+            Finite vectors; those outside the ball are clipped. Five arrays of the padded shape are in use: encode in chunks.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of uint8, uint16, uint32 or uint64, shape (clients of the chunk, padded_dimension)
+            Whole numbers from 0 to `trials`, in words that hold the modulus, as a secure sum takes them.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
+        """
+        return messages_modulo(self.noisy_steps(vectors, rng), self.modulus)
+
+    def aggregate(self, messages: NDArray[Any]) -> WordArray:
+        """Return the sum of the messages modulo clients * trials + 1: what a secure sum reveals.
+
+        Parameters
+        ----------
+        messages : ndarray of int, shape (clients of the chunk, padded_dimension)
+            What clients sent, masked or not.
+
+        Returns
+        -------
+        ndarray of uint64, shape (padded_dimension,)
+            Residues. They add up over as many chunks as there are clients at most, without being reduced.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a number is none that a secure sum takes.
+        """
+        return summed_messages(messages, self.padded_dimension, self.modulus)
+
+    def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
+        """Return the sums of the clients' counts.
+
+        Parameters
+        ----------
+        aggregate : ndarray of uint64, shape (padded_dimension,)
+            Sum over all clients, which need not be reduced.
+
+        Returns
+        -------
+        ndarray of int64, shape (padded_dimension,)
+            From 0 to clients * trials.
+
+        Raises
+        ------
+        ValueError
+            If the aggregate's shape or type is wrong.
+        """
+        return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the estimate of the mean: what the sums exceed half of all trials by, in the vectors' units, combined by the frame.
+
+        Parameters
+        ----------
+        aggregate : ndarray of uint64, shape (padded_dimension,)
+            Sum over all clients, which need not be reduced.
+        clients : int
+            Number of clients in it: exactly those that the mechanism was made for.
+
+        Returns
+        -------
+        ndarray of float64, shape (dimension,)
+            The estimate; it may lie outside the ball.
+
+        Raises
+        ------
+        ValueError
+            If the number of clients is another one, or the aggregate's shape or type is wrong.
+        """
+        if clients != self.clients:
+            raise ValueError(f"clients must be {self.clients}, for whose tosses the guarantee is stated, got {clients!r}")
+        # Twice the excess, which is a whole number.
+        excess = 2 * self.recovered_steps(aggregate) - self.clients * self.trials
+        coefficients = excess.astype(float) * (self.level / (2 * self.theta * self.trials * self.clients))
+        return np.asarray(self.frame.synthesis(coefficients[None, :])[0])
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return the exact expected squared L2 distance between each clipped vector and its decoded message.
+
+        With D the size of the frame, a the coefficients and s the factor by which a vector x was scaled down, 1 for nearly all, it is
+
+            dimension ( level**2 / (4 trials theta**2) - ||a||**2 / (D trials) ) + (1 - s)**2 ||x||**2
+
+        for a decoded coefficient has the variance ``(level / theta)**2 (1/4 - (theta a / level)**2) / trials``, and each of the frame's
+        columns the squared norm dimension / D. Divided by the number of clients, the mean of these is the expected squared error of the
+        estimate, if no vector is scaled down. Costs as much as representing the vectors.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors.
+
+        Returns
+        -------
+        ndarray of float64, shape (clients,)
+            Variances, in squared units of the vectors; where s is below 1, with the square of the bias.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        clipped = self.ball.clip(vectors)
+        found = self._represent(clipped)
+        share = self.ball.dimension / (self.frame.size * self.trials)
+        squares = np.einsum("ij,ij->i", found.coefficients, found.coefficients)
+        return np.asarray(self._tosses - share * squares + (1 - found.scales) ** 2 * np.sum(clipped**2, axis=1))
+
+    def scaled_down_count(self, vectors: ArrayLike) -> int:
+        """Return how many clipped vectors have no Kashin representation at the level, and so are scaled down.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors.
+
+        Returns
+        -------
+        int
+            Their number.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        return int(np.count_nonzero(self._represent(vectors).scales < 1))
+
+    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
+        """Return bounds on the Rényi divergence of the sum for two vectors of one client.
+
+        Parameters
+        ----------
+        orders : array_like of shape (orders,)
+            Rényi orders above 1; infinity gives the pure epsilon.
+
+        Returns
+        -------
+        ndarray of float64, shape (orders,)
+            Divergences in nats: that of one coordinate in the worst case over the other clients, as in `guarantee`, times the padded
+            dimension; err upward, as not all coefficients are at an extreme.
+
+        Raises
+        ------
+        ValueError
+            If an order is not above 1.
+        """
+        return self.padded_dimension * self._pairs.renyi_divergences(orders)
+
+    def privacy_loss(self) -> "PrivacyLossDistribution | None":
+        """Return None: the pair with the largest hockey-stick divergence is not the same for all of them."""
+        return None
+
+    @property
+    def _constant(self) -> float:
+        return min(self.kashin_constant, math.sqrt(self.ball.dimension))
+
+    @property
+    def _tosses(self) -> float:
+        """Expected squared norm of the decoded message of the zero vector."""
+        return self.ball.dimension * self.level**2 / (4 * self.trials * self.theta**2)
+
+    @cached_property
+    def _pairs(self) -> PoissonBinomialPairs:
+        return poisson_binomial_pairs(self.clients, self.trials, self.theta)
+
+    def _represent(self, vectors: ArrayLike) -> KashinRepresentation:
+        return kashin_representation(self.ball.clip(vectors), self.frame, self.level)

@@ -1,0 +1,329 @@
+"""Secure sums of vectors that clients rotate, round to whole numbers and add noise to: what mechanisms with such noise share.
+
+The steps are those of Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure
+Aggregation*; which noise it is makes the mechanism.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_choice, check_integer, check_real
+from ...arrays import FloatArray, IntegerArray, WordArray
+from ...solvers.accounting.renyi_curve import check_delta
+from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS
+from ..contracts.guarantee import ADJACENCIES
+from ..contracts.norm_ball import NormBall
+from ..noise.random_words import WordSource, seeded_words
+from ..transforms.conditional_rounding import ConditionalRounding
+from ..transforms.rotation import RandomisedFourier, RandomisedHadamard, Rotation
+from .modular_arithmetic import aggregate_residues, centred_representatives, messages_modulo, summed_messages
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+ROTATIONS = ("hadamard", "fourier")
+# Relative error of what is computed in floating point, with a wide margin.
+ROUNDING = 1e-12
+
+
+class RoundedSecureSum(ABC):
+    """Clients clip, rotate and round their vectors and add noise; the server sees the sum modulo 2**bits only.
+
+    A frozen dataclass that derives from it has the fields below, calls `_check_fields` when it is made, and says what the noise is.
+
+    Attributes
+    ----------
+    ball : NormBall
+        L2 ball of the vectors.
+    clients : int
+        Number of clients that add noise, from 1 to 10**9.
+    bits : int
+        Bits per coordinate of the sum and of a message, from 1 to 62.
+    granularity : float
+        What one step of the whole numbers stands for, in the vectors' units; above 0.
+    delta : float
+        Failure probability that the guarantee is stated for, above 0 and below 1.
+    rotation_seed : int
+        Public seed of the rotation, from 0 to 2**128 - 1.
+    rotation : str
+        ``"hadamard"``, which pads to a power of two, or ``"fourier"``, which pads by one coordinate at most.
+    adjacency : str
+        Which neighbours the guarantee is for: ``"add-or-remove-one"``, as in the papers, or ``"replace-one"``.
+    """
+
+    ball: NormBall
+    clients: int
+    bits: int
+    granularity: float
+    delta: float
+    rotation_seed: int
+    rotation: str
+    adjacency: str
+
+    @property
+    def modulus(self) -> int:
+        """``2**bits``."""
+        return 1 << self.bits
+
+    @property
+    def padded_dimension(self) -> int:
+        """Number of coordinates of a message: those of a rotated vector."""
+        return self._rotation.padded_dimension
+
+    @property
+    def bits_per_client(self) -> float:
+        """``bits * padded_dimension``; what secure aggregation adds to a message is not in it."""
+        return float(self.bits * self.padded_dimension)
+
+    @property
+    def norm_bound(self) -> float:
+        """Largest L2 norm of one client's rounded vector, in the vectors' units; errs upward.
+
+        How far the sum moves when a client's vector is replaced by zero; when it is replaced by another one, at most twice as far.
+        """
+        return self._rounding.norm_bound
+
+    @property
+    def bias_bound(self) -> float:
+        """Bound on the L2 norm of the bias that rounding under a bound causes in the estimate, in the vectors' units; errs upward."""
+        return self._rounding.bias_bound
+
+    @property
+    def coordinate_wrap_probability(self) -> float:
+        """Bound on the probability that one coordinate of the sum wraps, over the rotation's seed, rounding and noise; errs upward.
+
+        A coordinate of the sum, in steps, has three parts, the first two of which have moment generating functions that are at most those
+        of Gaussians:
+
+        - the rotated sum of n vectors of norm r = clip_norm / granularity at most, with variance ``(n r)**2 / D`` over the seed, D the
+          padded dimension (see `quietbits.design.transforms.rotation.flattened_bound`);
+        - rounding, given the seed: under the condition on the norm, each client's coordinate still is one of two neighbours, so that
+          Hoeffding's lemma gives the variance 1/4 around its mean; the mean is off by b = bias_bound / granularity at most;
+        - noise, whose moment generating function the mechanism knows.
+
+        Chernoff's bound for both signs, with room ``t = 2**(bits - 1) - n b``, is twice the exponential of minus
+        `_tail_exponent`. Where it is smaller, the value for the largest coordinates that there can be takes its place: no
+        rounded coordinate is above the bound on the norm, which leaves only noise to chance.
+        """
+        half, clients = 2.0 ** (self.bits - 1), self.clients
+        radius = self.ball.clip_norm / self.granularity
+        exponents = [
+            self._tail_exponent(max(0.0, half - shift), variance)
+            for shift, variance in (
+                (clients * self._rounding.bias_bound / self.granularity, (clients * radius) ** 2 / self.padded_dimension + clients / 4),
+                (clients * math.isqrt(self._rounding.largest_squared_norm), 0.0),
+            )
+        ]
+        return min(1.0, 2 * math.exp(-max(exponents) * (1 - ROUNDING)) * (1 + ROUNDING))
+
+    @property
+    def wrap_probability(self) -> float:
+        """Bound on the probability that any coordinate of the sum wraps: a union over coordinates. Errs upward.
+
+        For many coordinates it is often 1.0 where few of them wrap, and little is lost: see `coordinate_wrap_probability`.
+        """
+        return min(1.0, self.padded_dimension * self.coordinate_wrap_probability)
+
+    @property
+    def worst_variance(self) -> float:
+        """Bound on the largest variance over the ball, rejected tries counted and wrapping left out; errs upward."""
+        return self._noise_variance + self._kept * self._rounding.error_bound
+
+    def noisy_steps(self, vectors: ArrayLike, rng: np.random.Generator) -> IntegerArray:
+        """Clip, rotate and round each vector, and add noise.
+
+        Parameters
+        ----------
+        vectors, rng
+            As in `encode`.
+
+        Returns
+        -------
+        ndarray of int64, shape (clients of the chunk, padded_dimension)
+            Whole numbers, before they are reduced modulo 2**bits.
+
+        Raises
+        ------
+        ValueError
+            As in `encode`.
+        """
+        words = seeded_words(rng)
+        noisy = self._rounding.round(self._rotation.forward(self.ball.clip(vectors)), rng)
+        noisy += self._noise(noisy.shape, words)
+        return noisy
+
+    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
+        """Clip, rotate and round each vector, add noise, and reduce modulo 2**bits.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients of the chunk, dimension)
+            Finite vectors; those outside the ball are clipped. Six arrays of the padded shape are in use: encode in chunks.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        ndarray of uint8, uint16, uint32 or uint64, shape (clients of the chunk, padded_dimension)
+            Whole numbers from 0 to 2**bits - 1, as a secure sum takes them.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
+        """
+        return messages_modulo(self.noisy_steps(vectors, rng), self.modulus)
+
+    def aggregate(self, messages: NDArray[Any]) -> WordArray:
+        """Return the sum of the messages modulo 2**bits: what a secure sum reveals.
+
+        Parameters
+        ----------
+        messages : ndarray of int, shape (clients of the chunk, padded_dimension)
+            What clients sent.
+
+        Returns
+        -------
+        ndarray of uint64, shape (padded_dimension,)
+            Residues. They add up over chunks: words overflow modulo 2**64, a multiple of the modulus.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a number is none that `encode` returns.
+        """
+        return summed_messages(messages, self.padded_dimension, self.modulus)
+
+    def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
+        """Return the whole numbers nearest to zero that the sum may have been.
+
+        Parameters
+        ----------
+        aggregate : ndarray of uint64, shape (padded_dimension,)
+            Sum over all clients, which need not be reduced.
+
+        Returns
+        -------
+        ndarray of int64, shape (padded_dimension,)
+            From -2**(bits - 1) to 2**(bits - 1) - 1.
+
+        Raises
+        ------
+        ValueError
+            If the aggregate's shape or type is wrong.
+        """
+        return centred_representatives(aggregate_residues(aggregate, self.padded_dimension, self.modulus), self.modulus)
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the estimate of the mean: the sum's representatives nearest to zero, in the vectors' units, rotated back.
+
+        Parameters
+        ----------
+        aggregate : ndarray of uint64, shape (padded_dimension,)
+            Sum over all clients, which need not be reduced.
+        clients : int
+            Number of clients in it: exactly those that the mechanism was made for.
+
+        Returns
+        -------
+        ndarray of float64, shape (dimension,)
+            The estimate.
+
+        Raises
+        ------
+        ValueError
+            If the number of clients is another one, or the aggregate's shape or type is wrong.
+        """
+        if clients != self.clients:
+            raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
+        steps = self.recovered_steps(aggregate)
+        return self._rotation.inverse(steps * (self.granularity / self.clients))
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return the expected squared L2 distance between each clipped vector and its decoded message, noise and rounding.
+
+        Divided by the number of clients, the mean of these is the expected squared error of the estimate.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors.
+
+        Returns
+        -------
+        ndarray of float64, shape (clients,)
+            Noise: the dimension times the variance of a coordinate's noise; what falls on the padding is dropped. Rounding:
+            ``granularity**2 sum f (1 - f)`` with f the fractional parts of the rotated vector in steps, times
+            dimension / padded_dimension for the Hadamard rotation; for the Fourier rotation with its one coordinate of padding at
+            most, nothing is taken off. Wrapping and rejected tries are left out.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, or a coordinate is NaN or infinite.
+        """
+        rotated = self._rotation.forward(self.ball.clip(vectors))
+        return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
+
+    def privacy_loss(self) -> "PrivacyLossDistribution | None":
+        """Return None: which pair of vectors is the worst one is not known."""
+        return None
+
+    @abstractmethod
+    def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+        """Draw one client's noise for each coordinate, in steps."""
+
+    @property
+    @abstractmethod
+    def _step_noise_variance(self) -> float:
+        """Variance of one client's noise on a coordinate, in squared steps."""
+
+    @abstractmethod
+    def _tail_exponent(self, room: float, variance: float) -> float:
+        """Return minus the logarithm of Chernoff's bound for all clients' noise, plus a Gaussian of a variance, to reach `room` steps."""
+
+    def _check_fields(self, noise: str) -> None:
+        """Refuse fields out of range; `noise` is what the mechanism adds, in words."""
+        if self.ball.norm != 2:
+            raise ValueError(f"ball must have norm 2 for {noise} noise, got norm {self.ball.norm!r}")
+        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
+        object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
+        object.__setattr__(self, "granularity", check_real("granularity", self.granularity, low=1e-100, high=1e100))
+        object.__setattr__(self, "delta", check_delta(self.delta))
+        check_choice("rotation", self.rotation, ROTATIONS)
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        # The rotation and the rounding check the other fields.
+        _ = self._rotation, self._rounding
+
+    @property
+    def _vectors_moved(self) -> int:
+        """How many vectors of the bounded norm the sums of two neighbours differ by: the one that is there, or that and its successor."""
+        return 2 if self.adjacency == "replace-one" else 1
+
+    @property
+    def _sensitivity(self) -> float:
+        """Largest L2 distance of two neighbours' sums, in steps."""
+        return self._vectors_moved * math.sqrt(self._rounding.largest_squared_norm) * (1 + 1e-15)
+
+    @property
+    def _noise_variance(self) -> float:
+        return self.ball.dimension * self.granularity**2 * self._step_noise_variance
+
+    @property
+    def _kept(self) -> float:
+        """Share of uncorrelated errors' squares that is left without the padding, at most: each Hadamard coordinate keeps d / D."""
+        return self.ball.dimension / self.padded_dimension if self.rotation == "hadamard" else 1.0
+
+    @cached_property
+    def _rotation(self) -> Rotation:
+        made = RandomisedHadamard if self.rotation == "hadamard" else RandomisedFourier
+        return made(self.ball.dimension, self.rotation_seed)
+
+    @cached_property
+    def _rounding(self) -> ConditionalRounding:
+        return ConditionalRounding(self.padded_dimension, self.granularity, self.ball.clip_norm)

@@ -1,0 +1,1 @@
+"""Lookup tables for one number: design, exact whole numbers, certificate, file, export."""

@@ -1,0 +1,247 @@
+"""The certificate of an exact table: privacy, bias and variances in rational arithmetic, and the lower bound from its dual values."""
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arguments import check_choice, check_interval
+from ...solvers.bounds.dual_bound import dual_lower_bound
+from ...solvers.bounds.privacy_constraint import ratio_constraint
+from ...solvers.bounds.ray_pricing import DualValues
+from .lookup_table import Certificate, DualCertificate, LookupTable, Provenance
+from .realised_privacy import realised_epsilon, rounded_up
+from .row_moments import RowMoments, row_moments
+
+OBJECTIVES = ("mean", "worst", "prior")
+# How far input weights, as floats, may sum from one.
+WEIGHT_TOLERANCE = 1e-9
+
+
+def certified_table(
+    *,
+    mechanism: str,
+    epsilon: float,
+    metric: str | None,
+    alphabet: tuple[Fraction, ...],
+    total: int,
+    weights: NDArray[np.int64],
+    provenance: Provenance,
+    objective: str = "mean",
+    prior: tuple[float, ...] | None = None,
+    dual: DualCertificate | None = None,
+    interval: tuple[float, float] = (0.0, 1.0),
+) -> LookupTable:
+    """Return the lookup table with these weights and letters, and its recomputed certificate.
+
+    Parameters
+    ----------
+    mechanism, epsilon, metric, alphabet, total, weights, provenance, prior, interval
+        As in `LookupTable`.
+    objective : str
+        ``"mean"``, ``"worst"`` or ``"prior"``.
+    dual : DualCertificate or None
+        Dual values that prove a lower bound on the objective; None for a table without one.
+
+    Returns
+    -------
+    LookupTable
+        The table. Its realised epsilon may exceed the declared one: `verify_table` refuses such a table.
+
+    Raises
+    ------
+    ValueError
+        If the interval or the dual values cannot be.
+    """
+    certificate = certify(weights, alphabet, total, epsilon=epsilon, metric=metric, objective=objective, prior=prior, dual=dual)
+    return LookupTable(
+        mechanism=mechanism,
+        epsilon=epsilon,
+        metric=metric,
+        bits_in=_bits(weights.shape[0]),
+        bits_out=_bits(weights.shape[1]),
+        interval=check_interval("interval", interval),
+        alphabet=alphabet,
+        total=total,
+        weights=weights,
+        prior=prior,
+        certificate=certificate,
+        provenance=provenance,
+    )
+
+
+def with_lower_bound(table: LookupTable, dual: DualCertificate) -> LookupTable:
+    """Return a table whose certificate also bounds how far it is from the best table with any number of letters.
+
+    Parameters
+    ----------
+    table : LookupTable
+        The table.
+    dual : DualCertificate
+        Dual values, for example of the staircase solver at the same epsilon, metric, grid and objective.
+
+    Returns
+    -------
+    LookupTable
+        The same table, with lower bound and gap.
+
+    Raises
+    ------
+    ValueError
+        If the dual values do not fit the table.
+    """
+    certificate = table.certificate
+    objective = certificate.objective
+    bound = lower_bound(dual, len(table.weights), epsilon=table.epsilon, metric=table.metric, objective=objective, prior=table.prior)
+    gap = optimality_gap(objective_value(table.moments, objective, table.prior), bound)
+    return dataclasses.replace(table, certificate=dataclasses.replace(certificate, lower_bound=bound, optimality_gap=gap, dual=dual))
+
+
+def certify(
+    weights: NDArray[np.int64],
+    alphabet: tuple[Fraction, ...],
+    total: int,
+    *,
+    epsilon: float,
+    metric: str | None,
+    objective: str,
+    prior: tuple[float, ...] | None,
+    dual: DualCertificate | None,
+) -> Certificate:
+    """Recompute everything that a certificate says.
+
+    Parameters
+    ----------
+    weights, alphabet, total, epsilon, metric, prior
+        As in `LookupTable`; rows must sum to the total.
+    objective, dual
+        As in `certified_table`.
+
+    Returns
+    -------
+    Certificate
+        Realised epsilon and bias err upward, variances are the exact numbers rounded to nearest, the lower bound errs downward.
+
+    Raises
+    ------
+    ValueError
+        If the objective, the prior or the dual values cannot be.
+    """
+    moments = row_moments(weights, alphabet, total)
+    if dual is not None and moments.max_bias > 0:
+        raise ValueError(f"dual must be None for a table with bias: the lower bound is one on unbiased tables, got {dual!r}")
+    value = objective_value(moments, objective, prior)
+    bound = None if dual is None else lower_bound(dual, len(weights), epsilon=epsilon, metric=metric, objective=objective, prior=prior)
+    return Certificate(
+        realised_epsilon=realised_epsilon(weights, metric),
+        max_bias=rounded_up(moments.max_bias),
+        mean_variance=float(moments.mean_variance),
+        worst_variance=float(moments.worst_variance),
+        lower_bound=bound,
+        optimality_gap=None if bound is None else optimality_gap(value, bound),
+        objective=objective,
+        dual=dual,
+    )
+
+
+def objective_value(moments: RowMoments, objective: str, prior: tuple[float, ...] | None) -> float:
+    """Return the figure that a table minimises.
+
+    Parameters
+    ----------
+    moments : RowMoments
+        Exact moments of the rows.
+    objective : str
+        ``"mean"``, ``"worst"`` or ``"prior"``.
+    prior : tuple of float or None
+        Input weights; only for ``"prior"``.
+
+    Returns
+    -------
+    float
+        Mean, largest or prior-weighted variance of the rows, exact and rounded once.
+
+    Raises
+    ------
+    ValueError
+        If the objective is unknown, or the prior is missing, superfluous, or no weights that sum to one.
+    """
+    check_choice("objective", objective, OBJECTIVES)
+    if (prior is not None) != (objective == "prior"):
+        raise ValueError(f"prior must be given for the objective 'prior' and for no other, got {prior!r} with objective {objective!r}")
+    if objective == "mean":
+        return float(moments.mean_variance)
+    if prior is None:
+        return float(moments.worst_variance)
+    _check_input_weights("prior", prior, len(moments.variances))
+    exact = [Fraction(weight) for weight in prior]
+    return float(sum((weight * variance for weight, variance in zip(exact, moments.variances, strict=True)), Fraction(0)) / sum(exact))
+
+
+def lower_bound(
+    dual: DualCertificate, rows: int, *, epsilon: float, metric: str | None, objective: str, prior: tuple[float, ...] | None
+) -> float:
+    """Return the lower bound that dual values prove for an objective, whatever the number of letters.
+
+    Parameters
+    ----------
+    dual : DualCertificate
+        Dual values, one of each kind per grid input. Their input weights must be those of the objective; for ``"worst"`` any will do.
+    rows : int
+        Number of grid inputs.
+    epsilon, metric, objective, prior
+        What the tables that are bounded have in common.
+
+    Returns
+    -------
+    float
+        The bound on the unit interval's scale; errs downward.
+
+    Raises
+    ------
+    ValueError
+        If there is not one value of each kind per input, or the input weights are not those of the objective.
+    """
+    if {len(dual.normalisation), len(dual.unbiasedness)} != {rows}:
+        raise ValueError(f"dual must hold {rows} values of each kind, got {len(dual.normalisation)} and {len(dual.unbiasedness)}")
+    _check_input_weights("dual.input_weights", dual.input_weights, rows)
+    given = np.array(dual.input_weights)
+    chosen = {"mean": np.full(rows, 1.0), "worst": given, "prior": np.array(prior if prior is not None else given)}[objective]
+    # The objective's own weights, not the file's rounding of them, go into the bound.
+    chosen = chosen / chosen.sum()
+    if chosen.shape != given.shape or np.abs(chosen - given).max() > WEIGHT_TOLERANCE:
+        raise ValueError(f"dual.input_weights must be those of the objective {objective!r}, got {dual.input_weights!r}")
+    values = DualValues(np.array(dual.normalisation), np.array(dual.unbiasedness), chosen)
+    return dual_lower_bound(values, np.arange(rows) / (rows - 1), ratio_constraint(epsilon, _bits(rows), metric))
+
+
+def optimality_gap(value: float, bound: float) -> float:
+    """Return how far an objective is above its lower bound, as a fraction of the objective.
+
+    Parameters
+    ----------
+    value : float
+        The objective; positive.
+    bound : float
+        Its lower bound.
+
+    Returns
+    -------
+    float
+        (value - bound) / value.
+    """
+    return (value - bound) / value
+
+
+def _check_input_weights(name: str, weights: tuple[float, ...], rows: int) -> None:
+    array = np.array(weights, dtype=float)
+    if array.shape != (rows,) or not np.all(np.isfinite(array) & (array >= 0)) or abs(array.sum() - 1) > WEIGHT_TOLERANCE:
+        raise ValueError(f"{name} must be {rows} non-negative numbers that sum to one, got {weights!r}")
+
+
+def _bits(count: int) -> int:
+    bits = count.bit_length() - 1
+    if count < 2 or count != 2**bits:
+        raise ValueError(f"a table must have 2, 4, 8, ... rows and letters, got {count}")
+    return bits

@@ -1,0 +1,197 @@
+"""From a table of floats to whole numbers: exact row sums, exactly unbiased rows, privacy as near as 62 bits allow."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import FloatArray
+from ...errors import ConvergenceError
+from ...solvers.bounds.privacy_constraint import RatioConstraint
+from ...solvers.numerics.integer_rows import RowLattice, row_lattice
+from ...solvers.numerics.lattice_reduction import dot
+from .letter_grid import LetterGrid, letter_grid, letter_ratios, position_candidates
+from .table_repair import lifted, rebalanced
+
+TOTAL_BITS = 62
+# A column whose entries sum to less is a solver's rounding, not a letter: its ratios mean nothing.
+DUST = 1e-9
+# Letters nearer to each other than this share of the alphabet's reach are one letter.
+SAME_LETTER = 2.0**-40
+# Letters whose weights are adjusted to make rows exact; more would only cost time.
+MOST_ANCHORS = 8
+# How far rows may be from summing to one and from being unbiased, in units of the alphabet's reach, for the table to count as solved.
+ROW_TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True)
+class RoundedTable:
+    """A table of whole numbers.
+
+    Attributes
+    ----------
+    weights : ndarray of int64, shape (rows, letters)
+        Rows sum to 2**62 and have mean i / (rows - 1), both exactly.
+    alphabet : tuple of Fraction
+        Letters, sorted.
+    """
+
+    weights: NDArray[np.int64]
+    alphabet: tuple[Fraction, ...]
+
+
+def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: RatioConstraint, *, symmetric: bool = False) -> RoundedTable:
+    """Round a table of floats to whole numbers that meet the row equations exactly.
+
+    Entries too small for the constraint are lifted. The letters move to a rational grid, each split between the two nearest grid
+    letters: post-processing, so that nothing is lost of privacy. All but a few columns are then rounded; in those few, a nearby integer
+    vector that meets the two equations is found.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (rows, letters)
+        A table that is unbiased for inputs i / (rows - 1), up to a solver's rounding; the number of rows is a power of two.
+    alphabet : ndarray of shape (letters,)
+        Its letters, in any order.
+    constraint : RatioConstraint
+        The privacy that the table has, up to a solver's rounding.
+    symmetric : bool
+        Whether to return a table that is exactly mirrored: W[-1-i, -1-j] = W[i, j] and a[-1-j] = 1 - a[j]. The given one must be
+        nearly so.
+
+    Returns
+    -------
+    RoundedTable
+        As many letters; a column of dust becomes a column of zeros. Alphabets increase strictly, unless the table is symmetric and has
+        an odd number of letters in use: then 1/2 is there twice.
+
+    Raises
+    ------
+    ConvergenceError
+        If rows are farther from the two equations, or entries from the constraint, than a solver's rounding explains.
+    """
+    table, letters = _sorted_table(probabilities, alphabet, symmetric)
+    _check_rows(table, letters)
+    table = _lifted_a_little(table, constraint)
+    grid, anchors, lattice = _best_grid(table, letters, constraint, symmetric)
+    shares = rebalanced(table @ grid.splitting(letters), np.array([float(letter) for letter in grid.letters]))
+    targets = np.rint(shares * 2.0**TOTAL_BITS).astype(np.int64)
+    weights = targets.copy()
+    others = np.setdiff1d(np.arange(len(grid.letters)), anchors)
+    other_positions = [grid.positions[j] for j in others]
+    for row in range(len(table) // 2 if symmetric else 0, len(table)):
+        fixed = weights[row, others].tolist()
+        total = 2**TOTAL_BITS - sum(fixed)
+        moment = grid.moment(row, TOTAL_BITS) - dot(fixed, other_positions)
+        weights[row, anchors] = lattice.nearest(targets[row, anchors].tolist(), total, moment)
+    if weights.min() < 0:
+        row = int(weights.min(axis=1).argmin())
+        raise ConvergenceError(f"row {row} of the table has too small entries to be made exact: its columns of dust are too heavy")
+    if symmetric:
+        weights[: len(table) // 2] = weights[: len(table) // 2 - 1 : -1, ::-1]
+    return _with_spare_letters(weights, grid.letters, len(alphabet), symmetric)
+
+
+def _sorted_table(probabilities: FloatArray, alphabet: FloatArray, symmetric: bool) -> tuple[FloatArray, FloatArray]:
+    order = np.argsort(alphabet, kind="stable")
+    table, letters = np.maximum(probabilities[:, order], 0.0), alphabet[order]
+    if symmetric:
+        # The average of two private tables is private: mirroring costs nothing.
+        table, letters = (table + table[::-1, ::-1]) / 2, (letters + (1 - letters[::-1])) / 2
+    return table, letters
+
+
+def _check_rows(table: FloatArray, letters: FloatArray) -> None:
+    inputs = np.arange(len(table)) / (len(table) - 1)
+    reach = max(1.0, float(np.ptp(letters)))
+    for name, residuals in (("sum", table.sum(axis=1) - 1), ("mean", (table @ letters - inputs) / reach)):
+        worst = int(np.abs(residuals).argmax())
+        if not abs(residuals[worst]) <= ROW_TOLERANCE:
+            raise ConvergenceError(f"the table is not solved: the {name} of its row {worst} is off by {residuals[worst]:.3g}")
+
+
+def _lifted_a_little(table: FloatArray, constraint: RatioConstraint) -> FloatArray:
+    result = lifted(table, constraint)
+    row, letter = np.unravel_index((result - table).argmax(), table.shape)
+    missing = result[row, letter] - table[row, letter]
+    if missing > ROW_TOLERANCE:
+        raise ConvergenceError(f"the table is not private: in row {row}, letter {letter} is {missing:.3g} below its column's ratios")
+    return result
+
+
+def _letters_in_use(table: FloatArray, letters: FloatArray, symmetric: bool) -> tuple[FloatArray, FloatArray]:
+    """Return the letters of columns that are not dust, each once, and the smallest entries of their columns."""
+    used = table.sum(axis=0) >= DUST
+    letters, smallest = letters[used], table[:, used].min(axis=0)
+    apart = np.concatenate([[True], np.diff(letters) > SAME_LETTER * np.ptp(letters)])
+    if symmetric:
+        # The lower half decides; the two letters next to 1/2 become one if they meet there.
+        half = len(letters) // 2
+        meet = len(letters) % 2 == 0 and not apart[half]
+        apart[len(letters) - half :] = apart[:half][::-1]
+        apart[half] &= not meet
+    return letters[apart], smallest[apart]
+
+
+def _best_grid(
+    table: FloatArray, letters: FloatArray, constraint: RatioConstraint, symmetric: bool
+) -> tuple[LetterGrid, list[int], RowLattice]:
+    """Choose how finely letters are placed: finer letters cost less variance, and more privacy, as rows that fit them are rarer."""
+    steps = len(table) - 1
+    used, smallest = _letters_in_use(table, letters, symmetric)
+    variances = (table * (letters - np.arange(steps + 1)[:, None] / steps) ** 2).sum(axis=1)
+    letter_cost = float(np.ptp(used) ** 2 / variances.min())
+    unit_costs = 2.0**-TOTAL_BITS / (np.maximum(smallest, 2.0**-TOTAL_BITS) * constraint.log_ratio)
+    ratios = letter_ratios(used)
+    cheapest = np.inf
+    for positions in position_candidates(used, symmetric=symmetric):
+        displacement = max(abs(float(Fraction(position, positions[-1]) - ratio)) for position, ratio in zip(positions, ratios, strict=True))
+        if displacement * letter_cost >= cheapest:
+            continue
+        anchors = _anchors(smallest, positions)
+        scales = np.rint(unit_costs[anchors] / unit_costs[anchors].min() * 2**10)
+        lattice = row_lattice([positions[j] for j in anchors], [int(scale) for scale in scales])
+        cost = displacement * letter_cost + lattice.coarseness(unit_costs[anchors].tolist())
+        if cost < cheapest:
+            cheapest, best = cost, (positions, anchors, lattice)
+    positions, anchors, lattice = best
+    return letter_grid(used, positions, steps, TOTAL_BITS, symmetric=symmetric), anchors, lattice
+
+
+def _anchors(smallest: FloatArray, positions: tuple[int, ...]) -> list[int]:
+    """Choose letters all along the alphabet, each with a large smallest entry: a unit of weight then changes ratios least."""
+    groups = np.array_split(np.arange(len(smallest)), min(MOST_ANCHORS, len(smallest)))
+    chosen = [int(group[smallest[group].argmax()]) for group in groups]
+    others = [j for j in np.argsort(-smallest, kind="stable").tolist() if j not in chosen]
+    while gcd(*(positions[j] - positions[chosen[0]] for j in chosen)) != 1:
+        chosen.append(others.pop(0))
+    return chosen
+
+
+def _with_spare_letters(weights: NDArray[np.int64], letters: tuple[Fraction, ...], count: int, symmetric: bool) -> RoundedTable:
+    """Fill up to `count` letters: with letters of weight zero inside the first gap, and if symmetric also inside the last."""
+    if symmetric and len(letters) % 2 != count % 2:
+        # An even number of letters has no middle one: it becomes two of half the weight.
+        middle = len(letters) // 2
+        halves = weights[:, middle] // 2
+        lower_half = np.arange(len(weights)) < len(weights) // 2
+        halves += lower_half * (weights[:, middle] % 2)
+        weights = np.insert(weights, middle + 1, weights[:, middle] - halves, axis=1)
+        weights[:, middle] = halves
+        letters = (*letters[: middle + 1], *letters[middle:])
+    spare = count - len(letters)
+    if not symmetric or len(letters) == 2:
+        spare_below, spare_above = spare, 0
+    else:
+        spare_below = spare_above = spare // 2
+    below, above = _between(letters[0], letters[1], spare_below), _between(letters[-2], letters[-1], spare_above)
+    filled = (letters[0], *below, *letters[1:-1], *above, letters[-1])
+    zeros = np.zeros((len(weights), spare), dtype=np.int64)
+    parts = [weights[:, :1], zeros[:, :spare_below], weights[:, 1:-1], zeros[:, spare_below:], weights[:, -1:]]
+    return RoundedTable(np.concatenate(parts, axis=1), filled)
+
+
+def _between(left: Fraction, right: Fraction, count: int) -> list[Fraction]:
+    return [left + (right - left) * Fraction(i, count + 1) for i in range(1, count + 1)]

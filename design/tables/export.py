@@ -1,0 +1,175 @@
+"""Exports of lookup tables: a C header with a sampler of its own, and weights as npz, csv and parquet."""
+
+import io
+import json
+import os
+from collections.abc import Callable
+from importlib.resources import files
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from jinja2 import Environment, StrictUndefined, select_autoescape
+
+from ...arguments import check_choice
+from ...files import write_atomically
+from .file import table_document
+from .lookup_table import LookupTable
+from .verification import verify_table
+
+
+def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: str) -> None:
+    """Write a table in another format, if it verifies.
+
+    Parameters
+    ----------
+    table : LookupTable
+        The table.
+    path : path
+        The file; replaced if it is there.
+    file_format : str
+        ``"c"``: a self-contained C99 header. ``"npz"``: arrays. ``"csv"`` and ``"parquet"``: one row per input and letter.
+
+    Raises
+    ------
+    ValueError
+        If the format is unknown.
+    TableError
+        If the table does not verify; nothing is written then.
+    OSError
+        If the file cannot be written.
+    """
+    check_choice("file_format", file_format, EXPORTS)
+    verify_table(table)
+    write_atomically(path, EXPORTS[file_format](table))
+
+
+def c_header(table: LookupTable) -> bytes:
+    """Return a C99 header that encodes and decodes as the table does, bit for bit given the same random words.
+
+    Parameters
+    ----------
+    table : LookupTable
+        The table.
+
+    Returns
+    -------
+    bytes
+        The header: ``qb_encode(value, dither_word, table_word)``, ``qb_decode(letter)``, and what the table guarantees, as macros.
+    """
+    # C source, not HTML: there is nothing to escape.
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=select_autoescape(default_for_string=False))
+    template = environment.from_string((files(__package__) / "table_sampler.h.jinja").read_text(encoding="utf-8"))
+    low, high = table.interval
+    text = template.render(
+        document=table_document(table),
+        guarantee=str(table.guarantee),
+        low=repr(low),
+        high=repr(high),
+        width=repr(high - low),
+        rows=len(table.weights),
+        total_bits=table.total.bit_length() - 1,
+        cumulative=np.cumsum(table.weights, axis=1).tolist(),
+        letters=[repr(letter) for letter in table.letters.tolist()],
+        dither_unit=repr(2.0**-53),
+    )
+    return text.encode("ascii")
+
+
+def npz_archive(table: LookupTable) -> bytes:
+    """Return a NumPy archive of the table.
+
+    Parameters
+    ----------
+    table : LookupTable
+        The table.
+
+    Returns
+    -------
+    bytes
+        Arrays ``weights``, ``alphabet`` (exact, "p/q"), ``letters`` (floats on the interval's scale), ``interval``, ``total``,
+        ``epsilon``, and ``document``: everything else as JSON.
+    """
+    buffer = io.BytesIO()
+    document = table_document(table)
+    np.savez_compressed(
+        buffer,
+        weights=table.weights,
+        alphabet=np.array(document.pop("alphabet")),
+        letters=table.letters,
+        interval=np.array(table.interval),
+        total=np.array(table.total),
+        epsilon=np.array(table.epsilon),
+        document=np.array(json.dumps({key: value for key, value in document.items() if key != "weights"})),
+    )
+    return buffer.getvalue()
+
+
+def tidy_frame(table: LookupTable) -> pd.DataFrame:
+    """Return a table as a data frame with one row per input and letter.
+
+    Parameters
+    ----------
+    table : LookupTable
+        The table.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``row``, ``input`` (on the interval's scale), ``letter``, ``alphabet`` (exact, on the unit interval's scale), ``decoded``
+        (on the interval's scale), ``weight`` (out of ``total``), ``probability``.
+    """
+    rows, letters = table.weights.shape
+    low, high = table.interval
+    return pd.DataFrame(
+        {
+            "row": np.repeat(np.arange(rows), letters),
+            "input": np.repeat(low + (high - low) * np.arange(rows) / (rows - 1), letters),
+            "letter": np.tile(np.arange(letters), rows),
+            "alphabet": [f"{letter.numerator}/{letter.denominator}" for letter in table.alphabet] * rows,
+            "decoded": np.tile(table.letters, rows),
+            "weight": table.weights.ravel(),
+            "total": np.full(rows * letters, table.total),
+            "probability": table.probabilities.ravel(),
+        }
+    )
+
+
+def csv_text(table: LookupTable) -> bytes:
+    """Return the tidy frame as comma-separated values.
+
+    Parameters
+    ----------
+    table : LookupTable
+        The table.
+
+    Returns
+    -------
+    bytes
+        The text, numbers written so that they are read back exactly.
+    """
+    return tidy_frame(table).to_csv(index=False, lineterminator="\n").encode("ascii")
+
+
+def parquet_file(table: LookupTable) -> bytes:
+    """Return the tidy frame as a parquet file, with the rest of the table's document in its metadata.
+
+    Parameters
+    ----------
+    table : LookupTable
+        The table.
+
+    Returns
+    -------
+    bytes
+        The file; its metadata key ``quietbits-table`` holds the document as JSON, without the weights.
+    """
+    document = {key: value for key, value in table_document(table).items() if key != "weights"}
+    columns = pa.Table.from_pandas(tidy_frame(table), preserve_index=False)
+    buffer = io.BytesIO()
+    pq.write_table(columns.replace_schema_metadata({"quietbits-table": json.dumps(document)}), buffer)
+    return buffer.getvalue()
+
+
+EXPORTS: dict[str, Callable[[LookupTable], bytes]] = {"c": c_header, "npz": npz_archive, "csv": csv_text, "parquet": parquet_file}

@@ -1,0 +1,244 @@
+"""The file format ``quietbits-table/1``: JSON with a schema and a checksum, written only when it verifies, refused when it was changed."""
+
+import hashlib
+import json
+import math
+import os
+from fractions import Fraction
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+from ...errors import TableError
+from ...files import write_atomically
+from .lookup_table import Certificate, DualCertificate, LookupTable, Provenance
+from .verification import verify_table
+
+FORMAT = "quietbits-table/1"
+LONGEST_MESSAGE = 200
+
+
+def write_table(table: LookupTable, path: str | os.PathLike[str]) -> None:
+    """Write a table to a file, if it verifies.
+
+    Parameters
+    ----------
+    table : LookupTable
+        The table.
+    path : path
+        The file; replaced if it is there.
+
+    Raises
+    ------
+    TableError
+        If the table does not verify; nothing is written then.
+    OSError
+        If the file cannot be written.
+    """
+    verify_table(table)
+    lines = (f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in table_document(table).items())
+    write_atomically(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii"))
+
+
+def read_table(path: str | os.PathLike[str]) -> LookupTable:
+    """Read a table from a file, and verify it fully.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    LookupTable
+        The verified table.
+
+    Raises
+    ------
+    TableError
+        At the first check that fails: ``json``, ``format``, ``schema``, ``checksum``, or one of those of `verify_table`.
+    OSError
+        If the file cannot be read.
+    """
+    document = _parsed(Path(path).read_bytes())
+    _check_schema(document)
+    found, stated = checksum(document), document["sha256"]
+    if found != stated:
+        raise TableError("checksum", f"the file was changed: its contents have sha256 {found}, it states {stated}")
+    table = _table_from(document)
+    verify_table(table)
+    return table
+
+
+def verify_file(path: str | os.PathLike[str]) -> Certificate:
+    """Verify the table in a file, from the file alone.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    Certificate
+        The verified certificate.
+
+    Raises
+    ------
+    TableError
+        At the first check that fails, as in `read_table`.
+    OSError
+        If the file cannot be read.
+    """
+    return read_table(path).certificate
+
+
+def table_document(table: LookupTable) -> dict[str, Any]:
+    """Return what a table's file holds, checksum included.
+
+    Parameters
+    ----------
+    table : LookupTable
+        The table.
+
+    Returns
+    -------
+    dict
+        Keys and values as in the schema, ready for JSON.
+    """
+    certificate, provenance = table.certificate, table.provenance
+    dual = certificate.dual
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "mechanism": table.mechanism,
+        "epsilon": float(table.epsilon),
+        "metric": table.metric,
+        "bits_in": table.bits_in,
+        "bits_out": table.bits_out,
+        "adjacency": table.adjacency,
+        "trust_model": table.trust_model,
+        "interval": list(table.interval),
+        "certificate": {
+            "realised_epsilon": certificate.realised_epsilon,
+            "max_bias": certificate.max_bias,
+            "mean_variance": certificate.mean_variance,
+            "worst_variance": certificate.worst_variance,
+            "lower_bound": certificate.lower_bound,
+            "optimality_gap": certificate.optimality_gap,
+            "objective": certificate.objective,
+            "dual": dual
+            and {
+                "normalisation": [float(price) for price in dual.normalisation],
+                "unbiasedness": [float(price) for price in dual.unbiasedness],
+                "input_weights": [float(weight) for weight in dual.input_weights],
+            },
+        },
+        "alphabet": [f"{letter.numerator}/{letter.denominator}" for letter in table.alphabet],
+        "total": table.total,
+        "weights": table.weights.tolist(),
+        "prior": None if table.prior is None else [float(weight) for weight in table.prior],
+        "provenance": {
+            "versions": dict(provenance.versions),
+            "solver": provenance.solver,
+            "seed": int(provenance.seed),
+            "duration": float(provenance.duration),
+        },
+    }
+    return {**document, "sha256": checksum(document)}
+
+
+def checksum(document: dict[str, Any]) -> str:
+    """Return the checksum of a table's document.
+
+    Parameters
+    ----------
+    document : dict
+        The document, with or without its ``sha256``.
+
+    Returns
+    -------
+    str
+        SHA-256, in hexadecimal, of everything else as JSON with sorted keys and no spaces, in ASCII.
+    """
+    rest = {key: value for key, value in document.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")).hexdigest()
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        text = content.decode("utf-8")
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_without_duplicates)
+    except RecursionError:
+        raise TableError("json", "the file nests deeper than any table") from None
+    except ValueError as error:
+        raise TableError("json", f"the file is not JSON: {error}") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large")
+    return value
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ValueError(f"the key {key!r} is there twice")
+    return dict(pairs)
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    return Draft202012Validator(json.loads((files(__package__) / "table.schema.json").read_text(encoding="utf-8")))
+
+
+def _check_schema(document: Any) -> None:
+    found = document.get("format") if isinstance(document, dict) else None
+    if found != FORMAT:
+        raise TableError("format", f"expected {FORMAT!r}, got {str(found)[:LONGEST_MESSAGE]!r}")
+    error = best_match(_validator().iter_errors(document))
+    if error is not None:
+        raise TableError("schema", f"{error.json_path}: {error.message[:LONGEST_MESSAGE]}")
+
+
+def _table_from(document: dict[str, Any]) -> LookupTable:
+    """Build the table of a document that fits the schema."""
+    lengths = sorted({len(row) for row in document["weights"]})
+    if len(lengths) > 1:
+        raise TableError("shape", f"rows of weights must have equal lengths, got from {lengths[0]} to {lengths[-1]}")
+    stated, provenance, prior = document["certificate"], document["provenance"], document["prior"]
+    dual = stated["dual"] and DualCertificate(**{kind: _floats(values) for kind, values in stated["dual"].items()})
+    # JSON Schema calls 2.0 an integer too: int() makes it one.
+    return LookupTable(
+        mechanism=document["mechanism"],
+        epsilon=float(document["epsilon"]),
+        metric=document["metric"],
+        bits_in=int(document["bits_in"]),
+        bits_out=int(document["bits_out"]),
+        interval=(float(document["interval"][0]), float(document["interval"][1])),
+        alphabet=tuple(Fraction(letter) for letter in document["alphabet"]),
+        total=int(document["total"]),
+        weights=np.array([[int(weight) for weight in row] for row in document["weights"]], dtype=np.int64),
+        prior=None if prior is None else _floats(prior),
+        certificate=Certificate(**{**stated, "dual": dual}),
+        provenance=Provenance(
+            tuple(provenance["versions"].items()), provenance["solver"], int(provenance["seed"]), float(provenance["duration"])
+        ),
+        adjacency=document["adjacency"],
+        trust_model=document["trust_model"],
+    )
+
+
+def _floats(values: list[float]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)

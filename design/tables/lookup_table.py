@@ -1,0 +1,407 @@
+"""Exact lookup tables: integer weights and rational letters, from which a client draws with no floating point in between."""
+
+import dataclasses
+import platform
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_interval
+from ...arrays import FloatArray, WordArray
+from ..contracts.guarantee import Guarantee
+from ..noise.random_words import WordSource, secure_words, seeded_words
+from ..transforms.dithering import dither, finite_values, grid_position
+from .row_moments import RowMoments, row_moments
+
+LetterArray = NDArray[np.unsignedinteger]
+# Values encoded at a time: their positions, words and table indices stay in the processor's cache.
+CHUNK = 2**15
+
+
+@dataclass(frozen=True)
+class DualCertificate:
+    """Dual values from which the lower bound on the variance can be recomputed; one of each kind per grid input.
+
+    Attributes
+    ----------
+    normalisation : tuple of float
+        Prices of the rows' sums.
+    unbiasedness : tuple of float
+        Prices of the rows' bias, sum_j P[i, j] (a_j - x_i) = 0.
+    input_weights : tuple of float
+        Weights of the rows' variances in the objective, non-negative, summing to one.
+    """
+
+    normalisation: tuple[float, ...]
+    unbiasedness: tuple[float, ...]
+    input_weights: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was recomputed from a table in exact arithmetic; variances are on the unit interval's scale.
+
+    Attributes
+    ----------
+    realised_epsilon : float
+        Privacy parameter of the integer weights, at most the declared one; rounded up.
+    max_bias : float
+        Largest bias of a row; 0.0 means exactly unbiased, otherwise rounded up.
+    mean_variance : float
+        Average of the rows' variances (eq. 2 of Chaudhuri, Guo, Rabbat 2022, divided by the number of inputs).
+    worst_variance : float
+        Largest of the rows' variances.
+    lower_bound : float or None
+        No unbiased table with this privacy, with any number of letters, has a smaller objective; errs downward. None if not asked for.
+    optimality_gap : float or None
+        (objective - lower_bound) / objective, from 0 to 1.
+    objective : str
+        What the table minimises: ``"mean"``, ``"worst"`` or ``"prior"``.
+    dual : DualCertificate or None
+        The proof of `lower_bound`.
+    """
+
+    realised_epsilon: float
+    max_bias: float
+    mean_variance: float
+    worst_variance: float
+    lower_bound: float | None
+    optimality_gap: float | None
+    objective: str
+    dual: DualCertificate | None
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a table comes from.
+
+    Attributes
+    ----------
+    versions : tuple of (str, str)
+        Names and versions of the software that made it.
+    solver : str
+        Name of the method.
+    seed : int
+        Root seed of the solver's random numbers.
+    duration : float
+        Seconds that it took.
+    """
+
+    versions: tuple[tuple[str, str], ...]
+    solver: str
+    seed: int
+    duration: float
+
+
+def record_provenance(solver: str, seed: int, duration: float) -> Provenance:
+    """Return a provenance record with the versions of the software that is running.
+
+    Parameters
+    ----------
+    solver : str
+        Name of the method.
+    seed : int
+        Root seed of the solver's random numbers.
+    duration : float
+        Seconds that it took.
+
+    Returns
+    -------
+    Provenance
+        The record.
+    """
+    try:
+        own = version("quietbits")
+    except PackageNotFoundError:
+        own = "not installed"
+    others = tuple((name, version(name)) for name in ("numpy", "scipy", "highspy"))
+    return Provenance((("quietbits", own), ("python", platform.python_version()), *others), solver, seed, duration)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LookupTable:
+    """A scalar mechanism: a value is dithered to a grid input, whose row of integer weights a letter is drawn from.
+
+    Row i belongs to the input x_i = i / (2**bits_in - 1), letter j stands for the number alphabet[j], both on the unit interval's
+    scale; letter j is sent with probability weights[i, j] / total. Nothing is checked here: `verify_table` does that, and every table
+    that quietbits designs or reads has passed it.
+
+    Attributes
+    ----------
+    mechanism : str
+        ``"mvu"``, ``"generalised-randomised-response"`` or ``"bitwise-randomised-response"``.
+    epsilon : float
+        The declared privacy parameter.
+    metric : str or None
+        ``"l1"``, ``"l2"``, ``"l<p>"`` for metric privacy, None for local privacy.
+    bits_in, bits_out : int
+        Bits of the grid index and of the message.
+    interval : tuple of float
+        Values (low, high) that the unit interval stands for.
+    alphabet : tuple of Fraction
+        The letters, sorted.
+    total : int
+        Sum of every row, a power of two up to 2**62.
+    weights : ndarray of int64, shape (2**bits_in, 2**bits_out)
+        The table; read-only.
+    prior : tuple of float or None
+        Weights of the inputs in the objective ``"prior"``, summing to one.
+    certificate : Certificate
+        What was recomputed from the table.
+    provenance : Provenance
+        Where it comes from.
+    adjacency, trust_model : str
+        What the guarantee holds for; ``"replace-one"`` and ``"local"``.
+    """
+
+    mechanism: str
+    epsilon: float
+    metric: str | None
+    bits_in: int
+    bits_out: int
+    interval: tuple[float, float]
+    alphabet: tuple[Fraction, ...]
+    total: int
+    weights: NDArray[np.int64]
+    prior: tuple[float, ...] | None
+    certificate: Certificate
+    provenance: Provenance
+    adjacency: str = "replace-one"
+    trust_model: str = "local"
+
+    def __post_init__(self) -> None:
+        """Keep a read-only copy of the weights."""
+        weights = np.array(self.weights, dtype=np.int64)
+        weights.flags.writeable = False
+        object.__setattr__(self, "weights", weights)
+
+    @property
+    def bits_per_client(self) -> float:
+        """Bits that one message takes."""
+        return float(self.bits_out)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The privacy guarantee, with the declared epsilon."""
+        return Guarantee(self.epsilon, adjacency=self.adjacency, trust_model=self.trust_model, metric=self.metric)
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """The table as floats, shape (2**bits_in, 2**bits_out)."""
+        return self.weights / float(self.total)
+
+    @cached_property
+    def moments(self) -> RowMoments:
+        """Exact mean and variance of every row, on the unit interval's scale."""
+        return row_moments(self.weights, self.alphabet, self.total)
+
+    @cached_property
+    def letters(self) -> FloatArray:
+        """What each letter decodes to, on the interval's scale: the exact number, rounded once. Shape (2**bits_out,)."""
+        low, high = (Fraction(end) for end in self.interval)
+        return np.array([float(low + (high - low) * letter) for letter in self.alphabet])
+
+    @cached_property
+    def _cumulative(self) -> WordArray:
+        return np.cumsum(self.weights, axis=1, dtype=np.uint64).ravel()
+
+    def with_interval(self, low: float, high: float) -> "LookupTable":
+        """Return the same table for values on another interval.
+
+        Parameters
+        ----------
+        low, high : float
+            The interval's ends.
+
+        Returns
+        -------
+        LookupTable
+            The table; weights, unit-scale letters and certificate stay.
+
+        Raises
+        ------
+        ValueError
+            If the ends are not finite or not in order.
+        """
+        return dataclasses.replace(self, interval=check_interval("interval", (low, high)))
+
+    def encode(self, values: ArrayLike, rng: np.random.Generator) -> LetterArray:
+        """Draw one letter per value, from a seeded generator: for experiments and simulations that others can repeat.
+
+        A release to a server that is not trusted must not be predictable: use `encode_securely` for it.
+
+        Parameters
+        ----------
+        values : array_like
+            Finite values; those outside the interval count as its nearer end.
+        rng : numpy.random.Generator
+            Source of two 64-bit words per value.
+
+        Returns
+        -------
+        ndarray of the smallest unsigned type, same shape
+            Letter indices.
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite.
+        """
+        return self._encode(values, seeded_words(rng))
+
+    def encode_securely(self, values: ArrayLike) -> LetterArray:
+        """Draw one letter per value, from the operating system's cryptographic randomness: for real releases.
+
+        Parameters
+        ----------
+        values : array_like
+            Finite values; those outside the interval count as its nearer end.
+
+        Returns
+        -------
+        ndarray of the smallest unsigned type, same shape
+            Letter indices.
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite.
+        """
+        return self._encode(values, secure_words)
+
+    def letters_from_words(self, values: ArrayLike, dither_words: WordArray, table_words: WordArray) -> LetterArray:
+        """Return the letters that given random words lead to: the deterministic heart of both encoders and of the exported C code.
+
+        Parameters
+        ----------
+        values : array_like
+            Finite values; those outside the interval count as its nearer end.
+        dither_words : ndarray of uint64, same shape
+            Words whose upper 53 bits decide between the two neighbouring grid inputs.
+        table_words : ndarray of uint64, same shape
+            Words whose upper log2(total) bits draw the letter from the row.
+
+        Returns
+        -------
+        ndarray of the smallest unsigned type, same shape
+            Letter indices.
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite.
+        """
+        return self._look_up(finite_values("values", values), np.asarray(dither_words, np.uint64), np.asarray(table_words, np.uint64))
+
+    def letters_of_rows(self, rows: ArrayLike, table_words: WordArray) -> LetterArray:
+        """Return the letters that given random words draw from given rows: for mechanisms that dither in a way of their own.
+
+        Parameters
+        ----------
+        rows : array_like of int
+            Indices of grid inputs, from 0 to 2**bits_in - 1.
+        table_words : ndarray of uint64, same shape
+            Words whose upper log2(total) bits draw the letter from the row.
+
+        Returns
+        -------
+        ndarray of the smallest unsigned type, same shape
+            Letter indices.
+
+        Raises
+        ------
+        ValueError
+            If an index is not a whole number, or no row.
+        """
+        array = np.asarray(rows)
+        if array.size and not np.issubdtype(array.dtype, np.integer):
+            raise ValueError(f"rows must be whole numbers, got an array of {array.dtype}")
+        if array.size and (array.min() < 0 or array.max() >= len(self.weights)):
+            raise ValueError(f"rows must be from 0 to {len(self.weights) - 1}, got {int(array.min())} to {int(array.max())}")
+        return self._draw(array.astype(np.intp, copy=False), np.asarray(table_words, np.uint64))
+
+    def decode(self, indices: ArrayLike) -> FloatArray:
+        """Return the numbers that letters stand for; their average over clients is an unbiased estimate of the values' mean.
+
+        Parameters
+        ----------
+        indices : array_like of int
+            Letter indices from 0 to 2**bits_out - 1.
+
+        Returns
+        -------
+        ndarray of float64, same shape
+            Numbers on the interval's scale; they may lie outside the interval.
+
+        Raises
+        ------
+        ValueError
+            If an index is not a whole number, or no letter.
+        """
+        array = np.asarray(indices)
+        if array.size and not np.issubdtype(array.dtype, np.integer):
+            raise ValueError(f"indices must be whole numbers, got an array of {array.dtype}")
+        if array.size and (array.min() < 0 or array.max() >= len(self.alphabet)):
+            raise ValueError(f"indices must be from 0 to {len(self.alphabet) - 1}, got {int(array.min())} to {int(array.max())}")
+        return self.letters[array.astype(np.intp)]
+
+    def variance(self, values: ArrayLike) -> FloatArray:
+        """Return the exact variance of ``decode(encode(value))``, dithering included.
+
+        Parameters
+        ----------
+        values : array_like
+            Finite values, on or off the grid; those outside the interval count as its nearer end.
+
+        Returns
+        -------
+        ndarray of float64, same shape
+            Variances on the interval's scale, in squared units of the values.
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite.
+        """
+        positions = grid_position(finite_values("values", values), self.interval, len(self.weights) - 1)
+        lower = np.minimum(positions.astype(np.intp), len(self.weights) - 2)
+        fraction = positions - lower
+        variances = np.array([float(variance) for variance in self.moments.variances])
+        steps = np.array([float(after - before) for before, after in pairwise(self.moments.means)])
+        # Law of total variance over the two grid inputs between which the value is dithered.
+        mixed = (1 - fraction) * variances[lower] + fraction * variances[lower + 1] + fraction * (1 - fraction) * steps[lower] ** 2
+        low, high = self.interval
+        return np.asarray(mixed * (high - low) ** 2)
+
+    @property
+    def _letter_type(self) -> np.dtype[np.unsignedinteger]:
+        return np.min_scalar_type(len(self.alphabet) - 1)
+
+    def _encode(self, values: ArrayLike, words_from: WordSource) -> LetterArray:
+        array = finite_values("values", values)
+        letters = np.empty(array.size, dtype=self._letter_type)
+        flat = array.ravel()
+        for start in range(0, array.size, CHUNK):
+            chunk = flat[start : start + CHUNK]
+            words = words_from(2 * len(chunk))
+            letters[start : start + CHUNK] = self._look_up(chunk, words[: len(chunk)], words[len(chunk) :])
+        return letters.reshape(array.shape)
+
+    def _look_up(self, values: FloatArray, dither_words: WordArray, table_words: WordArray) -> LetterArray:
+        return self._draw(dither(grid_position(values, self.interval, len(self.weights) - 1), dither_words), table_words)
+
+    def _draw(self, rows: NDArray[np.intp], table_words: WordArray) -> LetterArray:
+        draws = table_words >> np.uint64(65 - self.total.bit_length())
+        letters = len(self.alphabet)
+        position = rows * letters
+        # Binary search without branches for the number of cumulative weights that the draw has reached.
+        half = letters // 2
+        while half:
+            position += half * (self._cumulative.take(position + (half - 1)) <= draws)
+            half //= 2
+        return (position & (letters - 1)).astype(self._letter_type)

@@ -1,0 +1,288 @@
+"""Minimum variance unbiased (MVU) tables: designed, made exact, and certified against every table with any number of letters."""
+
+import time
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import check_choice, check_integer, check_interval
+from ...arrays import FloatArray
+from ...errors import ConvergenceError
+from ...solvers.bounds.privacy_constraint import metric_name, ratio_constraint
+from ...solvers.bounds.ray_pricing import DualValues
+from ...solvers.bounds.staircase import staircase_bound
+from ...solvers.table_search.alternating import solve_alternating
+from ...solvers.table_search.table_strategy import NEARLY_PUBLIC, Table, staircase_design, table_at_letters
+from ...solvers.table_search.trust_region import solve_trust_region
+from .certificate import certified_table, objective_value, with_lower_bound
+from .exact_table import exact_table
+from .lookup_table import DualCertificate, LookupTable, Provenance, record_provenance
+from .randomised_response import generalised_randomised_response
+
+SOLVERS = ("staircase", "trust-region", "alternating")
+
+
+def design_mvu(
+    epsilon: float,
+    bits_in: int,
+    bits_out: int,
+    metric: str | float | None = None,
+    objective: str | ArrayLike = "mean",
+    solver: str = "staircase",
+    *,
+    symmetric: bool = False,
+    interval: tuple[float, float] = (0.0, 1.0),
+    seed: int = 0,
+    starts: int | None = None,
+    workers: int = 1,
+    letters_from: float | None = None,
+) -> LookupTable:
+    """Design the unbiased private table of least variance, as an exact lookup table with its certificate.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter, from 0.001 to 20, or `largest_epsilon` for metrics with p > 1.
+    bits_in : int
+        Bits of the input grid x_i = i / (2**bits_in - 1), 1 to 9.
+    bits_out : int
+        Bits of a message, 1 to 9.
+    metric : str, float or None
+        None for local differential privacy (replace-one); ``"l1"``, ``"l2"``, ``"l<p>"`` or a number p >= 1 for metric privacy, where
+        inputs x, x' may differ by exp(epsilon |x - x'|**p).
+    objective : str or array_like of shape (2**bits_in,)
+        ``"mean"``: the average variance over the inputs (eq. 2 of the MVU paper over 2**bits_in); ``"worst"``: the largest; an array: the
+        average over a prior with these weights.
+    solver : str
+        ``"staircase"``: the global optimum with unlimited letters, which is the table itself where bits_out > bits_in (weighted
+        objectives), and otherwise seeds a search for letters; ``"trust-region"`` and ``"alternating"``: the paper's two methods.
+    symmetric : bool
+        Whether to allow only tables mirrored under x -> 1-x; only for the staircase solver.
+    interval : tuple of float
+        Where values lie, (low, high).
+    seed : int
+        Root seed of the random starts.
+    starts : int or None
+        Number of random starts; None for the solver's default.
+    workers : int
+        Threads that descend at the same time; the table does not depend on it.
+    letters_from : float or None
+        Search for letters as if this were epsilon, and keep them; None to search at epsilon itself. As a function of epsilon tables then
+        change without jumps, where a search may find other letters from one epsilon to the next.
+
+    Returns
+    -------
+    LookupTable
+        The table; its certificate holds a lower bound on the objective of every table with any number of letters, and the gap. With at
+        least as many letters as inputs, and local privacy, the staircase solver's is never worse than generalised randomised response;
+        where it is that table, the provenance says so.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    InfeasibleError
+        If no table exists.
+    ConvergenceError
+        If the solver, or the rounding, fails.
+
+    References
+    ----------
+    K. Chaudhuri, C. Guo, M. Rabbat, "Privacy-Aware Compression for Federated Data Analysis", UAI 2022.
+
+    Examples
+    --------
+    >>> table = design_mvu(epsilon=1.0, bits_in=2, bits_out=3)
+    >>> round(table.certificate.mean_variance, 6), table.certificate.max_bias, table.certificate.optimality_gap < 1e-6
+    (0.989928, 0.0, True)
+    """
+    began = time.perf_counter()
+    bits_in = check_integer("bits_in", bits_in, low=1, high=9)
+    bits_out = check_integer("bits_out", bits_out, low=1, high=9)
+    metric = metric_name(metric)
+    constraint = ratio_constraint(epsilon, bits_in, metric)
+    searched = constraint if letters_from is None else ratio_constraint(letters_from, bits_in, metric)
+    interval = check_interval("interval", interval)
+    seed = check_integer("seed", seed, low=0, high=2**63 - 1)
+    workers = check_integer("workers", workers, low=1, high=1024)
+    if starts is not None:
+        starts = check_integer("starts", starts, low=1, high=100_000)
+    check_choice("solver", solver, SOLVERS)
+    if symmetric and solver != "staircase":
+        raise ValueError(f"symmetric=True needs solver 'staircase', got solver {solver!r}")
+    name, prior = check_objective(objective, 2**bits_in)
+    input_weights = _input_weights(name, prior, 2**bits_in)
+    rng = np.random.default_rng(seed)
+    if solver == "staircase":
+        design, duals = staircase_design(bits_in, bits_out, searched, input_weights, symmetric, starts or 16, rng, workers)
+    else:
+        paper = solve_trust_region if solver == "trust-region" else solve_alternating
+        found = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, searched, input_weights, starts=starts or 5, rng=rng)
+        design = table_at_letters(found.alphabet, 2**bits_in, searched, input_weights)
+    if solver != "staircase" or searched is not constraint:
+        duals = staircase_bound(bits_in, constraint, input_weights).duals
+
+    def design_at(target: float) -> Table:
+        probabilities, alphabet = design(replace(constraint, log_ratio=constraint.log_ratio * target / epsilon))
+        if symmetric:
+            probabilities, alphabet = (probabilities + probabilities[::-1, ::-1]) / 2, (alphabet + 1 - alphabet[::-1]) / 2
+        return _padded(probabilities, alphabet, 2**bits_out, symmetric)
+
+    provenance = record_provenance(solver, seed, 0.0)
+    dual = _dual_certificate(duals)
+    candidates = []
+    if solver == "staircase" and bits_in <= bits_out and (metric is None or bits_in == 1):
+        # Of two inputs every metric says the same as local privacy. The paper's solvers get no such help: they are there to compare with.
+        named = replace(provenance, solver="staircase, ended with generalised randomised response")
+        candidates.append(_randomised_response(epsilon, bits_in, bits_out, metric, name, prior, dual, interval, named))
+    try:
+        candidates.append(
+            exact_table(
+                design_at,
+                mechanism="mvu",
+                epsilon=float(epsilon),
+                metric=metric,
+                objective=name,
+                prior=prior,
+                dual=dual,
+                interval=interval,
+                symmetric=symmetric,
+                provenance=provenance,
+            )
+        )
+    except ConvergenceError:
+        # At large epsilon a table can have entries too small to round; randomised response is then as good to within the gap it states.
+        if not candidates or epsilon <= NEARLY_PUBLIC:
+            raise
+    table = min(candidates, key=_objective)
+    return replace(table, provenance=replace(table.provenance, duration=time.perf_counter() - began))
+
+
+def with_certified_bound(table: LookupTable) -> LookupTable:
+    """Return a table, made by any mechanism, with a lower bound on the objective of every unbiased table that is as private.
+
+    Parameters
+    ----------
+    table : LookupTable
+        An exactly unbiased table.
+
+    Returns
+    -------
+    LookupTable
+        The same table; its certificate has the bound, its proof, and the gap.
+
+    Raises
+    ------
+    ValueError
+        If the table is biased.
+    ConvergenceError
+        If the bound's solver fails.
+    """
+    constraint = ratio_constraint(table.epsilon, table.bits_in, table.metric)
+    weights = _input_weights(table.certificate.objective, table.prior, 2**table.bits_in)
+    return with_lower_bound(table, _dual_certificate(staircase_bound(table.bits_in, constraint, weights).duals))
+
+
+def check_objective(objective: str | ArrayLike, inputs: int) -> tuple[str, tuple[float, ...] | None]:
+    """Return the objective's name, and the prior's weights scaled to sum one.
+
+    Parameters
+    ----------
+    objective : str or array_like of shape (inputs,)
+        ``"mean"``, ``"worst"`` or non-negative weights.
+    inputs : int
+        Number of grid inputs.
+
+    Returns
+    -------
+    name : str
+        ``"mean"``, ``"worst"`` or ``"prior"``.
+    prior : tuple of float or None
+        The weights, for ``"prior"``.
+
+    Raises
+    ------
+    ValueError
+        If the objective is neither.
+    """
+    if isinstance(objective, str):
+        if objective not in ("mean", "worst"):
+            raise ValueError(f"objective must be 'mean', 'worst' or {inputs} weights, got {objective!r}")
+        return objective, None
+    try:
+        weights = np.asarray(objective, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"objective must be 'mean', 'worst' or {inputs} weights, got {objective!r}") from None
+    if weights.shape != (inputs,) or not np.all(np.isfinite(weights)) or np.any(weights < 0) or not 0 < weights.sum() < np.inf:
+        raise ValueError(f"objective must be 'mean', 'worst' or {inputs} finite non-negative weights, not all zero, got {objective!r}")
+    return "prior", tuple((weights / weights.sum()).tolist())
+
+
+def _input_weights(objective: str, prior: tuple[float, ...] | None, inputs: int) -> FloatArray | None:
+    if objective == "worst":
+        return None
+    return np.full(inputs, 1 / inputs) if prior is None else np.array(prior)
+
+
+def _dual_certificate(duals: DualValues) -> DualCertificate:
+    return DualCertificate(tuple(duals.normalisation.tolist()), tuple(duals.unbiasedness.tolist()), tuple(duals.input_weights.tolist()))
+
+
+def _randomised_response(
+    epsilon: float,
+    bits_in: int,
+    bits_out: int,
+    metric: str | None,
+    objective: str,
+    prior: tuple[float, ...] | None,
+    dual: DualCertificate,
+    interval: tuple[float, float],
+    provenance: Provenance,
+) -> LookupTable:
+    """Return generalised randomised response as a table for the same task: at large epsilon the search only comes close to it."""
+    response = generalised_randomised_response(epsilon, bits_in)
+    # Letters that are never sent fill up the alphabet, mirrored, in the outer halves of the first and the last gap.
+    pairs = (2**bits_out - 2**bits_in) // 2
+    first, second = response.alphabet[:2]
+    below = tuple(first + (second - first) * Fraction(k, 2 * pairs + 2) for k in range(1, pairs + 1))
+    above = tuple(1 - letter for letter in reversed(below))
+    unused = np.zeros((2**bits_in, pairs), dtype=np.int64)
+    alphabet = (first, *below, *response.alphabet[1:-1], *above, response.alphabet[-1])
+    weights = np.concatenate([response.weights[:, :1], unused, response.weights[:, 1:-1], unused, response.weights[:, -1:]], axis=1)
+    return certified_table(
+        mechanism="mvu",
+        epsilon=float(epsilon),
+        metric=metric,
+        alphabet=alphabet,
+        total=response.total,
+        weights=weights,
+        provenance=provenance,
+        objective=objective,
+        prior=prior,
+        dual=dual,
+        interval=interval,
+    )
+
+
+def _objective(table: LookupTable) -> float:
+    return objective_value(table.moments, table.certificate.objective, table.prior)
+
+
+def _padded(probabilities: FloatArray, alphabet: FloatArray, letters: int, symmetric: bool) -> Table:
+    """Fill up with letters that are never sent; in mirrored pairs for a mirrored table, after splitting its middle letter if need be."""
+    missing = letters - len(alphabet)
+    if symmetric and missing % 2:
+        middle = len(alphabet) // 2
+        probabilities = np.insert(probabilities, middle, probabilities[:, middle] / 2, axis=1)
+        probabilities[:, middle + 1] /= 2
+        alphabet = np.insert(alphabet, middle, alphabet[middle])
+        missing -= 1
+    below = np.arange(missing // 2, 0, -1)
+    above = np.arange(1, missing - missing // 2 + 1)
+    unused = np.zeros((len(probabilities), missing))
+    return (
+        np.concatenate([unused[:, : len(below)], probabilities, unused[:, len(below) :]], axis=1),
+        np.concatenate([alphabet[0] - below, alphabet, alphabet[-1] + above]),
+    )

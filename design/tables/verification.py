@@ -1,0 +1,154 @@
+"""Verification of lookup tables: everything a certificate says is recomputed from the weights, in exact arithmetic, without a solver."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+from ...arguments import check_interval
+from ...errors import ConvergenceError, TableError
+from ...solvers.bounds.privacy_constraint import metric_name, metric_power
+from .certificate import certify, objective_value, optimality_gap
+from .lookup_table import Certificate, LookupTable
+from .realised_privacy import realised_epsilon
+
+LARGEST_TOTAL_BITS = 62
+MOST_BITS = 9
+# Letters beyond this are no longer numbers that floats can average.
+LARGEST_LETTER = 2**200
+# Powers of the metric |y - y'|**p beyond this overflow.
+LARGEST_POWER = 64
+# The bound's recomputation is floating-point arithmetic, whose last digits depend on the machine.
+BOUND_TOLERANCE = 1e-9
+
+
+def verify_table(table: LookupTable) -> Certificate:
+    """Recompute everything that a table's certificate says, and refuse the table if anything differs.
+
+    Parameters
+    ----------
+    table : LookupTable
+        Any table, also one that was read from an untrusted file.
+
+    Returns
+    -------
+    Certificate
+        The table's certificate, now verified: realised epsilon, bias and variances are exact recomputations; the lower bound is proven
+        by its dual values.
+
+    Raises
+    ------
+    TableError
+        At the first check that fails, in this order: ``parameters``, ``total``, ``shape``, ``negative-weights``, ``row-sums``,
+        ``alphabet``, ``zero-beside-nonzero``, ``realised-epsilon``, ``certificate``, ``certified-epsilon``, ``certified-bias``,
+        ``certified-mean-variance``, ``certified-worst-variance``, ``lower-bound``, ``optimality-gap``. The detail says by how much.
+    """
+    _check_parameters(table)
+    _check_weights(table)
+    _check_alphabet(table)
+    _check_privacy(table)
+    _check_certificate(table)
+    return table.certificate
+
+
+def _check_parameters(table: LookupTable) -> None:
+    if not (math.isfinite(table.epsilon) and table.epsilon > 0):
+        raise TableError("parameters", f"epsilon must be a positive number, got {table.epsilon!r}")
+    if (table.adjacency, table.trust_model) != ("replace-one", "local"):
+        raise TableError("parameters", f"a lookup table is replace-one and local, not {table.adjacency!r} and {table.trust_model!r}")
+    try:
+        check_interval("interval", table.interval)
+        name, power = metric_name(table.metric), metric_power(table.metric)
+    except ValueError as error:
+        raise TableError("parameters", str(error)) from None
+    if power is not None and power > LARGEST_POWER:
+        raise TableError("parameters", f"the metric's power must be at most {LARGEST_POWER}, got {table.metric!r}")
+    if name != table.metric:
+        raise TableError("parameters", f"metric must be written {name!r}, got {table.metric!r}")
+
+
+def _check_weights(table: LookupTable) -> None:
+    bits = table.total.bit_length() - 1
+    if not 1 <= bits <= LARGEST_TOTAL_BITS or table.total != 2**bits:
+        raise TableError("total", f"total must be a power of two from 2 to 2**{LARGEST_TOTAL_BITS}, got {table.total}")
+    if not (1 <= table.bits_in <= MOST_BITS and 1 <= table.bits_out <= MOST_BITS):
+        raise TableError("shape", f"bits_in and bits_out must be from 1 to {MOST_BITS}, got {table.bits_in} and {table.bits_out}")
+    expected = (2**table.bits_in, 2**table.bits_out)
+    if table.weights.shape != expected:
+        raise TableError("shape", f"weights must have {expected[0]} rows of {expected[1]}, got shape {table.weights.shape}")
+    if len(table.alphabet) != expected[1]:
+        raise TableError("shape", f"alphabet must have {expected[1]} letters, got {len(table.alphabet)}")
+    if table.weights.min() < 0:
+        row, letter = (int(index) for index in np.unravel_index(table.weights.argmin(), expected))
+        raise TableError("negative-weights", f"row {row}, letter {letter} has weight {table.weights[row, letter]}")
+    # Python integers: the sum of a tampered row may exceed 64 bits.
+    for row, total in enumerate(table.weights.astype(object).sum(axis=1)):
+        if total != table.total:
+            raise TableError("row-sums", f"row {row} sums to {total}, {total - table.total:+d} from the total {table.total}")
+
+
+def _check_alphabet(table: LookupTable) -> None:
+    if max(abs(letter) for letter in table.alphabet) > LARGEST_LETTER:
+        raise TableError("alphabet", f"letters must be from {-LARGEST_LETTER:g} to {LARGEST_LETTER:g}")
+    for j, (letter, after) in enumerate(pairwise(table.alphabet)):
+        if letter > after:
+            raise TableError("alphabet", f"letters must be sorted: letter {j} exceeds letter {j + 1} by {float(letter - after):.6g}")
+
+
+def _check_privacy(table: LookupTable) -> None:
+    used = table.weights.max(axis=0) > 0
+    if np.any(table.weights[:, used] == 0):
+        row, letter = (int(index) for index in np.argwhere((table.weights == 0) & used)[0])
+        raise TableError(
+            "zero-beside-nonzero",
+            f"letter {letter} never occurs for row {row} and occurs for others, up to weight {table.weights[:, letter].max()}: "
+            "its realised epsilon is infinite",
+        )
+    realised = realised_epsilon(table.weights, table.metric)
+    if realised > table.epsilon:
+        excess = realised - table.epsilon
+        raise TableError("realised-epsilon", f"the weights realise epsilon {realised!r}, {excess:.6g} above the declared {table.epsilon!r}")
+
+
+def _check_certificate(table: LookupTable) -> None:
+    declared = table.certificate
+    try:
+        actual = certify(
+            table.weights,
+            table.alphabet,
+            table.total,
+            epsilon=table.epsilon,
+            metric=table.metric,
+            objective=declared.objective,
+            prior=table.prior,
+            dual=declared.dual,
+        )
+    except (ValueError, ConvergenceError) as error:
+        raise TableError("certificate", str(error)) from None
+    for check, stated, recomputed in (
+        ("certified-epsilon", declared.realised_epsilon, actual.realised_epsilon),
+        ("certified-bias", declared.max_bias, actual.max_bias),
+        ("certified-mean-variance", declared.mean_variance, actual.mean_variance),
+        ("certified-worst-variance", declared.worst_variance, actual.worst_variance),
+    ):
+        if stated != recomputed:
+            raise TableError(check, f"the certificate says {stated!r}, the weights say {recomputed!r}: off by {stated - recomputed:.6g}")
+    _check_bound(table, actual)
+
+
+def _check_bound(table: LookupTable, actual: Certificate) -> None:
+    declared = table.certificate
+    bound, gap = declared.lower_bound, declared.optimality_gap
+    if bound is None or actual.lower_bound is None:
+        if bound is not None or actual.lower_bound is not None:
+            raise TableError("lower-bound", f"a bound and its dual values must be given together, got the bound {bound!r}")
+        if gap is not None:
+            raise TableError("optimality-gap", f"there is no lower bound for the gap {gap!r}")
+        return
+    excess = bound - actual.lower_bound
+    if not excess <= BOUND_TOLERANCE * abs(actual.lower_bound):
+        detail = f"the dual values prove {actual.lower_bound!r}, the certificate says {bound!r}: {excess:.6g} more"
+        raise TableError("lower-bound", detail)
+    expected = optimality_gap(objective_value(table.moments, declared.objective, table.prior), bound)
+    if gap is None or not abs(gap - expected) <= BOUND_TOLERANCE:
+        raise TableError("optimality-gap", f"objective and lower bound leave the gap {expected!r}, the certificate says {gap!r}")

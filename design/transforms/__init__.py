@@ -1,0 +1,1 @@
+"""What a vector goes through before noise: rotation, dithering, rounding, redundant frames."""

@@ -1,0 +1,229 @@
+"""Conditional stochastic rounding: every coordinate up or down at random, again until the vector is not longer than a bound.
+
+It is algorithm 2 and proposition 26 of Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Federated Learning
+with Secure Aggregation*. The bound is a whole number of squared steps, and the rounded vectors are whole numbers, too: whether they keep it
+is decided without floating point, and privacy rests on nothing else here.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_choice, check_integer, check_real
+from ...arrays import FloatArray, IntegerArray
+from ..contracts.norm_ball import NormBall
+from .vector_dithering import independent_rounding, rejection_bias_bound
+
+# A try is accepted with probability 1 - exp(-1/2) = 0.39 or more: 2.55 tries or fewer on average.
+BETA = math.exp(-0.5)
+BOUNDS = ("published", "sharp")
+LARGEST_DIMENSION = 2**31
+# Steps: squared norms fit into a word of 64 bits, and neighbouring positions are told apart.
+LARGEST_RADIUS = 2.0**31
+# How much longer than clip_norm, relatively, the rounding errors of clipping and rotating may have made a vector.
+SLACK = 1e-9
+# Relative error of a bound that is computed in floating point, with a wide margin.
+ROUNDING = 1e-14
+
+
+@dataclass(frozen=True)
+class ConditionalRounding:
+    """Random rounding to whole numbers of steps, with a bound on the norm of what comes out.
+
+    `quietbits.design.transforms.vector_dithering.systematic_rounding` does the same without bias and without rejection, and takes longer.
+
+    Attributes
+    ----------
+    dimension : int
+        Number of coordinates, from 1 to 2**31.
+    granularity : float
+        Length of a step, above 0.
+    clip_norm : float
+        Largest L2 norm of a vector before rounding, above 0, in the same units.
+    beta : float
+        Bound on the probability that one try is rejected, above 0, at most 0.99. A smaller one allows longer vectors and takes fewer
+        tries: 1 / (1 - beta) on average, at most.
+    bound : str
+        ``"published"`` for proposition 26, or ``"sharp"``, which is never above it, and far below where clip_norm is less than
+        ``granularity sqrt(d) / 2``: see `largest_squared_norm`.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of its range, or steps are too fine for 64-bit integers.
+
+    Examples
+    --------
+    >>> rounding = ConditionalRounding(dimension=4, granularity=1.0, clip_norm=1.0)
+    >>> rounded = rounding.round(np.full((1000, 4), 0.5), np.random.default_rng(0))
+    >>> rounding.largest_squared_norm, int((rounded**2).sum(axis=1).max())
+    (3, 3)
+    >>> [round(ConditionalRounding(2**16, 0.05, 1.0, bound=bound).norm_bound, 3) for bound in BOUNDS]
+    [6.506, 3.623]
+    """
+
+    dimension: int
+    granularity: float
+    clip_norm: float
+    beta: float = BETA
+    bound: str = "published"
+
+    def __post_init__(self) -> None:
+        """Refuse fields out of range."""
+        check_integer("dimension", self.dimension, low=1, high=LARGEST_DIMENSION)
+        check_real("granularity", self.granularity, low=1e-100, high=1e100)
+        check_real("clip_norm", self.clip_norm, low=1e-100, high=1e100)
+        check_real("beta", self.beta, low=1e-300, high=0.99)
+        check_choice("bound", self.bound, BOUNDS)
+        room = LARGEST_RADIUS - math.sqrt(self.dimension)
+        if self._radius > room:
+            raise ValueError(
+                f"granularity must be at least {self.clip_norm / room:g} for clip_norm {self.clip_norm!r}, got {self.granularity!r}"
+            )
+
+    @property
+    def largest_squared_norm(self) -> int:
+        """Bound on a rounded vector's squared L2 norm, in squared steps.
+
+        With c = clip_norm / granularity it is, for ``"published"``, the smaller of
+
+            c**2 + d/4 + sqrt(2 ln(1/beta)) (c + sqrt(d)/2)      and      (c + sqrt(d))**2
+
+        and, as both are strict and squared norms of whole numbers are whole, the largest whole number below it. The second one always
+        holds, as no coordinate moves by a step. The first one fails with probability beta at most: let f be the fractional part of
+        ``|x|`` for a coordinate x, and b = 1 if it is rounded away from zero. Squared it becomes ``x**2 + f (1 - f) + (b - f) w`` with
+        ``w = 2 floor(|x|) + 1``. By Hoeffding's inequality the sum exceeds its mean, ``c**2 + d/4`` at most, by t or more with probability
+        ``exp(-2 t**2 / sum w**2)`` at most, and ``sum w**2 <= (2 c + sqrt(d))**2``.
+
+        ``"sharp"`` takes the largest values of both sums over the ball. ``x**2 + f (1 - f)``, as a function of ``u = x**2``, has the
+        concave envelope ``sqrt(u)`` up to u = 1/4 and ``u + 1/4`` from there, and ``w**2`` has the one through the points
+        ``(k**2, (2 k + 1)**2)`` for whole k: d times their values at ``u = c**2 / d`` bound the sums.
+        """
+        # Down for the sake of privacy; up where not to reject anything is what is stated.
+        return min(math.ceil(self._probable_square * (1 - ROUNDING)) - 1, self._certain_squared_norm)
+
+    @property
+    def norm_bound(self) -> float:
+        """Largest L2 norm of a vector after rounding, Delta_2 of the paper, in the vectors' units; errs upward, by rounding errors only."""
+        return self.granularity * math.sqrt(self.largest_squared_norm) * (1 + 1e-15)
+
+    @property
+    def rejection_bound(self) -> float:
+        """Bound on the probability that one try is rejected: beta, or 0.0 where the bound on the norm always holds."""
+        return self.beta if self.largest_squared_norm < self._certain_squared_norm else 0.0
+
+    @property
+    def bias_bound(self) -> float:
+        """Bound on the L2 distance of a vector and the mean of its rounding, in the vectors' units; errs upward.
+
+        With q the `rejection_bound`, it is the smaller of ``granularity sqrt(q / (1 - q)) / 2``, which
+        `vector_dithering.rejection_bias_bound` derives, and ``granularity sqrt(d) q / (1 - q)``, that of proposition 26:
+        the mean of all tries is the vector itself, and none is farther from it than sqrt(d) steps. For the paper's beta it is the first
+        one that counts, 0.62 steps, whatever the dimension.
+        """
+        rejected = self.rejection_bound
+        return self.granularity * min(rejection_bias_bound(rejected), math.sqrt(self.dimension) * rejected / (1 - rejected))
+
+    @property
+    def error_bound(self) -> float:
+        """Bound on the expected squared L2 distance of a vector and its rounding, in squared units of the vectors; errs upward.
+
+        Over all tries it is ``granularity**2 sum f (1 - f)``, with f the fractional parts. The sum is at most d/4, and at most
+        ``c sqrt(d) - c**2`` where c = clip_norm / granularity is below ``sqrt(d) / 2``, as ``f (1 - f)`` has the concave envelope
+        ``sqrt(u) - u`` for ``u = x**2`` up to 1/4. Over the tries that are accepted it is at most ``1 / (1 - q)`` times as much, q the
+        `rejection_bound`. `expected_error` is nearer to the truth where rejection is rare.
+        """
+        radius, root = self._radius, math.sqrt(self.dimension)
+        steps = self.dimension / 4 if 2 * radius >= root else radius * (root - radius)
+        return self.granularity**2 * steps / (1 - self.rejection_bound) * (1 + ROUNDING)
+
+    def expected_error(self, vectors: ArrayLike) -> FloatArray:
+        """Return the expected squared L2 distance of each vector and its rounding, if no try is rejected.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors of L2 norm at most clip_norm, up to a relative 1e-9.
+
+        Returns
+        -------
+        ndarray of float64, shape (clients,)
+            ``granularity**2 sum f (1 - f)``, with f the fractional parts, in squared units of the vectors.
+
+        Raises
+        ------
+        ValueError
+            If the shape is another one, a coordinate is NaN or infinite, or a vector is too long.
+        """
+        positions = self._positions(vectors)
+        fractions = positions - np.floor(positions)
+        return np.asarray(self.granularity**2 * np.einsum("ij,ij->i", fractions, 1 - fractions))
+
+    def round(self, vectors: ArrayLike, rng: np.random.Generator) -> IntegerArray:
+        """Round vectors; those that were rejected are drawn again, and only those.
+
+        How often depends on the vector: an observer of the time that it takes learns something.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors of L2 norm at most clip_norm, up to a relative 1e-9, by which they are shortened.
+        rng : numpy.random.Generator
+            Source of randomness. The bound on the norm does not rest on it.
+
+        Returns
+        -------
+        ndarray of int64, shape (clients, dimension)
+            Grid points, in steps, of squared norm at most `largest_squared_norm`. At most five more arrays of this size are in use.
+
+        Raises
+        ------
+        ValueError
+            If the shape is another one, a coordinate is NaN or infinite, or a vector is too long.
+        """
+        positions = self._positions(vectors)
+        rounded = independent_rounding(positions, rng.random(positions.shape))
+        waiting = np.flatnonzero(~self._accepted(rounded))
+        while waiting.size:
+            candidates = independent_rounding(positions[waiting], rng.random((waiting.size, self.dimension)))
+            accepted = self._accepted(candidates)
+            rounded[waiting[accepted]] = candidates[accepted]
+            waiting = waiting[~accepted]
+        return rounded
+
+    @property
+    def _radius(self) -> float:
+        """The norm before rounding, in steps."""
+        return self.clip_norm / self.granularity
+
+    @property
+    def _certain_squared_norm(self) -> int:
+        return math.ceil((self._radius + math.sqrt(self.dimension)) ** 2 * (1 + ROUNDING)) - 1
+
+    @property
+    def _probable_square(self) -> float:
+        radius, root = self._radius, math.sqrt(self.dimension)
+        if self.bound == "published":
+            mean, weights = radius**2 + self.dimension / 4, 2 * radius + root
+        else:
+            mean = radius**2 + self.dimension / 4 if 2 * radius >= root else radius * root
+            whole = math.floor(radius / root)
+            rest = (radius / root) ** 2 - whole**2
+            weights = root * math.sqrt((2 * whole + 1) ** 2 + rest * (4 + 4 / (2 * whole + 1)))
+        return mean + weights * math.sqrt(-math.log(self.beta) / 2)
+
+    def _accepted(self, rounded: IntegerArray) -> NDArray[np.bool_]:
+        return np.asarray(np.einsum("ij,ij->i", rounded, rounded) <= self.largest_squared_norm)
+
+    def _positions(self, vectors: ArrayLike) -> FloatArray:
+        """Return vectors in steps, of norms that exceed the radius by no more than the last bits of a float."""
+        ball = NormBall(self.dimension, 2.0, self.clip_norm)
+        array = ball.check(vectors)
+        excess = ball.norms(array) / self.clip_norm
+        if (excess > 1 + SLACK).any():
+            raise ValueError(
+                f"vectors must have L2 norms of at most clip_norm, {self.clip_norm!r}, got {float(excess.max() * self.clip_norm)!r}"
+            )
+        return array / (self.granularity * np.maximum(excess, 1.0))[:, None]

@@ -1,0 +1,123 @@
+"""Stochastic k-level quantisation: every coordinate goes to one of two neighbouring levels, without bias.
+
+Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and differentially-private distributed SGD*, section 4.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray, IntegerArray
+from ...solvers.divergences.quantised_sensitivity import LARGEST_BOUND, MOST_LEVELS, SMALLEST_BOUND
+from .dithering import finite_values
+from .vector_dithering import independent_rounding
+
+
+def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, rng: np.random.Generator) -> IntegerArray:
+    """Round each coordinate to one of its two neighbouring levels, without bias and independently of the others.
+
+    Level r stands for ``-bound + r * quantisation_step(levels, bound)``. Generators in the same state round in a coupled way: the levels
+    of two vectors then differ, in each coordinate, by their distance in steps rounded down or up.
+
+    Parameters
+    ----------
+    vectors : array_like
+        Finite numbers of any shape; those beyond the bound go to the nearest end.
+    levels : int
+        Number of levels, 2 to 2**24.
+    bound : float
+        Levels reach from -bound to bound, in the vectors' units; 1e-105 to 1e101.
+    rng : numpy.random.Generator
+        Source of randomness: one uniform number per coordinate.
+
+    Returns
+    -------
+    ndarray of int64, same shape
+        Levels, from 0 to levels - 1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, a coordinate is NaN or infinite, or `rng` is no generator.
+
+    Examples
+    --------
+    >>> drawn = quantise_k_levels(np.full(100_000, 0.25), 3, 1.0, np.random.default_rng(0))
+    >>> sorted(set(drawn.tolist())), round(float(drawn.mean()), 2)
+    ([1, 2], 1.25)
+    """
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng must be a numpy.random.Generator, such as numpy.random.default_rng(seed), got {rng!r}")
+    positions = _positions(vectors, levels, bound)
+    return independent_rounding(positions, rng.random(positions.shape))
+
+
+def quantisation_error(vectors: ArrayLike, levels: int, bound: float) -> FloatArray:
+    """Return the expected squared L2 distance between vectors and their levels, exactly.
+
+    Parameters
+    ----------
+    vectors : array_like of shape (..., dimension)
+        Finite vectors along the last axis; coordinates beyond the bound count as its nearest end.
+    levels, bound
+        As in `quantise_k_levels`.
+
+    Returns
+    -------
+    ndarray of float64, shape (...)
+        ``step**2 sum f (1 - f)`` with f the fractional parts of the positions in steps, in squared units of the vectors.
+
+    Raises
+    ------
+    ValueError
+        As in `quantise_k_levels`.
+
+    Examples
+    --------
+    >>> quantisation_error([[0.0, 1.0, 0.5], [0.0, -1.0, 0.0]], 2, 1.0).tolist()
+    [1.75, 2.0]
+    """
+    positions = _positions(vectors, levels, bound)
+    fractions = positions - np.floor(positions)
+    return np.asarray(quantisation_step(levels, bound) ** 2 * np.sum(fractions * (1 - fractions), axis=-1))
+
+
+def quantisation_step(levels: int, bound: float) -> float:
+    """Return the distance of two neighbouring levels.
+
+    Parameters
+    ----------
+    levels, bound
+        As in `quantise_k_levels`.
+
+    Returns
+    -------
+    float
+        ``2 * bound / (levels - 1)``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> quantisation_step(5, 1.0)
+    0.5
+    """
+    levels, bound = _check_grid(levels, bound)
+    return 2 * bound / (levels - 1)
+
+
+def _positions(vectors: ArrayLike, levels: int, bound: float) -> FloatArray:
+    levels, bound = _check_grid(levels, bound)
+    # The division comes first: at both ends the position is a whole number, without rounding errors.
+    scaled = np.clip(finite_values("vectors", vectors) / bound, -1.0, 1.0)
+    return np.asarray((scaled + 1) * ((levels - 1) / 2))
+
+
+def _check_grid(levels: int, bound: float) -> tuple[int, float]:
+    return (
+        check_integer("levels", levels, low=2, high=MOST_LEVELS),
+        check_real("bound", bound, low=SMALLEST_BOUND, high=LARGEST_BOUND),
+    )

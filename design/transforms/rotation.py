@@ -1,0 +1,284 @@
+"""Random rotations with a public seed, after which no coordinate of a vector is large: the length stays, and the peaks go.
+
+Two of them stand in for each other. `RandomisedHadamard` is the rotation of Agarwal et al. 2018 (*cpSGD*) and pads to a power of two;
+`RandomisedFourier`, of Kairouz, Liu, Steinke 2021 (*The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure
+Aggregation*), pads by one coordinate at most.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import scipy.fft
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray, WordArray
+from ...solvers.numerics.walsh_hadamard import padded_dimension, walsh_hadamard
+from .dithering import finite_values
+
+LARGEST_DIMENSION = 2**31
+LARGEST_SEED = 2**128 - 1
+
+
+class Rotation(Protocol):
+    """A public linear map from vectors of `dimension` coordinates into `padded_dimension` that keeps lengths, and the way back."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of the vectors."""
+
+    @property
+    def padded_dimension(self) -> int:
+        """Number of coordinates of the rotated vectors."""
+
+    def forward(self, vectors: ArrayLike) -> FloatArray:
+        """Rotate vectors of shape (..., dimension) into the shape (..., padded_dimension)."""
+
+    def inverse(self, vectors: ArrayLike) -> FloatArray:
+        """Rotate vectors of shape (..., padded_dimension) back, and leave out the padding: shape (..., dimension)."""
+
+
+@dataclass(frozen=True)
+class RandomisedHadamard:
+    """Random signs, padding with zeros, and the Walsh-Hadamard transform over the square root of the padded dimension.
+
+    Attributes
+    ----------
+    dimension : int
+        Number of coordinates of the vectors, from 1 to 2**31.
+    seed : int
+        Public seed, from 0 to 2**128 - 1: clients and server use the same one. The signs are bits of the counter-based generator Philox,
+        whose words numpy promises not to change.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of its range.
+
+    Examples
+    --------
+    >>> rotation = RandomisedHadamard(dimension=3, seed=1)
+    >>> np.abs(rotation.forward([0.0, 2.0, 0.0])).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    >>> rotation.inverse(rotation.forward([1.0, 2.0, 3.0])).tolist()
+    [1.0, 2.0, 3.0]
+    """
+
+    dimension: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        """Refuse fields out of range."""
+        _check_fields(self.dimension, self.seed)
+
+    @property
+    def padded_dimension(self) -> int:
+        """Smallest power of two that is not below the dimension."""
+        return padded_dimension(self.dimension)
+
+    def forward(self, vectors: ArrayLike) -> FloatArray:
+        """Rotate vectors.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (..., dimension)
+            Finite vectors along the last axis.
+
+        Returns
+        -------
+        ndarray of float64, shape (..., padded_dimension)
+            Rotated vectors, of the same lengths up to floating-point rounding. At most twice the memory of the result is in use, beside the
+            argument, and 8 bytes per coordinate for the signs.
+
+        Raises
+        ------
+        ValueError
+            If the shape is another one, or a coordinate is NaN or infinite.
+        """
+        array = _check_vectors(vectors, self.dimension)
+        padded = np.zeros((*array.shape[:-1], self.padded_dimension))
+        np.multiply(array, self._scaled_signs, out=padded[..., : self.dimension])
+        return walsh_hadamard(padded)
+
+    def inverse(self, vectors: ArrayLike) -> FloatArray:
+        """Rotate vectors back.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (..., padded_dimension)
+            Finite vectors along the last axis.
+
+        Returns
+        -------
+        ndarray of float64, shape (..., dimension)
+            Vectors whose rotation, up to floating-point rounding, is the argument's projection on all rotated vectors.
+
+        Raises
+        ------
+        ValueError
+            If the shape is another one, or a coordinate is NaN or infinite.
+        """
+        transformed = walsh_hadamard(_check_vectors(vectors, self.padded_dimension))
+        return transformed[..., : self.dimension] * self._scaled_signs
+
+    @cached_property
+    def _scaled_signs(self) -> FloatArray:
+        words = _public_words(self.seed, -(-self.dimension // 64)).astype("<u8")
+        bits = np.unpackbits(words.view(np.uint8), count=self.dimension, bitorder="little")
+        scale = 1 / math.sqrt(self.padded_dimension)
+        return np.where(bits, -scale, scale)
+
+
+@dataclass(frozen=True)
+class RandomisedFourier:
+    """Pairs of coordinates as complex numbers, random phases, and the unitary discrete Fourier transform.
+
+    A vector of d coordinates becomes d / 2 complex numbers, each of which is multiplied by an independent phase that is uniform on the
+    circle; real and imaginary parts of the transform are the rotated coordinates. An odd dimension is padded by one zero.
+
+    Attributes
+    ----------
+    dimension : int
+        Number of coordinates of the vectors, from 1 to 2**31.
+    seed : int
+        Public seed, from 0 to 2**128 - 1: clients and server use the same one.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of its range.
+
+    Examples
+    --------
+    >>> rotation = RandomisedFourier(dimension=3, seed=1)
+    >>> rotated = rotation.forward([1.0, 2.0, 3.0])
+    >>> rotated.shape, rotation.inverse(rotated).round(12).tolist()
+    ((4,), [1.0, 2.0, 3.0])
+    """
+
+    dimension: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        """Refuse fields out of range."""
+        _check_fields(self.dimension, self.seed)
+
+    @property
+    def padded_dimension(self) -> int:
+        """Smallest even number that is not below the dimension."""
+        return self.dimension + self.dimension % 2
+
+    def forward(self, vectors: ArrayLike) -> FloatArray:
+        """Rotate vectors.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (..., dimension)
+            Finite vectors along the last axis.
+
+        Returns
+        -------
+        ndarray of float64, shape (..., padded_dimension)
+            Rotated vectors, of the same lengths up to floating-point rounding. At most twice the memory of the result is in use, beside the
+            argument, and 8 bytes per coordinate for the phases; more for lengths with large prime factors.
+
+        Raises
+        ------
+        ValueError
+            If the shape is another one, or a coordinate is NaN or infinite.
+        """
+        array = _check_vectors(vectors, self.dimension)
+        padded = np.zeros((*array.shape[:-1], self.padded_dimension))
+        padded[..., : self.dimension] = array
+        numbers = padded.view(np.complex128)
+        numbers *= self._phases
+        transformed: NDArray[np.complex128] = scipy.fft.fft(numbers, norm="ortho", overwrite_x=True)
+        return transformed.view(np.float64)
+
+    def inverse(self, vectors: ArrayLike) -> FloatArray:
+        """Rotate vectors back.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (..., padded_dimension)
+            Finite vectors along the last axis.
+
+        Returns
+        -------
+        ndarray of float64, shape (..., dimension)
+            Vectors whose rotation, up to floating-point rounding, is the argument's projection on all rotated vectors.
+
+        Raises
+        ------
+        ValueError
+            If the shape is another one, or a coordinate is NaN or infinite.
+        """
+        array = np.ascontiguousarray(_check_vectors(vectors, self.padded_dimension))
+        numbers: NDArray[np.complex128] = scipy.fft.ifft(array.view(np.complex128), norm="ortho")
+        numbers *= self._phases.conj()
+        return np.ascontiguousarray(numbers.view(np.float64)[..., : self.dimension])
+
+    @cached_property
+    def _phases(self) -> NDArray[np.complex128]:
+        uniforms = (_public_words(self.seed, self.padded_dimension // 2) >> np.uint64(11)) * 2.0**-53
+        phases: NDArray[np.complex128] = np.exp(2j * np.pi * uniforms)
+        return phases
+
+
+def flattened_bound(padded_dimension: int, norm: float, failure_probability: float) -> float:
+    """Return what, with high probability over the seed, no coordinate of a rotated vector exceeds.
+
+    A rotated coordinate is a sum of independent terms of mean zero, so that for every s the mean of ``exp(s z)`` is at most
+    ``exp(s**2 norm**2 / (2 D))``, D the padded dimension: each term is ``+- x_l / sqrt(D)`` for random signs, where
+    ``cosh(t) <= exp(t**2 / 2)``; and ``r_j sqrt(2 / D)`` times the cosine of a uniform angle for random phases, with r_j the length of the
+    j-th pair, where the mean of ``exp(t cos)`` is ``I_0(t) <= exp(t**2 / 4)``. Chernoff's bound and a union over D coordinates and both
+    signs give ``sqrt(2 ln(2 D / q) / D)`` times the norm. For n vectors, divide q by n.
+
+    Parameters
+    ----------
+    padded_dimension : int
+        D, number of rotated coordinates.
+    norm : float
+        L2 norm of the vector, 0 or more.
+    failure_probability : float
+        q, probability that some coordinate is larger, above 0 and at most 1.
+
+    Returns
+    -------
+    float
+        Bound on the largest absolute coordinate, never above the norm; errs upward.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> round(flattened_bound(2**16, norm=1.0, failure_probability=0.01), 4)
+    0.0224
+    """
+    padded = check_integer("padded_dimension", padded_dimension, low=1, high=2 * LARGEST_DIMENSION)
+    norm = check_real("norm", norm, low=0.0, high=1e100)
+    failure_probability = check_real("failure_probability", failure_probability, low=1e-300, high=1.0)
+    spread = math.sqrt(2 * math.log(2 * padded / failure_probability) / padded)
+    return norm * min(1.0, spread) * (1 + 1e-12)
+
+
+def _check_fields(dimension: int, seed: int) -> None:
+    check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    check_integer("seed", seed, low=0, high=LARGEST_SEED)
+
+
+def _check_vectors(vectors: ArrayLike, dimension: int) -> FloatArray:
+    array = finite_values("vectors", vectors)
+    if array.ndim == 0 or array.shape[-1] != dimension:
+        raise ValueError(f"vectors must have the shape (..., {dimension}), got {array.shape}")
+    return array
+
+
+def _public_words(seed: int, count: int) -> WordArray:
+    return np.random.Philox(key=seed).random_raw(count)

@@ -1,0 +1,1 @@
+"""Figures that are in none of the papers."""

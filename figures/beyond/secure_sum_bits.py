@@ -1,0 +1,125 @@
+"""What bits buy in a secure sum: error against bits per coordinate, for several mechanisms with one promise. No paper has this picture."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import joblib
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MultipleLocator
+
+from ...analysis.comparisons.secure_sum import ComparisonSize, compare_secure_sums
+from ...progress import OnStep
+from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
+from ..drawing.save import save_figure
+from ..drawing.style import GREY, WIDTH, add_caption, print_style
+
+NAME = "secure-sum-bits"
+SIZE = ComparisonSize()
+MARKS: Mapping[str, Mark] = MappingProxyType(
+    {
+        "discrete Gaussian": BLUE,
+        "Skellam": PURPLE,
+        "cpSGD": GREEN,
+        "cpSGD, as published": VERMILION,
+        "Poisson-binomial": ORANGE,
+    }
+)
+CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
+# Each panel shows errors from this many times the trusted server's to that many.
+SHOWN = (0.7, 1000.0)
+CIRCLE: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": ""})
+
+
+def secure_sum_bits(output: Path, seed: int, on_step: OnStep) -> None:
+    """Calibrate the mechanisms, simulate rounds, draw errors against bits and write the figure's files.
+
+    Parameters
+    ----------
+    output : Path
+        Folder for the files.
+    seed : int
+        Root seed of simulated vectors and noise.
+    on_step : callable
+        Called with steps done, steps in all, and what was done.
+    """
+    frame = compare_secure_sums(SIZE, seed=seed, workers=joblib.cpu_count(), on_step=on_step)
+    with print_style():
+        save_figure(draw_bits(frame), frame, output, NAME)
+
+
+def draw_bits(frame: pd.DataFrame) -> Figure:
+    """Draw predicted errors as lines and measured ones as points, one panel for each number of clients.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Result of `compare_secure_sums`.
+
+    Returns
+    -------
+    Figure
+        The figure; to be made and saved inside `print_style`.
+    """
+    panels = [panel for _, panel in frame.groupby("clients")]
+    figure = Figure(figsize=(WIDTH, 4.9), layout="constrained")
+    grid = figure.subplots(1, len(panels), sharex=True, squeeze=False)[0]
+    for axes, panel in zip(grid, panels, strict=True):
+        _draw_panel(axes, panel)
+    grid[0].set_ylabel("squared L2 error of the mean (squared clip norms)")
+    names = [name for name in MARKS if name in set(frame["series"])]
+    handles = [Line2D([], [], label=name, **_look(MARKS[name])) for name in names]
+    handles.append(Line2D([], [], label="trusted server, Gaussian", **CENTRAL_LOOK))
+    handles.append(Line2D([], [], label="fewest bits", color=GREY, **CIRCLE))
+    figure.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=3.0, columnspacing=1.5)
+    add_caption(figure, _caption(frame))
+    return figure
+
+
+def _look(mark: Mark) -> dict[str, Any]:
+    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
+
+
+def _draw_panel(axes: Axes, panel: pd.DataFrame) -> None:
+    central = panel["central_squared_error"].iloc[0]
+    for name, series in panel.groupby("series", sort=False):
+        mark = MARKS[str(name)]
+        bits, predicted = series["bits_per_coordinate"], series["worst_squared_error"]
+        axes.plot(bits, predicted, color=mark.colour, linestyle=mark.line)
+        measured = series[series["rounds"] > 0]
+        axes.errorbar(
+            measured["bits_per_coordinate"],
+            measured["measured_squared_error"],
+            yerr=measured["standard_error"],
+            color=mark.colour,
+            marker=mark.marker,
+            linestyle="",
+            capsize=2,
+        )
+        fewest = series[series["fewest_bits"]]
+        axes.plot(fewest["bits_per_coordinate"], fewest["worst_squared_error"], color=mark.colour, **CIRCLE)
+    axes.axhline(central, **CENTRAL_LOOK)
+    axes.set_yscale("log")
+    axes.set_ylim(SHOWN[0] * central, SHOWN[1] * central)
+    axes.xaxis.set_major_locator(MultipleLocator(4))
+    axes.set_xlabel("bits per coordinate")
+    axes.set_title(f"{panel['clients'].iloc[0]:,} clients")
+    axes.grid(visible=True)
+
+
+def _caption(frame: pd.DataFrame) -> str:
+    first = frame.iloc[0]
+    rounds = frame["rounds"].max()
+    return (
+        f"Mean of n vectors of dimension {first['dimension']} and L2 norm at most 1 through a secure sum, at ε = {first['epsilon']:g}, "
+        f"δ = {first['delta']:g}. Lines: the largest expected error, over all vectors of the ball. Points: measured, {rounds} rounds with "
+        "standard errors, vectors uniform on the sphere. Circles: with one bit less for a message's coordinate there is no such mechanism. "
+        "Bits: of a client's whole message, over the dimension of its vector. Discrete Gaussian and Skellam sums have room for 4 standard "
+        "deviations before they wrap; the others cannot wrap. cpSGD is rotated, with the levels and trials of least error; as published, "
+        "its ε is that of Theorem 1. Each panel spans the same factors of the trusted server's error. Guarantee: ε and δ as stated, "
+        f"{first['adjacency']} adjacency, {first['trust_model']} trust model; for the trusted server, central trust model."
+    )

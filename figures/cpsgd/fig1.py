@@ -1,0 +1,108 @@
+"""Figure 1 of Agarwal, Suresh, Yu, Kumar, McMahan 2018 (cpSGD): error against epsilon, for Gaussian and binomial noise."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, NullFormatter
+
+from ...analysis.comparisons.cpsgd import compare_noise
+from ..drawing.marks import BLUE, GREEN, PURPLE, VERMILION, Mark
+from ..drawing.save import save_figure
+from ..drawing.style import GREY, WIDTH, add_caption, print_style
+
+NAME = "cpsgd-fig1"
+DELTA = 1e-6
+EPSILONS = (0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
+THEOREM_SCALES = (1.0, 0.1, 0.01, 0.001)
+# At the smallest of them binomial noise is as good as Gaussian noise; a smaller one would only take longer.
+EXACT_SCALES = (1.0, 0.1, 0.01)
+MARKS: Mapping[float, Mark] = MappingProxyType({1.0: VERMILION, 0.1: PURPLE, 0.01: GREEN, 0.001: BLUE})
+ANALYTIC_LOOK: Mapping[str, Any] = MappingProxyType({"color": "black", "linestyle": "-", "linewidth": 0.9, "marker": ""})
+CLASSIC_LOOK: Mapping[str, Any] = MappingProxyType({"color": "black", "linestyle": (0, (4, 2)), "linewidth": 0.9, "marker": ""})
+BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
+TITLES = {"theorem": "accounted for by Theorem 1", "exact": "accounted for exactly"}
+SHOWN_EPSILONS = (0.1, 0.2, 0.5, 1, 2, 5)
+
+
+def cpsgd_fig1(output: Path, seed: int) -> None:
+    """Calibrate the noise, draw its error and write the figure's files.
+
+    Parameters
+    ----------
+    output : Path
+        Folder for the files.
+    seed : int
+        Recorded; nothing here is random.
+    """
+    frame = compare_noise(EPSILONS, DELTA, THEOREM_SCALES, EXACT_SCALES, seed=seed)
+    with print_style():
+        save_figure(draw_noise(frame), frame, output, NAME)
+
+
+def draw_noise(frame: pd.DataFrame) -> Figure:
+    """Draw the least noise against epsilon: binomial noise by Theorem 1 (left) and exactly (right), Gaussian noise in both.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Result of `compare_noise`.
+
+    Returns
+    -------
+    Figure
+        The figure; to be made and saved inside `print_style`.
+    """
+    figure = Figure(figsize=(WIDTH, 5.0), layout="constrained")
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    for axes, accounting in zip(panels, TITLES, strict=True):
+        _draw_panel(axes, frame, accounting)
+    panels[0].set_ylabel("variance of the noise (squared sensitivities)")
+    scales = sorted(frame["scale"].dropna().unique(), reverse=True)
+    handles = [Line2D([], [], label=f"binomial, s = {scale:g}", **_look(MARKS[scale])) for scale in scales]
+    handles.append(Line2D([], [], label="Gaussian, analytic", **ANALYTIC_LOOK))
+    handles.append(Line2D([], [], label="Gaussian, classic rule", **CLASSIC_LOOK))
+    handles.append(Line2D([], [], label="certified lower bound", **BOUND_LOOK))
+    figure.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=3.0, columnspacing=1.5)
+    first = frame.iloc[0]
+    add_caption(
+        figure,
+        f"The least noise for a number that neighbours change by at most 1, at δ = {first['delta']:g}. Binomial noise is "
+        "s (Z \N{MINUS SIGN} N/2) with N fair trials, the fewest that keep ε. Hollow: one trial fewer would break the condition of Theorem "
+        "1 (left), N/4 ≥ max(23 ln(10/δ), 2/s), or leave the ends of the noise's support likelier than δ (right); from there on a larger "
+        "ε saves nothing. The classic rule, a standard deviation of √(2 ln(1.25/δ))/ε, is what Theorem 1 tends to for small s; it is "
+        "proven for ε up to 1, and drawn where it keeps its promise. Right: s = 0.1 and 0.01 lie on the analytic curve. Certified lower "
+        "bound: the least variance at two neighbours, on average, of any unbiased estimate with the same guarantee, whatever noise it "
+        f"uses. Guarantee: ε as stated, {first['adjacency']} adjacency, secure-sum trust model for binomial noise and central trust model "
+        "for Gaussian noise.",
+    )
+    return figure
+
+
+def _look(mark: Mark) -> dict[str, Any]:
+    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
+
+
+def _draw_panel(axes: Axes, frame: pd.DataFrame, accounting: str) -> None:
+    gaussian = frame[frame["mechanism"] == "Gaussian"]
+    analytic, classic = (gaussian[gaussian["accounting"] == name] for name in ("analytic", "classic"))
+    kept = classic[classic["realised_epsilon"] <= classic["epsilon"]]
+    axes.plot(analytic["epsilon"], analytic["squared_error"], zorder=3, **ANALYTIC_LOOK)
+    axes.plot(kept["epsilon"], kept["squared_error"], zorder=3, **CLASSIC_LOOK)
+    axes.plot(analytic["epsilon"], analytic["certified_error"], **BOUND_LOOK)
+    for scale, series in frame[frame["accounting"] == accounting].groupby("scale", sort=False):
+        look = _look(MARKS[float(str(scale))])
+        axes.plot(series["epsilon"], series["squared_error"], **look | {"marker": ""})
+        for binds, points in series.groupby("condition_binds"):
+            face = "white" if binds else look["color"]
+            axes.plot(points["epsilon"], points["squared_error"], **look | {"linestyle": "", "markerfacecolor": face})
+    axes.set(xscale="log", yscale="log", xlabel="ε", title=TITLES[accounting])
+    axes.xaxis.set_major_locator(FixedLocator(SHOWN_EPSILONS))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.grid(visible=True)

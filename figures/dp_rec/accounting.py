@@ -1,0 +1,141 @@
+"""Accounts of DP-REC in its paper's settings (Triastcyn, Reisser, Louizos 2021), beside Gaussian noise on the sum: beyond the paper."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
+from numpy.typing import NDArray
+
+from ...analysis.comparisons.dp_rec_references import dp_rec_references
+from ...analysis.provenance_columns import with_provenance
+from ...progress import OnStep
+from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
+from ..drawing.save import save_figure
+from ..drawing.style import GREY, WIDTH, add_caption, print_style
+
+NAME = "dprec-accounting"
+MARKS: Mapping[str, Mark] = MappingProxyType(
+    {
+        "DP-REC, published": BLUE,
+        "DP-REC, conservative": VERMILION,
+        "DP-REC, any-bits": BLACK,
+        "Gaussian, classic": PURPLE,
+        "Gaussian, optimal": ORANGE,
+        "Gaussian, pld": GREEN,
+    }
+)
+LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        "DP-REC, published": "DP-REC, as printed",
+        "DP-REC, conservative": "DP-REC, conservative",
+        "DP-REC, any-bits": "DP-REC, any bits and groups",
+        "Gaussian, classic": "Gaussian, older conversion",
+        "Gaussian, optimal": "Gaussian, optimal conversion",
+        "Gaussian, pld": "Gaussian, privacy loss",
+    }
+)
+# How much of a setting's row the accounts spread over, and how far the line reaches that stands for the paper.
+SPREAD, REACH = 0.64, 0.42
+
+
+def draw_dprec_accounting(output: Path, seed: int, on_step: OnStep) -> None:
+    """Account for the paper's settings in all ways, draw them and write the figure's files.
+
+    Parameters
+    ----------
+    output : Path
+        Folder for the files.
+    seed : int
+        Recorded; nothing here is random.
+    on_step : callable
+        Called after each setting as ``on_step(done, total, text)``.
+    """
+    frame = with_provenance(dp_rec_references(on_step=on_step), "accounts of DP-REC", seed)
+    with print_style():
+        save_figure(draw_accounts(frame), frame, output, NAME)
+
+
+def draw_accounts(frame: pd.DataFrame) -> Figure:
+    """Draw the epsilons of the same noise (left), and the noise that each account asks for at the paper's epsilon (right).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Result of `dp_rec_references`.
+
+    Returns
+    -------
+    Figure
+        The figure; to be made and saved inside `print_style`.
+    """
+    settings = frame.drop_duplicates(["dataset", "paper_epsilon"])
+    figure = Figure(figsize=(WIDTH, 2.3 + 0.5 * len(settings)), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    for row, (_, setting) in enumerate(settings.iterrows()):
+        own = frame[(frame["dataset"] == setting["dataset"]) & (frame["paper_epsilon"] == setting["paper_epsilon"])]
+        for axes, reference in ((left, setting["paper_epsilon"]), (right, setting["sum_noise_multiplier"])):
+            axes.plot([reference] * 2, [row - REACH, row + REACH], color=GREY)
+        heights = row + np.linspace(-SPREAD, SPREAD, len(own)) / 2
+        _draw_epsilons(left, own, heights)
+        for height, (_, account) in zip(heights, own.iterrows(), strict=True):
+            right.plot(account["target_noise_multiplier"], height, **_look(account["account"]))
+    left.set_yticks(range(len(settings)), [f"{one['dataset']}, ε = {one['paper_epsilon']:g}" for _, one in settings.iterrows()])
+    left.invert_yaxis()
+    left.set_xlabel("ε with the noise of the paper's setting")
+    right.set_xlabel("noise on the sum / clip norm, at the paper's ε")
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1,) if axes is left else (1, 2, 5)))
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.tick_params(axis="y", length=0)
+        axes.grid(visible=True, axis="x")
+        axes.margins(x=0.1)
+    handles = [Line2D([], [], label=LABELS[name], **_look(name)) for name in MARKS]
+    handles.append(Line2D([], [], color=GREY, label="the paper"))
+    figure.legend(handles=handles, loc="outside upper center", ncols=3)
+    add_caption(figure, _caption(frame))
+    return figure
+
+
+def _draw_epsilons(axes: Axes, accounts: pd.DataFrame, heights: NDArray[np.float64]) -> None:
+    """Draw the epsilons of a setting; where the bits are too few for finite ones, those of the fewest bits, hollow, with their number."""
+    for height, (_, account) in zip(heights, accounts.iterrows(), strict=True):
+        finite = np.isfinite(account["epsilon"])
+        epsilon = account["epsilon"] if finite else account["epsilon_at_minimum_bits"]
+        axes.plot(epsilon, height, **_look(account["account"]) | ({} if finite else {"markerfacecolor": "white"}))
+    infinite = np.isinf(accounts["epsilon"])
+    if infinite.any():
+        axes.annotate(
+            f"{accounts['minimum_bits'][infinite].iloc[0]} bits",
+            (accounts["epsilon_at_minimum_bits"].max(), heights[infinite].mean()),
+            xytext=(8, 0),
+            textcoords="offset points",
+            color=GREY,
+            verticalalignment="center",
+        )
+
+
+def _look(account: str) -> dict[str, Any]:
+    return {"color": MARKS[account].colour, "marker": MARKS[account].marker, "linestyle": ""}
+
+
+def _caption(frame: pd.DataFrame) -> str:
+    first = frame.iloc[0]
+    return (
+        f"DP-REC in its paper's settings, {first['bits']} bits per message, δ = 1/N^1.1 for N clients. As printed: the paper's "
+        "theorem, which adds two dependent privacy losses as if they were independent. Conservative: with Hölder's inequality. Both "
+        "take all groups for one list of samples. Any bits and groups: derived from the weights as they are normalised. All three count "
+        "the other clients' messages as samples of the prior. Hollow: infinite with these bits, drawn for the fewest that would do. "
+        "Gaussian: DP-FedAvg, clients chosen by Poisson sampling, noise on the sum. Left: with as much noise in the sum as DP-REC, whose "
+        "standard deviation is sqrt(clients of a round) / clip ratio in clip norms. Right: that number for the paper's ε. The three "
+        "Gaussian accounts are of the same noise: by the conversion of Rényi divergences that DP-REC's theorem uses, by the optimal one, "
+        f"and by the privacy loss distribution. Guarantee: ε as drawn, {first['adjacency']} adjacency, {first['trust_model']} trust model."
+    )

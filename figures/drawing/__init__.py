@@ -1,0 +1,1 @@
+"""Style, marks, and saving, shared by all figures."""

@@ -1,0 +1,116 @@
+"""Figure 1 of Chaudhuri, Guo, Rabbat 2022: optimised tables and letters with 3 bits in and out, as epsilon grows."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ...analysis.comparisons.table_entries import design_entries
+from ..drawing.directed_rounding import rounded_down, rounded_up
+from ..drawing.marks import BLUE
+from ..drawing.probability_map import PROBABILITY_TICKS, draw_probability_map, sent_letters
+from ..drawing.save import save_figure
+from ..drawing.style import GREY, WIDTH, add_caption, print_style
+
+NAME = "mvu-fig1"
+EPSILONS = (1.0, 3.0, 5.0, 10.0)
+BITS = 3
+
+
+def mvu_fig1(output: Path, seed: int) -> None:
+    """Design the tables, draw them and write the figure's files.
+
+    Parameters
+    ----------
+    output : Path
+        Folder for the files.
+    seed : int
+        Seed of the solver.
+    """
+    frame = design_entries(EPSILONS, BITS, [BITS], seed=seed)
+    with print_style():
+        save_figure(draw_tables(frame), frame, output, NAME)
+
+
+def draw_tables(entries: pd.DataFrame) -> Figure:
+    """Draw one panel for each epsilon: the table, where its letters lie and how often they are sent, and its certificate.
+
+    Parameters
+    ----------
+    entries : DataFrame
+        Tables laid out by `design_entries`, one for each epsilon.
+
+    Returns
+    -------
+    Figure
+        The figure; to be made and saved inside `print_style`.
+    """
+    tables = [sent_letters(table) for _, table in entries.groupby("epsilon")]
+    figure = Figure(figsize=(WIDTH, 4.9), layout="constrained")
+    grid = figure.subplots(3, len(tables), squeeze=False, gridspec_kw={"height_ratios": (1.0, 0.62, 0.5)})
+    maps, letters, notes = grid
+    for axes, table in zip(maps, tables, strict=True):
+        image = draw_probability_map(axes, table)
+        _label_map(axes, table, first=axes is maps[0])
+    for axes, table in zip(letters, tables, strict=True):
+        _draw_letters(axes, table, first=axes is letters[0])
+    low, high = np.floor(entries["letter"].min()), np.ceil(entries["letter"].max())
+    top = max(axes.get_ylim()[1] for axes in letters)
+    for axes in letters:
+        axes.set(xlim=(low - 0.25, high + 0.25), xticks=np.arange(low, high + 1), ylim=(0.0, top))
+    for axes, table in zip(notes, tables, strict=True):
+        _write_certificate(axes, table.iloc[0])
+    figure.colorbar(image, ax=maps, ticks=PROBABILITY_TICKS, format="{x:g}", label="probability", pad=0.01, aspect=14)
+    first = entries.iloc[0]
+    add_caption(
+        figure,
+        f"MVU tables, {first['bits_in']} bits in, {first['bits_out']} bits out. Top: probability with which an input sends a letter. "
+        "Middle: what the letters decode to (shaded: the inputs' interval) and how often each is sent, averaged over inputs. Bottom: mean "
+        "variance over inputs, in units of the interval's length squared; certified lower bound on it for every unbiased mechanism with "
+        "this guarantee, whatever its number of bits; gap between the two, relative to the variance; ε as recomputed from the "
+        f"exact table. Guarantee: ε as above each panel, {first['adjacency']} adjacency, {first['trust_model']} trust model.",
+    )
+    return figure
+
+
+def _label_map(axes: Axes, table: pd.DataFrame, *, first: bool) -> None:
+    steps, letters = table["input_index"].max(), table["letter_index"].nunique()
+    axes.set_title(f"ε = {table['epsilon'].iloc[0]:g}")
+    axes.set_xticks(range(letters), [str(letter + 1) for letter in range(letters)])
+    axes.set_xlabel("letter")
+    axes.set_yticks(range(steps + 1), [_fraction(index, steps) if first else "" for index in range(steps + 1)])
+    if first:
+        axes.set_ylabel("input")
+
+
+def _fraction(numerator: int, denominator: int) -> str:
+    return f"{numerator // denominator}" if numerator % denominator == 0 else f"{numerator}/{denominator}"
+
+
+def _draw_letters(axes: Axes, table: pd.DataFrame, *, first: bool) -> None:
+    letters = table.groupby("letter_index").agg(value=("letter", "first"), probability=("probability", "mean"))
+    axes.axvspan(0.0, 1.0, color="#eeeeee", linewidth=0)
+    axes.vlines(letters["value"], 0.0, letters["probability"], color=BLUE.colour, linewidth=1.0)
+    axes.plot(letters["value"], letters["probability"], linestyle="none", marker=BLUE.marker, color=BLUE.colour, markersize=3)
+    axes.margins(y=0.2)
+    axes.tick_params(labelleft=first)
+    axes.set_xlabel("value of letter")
+    if first:
+        axes.set_ylabel("mean\nprobability")
+
+
+def _write_certificate(axes: Axes, table: pd.Series) -> None:
+    axes.set_axis_off()
+    lines = (
+        ("variance", rounded_up(table["mean_variance"], 5)),
+        ("bound", rounded_down(table["lower_bound"], 5)),
+        ("gap", f"{rounded_up(100 * table['optimality_gap'], 2)} %"),
+        # What is kept back of the declared epsilon. The realised one errs upward, so that this errs downward.
+        ("realised", f"ε \N{MINUS SIGN} {rounded_down(table['epsilon'] - table['realised_epsilon'], 2)}"),
+    )
+    for row, (name, value) in enumerate(lines):
+        height = 0.95 - 0.27 * row
+        axes.text(0.0, height, name, color=GREY, transform=axes.transAxes, verticalalignment="top")
+        axes.text(1.0, height, value, transform=axes.transAxes, verticalalignment="top", horizontalalignment="right")

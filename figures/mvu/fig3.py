@@ -1,0 +1,151 @@
+"""Figure 3 of Chaudhuri, Guo, Rabbat 2022: vector mean estimation, against epsilon; beyond it, the same against bits."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import joblib
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from ...analysis.comparisons.vector_mean import BITS_EPSILON, DELTA, compare_vector_means
+from ...progress import OnStep
+from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
+from ..drawing.save import save_figure
+from ..drawing.style import GREY, WIDTH, add_caption, print_style
+
+NAME = "mvu-fig3"
+MARKS: Mapping[str, Mark] = MappingProxyType(
+    {
+        "MVU, L1 metric": BLUE,
+        "MVU, L2 metric": GREEN,
+        "CLDP": VERMILION,
+        "Skellam": PURPLE,
+        "Laplace, or Gaussian": BLACK,
+        "PrivUnitG": ORANGE,
+        "SQKR": SKY,
+    }
+)
+CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
+BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": BLUE.colour, "linestyle": "-", "linewidth": 0.7, "marker": ""})
+TITLES = {"L1": "L1 ball", "L2": "L2 ball"}
+
+
+def mvu_fig3(output: Path, seed: int, on_step: OnStep) -> None:
+    """Design the mechanisms, run them all, draw both pictures and write the figure's files.
+
+    Parameters
+    ----------
+    output : Path
+        Folder for the files; the sweep behind them is kept in its folder ``mvu-fig3``, so that a run that was cut off goes on.
+    seed : int
+        Root seed.
+    on_step : callable
+        Called with steps done, steps in all, and what was done.
+    """
+    frame = compare_vector_means(output / NAME, seed=seed, workers=joblib.cpu_count(), on_step=on_step)
+    with print_style():
+        save_figure(draw_comparison(frame), frame, output, NAME)
+
+
+def draw_comparison(frame: pd.DataFrame) -> Figure:
+    """Draw mean squared errors against epsilon (above) and against bits (below), for the L1 ball (left) and the L2 ball (right).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Result of `compare_vector_means`.
+
+    Returns
+    -------
+    Figure
+        The figure; to be made and saved inside `print_style`.
+    """
+    figure = Figure(figsize=(WIDTH, 8.4), layout="constrained")
+    grid = figure.subplots(2, 2, sharey="col")
+    for column, comparison in enumerate(TITLES):
+        own = frame[frame["comparison"] == comparison]
+        _draw_epsilons(grid[0, column], own[own["panel"] == "epsilon"])
+        _draw_bits(grid[1, column], own[own["panel"] == "bits"])
+        grid[0, column].set_title(TITLES[comparison])
+    for axes in grid.ravel():
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.grid(visible=True)
+    for row in grid:
+        row[0].set_ylabel("squared L2 error of the mean")
+    handles = [Line2D([], [], label=name, **_look(mark)) for name, mark in MARKS.items()]
+    handles.append(Line2D([], [], label="certified optimum", **BOUND_LOOK))
+    handles.append(Line2D([], [], label="trusted server", **CENTRAL_LOOK))
+    figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.5)
+    add_caption(figure, _caption(frame))
+    return figure
+
+
+def _look(mark: Mark) -> dict[str, Any]:
+    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
+
+
+def _draw_epsilons(axes: Axes, frame: pd.DataFrame) -> None:
+    for name, series in frame.groupby("series", sort=False):
+        mark = MARKS[str(name)]
+        axes.plot(series["epsilon"], series["predicted_squared_error"], color=mark.colour, linestyle=mark.line)
+        axes.errorbar(
+            series["epsilon"],
+            series["mean_squared_error"],
+            yerr=series["standard_error"],
+            color=mark.colour,
+            marker=mark.marker,
+            linestyle="",
+            capsize=2,
+        )
+    tables = frame[frame["series"] == "MVU, L1 metric"]
+    axes.plot(tables["epsilon"], tables["certified_error"], **BOUND_LOOK)
+    central = frame.drop_duplicates("epsilon")
+    axes.plot(central["epsilon"], central["central_error"], **CENTRAL_LOOK)
+    axes.set_xlabel("ε of the whole vector, replace-one adjacency")
+
+
+def _draw_bits(axes: Axes, frame: pd.DataFrame) -> None:
+    for name, series in frame.groupby("series", sort=False):
+        mark = MARKS[str(name)]
+        ordered = series.sort_values("bits_per_client")
+        axes.errorbar(
+            ordered["bits_per_client"],
+            ordered["mean_squared_error"],
+            yerr=ordered["standard_error"],
+            color=mark.colour,
+            marker=mark.marker,
+            linestyle=mark.line,
+            capsize=2,
+        )
+    tables = frame[frame["series"] == "MVU, L1 metric"].sort_values("bits_per_client")
+    axes.plot(tables["bits_per_client"], tables["certified_error"], **BOUND_LOOK)
+    axes.axhline(frame["central_error"].iloc[0], **CENTRAL_LOOK)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=16))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.tick_params(axis="x", labelrotation=45)
+    axes.set_xlabel(f"bits per client, at ε = {BITS_EPSILON:g}")
+
+
+def _caption(frame: pd.DataFrame) -> str:
+    first = frame.iloc[0]
+    bits = {name: frame[(frame["comparison"] == name) & frame["bits_in"].notna()]["bits_in"].iloc[0] for name in TITLES}
+    return (
+        f"Mean of n = {first['clients']:,} vectors of dimension {first['dimension']}, {first['repetitions']} repetitions with standard "
+        "errors; lines above: predicted by the mechanisms' exact variances. Left: coordinates uniform on [0, 1], normalised to L1 norm "
+        f"1, tables with {bits['L1']:g} bits in. Right: uniform on the positive part of the unit sphere, {bits['L2']:g} bits in. Above, "
+        "tables have 3 bits out and Skellam noise takes 16 bits a coordinate. ε is that of the whole vector and one report, for any two "
+        "vectors of the ball: replace-one adjacency, local trust model. It is pure (δ = 0) for L1-metric tables on the left, L2-metric "
+        f"tables on the right, CLDP, Laplace (left), PrivUnitG and SQKR, whose public coordinates are not counted as bits; with δ = "
+        f"{DELTA:g} for L1-metric tables on the right (by Rényi accounting), Gaussian (right) and Skellam noise. The paper's own figure "
+        "puts metric privacy, ε times the distance of two vectors, beside mechanisms whose ε is for any two vectors, which lie up to twice "
+        "the radius apart: its metric ε counts twice here. Certified optimum: no unbiased table with the same bound on neighbouring rows "
+        "has a smaller variance, averaged over the inputs of the grid, whatever its number of bits; the data's dithering is added. "
+        f"Trusted server: Gaussian noise on the sum, same ε, δ = {DELTA:g}."
+    )

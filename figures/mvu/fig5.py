@@ -1,0 +1,125 @@
+"""Figure 5 of Chaudhuri, Guo, Rabbat 2022: 5 bits in, more and more bits out, and where more of them stop helping."""
+
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from ...analysis.comparisons.table_entries import design_entries
+from ..drawing.directed_rounding import rounded_up
+from ..drawing.marks import BLUE, GREEN, VERMILION, Mark
+from ..drawing.probability_map import PROBABILITY_TICKS, draw_probability_map, sent_letters
+from ..drawing.save import save_figure
+from ..drawing.style import GREY, WIDTH, add_caption, print_style
+
+NAME = "mvu-fig5"
+EPSILONS = (1.0, 3.0, 5.0)
+MAPPED_EPSILON = 3.0
+BITS_IN = 5
+BITS_OUT = range(1, 7)
+MARKS = (BLUE, VERMILION, GREEN)
+BOUND_LINE = (0, (1, 1))
+# A gap below which more bits hardly pay.
+SMALL_GAP = 0.01
+
+
+def mvu_fig5(output: Path, seed: int) -> None:
+    """Design the tables, draw them and write the figure's files.
+
+    Parameters
+    ----------
+    output : Path
+        Folder for the files.
+    seed : int
+        Seed of the solver.
+    """
+    frame = design_entries(EPSILONS, BITS_IN, BITS_OUT, seed=seed)
+    with print_style():
+        save_figure(draw_bits_out(frame, MAPPED_EPSILON), frame, output, NAME)
+
+
+def draw_bits_out(entries: pd.DataFrame, mapped_epsilon: float) -> Figure:
+    """Draw the tables of one epsilon, and for every epsilon the mean variance against the bits out.
+
+    Parameters
+    ----------
+    entries : DataFrame
+        Tables laid out by `design_entries`.
+    mapped_epsilon : float
+        The epsilon whose tables are drawn.
+
+    Returns
+    -------
+    Figure
+        The figure; to be made and saved inside `print_style`.
+    """
+    mapped = [sent_letters(table) for _, table in entries[entries["epsilon"] == mapped_epsilon].groupby("bits_out")]
+    panels = [panel for _, panel in entries.drop_duplicates(["epsilon", "bits_out"]).groupby("epsilon")]
+    figure = Figure(figsize=(WIDTH, 5.5), layout="constrained")
+    (upper,), (lower,) = figure.subfigures(2, 1, squeeze=False, height_ratios=(1.0, 1.3))
+    maps = upper.subplots(1, len(mapped), squeeze=False)[0]
+    for axes, table in zip(maps, mapped, strict=True):
+        image = draw_probability_map(axes, table)
+        _label_map(axes, table, first=axes is maps[0])
+    upper.colorbar(image, ax=maps, ticks=PROBABILITY_TICKS, format="{x:g}", label="probability", pad=0.01, aspect=14)
+    axes = lower.subplots()
+    for panel, mark in zip(panels, MARKS, strict=False):
+        _draw_variances(axes, panel, mark, lowest=panel is panels[-1])
+    axes.plot([], [], color=GREY, linestyle=BOUND_LINE, label="certified lower bound, same ε")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.margins(x=0.06, y=0.16)
+    axes.set_xticks(sorted(entries["bits_out"].unique()))
+    axes.set_xlabel("bits out")
+    axes.set_ylabel("mean variance (interval length²)")
+    axes.grid(visible=True, axis="y")
+    lower.legend(loc="outside upper center", ncols=len(panels) + 1, handlelength=3.0)
+    first = entries.iloc[0]
+    add_caption(
+        figure,
+        f"MVU tables with {first['bits_in']} bits in and more and more bits out. Top: probability with which an input sends a letter, at "
+        f"ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{mapped_epsilon:g}; letters that are never sent are left out. Bottom: variance averaged "
+        "over inputs, and the certified lower bound on that average for every unbiased mechanism with the same guarantee, whatever its "
+        "number of bits. Numbers: the gap, (variance \N{MINUS SIGN} bound) / variance, rounded up: all that more bits or better letters "
+        f"could still save; bold where it first is below {100 * SMALL_GAP:g}\N{NO-BREAK SPACE}%. "
+        f"Guarantee: ε as stated, {first['adjacency']} adjacency, {first['trust_model']} trust model.",
+    )
+    return figure
+
+
+def _label_map(axes: Axes, table: pd.DataFrame, *, first: bool) -> None:
+    inputs, letters = table["input_index"].nunique(), table["letter_index"].nunique()
+    bits = table["bits_out"].iloc[0]
+    axes.set_title(f"{bits} bit{'s' if bits > 1 else ''}")
+    axes.set_xticks((0, letters - 1), ("1", str(letters)))
+    axes.set_yticks((0, inputs - 1), ("0", "1") if first else ("", ""))
+    axes.set_xlabel("letter")
+    if first:
+        axes.set_ylabel(f"input (ε = {table['epsilon'].iloc[0]:g})")
+
+
+def _draw_variances(axes: Axes, panel: pd.DataFrame, mark: Mark, *, lowest: bool) -> None:
+    """Draw one epsilon; the numbers of the lowest curve stand below it, out of the others' way."""
+    series = panel.sort_values("bits_out")
+    bits, variances, gaps = series["bits_out"], series["mean_variance"], series["optimality_gap"]
+    label = f"MVU, ε = {series['epsilon'].iloc[0]:g}"
+    axes.axhline(series["lower_bound"].max(), color=mark.colour, linestyle=BOUND_LINE, linewidth=1.0, zorder=1.5)
+    axes.plot(bits, variances, color=mark.colour, marker=mark.marker, linestyle=mark.line, label=label)
+    enough = bits[gaps < SMALL_GAP].min()
+    for x, y, gap in zip(bits, variances, gaps, strict=True):
+        axes.annotate(
+            f"{rounded_up(100 * gap, 2)} %",
+            (x, y),
+            xytext=(0, -7 if lowest else 6),
+            textcoords="offset points",
+            color=mark.colour,
+            path_effects=[withStroke(linewidth=2.0, foreground="white")],
+            fontweight="bold" if x == enough else "normal",
+            horizontalalignment="center",
+            verticalalignment="top" if lowest else "bottom",
+        )

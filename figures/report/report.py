@@ -1,0 +1,169 @@
+"""One self-contained, offline HTML page with everything a reader needs to judge a study: results, certificates, tables, provenance."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from ...analysis.study.mean_estimation import Z95
+from ...analysis.study.mean_study import MeanStudy
+from ...design.tables.file import checksum, table_document
+from ...design.tables.lookup_table import LookupTable
+from ...design.tables.verification import verify_table
+from ...files import write_atomically
+from .report_figures import BOUND_NAMES, estimates_figure, variance_figure
+
+TEMPLATE = "report.html.jinja"
+# Tables with more inputs than this are printed with every so many rows left out; the exact weights below them are complete.
+MOST_ROWS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class PrintedTable:
+    """A lookup table as the page shows it.
+
+    Attributes
+    ----------
+    name : str
+        The mechanism's name in the study.
+    table : LookupTable
+        The table; verified.
+    sha256 : str
+        Checksum of its file.
+    inputs : tuple of int
+        Which rows are printed as probabilities.
+    """
+
+    name: str
+    table: LookupTable
+    sha256: str
+    inputs: tuple[int, ...]
+
+
+def write_report(study: MeanStudy, path: Path, *, command: str | None = None) -> None:
+    """Write a study's report: one HTML file that loads nothing from anywhere.
+
+    Parameters
+    ----------
+    study : MeanStudy
+        The study.
+    path : Path
+        The file; replaced if it is there.
+    command : str or None
+        The command that made the study, for its provenance.
+
+    Raises
+    ------
+    TableError
+        If a table does not verify; nothing is written then.
+    OSError
+        If the file cannot be written.
+    """
+    write_atomically(path, report_html(study, command=command).encode())
+
+
+def report_html(study: MeanStudy, *, command: str | None = None) -> str:
+    """Return a study's report as HTML.
+
+    Parameters
+    ----------
+    study : MeanStudy
+        The study.
+    command : str or None
+        The command that made it.
+
+    Returns
+    -------
+    str
+        The page. Every table on it has been verified.
+
+    Raises
+    ------
+    TableError
+        If a table does not verify.
+    """
+    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
+    decimals = _decimals(min(estimate.standard_error for estimate in study.comparison.estimates))
+    environment.filters |= {
+        "fixed": lambda value: f"{value:,.{decimals}f}",
+        "signed": lambda value: f"{value:+,.{decimals}f}",
+        "short": lambda value: f"{value:.4g}",
+        "exact": repr,
+        "shade": _shade,
+    }
+    # The figures are made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
+    return environment.get_template(TEMPLATE).render(
+        study=study,
+        comparison=study.comparison,
+        headline=headline(study),
+        bound_name=None if study.comparison.bound is None else BOUND_NAMES[study.comparison.bound.objective],
+        estimates_figure=Markup(estimates_figure(study)),  # noqa: S704 -- see above
+        variance_figure=Markup(variance_figure(study)),  # noqa: S704 -- see above
+        tables=[_printed(name, table) for name, table in study.tables.items()],
+        command=command,
+    )
+
+
+def headline(study: MeanStudy) -> tuple[str, ...]:
+    """Return a study's result in a few plain sentences.
+
+    Parameters
+    ----------
+    study : MeanStudy
+        The study.
+
+    Returns
+    -------
+    tuple of str
+        The estimate with an error that holds whatever the values are; how far the table can be from optimal, if that is certified; what
+        the same error takes without compression.
+    """
+    mvu, laplace = study.estimate, study.comparison.estimates[-1]
+    margin = Z95 * mvu.worst_standard_error
+    decimals = _decimals(margin)
+    bits = f"{study.bits_out} bit{'s' if study.bits_out > 1 else ''}"
+    sentences = [
+        f"With {bits} from each of {study.comparison.clients:,} clients and epsilon = {study.epsilon:g}, the mean {study.data.name} is "
+        f"estimated as {mvu.estimate:,.{decimals}f} ± {margin:,.{decimals}f} (1.96 standard errors, whatever the values are). "
+        f"The true mean is {study.comparison.true_mean:,.{decimals}f}."
+    ]
+    certificate = study.table.certificate
+    if certificate.optimality_gap is not None:
+        kind = {"mean": "an average", "worst": "a worst-case"}[certificate.objective]
+        sentences.append(
+            f"Certified: no unbiased mechanism with the same privacy, however many bits it sends, has {kind} variance over the input "
+            f"grid that is more than {_percent_up(certificate.optimality_gap)} lower."
+        )
+    clients = (laplace.worst_standard_error / mvu.worst_standard_error) ** 2
+    sentences.append(
+        f"Uncompressed Laplace noise, at 64 bits per client, needs {clients:.2f} times as many clients for the same worst-case error."
+    )
+    return tuple(sentences)
+
+
+def _decimals(error: float) -> int:
+    """Return how many decimals show two digits of an error."""
+    return max(0, 1 - math.floor(math.log10(error)))
+
+
+def _percent_up(share: float) -> str:
+    """Return a share in percent with two digits, rounded up so that the statement stays true."""
+    unit = 10.0 ** (math.floor(math.log10(100 * share)) - 1) if share > 0 else 1e-6
+    return f"{math.ceil(100 * share / unit) * unit:.2g} %"
+
+
+def _shade(probability: float) -> str:
+    """Return the style of a table cell: the larger the probability, the deeper the blue; the text stays legible on it."""
+    depth = math.sqrt(probability)
+    red, green, blue = (round(255 - depth * (255 - end)) for end in (0, 114, 178))
+    return f"background:rgb({red},{green},{blue});color:{'#fff' if depth > 0.9 else '#111'}"
+
+
+def _printed(name: str, table: LookupTable) -> PrintedTable:
+    verify_table(table)
+    rows = len(table.weights)
+    shown = np.unique(np.linspace(0, rows - 1, min(rows, MOST_ROWS)).round().astype(int))
+    return PrintedTable(name, table, checksum(table_document(table)), tuple(int(row) for row in shown))

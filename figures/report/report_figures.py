@@ -1,0 +1,130 @@
+"""The report's pictures, as SVG text that stands inside an HTML page and needs nothing from outside it."""
+
+import io
+import re
+from contextlib import AbstractContextManager
+from itertools import cycle
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from ...analysis.study.mean_estimation import Z95
+from ...analysis.study.mean_study import MeanStudy
+from ..drawing.marks import BLACK, BLUE, GREEN, PURPLE, VERMILION
+
+BOUND_NAMES = {"mean": "average over the grid", "worst": "largest value on the grid", "prior": "prior-weighted average over the grid"}
+
+
+MARKS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
+
+
+def estimates_figure(study: MeanStudy) -> str:
+    """Draw each mechanism's estimate with 1.96 predicted standard errors on either side, and the true mean as a line.
+
+    Parameters
+    ----------
+    study : MeanStudy
+        The results.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element.
+    """
+    comparison = study.comparison
+    with _style():
+        figure = Figure(figsize=(8.6, 0.9 + 0.5 * len(comparison.estimates)), layout="constrained")
+        axes = figure.add_subplot()
+        for row, (estimate, mark) in enumerate(zip(comparison.estimates, cycle(MARKS), strict=False)):
+            axes.errorbar(
+                estimate.estimate, row, xerr=Z95 * estimate.standard_error, color=mark.colour, marker=mark.marker, markersize=7, capsize=4
+            )
+        axes.axvline(comparison.true_mean, color="#555555", linewidth=1.2, zorder=0)
+        axes.annotate(
+            "true mean", (comparison.true_mean, 1), xycoords=("data", "axes fraction"), xytext=(4, -2), textcoords="offset points", va="top"
+        )
+        axes.set_yticks(range(len(comparison.estimates)), [estimate.mechanism for estimate in comparison.estimates])
+        axes.set_ylim(len(comparison.estimates) - 0.5, -0.9)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel(study.data.name)
+        return _svg(figure, "estimates")
+
+
+def variance_figure(study: MeanStudy) -> str:
+    """Draw the variance of one client's decoded message against the client's value, with the certified lower bound.
+
+    Parameters
+    ----------
+    study : MeanStudy
+        The results.
+
+    Returns
+    -------
+    str
+        An ``<svg>`` element.
+    """
+    low, high = study.comparison.interval
+    values = np.linspace(low, high, 1 + 20 * (2**study.bits_in - 1))
+    with _style():
+        figure = Figure(figsize=(8.6, 4.6), layout="constrained")
+        axes = figure.add_subplot()
+        for index, ((name, protocol), mark) in enumerate(zip(study.protocols.items(), cycle(MARKS), strict=False)):
+            axes.plot(
+                values,
+                protocol.variance(values),
+                color=mark.colour,
+                linestyle=mark.line,
+                marker=mark.marker,
+                # Shifted from mechanism to mechanism, so that markers of curves that meet do not hide each other.
+                markevery=(index * len(values) // 40, len(values) // 8),
+                markersize=6,
+                label=name,
+            )
+        _draw_bound(axes, study)
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.set_xlim(low, high)
+        axes.set_xlabel(f"a client's {study.data.name}")
+        axes.set_ylabel("variance of one decoded message")
+        figure.legend(loc="outside lower center", ncols=2, frameon=False)
+        return _svg(figure, "variances")
+
+
+def _style() -> AbstractContextManager[None]:
+    return mpl.rc_context(
+        {
+            "font.size": 10,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "grid.color": "#dddddd",
+            "grid.linewidth": 0.6,
+            # A column's name is text, whatever signs are in it.
+            "text.parse_math": False,
+            # Outlines instead of text: the picture looks the same wherever it is opened, and loads no font.
+            "svg.fonttype": "path",
+        }
+    )
+
+
+def _draw_bound(axes: Axes, study: MeanStudy) -> None:
+    bound = study.comparison.bound
+    if bound is not None:
+        name = f"certified: no mechanism's {BOUND_NAMES[bound.objective]} is lower"
+        axes.axhline(bound.value, color="#555555", linewidth=2.5, alpha=0.6, label=name)
+
+
+def _svg(figure: Figure, name: str) -> str:
+    """Return the figure as an element: no prolog, no metadata, and identifiers that another figure on the page does not have."""
+    buffer = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", metadata={"Creator": None, "Date": None, "Format": None, "Type": None})
+    text = buffer.getvalue()
+    element = text[text.index("<svg") :]
+    return re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", element)

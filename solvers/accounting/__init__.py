@@ -1,0 +1,1 @@
+"""Rényi curves and privacy losses of pairs of distributions: composition, sampling, conversion."""

@@ -1,0 +1,296 @@
+"""The privacy loss of one distribution against another, value by value: hockey-stick and Rényi divergences without cancellation."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from dp_accounting.pld.pld_pmf import DensePLDPmf
+from numpy.typing import ArrayLike
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray
+from .pure_privacy import check_orders
+from .renyi_curve import check_delta
+
+# Share of a delta that rounding may hide: sums are a thousand times as exact.
+ROUNDING = 1e-10
+BISECTIONS = 200
+# A sum whose logarithm is larger than this is not near 1: it is summed as it is, in log space.
+LARGEST_NEAR_ONE = 0.5
+# Exponents beyond this belong to values that are next to impossible.
+LARGEST_EXPONENT = 300.0
+SERIES_TERMS = 20
+# Steps of a grid of losses up to the largest one that matters, and the share of delta that losses beyond it may have.
+STEPS = 4000
+SMALLEST_REACH = 1e-12
+NEGLECTED = 1e-8
+# Below this the rounding errors of a fast Fourier transform could be mistaken for a failure probability.
+SMALLEST_COMPOSED_DELTA = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class ExactPrivacyLoss:
+    """The values that two discrete distributions P and Q both can have, with the log-ratio of their probabilities.
+
+    Attributes
+    ----------
+    log_masses : ndarray of shape (values,)
+        Logarithms of their probabilities under P, finite.
+    losses : ndarray of shape (values,)
+        ln(P / Q), finite.
+    certain : float
+        Probability under P of all other values: those that Q cannot have, and those that are so rare that they are counted as such.
+    unseen : float
+        Probability under Q of all other values.
+    """
+
+    log_masses: FloatArray
+    losses: FloatArray
+    certain: float
+    unseen: float
+
+    @cached_property
+    def masses(self) -> FloatArray:
+        """Probabilities under P, of shape (values,)."""
+        return np.asarray(np.exp(self.log_masses))
+
+    def delta(self, epsilon: float) -> float:
+        """Return the hockey-stick divergence sum max(0, P - e^epsilon Q).
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy parameter, at least 0.
+
+        Returns
+        -------
+        float
+            Delta, a sum of positive terms, to about twelve digits.
+
+        Raises
+        ------
+        ValueError
+            If epsilon is negative or not finite.
+        """
+        return self._delta(check_real("epsilon", epsilon, low=0.0, high=1e300))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest epsilon with at most this delta.
+
+        Parameters
+        ----------
+        delta : float
+            Failure probability, above 0 and below 1.
+
+        Returns
+        -------
+        float
+            Epsilon; errs upward, by as much as a share of 1e-10 of delta is worth. Infinite where the values that only P can have are
+            more probable than that.
+
+        Raises
+        ------
+        ValueError
+            If delta is out of range.
+        """
+        allowed = check_delta(delta) * (1 - ROUNDING)
+        if self.certain > allowed:
+            return math.inf
+        if self._delta(0.0) <= allowed:
+            return 0.0
+        low, high = 0.0, float(self.losses.max())
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            if not low < middle < high:
+                break
+            if self._delta(middle) <= allowed:
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
+        """Return 1/(a-1) ln sum P^a Q^(1-a) over the values that both distributions can have.
+
+        That is the Rényi divergence where nothing is `certain`. Otherwise it belongs to what is left of P, whose mass is less than one,
+        and may be negative; with it, P is (epsilon, `certain` + delta')-close to Q for every (epsilon, delta') that the usual conversion
+        gives, because that is a bound value by value. Masses of several uses multiply, and so do the sums.
+
+        With l = ln(P/Q) the sum is 1 - u + a (u - c) + sum Q phi(l), phi(l) = e^(a l) - 1 - a (e^l - 1) >= 0, c and u being what is left
+        out of P and of Q: where the sum is near 1, nothing cancels however alike the two are.
+
+        Parameters
+        ----------
+        orders : array_like of shape (orders,)
+            Rényi orders above 1; infinity gives the largest loss.
+
+        Returns
+        -------
+        ndarray of shape (orders,)
+            Divergences in nats.
+
+        Raises
+        ------
+        ValueError
+            If an order is not above 1.
+        """
+        array = check_orders(orders)
+        if len(self.masses) == 0:
+            return np.full(len(array), -np.inf)
+        log_others = self.log_masses - self.losses
+        others = np.exp(log_others)
+        absolute = np.abs(self.losses)
+        result = np.empty(len(array))
+        for position, order in enumerate(array.tolist()):
+            if math.isinf(order):
+                result[position] = self.losses.max()
+                continue
+            exponents = self.log_masses + (order - 1) * self.losses
+            largest = float(exponents.max())
+            logarithm = largest + math.log(np.exp(exponents - largest).sum())
+            if abs(logarithm) > LARGEST_NEAR_ONE:
+                result[position] = logarithm / (order - 1)
+                continue
+            # Values whose likelihood ratio would overflow have a tiny probability: what they add is computed from logarithms.
+            steep = order * absolute > LARGEST_EXPONENT
+            tails = np.exp(exponents[steep]) - others[steep] - order * (self.masses[steep] - others[steep])
+            excess = float(others[~steep] @ _excess(self.losses[~steep], order)) + float(tails.sum())
+            result[position] = math.log1p(excess - self.unseen + order * (self.unseen - self.certain)) / (order - 1)
+        return result
+
+    def without_rare_values(self, mass: float) -> "ExactPrivacyLoss":
+        """Return the privacy loss with the rarest values counted among all other values.
+
+        Parameters
+        ----------
+        mass : float
+            Probability under P, from 0 to 1, that they have together at most.
+
+        Returns
+        -------
+        ExactPrivacyLoss
+            Fewer values; `certain` and `unseen` have grown by what the others had.
+
+        Raises
+        ------
+        ValueError
+            If the mass is out of range.
+        """
+        mass = check_real("mass", mass, low=0.0, high=1.0)
+        by_mass = np.argsort(self.masses, kind="stable")
+        rare = by_mass[: int(np.searchsorted(np.cumsum(self.masses[by_mass]), mass, side="right"))]
+        kept = np.ones(len(self.masses), dtype=bool)
+        kept[rare] = False
+        certain = self.certain + float(self.masses[rare].sum())
+        unseen = self.unseen + float(np.exp(self.log_masses[rare] - self.losses[rare]).sum())
+        return ExactPrivacyLoss(self.log_masses[kept], self.losses[kept], certain, unseen)
+
+    def on_grid(self, interval: float, steps: int) -> DensePLDPmf:
+        """Return the distribution of the loss on the multiples of an interval, for composition.
+
+        Each value's mass is split between the two neighbouring multiples so that both its P-mass and its Q-mass stay what they are
+        (Doroshenko et al. 2022, *Connect the dots: tighter discrete approximations of privacy loss distributions*); losses above the
+        grid count as certain, and losses below it as its lowest point: the result errs upward, under composition too.
+
+        Parameters
+        ----------
+        interval : float
+            Distance of two losses of the grid, above 0.
+        steps : int
+            The grid goes from ``-steps * interval`` to ``steps * interval``.
+
+        Returns
+        -------
+        DensePLDPmf
+            The distribution.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range.
+        """
+        interval = check_real("interval", interval, low=1e-300, high=1e300)
+        steps = check_integer("steps", steps, low=1, high=10**7)
+        above = self.losses > steps * interval
+        certain = min(1.0, self.certain + float(self.masses[above].sum()))
+        losses, masses = np.maximum(self.losses[~above], -steps * interval), self.masses[~above]
+        lower = np.clip(np.floor(losses / interval), -steps, steps - 1)
+        share = np.clip(np.expm1(lower * interval - losses) / math.expm1(-interval), 0.0, 1.0)
+        index = (lower + steps).astype(np.intp)
+        probabilities = np.bincount(index, masses * (1 - share), 2 * steps + 1) + np.bincount(index + 1, masses * share, 2 * steps + 1)
+        return DensePLDPmf(interval, -steps, probabilities, certain, True)
+
+    def _delta(self, epsilon: float) -> float:
+        above = self.losses > epsilon
+        return self.certain + float(self.masses[above] @ -np.expm1(epsilon - self.losses[above]))
+
+
+def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | None, uses: int, delta: float) -> float | None:
+    """Return the epsilon of several independent uses of a pair of distributions, of which each may be used in either direction.
+
+    Parameters
+    ----------
+    forth, back : ExactPrivacyLoss
+        The privacy loss in one direction and in the other; the latter None where both are the same.
+    uses : int
+        Number of uses, at least 1.
+    delta : float
+        Failure probability, above 0 and below 1.
+
+    Returns
+    -------
+    float or None
+        The largest epsilon over the ways to choose a direction for each use; errs upward, by about a millionth of itself where there is
+        more than one use (a grid of losses). Infinite where no epsilon will do; None where rounding errors would not allow so small a
+        delta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    """
+    uses = check_integer("uses", uses, low=1, high=10**9)
+    delta = check_delta(delta)
+    directions = [forth] if back is None else [forth, back]
+    if uses == 1:
+        return max(direction.epsilon(delta) for direction in directions)
+    if any(-math.expm1(uses * math.log1p(-min(direction.certain, 0.5))) >= delta for direction in directions):
+        return math.inf
+    if delta < SMALLEST_COMPOSED_DELTA:
+        return None
+    reach = max(_reach(direction, NEGLECTED * delta / uses) for direction in directions)
+    interval = reach / STEPS
+    grids = [direction.on_grid(interval, STEPS) for direction in directions]
+    truncation = NEGLECTED * delta
+    if len(grids) == 1:
+        return float(grids[0].self_compose(uses, truncation).get_epsilon_for_delta(delta))
+    epsilons = []
+    for number in range(uses + 1):
+        parts = [grid.self_compose(times, truncation) for grid, times in zip(grids, (number, uses - number), strict=True) if times]
+        composed = parts[0] if len(parts) == 1 else parts[0].compose(parts[1])
+        epsilons.append(float(composed.get_epsilon_for_delta(delta)))
+    return max(epsilons)
+
+
+def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
+    """Return a positive loss such that the values with larger ones have at most this probability."""
+    by_loss = np.argsort(-loss.losses, kind="stable")
+    above = np.cumsum(loss.masses[by_loss])
+    position = int(np.searchsorted(above, mass, side="right"))
+    return max(float(loss.losses[by_loss[position]]) if position < len(above) else 0.0, SMALLEST_REACH)
+
+
+def _excess(losses: FloatArray, order: float) -> FloatArray:
+    """Return phi(l) = e^(a l) - 1 - a (e^l - 1), with full relative precision."""
+    excess = np.asarray(np.expm1(order * losses) - order * np.expm1(losses))
+    near = order * np.abs(losses) < 1
+    # phi(l) = sum over k >= 2 of (a^k - a) l^k / k! = a sum of (a - 1) (1 + a + ... + a^(k-2)) l^k / k!.
+    small = losses[near]
+    term, geometric, series = small.copy(), 0.0, np.zeros_like(small)
+    for k in range(2, SERIES_TERMS + 2):
+        term = term * small / k
+        geometric = 1 + order * geometric
+        series += geometric * term
+    excess[near] = order * (order - 1) * series
+    return excess

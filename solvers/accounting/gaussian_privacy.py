@@ -1,0 +1,175 @@
+"""The exact privacy of Gaussian noise, and how much of it a promise needs.
+
+Balle, Wang 2018, *Improving the Gaussian mechanism for differential privacy: analytical calibration and optimal denoising*, theorem 8.
+The noise multiplier z is the standard deviation over the L2 sensitivity.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import erfcx, log_ndtr
+
+from ...arguments import check_real
+from ...errors import ConvergenceError
+
+LARGEST_EPSILON = 1e4
+SMALLEST_DELTA, LARGEST_DELTA = 1e-300, 0.999
+SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 1e-3, 1e300
+# How far a root is moved to its safe side, relative to itself: more than the rounding errors of the logarithm of delta amount to.
+NUDGE = 2e-10
+MOST_STEPS = 400
+# From here on delta is below the smallest floating-point number.
+FAR = 40.0
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
+
+
+def gaussian_delta(noise_multiplier: float, epsilon: float) -> float:
+    """Return the smallest delta at which Gaussian noise is (epsilon, delta)-private.
+
+    delta = Phi(1 / (2 z) - epsilon z) - e^epsilon Phi(-1 / (2 z) - epsilon z), computed without cancellation.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation over the L2 sensitivity, for the adjacency that is meant; 1e-3 to 1e300.
+    epsilon : float
+        Privacy parameter, 0 to 1e4.
+
+    Returns
+    -------
+    float
+        Delta, from 0 to 1, to about ten digits; 0.0 below 1e-340.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> round(gaussian_delta(1.0, 1.0), 6)
+    0.126937
+    """
+    multiplier = check_real("noise_multiplier", noise_multiplier, low=SMALLEST_MULTIPLIER, high=LARGEST_MULTIPLIER)
+    return math.exp(_log_delta(multiplier, check_real("epsilon", epsilon, low=0.0, high=LARGEST_EPSILON)))
+
+
+def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
+    """Return the least Gaussian noise that is (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter, 0 to 1e4.
+    delta : float
+        Failure probability, 1e-300 to 0.999.
+
+    Returns
+    -------
+    float
+        Standard deviation over the L2 sensitivity; errs upward, by less than 1e-9 of itself.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    ConvergenceError
+        If no root was found.
+
+    Examples
+    --------
+    >>> round(gaussian_noise_multiplier(1.0, 1e-5), 6)
+    3.730632
+    """
+    epsilon = check_real("epsilon", epsilon, low=0.0, high=LARGEST_EPSILON)
+    target = math.log(check_real("delta", delta, low=SMALLEST_DELTA, high=LARGEST_DELTA))
+
+    def excess(log_multiplier: float) -> float:
+        return _log_delta(math.exp(log_multiplier), epsilon) - target
+
+    # Delta falls from 1 to 0 as noise grows.
+    low = high = 0.0
+    while excess(low) < 0:
+        low -= 2.0
+    while excess(high) > 0:
+        high += 2.0
+    multiplier = math.exp(_root(excess, low, high, tolerance=1e-13))
+    return _nudged(multiplier, lambda value: _log_delta(value, epsilon) <= target)
+
+
+def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
+    """Return the smallest epsilon at which Gaussian noise is (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation over the L2 sensitivity, for the adjacency that is meant; 1e-3 to 1e300.
+    delta : float
+        Failure probability, 1e-300 to 0.999.
+
+    Returns
+    -------
+    float
+        Privacy parameter; errs upward, by less than 1e-9 of itself. 0.0 where the noise is as private as that.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    ConvergenceError
+        If no root was found.
+
+    Examples
+    --------
+    >>> round(gaussian_epsilon(3.730632, 1e-5), 6), gaussian_epsilon(1e6, 1e-5)
+    (1.0, 0.0)
+    """
+    multiplier = check_real("noise_multiplier", noise_multiplier, low=SMALLEST_MULTIPLIER, high=LARGEST_MULTIPLIER)
+    target = math.log(check_real("delta", delta, low=SMALLEST_DELTA, high=LARGEST_DELTA))
+    if _log_delta(multiplier, 0.0) <= target:
+        return 0.0
+    # Delta is below the probability that the loss, normal with mean 1 / (2 z^2) and deviation 1 / z, exceeds epsilon, which is below
+    # exp(-t^2 / 2) at t deviations above the mean.
+    high = 0.5 / multiplier**2 + math.sqrt(-2 * target) / multiplier
+    epsilon = _root(lambda value: _log_delta(multiplier, value) - target, 0.0, high, tolerance=1e-300)
+    return _nudged(epsilon, lambda value: _log_delta(multiplier, value) <= target)
+
+
+def _log_delta(noise_multiplier: float, epsilon: float) -> float:
+    """Return the logarithm of delta.
+
+    With the Mills ratio M(x) = Q(x) / phi(x), u = epsilon z - 1 / (2 z) and v = u + 1 / z, the two terms share the factor
+    phi(u) = e^epsilon phi(v), and delta = phi(u) (M(u) - M(v)).
+    """
+    shift = 1 / noise_multiplier
+    low = epsilon * noise_multiplier - shift / 2
+    log_first = float(log_ndtr(-low))
+    if low > FAR:
+        return log_first
+    if shift <= 1:
+        # The difference of two close values is the integral of -M'(x) = 1 - x M(x) over a short interval, where it is smooth.
+        points = low + shift * (NODES + 1) / 2
+        slopes = 1 - points * math.sqrt(math.pi / 2) * erfcx(points / math.sqrt(2))
+        return -(low**2) / 2 - math.log(2 * math.pi) / 2 + math.log(shift / 2 * float(slopes @ WEIGHTS))
+    if low > 0:
+        ratio = float(erfcx((low + shift) / math.sqrt(2)) / erfcx(low / math.sqrt(2)))
+    else:
+        ratio = math.exp(epsilon + float(log_ndtr(-low - shift)) - log_first)
+    return log_first + math.log1p(-ratio)
+
+
+def _root(excess: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
+    root, report = brentq(excess, low, high, xtol=tolerance, rtol=1e-14, maxiter=MOST_STEPS, full_output=True, disp=False)
+    if not report.converged:
+        raise ConvergenceError(f"the calibration of Gaussian noise did not end in {MOST_STEPS} steps, between {low!r} and {high!r}")
+    return float(root)
+
+
+def _nudged(root: float, is_safe: Callable[[float], bool]) -> float:
+    """Return a number a little above a root, on its safe side."""
+    for factor in (1 + NUDGE, 1 + 2 * NUDGE, 1 + 4 * NUDGE):
+        if is_safe(root * factor):
+            return root * factor
+    raise ConvergenceError(f"the calibration of Gaussian noise ended at {root!r}, and is not safe a little above it")

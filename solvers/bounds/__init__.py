@@ -1,0 +1,1 @@
+"""The certified optimum of tables: privacy as linear constraints, staircase rays, column generation, dual bounds."""

@@ -1,0 +1,158 @@
+"""Which rows of a probability table must stay close, and how close: local and metric differential privacy."""
+
+import math
+from dataclasses import dataclass
+
+from ...arguments import check_real
+
+EPSILON_LOW, EPSILON_HIGH = 0.001, 20.0
+
+
+@dataclass(frozen=True)
+class RatioConstraint:
+    """A bound on the ratio of two entries of one column of a probability table.
+
+    Attributes
+    ----------
+    log_ratio : float
+        Natural logarithm of the largest ratio allowed; positive.
+    neighbours_only : bool
+        False: the bound holds between every two rows (local differential privacy). True: it holds between neighbouring rows
+        (metric differential privacy, where it implies the bounds between all the others).
+    """
+
+    log_ratio: float
+    neighbours_only: bool
+
+
+def metric_power(metric: str | float | None) -> float | None:
+    """Return p of the metric |y - y'|**p, or None for local differential privacy.
+
+    Parameters
+    ----------
+    metric : str, float or None
+        ``"l1"``, ``"l2"``, ``"l1.5"`` or another ``"l<p>"`` with p >= 1, the number p itself, or None.
+
+    Returns
+    -------
+    float or None
+        The power p, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If the metric is none of these.
+    """
+    if metric is None:
+        return None
+    text = metric[1:] if isinstance(metric, str) and metric.startswith("l") else metric
+    try:
+        power = float(text)
+    except (TypeError, ValueError):
+        power = math.nan
+    if isinstance(metric, bool) or not (1 <= power < math.inf):
+        raise ValueError(f"metric must be None, 'l1', 'l2' or 'l<p>' with a finite p >= 1, got {metric!r}")
+    return power
+
+
+def metric_name(metric: str | float | None) -> str | None:
+    """Return the canonical name of a metric: ``"l1"``, ``"l2"``, ``"l1.5"``; None for local differential privacy.
+
+    Parameters
+    ----------
+    metric : str, float or None
+        As for `metric_power`.
+
+    Returns
+    -------
+    str or None
+        The name.
+    """
+    power = metric_power(metric)
+    return None if power is None else f"l{power:.12g}"
+
+
+def largest_epsilon(bits_in: int, metric: str | float | None) -> float:
+    """Return the largest epsilon that tables are designed for: 20 over the whole grid, in units of the metric.
+
+    With |y - y'|**p the constraint between neighbours is epsilon / (B-1)**p, so that epsilon (B-1)**(1-p) is what the ends of the grid
+    may differ by: tables for different p are the same tables, with another epsilon.
+
+    Parameters
+    ----------
+    bits_in : int
+        Bits of the input grid, 1 to 9.
+    metric : str, float or None
+        As for `metric_power`.
+
+    Returns
+    -------
+    float
+        20 for local privacy and for p = 1, 20 (2**bits_in - 1)**(p-1) for p > 1.
+
+    Raises
+    ------
+    ValueError
+        If the metric is out of range.
+
+    Examples
+    --------
+    >>> largest_epsilon(5, "l1"), largest_epsilon(5, "l2")
+    (20.0, 620.0)
+    """
+    power = metric_power(metric)
+    return EPSILON_HIGH * math.pow(2**bits_in - 1, (power or 1.0) - 1)
+
+
+def ratio_constraint(epsilon: float, bits_in: int, metric: str | float | None) -> RatioConstraint:
+    """Return the constraint that epsilon and a metric put on a table with 2**bits_in rows.
+
+    For |y - y'|**p with p >= 1 neighbours i, i+1 may differ by exp(epsilon / (B-1)**p), and that implies the bound between all
+    others, since |i-i'| <= |i-i'|**p: B-1 constraints a column instead of B**2 (metric DP is eq. 3 of the MVU paper).
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter, 0.001 to `largest_epsilon`.
+    bits_in : int
+        Bits of the input grid x_i = i / (2**bits_in - 1).
+    metric : str, float or None
+        As for `metric_power`.
+
+    Returns
+    -------
+    RatioConstraint
+        The bound on the ratio of column entries.
+
+    Raises
+    ------
+    ValueError
+        If epsilon or the metric is out of range.
+    """
+    power = metric_power(metric)
+    epsilon = check_real("epsilon", epsilon, low=EPSILON_LOW, high=largest_epsilon(bits_in, metric))
+    if power is None:
+        return RatioConstraint(epsilon, neighbours_only=False)
+    return RatioConstraint(epsilon / (2**bits_in - 1) ** power, neighbours_only=True)
+
+
+def typical_variance(constraint: RatioConstraint, input_count: int) -> float:
+    """Return the order of magnitude of the variance that a constraint allows: the unit in which the programs are scaled.
+
+    Local privacy: unbiased binary randomised response at an end point. Metric privacy: two-sided geometric noise on the grid.
+
+    Parameters
+    ----------
+    constraint : RatioConstraint
+        What every column must keep.
+    input_count : int
+        Number of grid points on [0, 1].
+
+    Returns
+    -------
+    float
+        A variance on the unit interval, right to within a factor of about ten; no bound.
+    """
+    decay = math.exp(-constraint.log_ratio)
+    geometric = decay / math.expm1(-constraint.log_ratio) ** 2
+    return 2 * geometric / (input_count - 1) ** 2 if constraint.neighbours_only else geometric

@@ -1,0 +1,234 @@
+"""Pricing of privacy rays: which column, at which letter, violates given dual values, found exactly.
+
+A column of a table that obeys the ratio constraint is a non-negative combination of extreme rays: staircases v in {1, exp(eps)}**B for
+local privacy, walks with v[i+1] = exp(+-step) v[i] for metric privacy. With w_i(a) = normalisation_i + unbiasedness_i (a - x_i)
+- weight_i (a - x_i)**2, a ray v with letter a violates the dual constraints by v . w(a). For a fixed letter the best ray takes its large
+entries where that pays, so that phi(a) = max_v v . w(a) is a sum (local) or a Horner recursion (metric) of quadratics under
+h(t) = max(c t, t / c'), convex and increasing. Hence phi is piecewise quadratic and concave on each piece, its kinks are convex, and every
+local maximum is the vertex of a piece: a finite list, in closed form. No grid, no search.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import FloatArray
+from .privacy_constraint import RatioConstraint
+
+
+@dataclass(frozen=True)
+class DualValues:
+    """Prices of a table's constraints, one of each kind per input.
+
+    Attributes
+    ----------
+    normalisation : ndarray of shape (inputs,)
+        Prices of the rows' sums; their sum is the dual objective.
+    unbiasedness : ndarray of shape (inputs,)
+        Prices of sum_j P[i, j] (a_j - x_i) = 0.
+    input_weights : ndarray of shape (inputs,)
+        Weights of the rows' variances in the objective, non-negative, summing to one.
+    """
+
+    normalisation: FloatArray
+    unbiasedness: FloatArray
+    input_weights: FloatArray
+
+
+@dataclass(frozen=True)
+class PricedRays:
+    """The best ray on every piece of phi.
+
+    Attributes
+    ----------
+    letters : ndarray of shape (rays,)
+        The letter of each ray.
+    rays : ndarray of shape (rays, inputs)
+        The rays, with entries of at most one.
+    violations : ndarray of shape (rays,)
+        v . w(a) of each ray: positive where the dual values are violated, and none is if no ray with any letter violates them. For local
+        privacy their maximum is that over all rays and letters; for metric privacy it is so with rays scaled to a first entry of one.
+    magnitudes : ndarray of shape (rays,)
+        v . (sum of the absolute terms of w): what a bound on the rounding error of `violations` is proportional to.
+    """
+
+    letters: FloatArray
+    rays: FloatArray
+    violations: FloatArray
+    magnitudes: FloatArray
+
+
+def price_rays(duals: DualValues, inputs: FloatArray, constraint: RatioConstraint) -> PricedRays:
+    """Return the best ray at the top of every piece of phi.
+
+    Parameters
+    ----------
+    duals : DualValues
+        The prices.
+    inputs : ndarray of shape (inputs,)
+        The input grid x_i on [0, 1].
+    constraint : RatioConstraint
+        Local or metric privacy.
+
+    Returns
+    -------
+    PricedRays
+        One ray per piece, up to a few times as many as inputs.
+    """
+    weights = duals.input_weights
+    quadratics = np.stack(
+        [
+            duals.normalisation - duals.unbiasedness * inputs - weights * inputs**2,
+            duals.unbiasedness + 2 * weights * inputs,
+            -weights,
+        ]
+    )
+    if constraint.neighbours_only:
+        letters = _walk_pieces(quadratics, constraint.log_ratio)
+        rays = best_walks(duals, inputs, letters, constraint.log_ratio)
+    else:
+        letters = _staircase_pieces(quadratics, constraint.log_ratio)
+        rays = best_staircases(duals, inputs, letters, constraint.log_ratio)
+    offsets = letters[:, None] - inputs
+    linear, square = duals.unbiasedness * offsets, weights * offsets**2
+    violations = (rays * (duals.normalisation + linear - square)).sum(axis=1)
+    magnitudes = (rays * (np.abs(duals.normalisation) + np.abs(linear) + square)).sum(axis=1)
+    return PricedRays(letters, rays, violations, magnitudes)
+
+
+def best_staircases(duals: DualValues, inputs: FloatArray, letters: FloatArray, log_ratio: float) -> FloatArray:
+    """Return the best local-privacy ray for each letter: one where w is positive, exp(-log_ratio) elsewhere.
+
+    Parameters
+    ----------
+    duals : DualValues
+        The prices.
+    inputs : ndarray of shape (inputs,)
+        The input grid.
+    letters : ndarray of shape (letters,)
+        The letters.
+    log_ratio : float
+        Logarithm of the largest ratio.
+
+    Returns
+    -------
+    ndarray of shape (letters, inputs)
+        The rays.
+    """
+    rays: FloatArray = np.where(_gains(duals, inputs, letters) > 0, 1.0, np.exp(-log_ratio))
+    return rays
+
+
+def best_walks(duals: DualValues, inputs: FloatArray, letters: FloatArray, log_step: float) -> FloatArray:
+    """Return the best metric-privacy ray for each letter, by the Horner recursion from the last input to the first.
+
+    Parameters
+    ----------
+    duals : DualValues
+        The prices.
+    inputs : ndarray of shape (inputs,)
+        The input grid.
+    letters : ndarray of shape (letters,)
+        The letters.
+    log_step : float
+        Logarithm of the ratio between neighbours.
+
+    Returns
+    -------
+    ndarray of shape (letters, inputs)
+        The rays, scaled to a largest entry of one.
+    """
+    gains = _gains(duals, inputs, letters)
+    steps = np.zeros_like(gains)
+    up, down = np.exp(log_step), np.exp(-log_step)
+    tail = gains[:, -1].copy()
+    for i in range(len(inputs) - 2, -1, -1):
+        rises = tail > 0
+        steps[:, i + 1] = np.where(rises, 1.0, -1.0)
+        tail = gains[:, i] + np.where(rises, up, down) * tail
+    heights = np.cumsum(steps, axis=1)
+    rays: FloatArray = np.exp(log_step * (heights - heights.max(axis=1, keepdims=True)))
+    return rays
+
+
+def _gains(duals: DualValues, inputs: FloatArray, letters: FloatArray) -> FloatArray:
+    offsets = letters[:, None] - inputs
+    return duals.normalisation + offsets * (duals.unbiasedness - duals.input_weights * offsets)
+
+
+def _roots(quadratics: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return both real roots of c0 + c1 a + c2 a**2 per column, without cancellation; NaN or infinite where there is none."""
+    constant, linear, square = quadratics
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # A double root (discriminant zero) is no change of sign: counted as none.
+        discriminant = np.where(linear**2 > 4 * constant * square, linear**2 - 4 * constant * square, np.nan)
+        half = -0.5 * (linear + np.where(linear >= 0, 1.0, -1.0) * np.sqrt(discriminant))
+        return half / square, constant / half
+
+
+def _vertices(edges: FloatArray, quadratics: FloatArray) -> FloatArray:
+    """Return where each piece, a concave quadratic between two edges, is largest.
+
+    A vertex is clipped to its piece, not dropped, when it lies outside: rounding then never loses a maximum.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        vertices = np.clip(-quadratics[1] / (2 * quadratics[2]), edges[:-1], edges[1:])
+    finite: FloatArray = vertices[np.isfinite(vertices)]
+    return finite
+
+
+def _staircase_pieces(quadratics: FloatArray, log_ratio: float) -> FloatArray:
+    """Return the maximiser of every piece of sum_i max(w_i, exp(-eps) w_i)."""
+    decay = np.exp(-log_ratio)
+    first, second = _roots(quadratics)
+    # Left of a root the sign of w_i differs from the right: the slope there tells which way.
+    roots = np.concatenate([first, second])
+    owners = np.concatenate([quadratics, quadratics], axis=1)
+    known = np.isfinite(roots)
+    roots, owners = roots[known], owners[:, known]
+    order = np.argsort(roots)
+    roots, owners = roots[order], owners[:, order]
+    rising = owners[1] + 2 * owners[2] * roots > 0
+    # At minus infinity w_i has the sign of its leading term.
+    leading = np.where(quadratics[2] != 0, quadratics[2], np.where(quadratics[1] != 0, -quadratics[1], quadratics[0]))
+    start = (quadratics * np.where(leading > 0, 1.0, decay)).sum(axis=1)
+    changes = owners * np.where(rising, 1.0, -1.0) * (1 - decay)
+    pieces = start[:, None] + np.concatenate([np.zeros((3, 1)), np.cumsum(changes, axis=1)], axis=1)
+    return _vertices(np.concatenate([[-np.inf], roots, [np.inf]]), pieces)
+
+
+def _walk_pieces(quadratics: FloatArray, log_step: float) -> FloatArray:
+    """Return the maximiser of every piece of F_0, where F_i = w_i + max(e^step F_{i+1}, e^-step F_{i+1})."""
+    edges = np.array([-np.inf, np.inf])
+    pieces = quadratics[:, -1:].copy()
+    up, down = np.exp(log_step), np.exp(-log_step)
+    for i in range(quadratics.shape[1] - 2, -1, -1):
+        owners = np.arange(pieces.shape[1])
+        starts, owner_of_start = [edges[:-1]], [owners]
+        for roots in _roots(pieces):
+            inside = (roots > edges[:-1]) & (roots < edges[1:])
+            starts.append(roots[inside])
+            owner_of_start.append(owners[inside])
+        lefts = np.concatenate(starts)
+        order = np.argsort(lefts, kind="stable")
+        lefts = lefts[order]
+        pieces = pieces[:, np.concatenate(owner_of_start)[order]]
+        edges = np.append(lefts, np.inf)
+        rises = _values(pieces, _inner_points(edges)) > 0
+        pieces = pieces * np.where(rises, up, down) + quadratics[:, i : i + 1]
+    return _vertices(edges, pieces)
+
+
+def _inner_points(edges: FloatArray) -> FloatArray:
+    """Return one point strictly inside each piece; the outermost pieces are half-lines."""
+    if len(edges) == 2:
+        return np.zeros(1)
+    lefts, rights = edges[:-1].copy(), edges[1:].copy()
+    lefts[0] = rights[0] - 1 - abs(rights[0])
+    rights[-1] = lefts[-1] + 1 + abs(lefts[-1])
+    return (lefts + rights) / 2
+
+
+def _values(quadratics: FloatArray, points: FloatArray) -> FloatArray:
+    values: FloatArray = quadratics[0] + points * (quadratics[1] + points * quadratics[2])
+    return values

@@ -1,0 +1,287 @@
+"""The globally optimal table over all alphabets, by column generation with exact pricing, with a certificate.
+
+With unlimited letters the best table is a linear program over pairs (privacy ray v_k, letter a_k) with masses theta_k: minimise
+sum_k theta_k sum_i weight_i v_ki (x_i - a_k)**2 subject to sum_k theta_k v_k = 1 and sum_k theta_k (a_k - x) v_k = 0. A master program
+holds the pairs found so far; exact pricing adds the best pair of every piece, all at once, so that letters converge as in a Remez exchange.
+Two things make it fast for fine grids: each grid starts from the dual values of one half as fine, and the dual values may move only
+inside a box that is recentred at the best bound so far (the box's sides are columns with a price, which also keep the master feasible).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import FloatArray
+from ...errors import ConvergenceError
+from .dual_bound import feasible_duals
+from .dual_space import DualSpace, dual_space
+from .privacy_constraint import RatioConstraint, typical_variance
+from .ray_pricing import DualValues
+from .staircase_master import RestrictedMaster
+
+# With more inputs than this, the dual values of a bound are piecewise linear between so many knots. On a grid of 512 that was seen to
+# cost less than 1e-7 of the bound for a uniform prior, and it keeps the master program small.
+KNOTS = 64
+
+# Most rounds of column generation on one grid: for a table, which must converge, and for a bound, which holds wherever it stops.
+TABLE_ROUNDS, BOUND_ROUNDS = 500, 60
+
+# Where the whole grid spreads over less log ratio than this, metric privacy is bounded by local privacy, which it implies: the bound is
+# then lower by a share of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
+LEAST_SPREAD = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class StaircaseBound:
+    """A lower bound on every table's objective, and where good letters are.
+
+    Attributes
+    ----------
+    lower_bound : float
+        No unbiased private table on this grid is better, with any number of letters; errs downward.
+    duals : DualValues
+        Feasible dual values that prove the bound.
+    letters : ndarray of shape (rays,)
+        Letters that the bound's master program uses, increasing.
+    masses : ndarray of shape (rays,)
+        How much probability, summed over inputs, each of them carries.
+    """
+
+    lower_bound: float
+    duals: DualValues
+    letters: FloatArray
+    masses: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class StaircaseTable:
+    """The best table with unlimited letters, and the proof.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (inputs, letters)
+        The table; every column is a sum of masses times privacy rays, so that it keeps the ratio constraint to the last bit but one.
+    alphabet : ndarray of shape (letters,)
+        The letters, increasing; at most twice as many as inputs for a weighted objective.
+    value : float
+        The table's objective.
+    lower_bound : float
+        No unbiased private table on this grid is better; errs downward.
+    duals : DualValues
+        Feasible dual values that prove the bound.
+    """
+
+    probabilities: FloatArray
+    alphabet: FloatArray
+    value: float
+    lower_bound: float
+    duals: DualValues
+
+
+@dataclass(frozen=True, eq=False)
+class _Level:
+    """Column generation on one grid: its bound, and the masses of the last master program that was free of the box."""
+
+    value: float
+    bound: float
+    duals: DualValues
+    letters: FloatArray
+    rays: FloatArray
+    masses: FloatArray
+
+
+def solve_staircase(
+    bits_in: int, constraint: RatioConstraint, input_weights: FloatArray | None, *, tolerance: float = 1e-8
+) -> StaircaseTable:
+    """Return the globally optimal table with unlimited letters and the lower bound that certifies it.
+
+    Parameters
+    ----------
+    bits_in : int
+        Bits of the input grid.
+    constraint : RatioConstraint
+        Local or metric privacy.
+    input_weights : ndarray of shape (2**bits_in,) or None
+        Weights of the rows' variances, non-negative with sum one; None minimises the largest variance.
+    tolerance : float
+        Relative gap between value and bound at which to stop.
+
+    Returns
+    -------
+    StaircaseTable
+        The table; its relative gap is at most `tolerance`.
+
+    Raises
+    ------
+    ConvergenceError
+        If the gap cannot be closed: above all for metric privacy with a tiny ratio over the whole grid.
+    """
+    symmetric = _is_symmetric(input_weights)
+    level = _refine(bits_in, constraint, input_weights, symmetric, knots=None, tolerance=tolerance, rounds=TABLE_ROUNDS)
+    if level.value == np.inf or level.value - level.bound > tolerance * level.value:
+        raise ConvergenceError(
+            f"column generation reached a table of {level.value:.9g} and a bound of {level.bound:.9g} on {2**bits_in} inputs, "
+            f"which is farther apart than the relative tolerance {tolerance:g}"
+        )
+    probabilities, alphabet = _table(level, symmetric)
+    return StaircaseTable(probabilities, alphabet, level.value, level.bound, level.duals)
+
+
+def staircase_bound(
+    bits_in: int, constraint: RatioConstraint, input_weights: FloatArray | None, *, tolerance: float = 1e-6
+) -> StaircaseBound:
+    """Return a lower bound on every table's objective, with any number of letters; faster than the table that attains it.
+
+    Parameters
+    ----------
+    bits_in : int
+        Bits of the input grid.
+    constraint : RatioConstraint
+        Local or metric privacy.
+    input_weights : ndarray of shape (2**bits_in,) or None
+        As for `solve_staircase`.
+    tolerance : float
+        Relative distance from the best bound at which to stop; the bound holds wherever it stops.
+
+    Returns
+    -------
+    StaircaseBound
+        The bound; errs downward.
+
+    Raises
+    ------
+    ConvergenceError
+        If a master program cannot be solved.
+    """
+    if constraint.neighbours_only and constraint.log_ratio * (2**bits_in - 1) < LEAST_SPREAD:
+        relaxed = RatioConstraint(constraint.log_ratio * (2**bits_in - 1), neighbours_only=False)
+        bound = staircase_bound(bits_in, relaxed, input_weights, tolerance=tolerance)
+        value, duals, _ = feasible_duals(bound.duals, np.linspace(0.0, 1.0, 2**bits_in), constraint)
+        return StaircaseBound(value, duals, bound.letters, bound.masses)
+    symmetric = _is_symmetric(input_weights)
+    level = _refine(bits_in, constraint, input_weights, symmetric, knots=KNOTS, tolerance=tolerance, rounds=BOUND_ROUNDS)
+    probabilities, letters = _table(level, symmetric)
+    return StaircaseBound(level.bound, level.duals, letters, probabilities.sum(axis=0))
+
+
+def _is_symmetric(input_weights: FloatArray | None) -> bool:
+    return input_weights is None or bool(np.allclose(input_weights, input_weights[::-1], rtol=1e-12, atol=0))
+
+
+def _refine(
+    bits_in: int,
+    constraint: RatioConstraint,
+    input_weights: FloatArray | None,
+    symmetric: bool,
+    *,
+    knots: int | None,
+    tolerance: float,
+    rounds: int,
+) -> _Level:
+    """Solve on grids of 2, 4, 8, ... inputs, each from the one before."""
+    spread = constraint.log_ratio * (2**bits_in - 1)
+    level: _Level | None = None
+    for bits in range(1, bits_in + 1):
+        count = 2**bits
+        grid = RatioConstraint(spread / (count - 1), True) if constraint.neighbours_only else constraint
+        weights = None if input_weights is None else input_weights.reshape(count, -1).sum(axis=1)
+        space = dual_space(count, symmetric, knots)
+        # A grid on the way need not be solved to the end; the last one is.
+        sought = tolerance if bits == bits_in else max(tolerance, 1e-4)
+        level = _solve_level(grid, weights, space, level, sought, rounds)
+    assert level is not None  # noqa: S101 - bits_in is at least one
+    return level
+
+
+def _solve_level(
+    constraint: RatioConstraint,
+    input_weights: FloatArray | None,
+    space: DualSpace,
+    coarse: _Level | None,
+    tolerance: float,
+    rounds: int,
+) -> _Level:
+    """Solve on one grid, starting from the dual values and the rays of one half as fine."""
+    count = len(space.even)
+    inputs = np.linspace(0.0, 1.0, count)
+    typical = coarse.bound if coarse is not None and coarse.bound > 0 else typical_variance(constraint, count)
+    master = RestrictedMaster(inputs, input_weights, space, typical / count, np.sqrt(typical))
+    start = space.project(_starting_duals(inputs, constraint, input_weights, coarse))
+    bound, centre, priced = feasible_duals(start, inputs, constraint)
+    master.add(priced.letters, priced.rays)
+    if coarse is not None:
+        master.add(coarse.letters, _refined_rays(coarse.rays, constraint))
+    width = 0.5
+    value, masses = np.inf, np.empty(0)
+    for _ in range(rounds):
+        optimum = master.solve(centre, width)
+        new_bound, feasible, priced = feasible_duals(optimum.duals, inputs, constraint)
+        if optimum.sides_touched == 0 or not masses.size:
+            masses = optimum.masses
+        if optimum.sides_touched == 0:
+            value = optimum.value
+        if new_bound > bound:
+            bound, centre = new_bound, feasible
+            width *= 2 if optimum.sides_touched else 1
+        else:
+            width *= 0.7
+        if value < np.inf and value - bound <= tolerance * value:
+            break
+        if optimum.sides_touched and optimum.value - bound <= tolerance * abs(optimum.value):
+            width *= 4
+        wanted = priced.violations > 0
+        master.add(priced.letters[wanted], priced.rays[wanted])
+    used = np.flatnonzero(masses > 1e-12 * masses.max(initial=0.0))
+    return _Level(value, bound, centre, master.letters[used], master.rays[used], masses[used])
+
+
+def _starting_duals(inputs: FloatArray, constraint: RatioConstraint, input_weights: FloatArray | None, coarse: _Level | None) -> DualValues:
+    count = len(inputs)
+    if coarse is None:
+        each = np.full(count, typical_variance(constraint, count) / count)
+        return DualValues(each, np.zeros(count), np.full(count, 1 / count) if input_weights is None else input_weights)
+    weights = input_weights
+    if weights is None:
+        weights = np.interp(inputs, np.linspace(0.0, 1.0, count // 2), coarse.duals.input_weights)
+        weights /= weights.sum()
+    return DualValues(_refined(coarse.duals.normalisation), _refined(coarse.duals.unbiasedness), weights)
+
+
+def _refined(prices: FloatArray) -> FloatArray:
+    """Carry prices to a grid twice as fine: a density between the ends, an atom and a dipole (a price on the slope) at each end."""
+    coarse, fine = len(prices), 2 * len(prices)
+    if coarse < 8:
+        return np.interp(np.linspace(0, 1, fine), np.linspace(0, 1, coarse), prices) / 2
+    density = prices.copy()
+    density[:2], density[-2:] = prices[2], prices[-3]
+    refined = np.interp(np.linspace(0, 1, fine), np.linspace(0, 1, coarse), density) / 2
+    stretch = (fine - 1) / (coarse - 1)
+    for outer, inner in ((0, 1), (-1, -2)):
+        atom = prices[outer] + prices[inner] - density[outer] - density[inner]
+        slope = stretch * (prices[inner] - density[inner])
+        refined[inner] += slope
+        refined[outer] += atom - slope
+    return refined
+
+
+def _refined_rays(rays: FloatArray, constraint: RatioConstraint) -> FloatArray:
+    """Carry extreme rays to a grid twice as fine, where they are extreme rays again."""
+    coarse, fine = rays.shape[1], 2 * rays.shape[1]
+    if not constraint.neighbours_only:
+        return rays[:, np.arange(fine) // 2]
+    rises = np.sign(np.diff(rays, axis=1))[:, np.arange(fine - 1) * (coarse - 1) // (fine - 1)]
+    heights = np.concatenate([np.zeros((len(rays), 1)), np.cumsum(rises, axis=1)], axis=1)
+    refined: FloatArray = np.exp(constraint.log_ratio * (heights - heights.max(axis=1, keepdims=True)))
+    return refined
+
+
+def _table(level: _Level, symmetric: bool) -> tuple[FloatArray, FloatArray]:
+    """Gather masses and rays into columns with increasing letters; rays with the same letter share one column."""
+    letters, columns = level.letters, level.masses[:, None] * level.rays
+    if symmetric:
+        letters = np.concatenate([letters, 1 - letters])
+        columns = np.concatenate([columns, columns[:, ::-1]]) / 2
+    order = np.argsort(letters)
+    letters, columns = letters[order], columns[order]
+    starts = np.flatnonzero(np.diff(letters, prepend=-np.inf) > 1e-12 * np.abs(letters).max())
+    return np.add.reduceat(columns, starts, axis=0).T, letters[starts]

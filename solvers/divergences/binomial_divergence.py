@@ -1,0 +1,242 @@
+"""How much binomial noise hides a shift by whole numbers, exactly: privacy loss, delta, epsilon and Rényi divergences."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray
+from ..accounting.exact_privacy_loss import ExactPrivacyLoss
+from ..accounting.pure_privacy import check_orders
+from .cpsgd_theorem import SMALLEST_PROBABILITY
+
+MOST_EXACT_TRIALS = 10**10
+# Logarithm of the smallest probability that is kept.
+SMALLEST_LOGARITHM = -690.0
+
+
+@dataclass(frozen=True, eq=False)
+class BinomialWindow:
+    """The distribution of a binomial number, without values that are next to impossible.
+
+    Attributes
+    ----------
+    first : int
+        The smallest value that is kept.
+    logarithms : ndarray of longdouble, shape (values,)
+        Logarithms of the probabilities of this and the following values; to about twelve digits where long double is no more than double.
+    log_remainder : float
+        Logarithm of a bound on the probability of all other values; minus infinity if there are none.
+    """
+
+    first: int
+    logarithms: NDArray[np.longdouble]
+    log_remainder: float
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedBinomialRenyi:
+    """Rényi divergences of shifted binomial noise, but for a failure.
+
+    Attributes
+    ----------
+    divergences : ndarray of float64, shape (orders,)
+        The larger one of both directions, in nats; infinite where failure is certain.
+    failure : float
+        Probability that is left out: the larger one of both directions.
+    """
+
+    divergences: FloatArray
+    failure: float
+
+
+def shifted_binomial_losses(trials: int, probability: float, shift: int) -> tuple[ExactPrivacyLoss, ExactPrivacyLoss]:
+    """Return the privacy losses of Z against Z + shift, and of Z + shift against Z, for Z binomial.
+
+    The log-ratio ln(P(Z = x) / P(Z = x - shift)) is the sum of ln((N - j) p / ((j + 1) (1 - p))) over j from x - shift to x - 1, and the
+    probabilities follow from the same ratios, starting at the mode: no logarithm of a factorial is needed, whose rounding errors would
+    show in losses as small as 1 / N. Losses fall as x rises. At either end of the support some values belong to one of the two alone.
+
+    Parameters
+    ----------
+    trials : int
+        Number of trials, 1 to 10**10.
+    probability : float
+        Probability of success, from 1e-9 to 1 - 1e-9.
+    shift : int
+        How far the two are apart, at least 1.
+
+    Returns
+    -------
+    tuple of ExactPrivacyLoss
+        One for each direction. Values with a probability below 1e-299 count as `certain`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> forth, back = shifted_binomial_losses(2, 0.5, 1)
+    >>> forth.masses.tolist(), forth.losses.round(6).tolist(), forth.certain
+    ([0.5, 0.25], [0.693147, -0.693147], 0.25)
+    """
+    trials = check_integer("trials", trials, low=1, high=MOST_EXACT_TRIALS)
+    probability = check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
+    shift = check_integer("shift", shift, low=1, high=10**12)
+    window = binomial_window(trials, probability)
+    logarithms = window.logarithms
+    masses, remainder = np.exp(logarithms).astype(np.float64), math.exp(window.log_remainder)
+    if shift >= len(masses):
+        nothing = ExactPrivacyLoss(np.empty(0), np.empty(0), 1.0, 1.0)
+        return nothing, nothing
+    losses = np.asarray(logarithms[shift:] - logarithms[:-shift], dtype=np.float64)
+    log_masses = np.asarray(logarithms, dtype=np.float64)
+    lowest, highest = float(masses[:shift].sum()) + remainder, float(masses[-shift:].sum()) + remainder
+    return ExactPrivacyLoss(log_masses[shift:], losses, lowest, highest), ExactPrivacyLoss(log_masses[:-shift], -losses, highest, lowest)
+
+
+def shifted_binomial_delta(trials: int, probability: float, shift: int, epsilon: float) -> float:
+    """Return the smallest delta at which a shift of binomial noise is (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    trials, probability, shift
+        As in `shifted_binomial_losses`.
+    epsilon : float
+        Privacy parameter, at least 0.
+
+    Returns
+    -------
+    float
+        The larger one of both directions; to about twelve digits.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> shifted_binomial_delta(2, 0.5, 1, 0.0)
+    0.5
+    """
+    return max(loss.delta(epsilon) for loss in shifted_binomial_losses(trials, probability, shift))
+
+
+def shifted_binomial_epsilon(trials: int, probability: float, shift: int, delta: float) -> float:
+    """Return the smallest epsilon at which a shift of binomial noise is (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    trials, probability, shift
+        As in `shifted_binomial_losses`.
+    delta : float
+        Failure probability, above 0 and below 1.
+
+    Returns
+    -------
+    float
+        The larger one of both directions; errs upward, by as much as a share of 1e-10 of delta is worth. Infinite where values that only
+        one of the two distributions can have are more probable than delta.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> round(shifted_binomial_epsilon(10**6, 0.5, 1, 1e-6), 6), shifted_binomial_epsilon(10, 0.5, 1, 1e-6)
+    (0.005848, inf)
+    """
+    return max(loss.epsilon(delta) for loss in shifted_binomial_losses(trials, probability, shift))
+
+
+def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: ArrayLike, neglected: float) -> ShiftedBinomialRenyi:
+    """Return Rényi divergences of shifted binomial noise, and the failure probability without which they would be infinite.
+
+    The supports of Z and Z + shift differ at their ends, so that the Rényi divergence is infinite for every order. Given that the value is
+    one of those that both can have, it is finite: D_a(P given E || Q). P is (epsilon, failure + delta')-close to Q wherever P given E is
+    (epsilon, delta')-close to it, and over several uses divergences and failures add up.
+
+    Parameters
+    ----------
+    trials, probability, shift
+        As in `shifted_binomial_losses`.
+    orders : array_like of shape (orders,)
+        Rényi orders above 1.
+    neglected : float
+        Rare values of at most this probability count as failures too, which makes high orders smaller; from 0 to 0.5.
+
+    Returns
+    -------
+    ShiftedBinomialRenyi
+        Divergences and the failure.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> found = shifted_binomial_renyi(1000, 0.5, 1, [2.0], 0.0)
+    >>> round(float(found.divergences[0]), 6), found.failure < 1e-280
+    (0.004, True)
+    """
+    neglected = check_real("neglected", neglected, low=0.0, high=0.5)
+    both = [loss.without_rare_values(neglected) for loss in shifted_binomial_losses(trials, probability, shift)]
+    failure = max(loss.certain for loss in both)
+    array = check_orders(orders)
+    if failure >= 1:
+        return ShiftedBinomialRenyi(np.full(len(array), np.inf), 1.0)
+    # That P is normalised once more counts as a factor (1 - c)^(-a) of the sum; at infinite order as 1 / (1 - c).
+    share = np.where(np.isinf(array), 1.0, 1 + 1 / (array - 1))
+    divergences = [loss.renyi_divergences(array) - share * math.log1p(-loss.certain) for loss in both]
+    return ShiftedBinomialRenyi(np.maximum(np.maximum(*divergences), 0.0), failure)
+
+
+@lru_cache(maxsize=4)
+def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_LOGARITHM) -> BinomialWindow:
+    """Return the distribution of a binomial number, without values that are next to impossible.
+
+    Parameters
+    ----------
+    trials : int
+        Number of trials, 1 to 10**10.
+    probability : float
+        Probability of success, above 0 and below 1.
+    smallest : float
+        Logarithm of the smallest probability that is kept, about.
+
+    Returns
+    -------
+    BinomialWindow
+        The values that are kept.
+    """
+    variance = trials * probability * (1 - probability)
+    # Bernstein: P(|Z - N p| >= t) <= 2 exp(-t^2 / (2 (variance + t / 3))).
+    linear = -2 * smallest / 3
+    width = math.ceil((linear + math.sqrt(linear**2 - 8 * smallest * variance)) / 2) + 2
+    mode = min(int((trials + 1) * probability), trials)
+    first, last = max(0, mode - width), min(trials, mode + width)
+    value = np.arange(first, last, dtype=np.longdouble)
+    failing = 1 - np.longdouble(probability)
+    # ln((N - j) p / ((j + 1) (1 - p))), with a small argument near the mode.
+    ratios = np.log1p((np.longdouble(trials) * np.longdouble(probability) - failing - value) / ((value + 1) * failing))
+    logarithms = np.concatenate([np.zeros(1, dtype=np.longdouble), np.cumsum(ratios)])
+    logarithms -= logarithms[mode - first]
+    masses = np.exp(logarithms)
+    logarithms -= np.log(masses.sum())
+    kept = logarithms >= smallest
+    whole = bool(kept.all()) and first == 0 and last == trials
+    first += int(np.argmax(kept))
+    logarithms = logarithms[kept]
+    logarithms.flags.writeable = False
+    # Beyond the window probabilities fall faster than geometrically, from one below its last.
+    return BinomialWindow(first, logarithms, -math.inf if whole else smallest + 2 * math.log(len(kept) + 10.0))

@@ -1,0 +1,222 @@
+"""The published privacy of binomial noise in many dimensions: Theorem 1 of cpSGD.
+
+Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and differentially-private distributed SGD*. To every coordinate
+of a vector of multiples of a scale s, s (Z - N p) is added with Z binomial.
+"""
+
+import math
+
+from ...arguments import check_integer, check_real
+from ...errors import InfeasibleError
+from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
+from ..accounting.renyi_curve import check_delta
+
+MOST_TRIALS = 10**15
+LARGEST_DIMENSION = 2**40
+LARGEST_SENSITIVITY = 1e12
+SMALLEST_PROBABILITY = 1e-9
+# Beyond, exact accounts contradict the theorem for uneven probabilities: the least such epsilon that we know is 54.
+LARGEST_THEOREM_EPSILON = 10.0
+
+
+def binomial_theorem_epsilon(
+    trials: int,
+    probability: float,
+    scale: float,
+    dimension: int,
+    l1_sensitivity: float,
+    l2_sensitivity: float,
+    linf_sensitivity: float,
+    delta: float,
+) -> float:
+    """Return the epsilon that Theorem 1 proves for binomial noise.
+
+    With v = N p (1 - p) and sensitivities D1, D2, Dinf,
+
+        epsilon = D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)) + (D2 c sqrt(ln(10 / delta)) + D1 b) / (s v (1 - delta / 10))
+                  + ((2/3) Dinf ln(1.25 / delta) + Dinf d ln(20 dimension / delta) ln(10 / delta)) / (s v),
+
+    where b = (2/3) (p^2 + (1-p)^2) + 1 - 2 p, c = sqrt(2) (3 p^3 + 3 (1-p)^3 + 2 p^2 + 2 (1-p)^2) and d = (4/3) (p^2 + (1-p)^2), if
+    v >= max(23 ln(10 dimension / delta), 2 Dinf / s). The theorem's b is made for p up to 1/2. Z and N - Z are equally private, so that
+    1 - p takes the place of a larger p.
+
+    Parameters
+    ----------
+    trials : int
+        Number N of trials of a coordinate's noise, of all clients together; 1 to 10**15.
+    probability : float
+        Probability p of success, from 1e-9 to 1 - 1e-9.
+    scale : float
+        What one success adds, in the vectors' units; from 1e-12 to 10**12. The vectors' coordinates are multiples of it.
+    dimension : int
+        Number of coordinates, at least 1.
+    l1_sensitivity, l2_sensitivity, linf_sensitivity : float
+        Largest distance of two neighbours' vectors in each norm, in the vectors' units; 0 to 10**12.
+    delta : float
+        Failure probability, above 0 and below 1.
+
+    Returns
+    -------
+    float
+        Privacy parameter; errs upward.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    InfeasibleError
+        If the theorem's condition does not hold; the message says how many trials, and which scale, would do.
+
+    Examples
+    --------
+    >>> round(binomial_theorem_epsilon(10**6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6), 6)
+    0.011399
+    """
+    trials, probability, scale = check_noise(trials, probability, scale)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    l1, l2, linf = check_sensitivities(l1_sensitivity, l2_sensitivity, linf_sensitivity)
+    delta = check_delta(delta)
+    # At most 1/2: there 1 - 2 p is not negative.
+    rarer = min(probability, 1 - probability)
+    per_trial = probability * (1 - probability)
+    variance = trials * per_trial
+    log_delta = math.log(delta)
+    by_dimension, by_scale = 23 * (math.log(10 * dimension) - log_delta), 2 * linf / scale
+    if variance < max(by_dimension, by_scale):
+        message = (
+            f"trials must be at least {_fewest_trials(max(by_dimension, by_scale), per_trial)} for Theorem 1 of cpSGD to hold with "
+            f"probability {probability:g}, scale {scale:g}, dimension {dimension} and delta {delta:g}, got {trials}"
+        )
+        if variance >= by_dimension:
+            message += f"; or scale at least {2 * linf / variance:.9g}"
+        raise InfeasibleError(message)
+    squares = rarer**2 + (1 - rarer) ** 2
+    b = 2 / 3 * squares + 1 - 2 * rarer
+    c = math.sqrt(2) * (3 * rarer**3 + 3 * (1 - rarer) ** 3 + 2 * squares)
+    d = 4 / 3 * squares
+    gaussian = l2 * math.sqrt(2 * (math.log(1.25) - log_delta)) / (scale * math.sqrt(variance))
+    second = (l2 * c * math.sqrt(math.log(10) - log_delta) + l1 * b) / (scale * variance * (1 - delta / 10))
+    third = (2 / 3 * (math.log(1.25) - log_delta) + d * (math.log(20 * dimension) - log_delta) * (math.log(10) - log_delta)) * linf
+    return gaussian + second + third / (scale * variance)
+
+
+def is_theorem_doubtful(epsilon: float, trials: int, probability: float, scale: float, l2_sensitivity: float, delta: float) -> bool:
+    """Return whether an epsilon that Theorem 1 gives is where exact accounts are known to contradict the theorem.
+
+    Its main term, D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)), is the classic one of Gaussian noise, which for large epsilon is less than
+    Gaussian noise really has, and so is the theorem's sum: with 10**4 fair trials, a shift by 1000 and delta = 1e-6, it says 186, and the
+    exact epsilon is 297. Contradictions were found from about 6 on where Gaussian noise of the same variance has a larger epsilon than
+    the theorem says, and, with uneven probabilities, from 54 on.
+
+    Parameters
+    ----------
+    epsilon : float
+        What the theorem says.
+    trials, probability, scale, l2_sensitivity, delta
+        As in `binomial_theorem_epsilon`.
+
+    Returns
+    -------
+    bool
+        True above an epsilon of 10, and where Gaussian noise of the same variance has a larger epsilon.
+
+    Examples
+    --------
+    >>> found = binomial_theorem_epsilon(10**4, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, 1e-6)
+    >>> round(found, 1), is_theorem_doubtful(found, 10**4, 0.5, 1.0, 1000.0, 1e-6)
+    (186.1, True)
+    """
+    if epsilon > LARGEST_THEOREM_EPSILON:
+        return True
+    if l2_sensitivity == 0:
+        return False
+    multiplier = scale * math.sqrt(trials * probability * (1 - probability)) / l2_sensitivity
+    return multiplier < SMALLEST_MULTIPLIER or gaussian_epsilon(multiplier, min(max(delta, SMALLEST_DELTA), LARGEST_DELTA)) > epsilon
+
+
+def binomial_squared_error(trials: int, probability: float, scale: float, dimension: int) -> float:
+    """Return the expected squared L2 norm of the noise.
+
+    Parameters
+    ----------
+    trials, probability, scale, dimension
+        As in `binomial_theorem_epsilon`.
+
+    Returns
+    -------
+    float
+        ``dimension * scale**2 * trials * probability * (1 - probability)``, exact.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> binomial_squared_error(100, 0.5, 0.5, 8)
+    50.0
+    """
+    trials, probability, scale = check_noise(trials, probability, scale)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    return dimension * (scale * scale) * (trials * probability * (1 - probability))
+
+
+def check_noise(trials: int, probability: float, scale: float) -> tuple[int, float, float]:
+    """Return the parameters of binomial noise, checked.
+
+    Parameters
+    ----------
+    trials, probability, scale
+        As in `binomial_theorem_epsilon`.
+
+    Returns
+    -------
+    tuple of (int, float, float)
+        The same.
+
+    Raises
+    ------
+    ValueError
+        If one is out of range.
+    """
+    return (
+        check_integer("trials", trials, low=1, high=MOST_TRIALS),
+        check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY),
+        check_real("scale", scale, low=1e-12, high=1e12),
+    )
+
+
+def check_sensitivities(l1_sensitivity: float, l2_sensitivity: float, linf_sensitivity: float) -> tuple[float, float, float]:
+    """Return sensitivities in three norms, checked one by one.
+
+    Parameters
+    ----------
+    l1_sensitivity, l2_sensitivity, linf_sensitivity : float
+        0 to 10**12.
+
+    Returns
+    -------
+    tuple of float
+        The same.
+
+    Raises
+    ------
+    ValueError
+        If one is out of range.
+    """
+    return (
+        check_real("l1_sensitivity", l1_sensitivity, low=0.0, high=LARGEST_SENSITIVITY),
+        check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=LARGEST_SENSITIVITY),
+        check_real("linf_sensitivity", linf_sensitivity, low=0.0, high=LARGEST_SENSITIVITY),
+    )
+
+
+def _fewest_trials(variance: float, per_trial: float) -> int:
+    """Return the smallest number of trials whose variance, as it is computed, is large enough."""
+    trials = math.ceil(variance / per_trial)
+    while trials * per_trial < variance:
+        trials += 1
+    while trials > 1 and (trials - 1) * per_trial >= variance:
+        trials -= 1
+    return trials

@@ -1,0 +1,301 @@
+"""How private a sum of discrete Gaussians is, in terms of the grid: the distributed discrete Gaussian mechanism.
+
+Kairouz, Liu, Steinke 2021, *The distributed discrete Gaussian mechanism for federated learning with secure aggregation*. Each of n clients
+clips its vector to an L2 norm c, divides by a granularity g, rounds to whole numbers under a bound on the norm, and adds discrete Gaussian
+noise of parameter s = sigma / g to each coordinate. The sum of the clients' noise is not discrete Gaussian, but close: tau says how close.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray
+from ...errors import InfeasibleError
+from ..accounting.exact_privacy_loss import ExactPrivacyLoss
+from ..accounting.pure_privacy import check_orders
+
+MOST_CLIENTS = 10**9
+LARGEST_DIMENSION = 2**40
+SMALLEST_SIGMA, LARGEST_SIGMA = 1e-3, 1e20
+# Probability that conditional rounding keeps a vector, at least (Kairouz, Liu, Steinke 2021, section 5).
+BETA = math.exp(-0.5)
+MOST_BITS = 62
+# Terms of the sum tau that are summed one by one.
+DIRECT_TERMS = 100_000
+# Exact sums of noise: products that they take, the noise's extent in standard deviations, and what that leaves out at most.
+MOST_PRODUCTS = 2 * 10**9
+DEVIATIONS = 37.0
+LEFT_OUT = 1e-285
+
+
+def rounded_norm(clip_norm: float, granularity: float, dimension: int, beta: float = BETA) -> float:
+    """Return the L2 norm that conditional rounding keeps vectors below, in the vectors' units.
+
+    The square root of min{c^2 + g^2 d / 4 + sqrt(2 ln(1 / beta)) g (c + g sqrt(d) / 2), (c + g sqrt(d))^2}: stochastic rounding to
+    multiples of g exceeds the former with probability at most beta, and is repeated until it does not; it never exceeds the latter
+    (Kairouz, Liu, Steinke 2021, proposition 22 and equation 3).
+
+    Parameters
+    ----------
+    clip_norm : float
+        L2 norm c that vectors are clipped to, above 0.
+    granularity : float
+        What a whole number stands for, in the vectors' units; above 0.
+    dimension : int
+        Number of coordinates that are rounded: after padding, where a rotation pads.
+    beta : float
+        Probability of one repetition at most, above 0 and below 1.
+
+    Returns
+    -------
+    float
+        The bound.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> round(rounded_norm(1.0, 0.01, 10_000), 4), round(rounded_norm(1.0, 1.0, 1), 4)
+    (1.1247, 1.6583)
+    """
+    clip_norm = check_real("clip_norm", clip_norm, low=1e-100, high=1e100)
+    granularity = check_real("granularity", granularity, low=1e-100, high=1e100)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    beta = check_real("beta", beta, low=1e-300, high=1 - 1e-12)
+    likely = (
+        clip_norm**2
+        + granularity**2 * dimension / 4
+        + math.sqrt(2 * math.log(1 / beta)) * granularity * (clip_norm + granularity * math.sqrt(dimension) / 2)
+    )
+    return min(math.sqrt(likely), clip_norm + granularity * math.sqrt(dimension))
+
+
+def discrete_gaussian_tau(clients: int, sigma: float) -> float:
+    """Return tau, a bound on how far the sum of discrete Gaussians is from a discrete Gaussian.
+
+    10 sum_{k=1}^{n-1} exp(-2 pi^2 s^2 k / (k + 1)) (Kairouz, Liu, Steinke 2021, theorem 5). The terms fall with k: beyond the first
+    hundred thousand the last one stands for all that follow.
+
+    Parameters
+    ----------
+    clients : int
+        Number n of clients whose noise is added up, 1 to 10**9.
+    sigma : float
+        Parameter s of each client's noise in whole numbers, from 0.001 to 10**20.
+
+    Returns
+    -------
+    float
+        Tau; errs upward.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> discrete_gaussian_tau(1, 1.0), round(discrete_gaussian_tau(100, 1.0) * 1e4, 4)
+    (0.0, 5.4779)
+    """
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    sigma = check_real("sigma", sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
+    term = np.arange(1, min(clients, DIRECT_TERMS + 1), dtype=float)
+    exponents = -2 * math.pi**2 * sigma**2 * term / (term + 1)
+    beyond = max(clients - 1 - DIRECT_TERMS, 0)
+    last = -2 * math.pi**2 * sigma**2 * (DIRECT_TERMS / (DIRECT_TERMS + 1))
+    return 10 * (float(np.exp(exponents).sum()) + beyond * math.exp(last))
+
+
+def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, dimension: int, orders: ArrayLike) -> FloatArray:
+    """Return the Rényi divergences of a sum of whole vectors with discrete Gaussian noise from every client.
+
+    min{ (a/2) r2^2 + tau d,  (a/2) (r2^2 + 2 r1 tau + tau^2 d),  (a/2) (r2 + tau sqrt(d))^2 }, r_i = D_i / (sqrt(n) s),
+    D1 = D2 min(sqrt(d), D2) (Kairouz, Liu, Steinke 2021, corollary 12 and its remarks).
+
+    Parameters
+    ----------
+    clients : int
+        Number n of clients whose noise is added up, 1 to 10**9.
+    sigma : float
+        Parameter s of each client's noise in whole numbers, from 0.001 to 10**20.
+    l2_sensitivity : float
+        Largest L2 distance D2 of two neighbours' sums, in whole numbers: the bound on the norm of one client's vector for
+        add-or-remove-one adjacency, where the noise of n clients is there on both sides, and twice that for replace-one.
+    dimension : int
+        Number d of coordinates.
+    orders : array_like of shape (orders,)
+        Rényi orders above 1; infinity gives infinity.
+
+    Returns
+    -------
+    ndarray of shape (orders,)
+        Divergences in nats; err upward.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> discrete_gaussian_renyi(100, 2.0, 10.0, 1000, [2.0, 4.0]).round(6).tolist()
+    [0.25, 0.5]
+    """
+    array = check_orders(orders)
+    tau = discrete_gaussian_tau(clients, sigma)
+    l2 = check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=1e100)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    if l2 == 0:
+        return np.zeros(len(array))
+    noise = math.sqrt(clients) * sigma
+    ratio, linear = l2 / noise, l2 * min(math.sqrt(dimension), l2) / noise
+    multiplied = min(ratio**2 + 2 * linear * tau + tau**2 * dimension, (ratio + tau * math.sqrt(dimension)) ** 2)
+    return np.minimum(array / 2 * ratio**2 + tau * dimension, array / 2 * multiplied)
+
+
+def summed_discrete_gaussian_losses(clients: int, sigma: float, shift: int) -> ExactPrivacyLoss:
+    """Return the privacy loss of a sum of discrete Gaussians against the same sum shifted, exactly, for a check of the bounds.
+
+    The distribution of the sum is found by repeated convolution, of numbers that are all positive. Both directions are alike.
+
+    Parameters
+    ----------
+    clients : int
+        Number of clients whose noise is added up, 1 to 1000.
+    sigma : float
+        Parameter of each client's noise, from 0.1 to 1000.
+    shift : int
+        By how much the sum is shifted, from 1 to 10**6.
+
+    Returns
+    -------
+    ExactPrivacyLoss
+        Noise of each client beyond 37 sigma, with a probability below 1e-290, is left out; what the sum leaves out counts as `certain`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or clients and sigma together are too many and too large.
+
+    Examples
+    --------
+    One discrete Gaussian has the divergence a k^2 / (2 s^2) of a Gaussian at whole orders.
+
+    >>> summed_discrete_gaussian_losses(1, 2.0, 1).renyi_divergences([2.0, 3.0]).round(9).tolist()
+    [0.25, 0.375]
+    """
+    clients = check_integer("clients", clients, low=1, high=1000)
+    sigma = check_real("sigma", sigma, low=0.1, high=1000.0)
+    shift = check_integer("shift", shift, low=1, high=10**6)
+    reach = math.ceil(DEVIATIONS * sigma)
+    if (2 * reach * clients) ** 2 > MOST_PRODUCTS:
+        raise ValueError(
+            f"clients and sigma must be smaller: the sum of {clients} discrete Gaussians of sigma {sigma:g} has too many values"
+        )
+    one = np.exp(-(np.arange(-reach, reach + 1, dtype=np.longdouble) ** 2) / (2 * np.longdouble(sigma) ** 2))
+    one /= one.sum()
+    masses, power, rest = np.ones(1, dtype=np.longdouble), one, clients
+    while rest:
+        if rest % 2:
+            masses = np.convolve(masses, power)
+        rest //= 2
+        if rest:
+            power = np.convolve(power, power)
+    masses = masses[masses > np.exp(np.longdouble(-690.0))]
+    masses /= masses.sum()
+    if shift >= len(masses):
+        return ExactPrivacyLoss(np.empty(0), np.empty(0), 1.0, 1.0)
+    logarithms = np.log(masses)
+    losses = np.asarray(logarithms[shift:] - logarithms[:-shift], dtype=np.float64)
+    ends = float(masses[:shift].sum()) + LEFT_OUT
+    return ExactPrivacyLoss(logarithms[shift:].astype(np.float64), losses, ends, ends)
+
+
+def granularity_for_bits(
+    clients: int, dimension: int, clip_norm: float, local_sigma: float, bits: int, *, deviations: float = 4.0, flatness: float = 1.0
+) -> float:
+    """Return the finest granularity at which the sum of the clients' vectors fits into so many bits per coordinate.
+
+    1/g = sqrt(2^(2 b) - n k^2) / (2 k sqrt(rho c^2 n^2 / d + n sigma^2)): k standard deviations of a coordinate of the sum, of the
+    flattened signal, the rounding and the noise, are half the modulus (Kairouz, Liu, Steinke 2021, section 6).
+
+    Parameters
+    ----------
+    clients : int
+        Number n of clients, 1 to 10**9.
+    dimension : int
+        Number d of coordinates, after padding.
+    clip_norm : float
+        L2 norm c that vectors are clipped to.
+    local_sigma : float
+        Parameter of each client's noise, in the vectors' units; above 0.
+    bits : int
+        Bits b of a coordinate; the sum is taken modulo 2**b; 1 to 62.
+    deviations : float
+        k, from 0.1 to 100: 4 leaves a Gaussian coordinate outside with probability 6.3e-5.
+    flatness : float
+        rho, from 0 to the dimension: variance of a coordinate of a rotated vector, times d / c^2; 1 where rotation flattens.
+
+    Returns
+    -------
+    float
+        Granularity, in the vectors' units.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    InfeasibleError
+        If the bits cannot even hold the rounding; the message says how many could.
+
+    Examples
+    --------
+    >>> round(granularity_for_bits(100, 1024, 1.0, 0.1, 16), 6)
+    0.000401
+    """
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    clip_norm = check_real("clip_norm", clip_norm, low=1e-100, high=1e100)
+    local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
+    bits = check_integer("bits", bits, low=1, high=MOST_BITS)
+    deviations = check_real("deviations", deviations, low=0.1, high=100.0)
+    flatness = check_real("flatness", flatness, low=0.0, high=float(dimension))
+    fewest = fewest_bits(clients, deviations)
+    if bits < fewest:
+        raise InfeasibleError(
+            f"bits must be at least {fewest} to hold {deviations:g} deviations of {clients} clients' rounding, got {bits}"
+        )
+    room = math.sqrt(4.0**bits - clients * deviations**2)
+    return 2 * deviations * math.sqrt(flatness * (clip_norm * clients) ** 2 / dimension + clients * local_sigma**2) / room
+
+
+def fewest_bits(clients: int, deviations: float) -> int:
+    """Return the fewest bits that hold the rounding of so many clients: ``4**bits`` above ``clients * deviations**2``.
+
+    Parameters
+    ----------
+    clients : int
+        Number of clients, at least 1.
+    deviations : float
+        Standard deviations of a coordinate of the sum in half the modulus, above 0.
+
+    Returns
+    -------
+    int
+        Number of bits, at least 1.
+
+    Examples
+    --------
+    >>> fewest_bits(1000, 4.0)
+    7
+    """
+    bits = 1
+    while 4.0**bits <= clients * deviations**2:
+        bits += 1
+    return bits

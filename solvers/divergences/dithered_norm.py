@@ -1,0 +1,216 @@
+"""How much longer rounding to whole numbers can make a vector: for certain, and with high probability.
+
+Lengths are in grid steps. A coordinate at distance x from zero is rounded to floor(x) or ceil(x), with mean x; on average its p-th power
+becomes the chord (1 - f) floor(x)**p + f ceil(x)**p, with f the fractional part, and it is off that by (b - f) w, where b is 1 if it is
+rounded up and w = (floor(x) + 1)**p - floor(x)**p.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray
+from ..numerics.concave_envelope import concave_envelope
+from ..numerics.separable_budget import UPWARD, largest_piecewise_sum
+from .vector_composition import LARGEST_DIMENSION, LARGEST_NORM
+
+LARGEST_RADIUS = 2.0**20
+# Whole numbers up to here are told apart after rounding upward by UPWARD.
+EXACT_INTEGERS = 1e10
+BISECTIONS = 40
+
+
+def rounded_norm_bound(dimension: int, norm: float, radius: float) -> float:
+    """Return a length that no vector of a ball exceeds after systematic rounding, whatever the random numbers are.
+
+    Systematic rounding (`vector_dithering.systematic_rounding`) keeps every running sum of b - f, taken in the order
+    of falling w, below 1. Summation by parts then gives sum w (b - f) < the largest w, hence
+
+        ``||v||_p^p`` < sum of chords + largest w <= d E(radius**p / d) + ceil(radius)**p - (ceil(radius) - 1)**p
+
+    with E the concave envelope of the chord as a function of x**p. For p = 1 the chord is x and w is 1: the bound is ceil(radius), and a
+    ball whose radius is a whole number keeps it. For p = 2, E(u) <= u + 1/4, and E(u) = sqrt(u) up to u = 1/4.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of coordinates.
+    norm : float
+        p of the L_p norm, from 1 to 64, or infinity.
+    radius : float
+        Largest L_p norm before rounding, in steps, from 0 to 2**20.
+
+    Returns
+    -------
+    float
+        Bound on the L_p norm after rounding, in steps; errs upward. For p = 1 and 2 the p-th power of the bound is the largest whole
+        number below the right-hand side (p = 2: rounded up by one unit in the last place of its root).
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> rounded_norm_bound(128, 1.0, 255), round(rounded_norm_bound(128, 2.0, 15) ** 2, 9)
+    (255.0, 285.0)
+    """
+    dimension, norm, radius = _checked(dimension, norm, radius)
+    top = math.ceil(radius)
+    if norm == 1 or math.isinf(norm) or radius == 0:
+        return float(top)
+    everything_up = dimension * float(top) ** norm
+    if norm == 2:
+        # In whole numbers: a sum of squares below a number is at most the next whole number below it.
+        squared = Fraction(radius) ** 2
+        chords = squared + Fraction(dimension, 4) if 4 * squared >= dimension else math.isqrt(math.ceil(dimension * squared) - 1) + 1
+        power = float(min(dimension * top**2, math.ceil(chords + 2 * top - 1) - 1))
+    else:
+        power = _chords(dimension, norm, radius) * float(top) ** norm + _weights(norm, top)[-1] * float(top) ** norm
+        power *= 1 + UPWARD
+        if norm == round(norm) and power < EXACT_INTEGERS:
+            power = float(math.ceil(power) - 1)
+        power = min(power, everything_up * (1 + UPWARD))
+    return math.nextafter(power ** (1 / norm) if norm != 2 else math.sqrt(power), math.inf)
+
+
+def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_probability: float) -> float:
+    """Return a length that a vector of a ball exceeds with at most a given probability, when each coordinate is rounded independently.
+
+    ``||v||_p^p`` is the sum of chords plus a sum of independent w (b - f), of mean zero and ranges w, so that Hoeffding's inequality gives
+
+        P( ``||v||_p^p`` >= sum of chords + t ) <= exp(-2 t**2 / sum w**2)
+
+    and both sums are bounded over the ball by concave envelopes. For p = 2 that is
+
+        ``||v||^2`` <= radius**2 + d/4 + (2 radius + sqrt(d)) sqrt(ln(1/q) / 2)
+
+    It stands for lemma 10 of Chaudhuri, Guo, Rabbat 2022, whose printed constants mix powers of the grid step.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of coordinates.
+    norm : float
+        p of the L_p norm, finite, from 1 to 64.
+    radius : float
+        Largest L_p norm before rounding, in steps, from 0 to 2**20.
+    failure_probability : float
+        q, above 0 and below 1.
+
+    Returns
+    -------
+    float
+        Bound on the L_p norm after rounding, in steps; errs upward.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> round(rounded_norm_quantile(128, 1.0, 100, 0.05), 4)
+    113.8465
+    """
+    dimension, norm, radius = _checked(dimension, norm, radius)
+    failure_probability = check_real("failure_probability", failure_probability, low=1e-300, high=1 - 1e-9)
+    if math.isinf(norm):
+        raise ValueError(f"norm must be a number from 1 to {LARGEST_NORM:g}, got {norm!r}")
+    if radius == 0:
+        return 0.0
+    top = math.ceil(radius)
+    deviations = math.sqrt(-math.log(failure_probability) / 2)
+    if norm == 1:
+        return (radius + math.sqrt(dimension) * deviations) * (1 + UPWARD)
+    if norm == 2:
+        chords = radius**2 + dimension / 4 if 4 * radius**2 >= dimension else math.sqrt(dimension) * radius
+        return math.sqrt(chords + (2 * radius + math.sqrt(dimension)) * deviations) * (1 + UPWARD)
+    prices = (np.arange(top) / top) ** norm
+    squares = dimension * float(concave_envelope(prices, _weights(norm, top) ** 2).value((radius / top) ** norm / dimension))
+    power = _chords(dimension, norm, radius) + math.sqrt(squares) * deviations
+    return float(top * power ** (1 / norm) * (1 + UPWARD))
+
+
+def shrinkage(dimension: int, norm: float, radius: float, failure_probability: float) -> float:
+    """Return the factor that vectors of a ball are multiplied by, so that independent rounding leaves most of them in the ball.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of coordinates.
+    norm : float
+        p of the L_p norm, finite, from 1 to 64.
+    radius : float
+        Radius of the ball before shrinking and after rounding, in steps, above 0.
+    failure_probability : float
+        Largest probability with which a rounded vector may lie outside.
+
+    Returns
+    -------
+    float
+        The largest factor up to 1 for which `rounded_norm_quantile` proves this, found by bisection; errs downward. 0.0 if none does.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    """
+    low, high = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        if rounded_norm_quantile(dimension, norm, middle * radius, failure_probability) <= radius:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def least_shrinkable_radius(dimension: int, norm: float, failure_probability: float) -> float:
+    """Return the radius above which `shrinkage` is above 0.
+
+    However small a vector is, each of its coordinates may be rounded up by one step, so that the sum of w**2 is d.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of coordinates.
+    norm : float
+        p of the L_p norm, finite, from 1 to 64.
+    failure_probability : float
+        Largest probability with which a rounded vector may lie outside.
+
+    Returns
+    -------
+    float
+        (d ln(1/q) / 2)**(1 / (2 p)), in steps.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    """
+    dimension, norm, _ = _checked(dimension, norm, 1.0)
+    failure_probability = check_real("failure_probability", failure_probability, low=1e-300, high=1 - 1e-9)
+    return math.pow(-dimension * math.log(failure_probability) / 2, 1 / (2 * norm))
+
+
+def _checked(dimension: int, norm: float, radius: float) -> tuple[int, float, float]:
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    norm = math.inf if norm == math.inf else check_real("norm", norm, low=1.0, high=LARGEST_NORM)
+    return dimension, norm, check_real("radius", radius, low=0.0, high=LARGEST_RADIUS)
+
+
+def _weights(norm: float, top: int) -> FloatArray:
+    """Return w of every cell up to the top, over top**p: p-th powers of many steps would overflow."""
+    return np.diff((np.arange(top + 1) / top) ** norm)
+
+
+def _chords(dimension: int, norm: float, radius: float) -> float:
+    """Return a bound on the sum of chords over the ball, over ceil(radius)**p."""
+    top = math.ceil(radius)
+    lefts = np.arange(top, dtype=float)
+    return largest_piecewise_sum(lefts, (lefts / top) ** norm, _weights(norm, top), np.zeros(top), dimension, norm, radius)

@@ -1,0 +1,304 @@
+"""What a resampled particle is like: K normal samples, one of them drawn by its importance weight, exactly for every K.
+
+The weights w_k = r(x_k) / sum_j r(x_j), with r(x) = exp(m x - m^2 / 2) the density ratio of N(m, 1) to N(0, 1), have a sum in their
+denominator. With 1 / S^a = integral of t^(a-1) exp(-t S) / Gamma(a) over t > 0, expectations over K independent samples become products of
+K expectations over one, and a K-dimensional integral one of two dimensions. Both are computed by the trapezoidal rule, which converges
+exponentially here: integrands are analytic, and vanish at either end (Trefethen, Weideman 2014).
+
+In more dimensions the weights depend on the samples' projections on the target's mean alone, so that this one dimension is enough.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln, logsumexp
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray
+
+LARGEST_SHIFT = 3.0
+MOST_SAMPLES = 2**20
+LARGEST_ORDER = 16
+LARGEST_SHARE = 0.999
+# Where the normal density is 1e-32 of its peak; and where exp(-y) is.
+_NORMAL_REACH = 12.0
+_EXPONENTIAL_REACH = 72.0
+# exp(-t exp(m x)) is analytic for |Im x| < pi / (2 m), and as a function of log t for |Im log t| < pi / 2: errors of 1e-14.
+_POINT_STEP = 0.3
+_LOG_T_STEP = 0.25
+
+
+@dataclass(frozen=True)
+class ResampledMoments:
+    """The particle that is drawn, beside the target N(shift, 1).
+
+    Attributes
+    ----------
+    mean : float
+        Its expectation; towards `shift` as samples grow.
+    squared_error : float
+        Expectation of its squared distance from `shift`; towards 1.
+    """
+
+    mean: float
+    squared_error: float
+
+
+@dataclass(frozen=True)
+class TwoWayDivergences:
+    """Rényi divergences between a resampling for N(shift, 1) and one of equal weights, or bounds on them, for each order.
+
+    Attributes
+    ----------
+    added, removed : ndarray of float64, shape (orders,)
+        Of the first from the second, and the other way about; in nats.
+    """
+
+    added: FloatArray
+    removed: FloatArray
+
+
+def resampled_moments(shift: float, samples: int) -> ResampledMoments:
+    """Return mean and squared error of the particle drawn from K samples of N(0, 1) by their weights for N(shift, 1).
+
+    Parameters
+    ----------
+    shift : float
+        Mean of the target, 0 to 3, in standard deviations.
+    samples : int
+        K, from 1 to 2**20.
+
+    Returns
+    -------
+    ResampledMoments
+        The two moments, with an absolute error below 1e-7.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    The bias is exp(shift**2) * shift / K, nearly, once K is larger than exp(shift**2).
+
+    >>> law = resampled_moments(1.0, samples=128)
+    >>> round(1 - law.mean, 4), round(math.e / 128, 4)
+    (0.0202, 0.0212)
+    """
+    shift = check_real("shift", shift, low=0.0, high=LARGEST_SHIFT)
+    samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
+    points, log_density = _normal_grid(-_NORMAL_REACH, shift + _NORMAL_REACH, shift)
+    log_ratios = shift * points - shift**2 / 2
+    log_t = _laplace_grid(log_ratios, samples)
+    decay = -np.exp(log_t[:, None] + log_ratios)
+    log_others = (samples - 1) * logsumexp(decay + log_density, axis=1)
+    weights = np.exp(log_t + math.log(samples) + log_others) * _LOG_T_STEP
+    # Probability that the particle is at each of the points.
+    particle = weights @ np.exp(decay) * np.exp(log_density + log_ratios)
+    return ResampledMoments(mean=float(particle @ points), squared_error=float(particle @ (points - shift) ** 2))
+
+
+def resampling_renyi_divergences(target: float, reference: float, samples: int, orders: ArrayLike) -> FloatArray:
+    """Return Rényi divergences between all that is seen of the resampling for two inputs: the K samples, and which of them was drawn.
+
+    The samples are the same distribution for both, so that this is ``log E[sum_k w_k^a v_k^(1 - a)] / (a - 1)``, with w the weights for
+    N(target, 1) and v those for N(reference, 1).
+
+    Parameters
+    ----------
+    target, reference : float
+        Means of the two targets on one line, -3 to 3; zero has equal weights. For vectors: of two opposite, or parallel, means.
+    samples : int
+        K, from 1 to 2**20.
+    orders : array_like of int, shape (orders,)
+        Orders a, whole numbers from 2 to 16.
+
+    Returns
+    -------
+    ndarray of float64, shape (orders,)
+        Divergences in nats; a computed value and no bound, with an error below 1e-6.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    With many samples it is nearly the divergence a target**2 / 2 of the two Gaussian distributions.
+
+    >>> resampling_renyi_divergences(0.5, 0.0, samples=4096, orders=[2, 8]).round(3).tolist()
+    [0.25, 0.999]
+    """
+    target = check_real("target", target, low=-LARGEST_SHIFT, high=LARGEST_SHIFT)
+    reference = check_real("reference", reference, low=-LARGEST_SHIFT, high=LARGEST_SHIFT)
+    samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
+    whole = _check_orders(orders)
+    most = max(whole, default=2)
+    # Expectations that are needed are of r^a v^-j and v^j: their means bound where the samples matter.
+    tilts = [0.0, most * target, most * target - (most - 1) * reference, (most - 1) * reference, target - reference]
+    points, log_density = _normal_grid(min(tilts) - _NORMAL_REACH, max(tilts) + _NORMAL_REACH, target)
+    log_ratios = target * points - target**2 / 2
+    log_references = reference * points - reference**2 / 2
+    log_t = _laplace_grid(log_ratios, samples)
+    decay = -np.exp(log_t[:, None] + log_ratios)
+    base = decay + log_density
+
+    others = _log_power_sums(base, log_references, samples - 1, most)
+    divergences = []
+    for order in whole:
+        terms = [
+            gammaln(order) - gammaln(order - power) + others[power] + logsumexp(base + order * log_ratios - power * log_references, axis=1)
+            for power in range(order)
+        ]
+        log_integrand = order * log_t - gammaln(order) + logsumexp(np.stack(terms), axis=0)
+        moment = math.log(samples) + math.log(_LOG_T_STEP) + float(logsumexp(log_integrand))
+        divergences.append(max(0.0, moment / (order - 1)))
+    return np.array(divergences)
+
+
+def resampling_mixture_divergences(shift: float, samples: int, share: float, orders: ArrayLike) -> FloatArray:
+    """Return Rényi divergences of a resampling with equal weights from one that has the weights for N(shift, 1) by chance.
+
+    With r the density ratio at the sample that is drawn, T the sum of the others, and g the chance, the moment is
+    ``E[((1 - g) + g K r / (r + T))^(1 - a)]``: a power of r + T, over one of ``(1 - g + g K) r + (1 - g) T``.
+
+    Parameters
+    ----------
+    shift : float
+        m, mean of the target, 0 to 3.
+    samples : int
+        K, from 1 to 2**20.
+    share : float
+        g, the chance, from 0 to 0.999.
+    orders : array_like of int, shape (orders,)
+        Orders a, whole numbers from 2 to 16.
+
+    Returns
+    -------
+    ndarray of float64, shape (orders,)
+        Divergences in nats; a computed value and no bound, with an absolute error below 1e-8 for up to 2**14 samples.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> resampling_mixture_divergences(1.0, samples=128, share=0.1, orders=[2, 8]).round(4).tolist()
+    [0.0111, 0.0294]
+    """
+    shift = check_real("shift", shift, low=0.0, high=LARGEST_SHIFT)
+    samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
+    share = check_real("share", share, low=0.0, high=LARGEST_SHARE)
+    whole = _check_orders(orders)
+    most = max(whole, default=2)
+    points, log_density = _normal_grid(-_NORMAL_REACH, (most - 1) * shift + _NORMAL_REACH, shift)
+    log_ratios = shift * points - shift**2 / 2
+    # The drawn sample counts for more in the denominator.
+    excess = (1 - share + share * samples) / (1 - share)
+    log_t = _laplace_grid(log_ratios, samples * excess)
+    others = _log_power_sums(-np.exp(log_t[:, None] + log_ratios) + log_density, log_ratios, samples - 1, most)
+    base = -np.exp(log_t[:, None] + math.log(excess) + log_ratios) + log_density
+    own = np.stack([logsumexp(base + power * log_ratios, axis=1) - gammaln(power + 1) for power in range(most)])
+    divergences = []
+    for order in whole:
+        # l! sum_j r^(l - j) / (l - j)! T^j / j!, with l = a - 1, over Gamma(l): a factor l.
+        log_sums = logsumexp(own[order - 1 :: -1] + others[:order], axis=0) + math.log(order - 1)
+        moment = logsumexp((order - 1) * log_t + log_sums) + math.log(_LOG_T_STEP) - (order - 1) * math.log1p(-share)
+        divergences.append(max(0.0, float(moment) / (order - 1)))
+    return np.array(divergences)
+
+
+def proven_divergences(shift: float, samples: int, orders: ArrayLike) -> TwoWayDivergences:
+    """Return bounds on the Rényi divergences of a resampling that hold for every number of samples.
+
+    With r the density ratio at a sample, r' that at another one, and R the mean of all K ratios: R is at least their geometric mean, so
+    that ln(r / R) is at most m times the sample less the mean of the samples, a normal number of variance (1 - 1/K) m^2. And R^(a - 1),
+    for a >= 2, is convex, so that Jensen's inequality holds.
+
+        E[r^a / R^a]            <=  exp(a^2 m^2 (1 - 1/K) / 2)
+        E[r^(1 - a) R^(a - 1)]  <=  1/K + (1 - 1/K) E[r^(1 - a)] E[r'^(a - 1)]  =  1/K + (1 - 1/K) exp((a - 1)^2 m^2)
+
+    Groups are independent: their bounds add up, and so do the squares of their norms.
+
+    Parameters
+    ----------
+    shift : float
+        m, mean of the target over that of equal weights, 0 to 3: DP-REC's clip ratio c.
+    samples : int
+        K, from 1.
+    orders : array_like of int, shape (orders,)
+        Orders a, from 2.
+
+    Returns
+    -------
+    TwoWayDivergences
+        Bounds, which err upward: at most a^2 m^2 / (2 (a - 1)) and (a - 1) m^2: neither is more than a m^2.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> bounds = proven_divergences(0.5, samples=128, orders=[2, 4])
+    >>> bounds.added.round(4).tolist(), bounds.removed.round(4).tolist()
+    ([0.4961, 0.6615], [0.2483, 0.7477])
+    """
+    shift = check_real("shift", shift, low=0.0, high=LARGEST_SHIFT)
+    share = math.log1p(-1 / samples) if check_integer("samples", samples, low=1, high=MOST_SAMPLES) > 1 else -math.inf
+    order = np.array([check_integer("orders", a, low=2, high=2**20) for a in np.asarray(orders).tolist()], dtype=float)
+    added = order**2 * (shift**2 * (1 - 1 / samples) / 2)
+    removed = np.logaddexp(-math.log(samples), share + ((order - 1) * shift) ** 2)
+    # Errors are of the order of 1e-16, and upward in the end.
+    added, removed = (moment / (order - 1) * (1 + 1e-12) for moment in (added, removed))
+    return TwoWayDivergences(added=added, removed=removed)
+
+
+def _check_orders(orders: ArrayLike) -> list[int]:
+    return [check_integer("orders", order, low=2, high=LARGEST_ORDER) for order in np.asarray(orders).tolist()]
+
+
+def _normal_grid(low: float, high: float, shift: float) -> tuple[FloatArray, FloatArray]:
+    """Return points, and the log weight of each in an expectation over N(0, 1), by the trapezoidal rule."""
+    step = _POINT_STEP / max(1.0, abs(shift))
+    points = np.arange(low, high + step, step)
+    return points, -(points**2) / 2 + math.log(step / math.sqrt(2 * math.pi))
+
+
+def _laplace_grid(log_ratios: FloatArray, samples: float) -> FloatArray:
+    """Return log t where exp(-t S) t matters: S from the least ratio of one sample to K times the largest."""
+    low = -log_ratios.max() - math.log(samples) - _EXPONENTIAL_REACH / 2
+    return np.arange(low, -log_ratios.min() + math.log(_EXPONENTIAL_REACH) + 2, _LOG_T_STEP)
+
+
+def _log_power_sums(base: FloatArray, log_values: FloatArray, count: int, powers: int) -> FloatArray:
+    """Return ln E[V^j exp(-t S) / j!] for each power j and each t, V and S sums over independent samples of what base has one of.
+
+    For one sample these are the coefficients of a power series, and for all of them, those of its power.
+    """
+    one = np.stack([logsumexp(base + power * log_values, axis=1) - gammaln(power + 1) for power in range(powers)])
+    return _series_power(one, count)
+
+
+def _series_power(logs: FloatArray, exponent: int) -> FloatArray:
+    """Return the log coefficients of a power of a power series, from its own; nothing is negative, so that nothing cancels."""
+    result = np.full_like(logs, -np.inf)
+    result[0] = 0.0
+    while exponent:
+        if exponent & 1:
+            result = _series_product(result, logs)
+        exponent >>= 1
+        if exponent:
+            logs = _series_product(logs, logs)
+    return result
+
+
+def _series_product(first: FloatArray, second: FloatArray) -> FloatArray:
+    return np.stack([logsumexp(first[: power + 1] + second[power::-1], axis=0) for power in range(len(first))])

@@ -1,0 +1,109 @@
+"""Rényi divergences of Laplace noise, on one number and on all coordinates of a vector."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer, check_real
+from ..accounting.pure_privacy import LARGEST_EPSILON, check_orders
+
+LARGEST_DIMENSION = 2**31
+
+
+def laplace_renyi_divergences(shift: float, orders: ArrayLike) -> NDArray[np.float64]:
+    """Return the Rényi divergence of Laplace noise from the same noise, shifted.
+
+    With a the order and t the shift, ln(a / (2 a - 1) e^((a - 1) t) + (a - 1) / (2 a - 1) e^(-a t)) / (a - 1) (Mironov 2017, *Rényi
+    differential privacy*, proposition 6).
+
+    Parameters
+    ----------
+    shift : float
+        Shift in units of the noise's scale, 0 to 1e6.
+    orders : array_like of shape (orders,)
+        Rényi orders above 1; infinity gives the shift.
+
+    Returns
+    -------
+    ndarray of float64, shape (orders,)
+        Divergences in nats.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> laplace_renyi_divergences(1.0, [2.0, float("inf")]).round(6).tolist()
+    [0.619124, 1.0]
+    """
+    shift = check_real("shift", shift, low=0.0, high=LARGEST_EPSILON)
+    array = check_orders(orders)
+    order = np.where(np.isinf(array), 2.0, array)
+    weight = order / (2 * order - 1)
+    # Beside 1, the sum is weight (e^x - 1 - x) + (1 - weight) (e^-y - 1 + y) with x = (a - 1) t and y = a t: the linear terms cancel.
+    up, down = (order - 1) * shift, order * shift
+    small = up < 300
+    bounded = np.where(small, up, 0.0)
+    excess = weight * _exp_beyond_linear(bounded) + (1 - weight) * _exp_beyond_linear(-down)
+    divergence = np.where(small, np.log1p(excess), np.log(weight) + up) / (order - 1)
+    return np.asarray(np.where(np.isinf(array), shift, np.minimum(divergence, shift)))
+
+
+def laplace_vector_divergences(epsilon: float, dimension: int, norm: float, orders: ArrayLike) -> NDArray[np.float64]:
+    """Return a bound on the divergence of two vectors of an L_p ball with independent Laplace noise on each coordinate.
+
+    The scale of the noise is the ball's largest L1 distance over epsilon. In units of it, two vectors are t apart with
+    ||t||_p <= T = epsilon / dimension^(1 - 1/p), and divergences r(|t_i|) of coordinates add up. Two facts bound their sum.
+    (a - 1) r is convex in the shift, a logarithm of a sum of exponentials, and 0 at 0: so the sum is at most r(||t||_1) <= r(epsilon),
+    with equality where p = 1 puts all on one coordinate. Its second derivative, the variance of a coin whose bias grows with the shift,
+    falls: so r(sqrt(s)) is concave in s, and so is r(s^(1/q)) for every q >= 2; the sum is at most that of equal shifts,
+    dimension * r(T / dimension^(1/q)) with q = max(p, 2), with equality where p >= 2. The smaller of the two is exact for p = 1 and p >= 2.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure privacy of the noise, 0 to 1e6.
+    dimension : int
+        Number of coordinates.
+    norm : float
+        p, 1 or more; infinity is one.
+    orders : array_like of shape (orders,)
+        Rényi orders above 1; infinity gives epsilon.
+
+    Returns
+    -------
+    ndarray of float64, shape (orders,)
+        Divergences in nats; exact for p = 1 and p >= 2, erring upward in between.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    The more ways there are to divide up a distance, the less it reveals.
+
+    >>> [round(float(laplace_vector_divergences(1.0, 128, norm, [2.0])[0]), 4) for norm in (1.0, 1.5, 2.0, float("inf"))]
+    [0.6191, 0.0391, 0.0078, 0.0078]
+    """
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    if not norm >= 1:
+        raise ValueError(f"norm must be a number of at least 1, got {norm!r}")
+    together = laplace_renyi_divergences(epsilon, orders)
+    distance = epsilon / dimension ** (1 - 1 / norm)
+    evenly = dimension * laplace_renyi_divergences(distance / dimension ** (1 / max(norm, 2.0)), orders)
+    return np.minimum(together, np.where(np.isinf(check_orders(orders)), epsilon, evenly))
+
+
+def _exp_beyond_linear(exponents: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return e^x - 1 - x without cancellation."""
+    series = np.zeros_like(exponents)
+    near = np.where(np.abs(exponents) < 0.5, exponents, 0.0)
+    # Horner's scheme of x^2/2! + x^3/3! + ...: the next term is below 1e-17 of the first.
+    for power in range(15, 1, -1):
+        series = series * near + 1 / math.factorial(power)
+    return np.where(np.abs(exponents) < 0.5, series * near**2, np.expm1(exponents) - exponents)

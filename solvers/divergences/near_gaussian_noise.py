@@ -1,0 +1,345 @@
+"""Binomial and Skellam noise accounted as what they nearly are: discrete Gaussian noise of the same variance, and so Gaussian noise.
+
+Let P be one coordinate's noise, G the discrete Gaussian on the same whole numbers with its mean and variance v, and L = ln(P / G). For n
+independent coordinates, of all rounds together, and every window E of values and every t > 1, Markov's inequality gives
+
+    P(S) <= e^x G(S) + e,  with  x = (n ln sum_E G e^(t L) + ln(2 / e)) / (t - 1)  and  n P(not E) <= e / 2,
+
+and the same with P and G exchanged for t < 0, where t - 1 becomes -t. Noise that is shifted by a whole vector has the same ratios. So with
+x, e one way, x', e' the other, and G (epsilon, d)-private, P is (epsilon + x + x', e + e^x d + e^(x + epsilon) e')-private. G is
+accounted for as in `quietbits.solvers.divergences.discrete_gaussian_smoothing`.
+
+L is about He4(u) / (24 v), u in standard deviations, for Skellam noise, and a few times less for binomial noise with p = 1/2: x is of the
+order of sqrt(n ln(1 / e)) / v, which is nothing once there is more than a little noise.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray
+from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
+from ..accounting.renyi_curve import MOST_ROUNDS, check_delta
+from .cpsgd_theorem import MOST_TRIALS, SMALLEST_PROBABILITY
+from .discrete_gaussian_divergence import LARGEST_DIMENSION
+from .discrete_gaussian_smoothing import smoothed_sums
+
+LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
+# Sums over whole numbers are taken over every k-th of them, k times, with so many to a standard deviation: for functions as smooth as these
+# the error is far below floating point (Poisson's summation formula), but for the ends, which are added.
+POINTS_PER_DEVIATION = 16
+# Share of delta for what has another probability under G, each way.
+SPARED = 1e-4
+# t - 1 of the sums one way, and -t the other.
+EXPONENTS = 2.0 ** np.arange(0.5, 44, 0.5)
+LARGEST_EXPONENT = 600.0
+# Error of L, with a wide margin.
+ROUNDING = 1e-14
+SERIES = np.arange(3, 64)
+# Largest offset as a share of the mean numbers, for series to converge; and the widest window.
+LARGEST_SLOPE = 0.5
+MOST_DEVIATIONS = 40.0
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseRatio:
+    """One coordinate's noise beside the discrete Gaussian of its mean and variance.
+
+    Attributes
+    ----------
+    variance : float
+        v.
+    deviations : float
+        Half the width of the window, in standard deviations.
+    offsets : ndarray of shape (points,)
+        Whole numbers in the window, less the mean, equally far apart.
+    log_ratios : ndarray of shape (points,)
+        ln(P / G) there.
+    log_tail : float
+        Logarithm of a bound on the probability of all values outside the window, under either.
+    rounding : float
+        Bound on the error of a log ratio.
+    """
+
+    variance: float
+    deviations: float
+    offsets: FloatArray
+    log_ratios: FloatArray
+    log_tail: float
+    rounding: float = ROUNDING
+
+
+def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
+    """Return Skellam noise, the difference of two Poisson numbers of the same mean, beside a discrete Gaussian.
+
+    Parameters
+    ----------
+    variance : float
+        v, the sum of both means, from 1000 to 10**30.
+    deviations : float
+        Half the width of the window, in standard deviations; from 1 to 40, and at most half as many as the standard deviation is.
+
+    Returns
+    -------
+    NoiseRatio
+        P(x) = e^(-v) I_x(v) by Debye's expansion of the Bessel function (Abramowitz, Stegun 1964, 9.7.7) to four terms.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    The fourth Hermite polynomial is 3 at zero.
+
+    >>> ratio = skellam_noise_ratio(1e6, 5.0)
+    >>> middle = len(ratio.offsets) // 2
+    >>> float(ratio.offsets[middle]), round(float(ratio.log_ratios[middle]) * 24e6, 4)
+    (0.0, 3.0)
+    """
+    mean = check_real("variance", variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
+    offsets, deviations = _window(mean, 0.0, deviations, narrowest=mean)
+    slope = offsets / mean
+    squared = np.sqrt(1 + slope**2)
+    # p = x / s and 1 / s of the expansion in powers of 1 / s, s = sqrt(x^2 + v^2).
+    p2, inverse = (slope / squared) ** 2, 1 / (mean * squared)
+    expansion = inverse * (3 - 5 * p2) / 24
+    expansion += inverse**2 * (81 - 462 * p2 + 385 * p2**2) / 1152
+    expansion += inverse**3 * (30375 - 369603 * p2 + 765765 * p2**2 - 425425 * p2**3) / 414720
+    expansion += inverse**4 * (4465125 - 94121676 * p2 + 349922430 * p2**2 - 446185740 * p2**3 + 185910725 * p2**4) / 39813120
+    # sqrt(1 + z^2) - 1 - z asinh(z) + z^2 / 2, the integral of z - asinh(z), from the series of asinh.
+    order = np.arange(1, 40)
+    coefficients = np.cumprod((2 * order - 1) / (2 * order)) * (-1.0) ** (order + 1) / ((2 * order + 1) * (2 * order + 2))
+    excess = mean * (slope[:, None] ** (2 * order + 2) @ coefficients)
+    log_ratios = excess - np.log1p(slope**2) / 4 + np.log1p(expansion)
+    # Chernoff's exponent v (sqrt(1 + z^2) - 1 - z asinh z) is the excess less half the squared deviations.
+    log_tail = math.log(2) + max(float(excess[-1]) - deviations**2 / 2, -(deviations**2) / 2)
+    return NoiseRatio(mean, deviations, offsets, log_ratios, log_tail)
+
+
+def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> NoiseRatio:
+    """Return binomial noise beside a discrete Gaussian.
+
+    Parameters
+    ----------
+    trials : int
+        Number of trials N, 1 to 10**15.
+    probability : float
+        Probability p of success, from 1e-9 to 1 - 1e-9, with N p (1 - p) at least 1000.
+    deviations : float
+        Half the width of the window, in standard deviations; from 1 to 40, and small enough for successes and failures to stay within
+        half of their mean numbers.
+
+    Returns
+    -------
+    NoiseRatio
+        By Stirling's series to four terms; the squares of the offsets cancel in ln(P / G) and are left out of it.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> ratio = binomial_noise_ratio(4 * 10**6, 0.5, 5.0)
+    >>> middle = len(ratio.offsets) // 2
+    >>> float(ratio.offsets[middle]), round(float(ratio.log_ratios[middle]) * 24e6, 4)
+    (0.0, -1.5)
+    """
+    trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
+    rate = check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
+    variance = check_real("trials * probability * (1 - probability)", trials * rate * (1 - rate), low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
+    successes, failures = trials * rate, trials * (1 - rate)
+    offsets, deviations = _window(variance, successes, deviations, narrowest=min(successes, failures))
+    log_ratios = np.full(len(offsets), _stirling(trials))
+    exponents = np.zeros(len(offsets))
+    for expected, sign in ((successes, 1), (failures, -1)):
+        relative = sign * offsets / expected
+        # (1 + y) ln(1 + y) - y without its square.
+        series = expected * (relative[:, None] ** SERIES @ ((-1.0) ** SERIES / (SERIES * (SERIES - 1))))
+        exponents -= series
+        log_ratios -= np.log1p(relative) / 2 + _stirling(expected * (1 + relative))
+    # Chernoff's exponent at either end: -N KL.
+    log_tail = math.log(2) + max(float(exponents[0]), float(exponents[-1]), 0.0) - deviations**2 / 2
+    # A mean that is no floating-point number moves the offsets by a rounding error: in deviations, times those of the window.
+    shifted = 0.0 if rate == 0.5 else 2 * deviations * float(np.spacing(max(successes, failures))) / math.sqrt(variance)
+    return NoiseRatio(variance, deviations, offsets, log_ratios + exponents, log_tail, ROUNDING + shifted)
+
+
+def skellam_near_gaussian_epsilon(variance: float, l2_sensitivity: float, dimension: int, delta: float, rounds: int = 1) -> float | None:
+    """Return epsilon of whole vectors with Skellam noise, by that of Gaussian noise.
+
+    Parameters
+    ----------
+    variance : float
+        Variance of a coordinate's noise, all clients together; above 0.
+    l2_sensitivity : float
+        Largest L2 distance of two neighbours' vectors of whole numbers; at least 0.
+    dimension : int
+        Number of coordinates.
+    delta : float
+        Failure probability of all rounds together, above 0 and below 1.
+    rounds : int
+        Number of rounds, at least 1.
+
+    Returns
+    -------
+    float or None
+        Epsilon, errs upward; None where the noise is too little, or too different from Gaussian noise, for this way of accounting.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> round(skellam_near_gaussian_epsilon(1e6, 270.0, 1024, 1e-5), 3), round(gaussian_epsilon(1000 / 270, 1e-5), 3)
+    (1.008, 1.008)
+    """
+    check_real("variance", variance, low=1e-6, high=1e40)
+    if not LEAST_VARIANCE <= variance <= LARGEST_VARIANCE:
+        return None
+    widest = LARGEST_SLOPE * math.sqrt(variance)
+    return _epsilon(lambda width: skellam_noise_ratio(variance, width), variance, widest, l2_sensitivity, dimension, delta, rounds)
+
+
+def binomial_near_gaussian_epsilon(
+    trials: int, probability: float, l2_sensitivity: float, dimension: int, delta: float, rounds: int = 1
+) -> float | None:
+    """Return epsilon of whole vectors with binomial noise, by that of Gaussian noise.
+
+    Parameters
+    ----------
+    trials : int
+        Number of trials of a coordinate's noise, of all clients together; 1 to 10**15.
+    probability : float
+        Probability of success, from 1e-9 to 1 - 1e-9.
+    l2_sensitivity : float
+        Largest L2 distance of two neighbours' vectors of whole numbers; at least 0.
+    dimension, delta, rounds
+        As in `skellam_near_gaussian_epsilon`.
+
+    Returns
+    -------
+    float or None
+        Epsilon, errs upward; None where the noise is too little, or too different from Gaussian noise, for this way of accounting.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> round(binomial_near_gaussian_epsilon(4 * 10**6, 0.5, 270.0, 1024, 1e-5), 3)
+    1.008
+    """
+    trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
+    rate = check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
+    variance = trials * rate * (1 - rate)
+    if variance < LEAST_VARIANCE:
+        return None
+    widest = LARGEST_SLOPE * trials * min(rate, 1 - rate) / math.sqrt(variance)
+    return _epsilon(lambda width: binomial_noise_ratio(trials, rate, width), variance, widest, l2_sensitivity, dimension, delta, rounds)
+
+
+def _epsilon(
+    noise: Callable[[float], NoiseRatio],
+    variance: float,
+    widest: float,
+    l2_sensitivity: float,
+    dimension: int,
+    delta: float,
+    rounds: int,
+) -> float | None:
+    """Return epsilon of noise whose ratio to a discrete Gaussian is a function of the window's width, at most `widest`."""
+    l2 = check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=1e100)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+    delta = check_delta(delta)
+    if l2 == 0:
+        return 0.0
+    multiplier = math.sqrt(variance) / (l2 * math.sqrt(rounds))
+    spared = delta * SPARED
+    if multiplier <= SMALLEST_MULTIPLIER or not SMALLEST_DELTA <= spared <= LARGEST_DELTA:
+        return None
+    # What is spared the other way counts e^epsilon times.
+    log_spared = math.log(spared)
+    coordinates = dimension * rounds
+    roughly = gaussian_epsilon(multiplier, min(delta, LARGEST_DELTA))
+    width = math.sqrt(2 * (math.log(8 * coordinates) - log_spared + roughly)) + 2
+    if width > min(widest, MOST_DEVIATIONS):
+        return None
+    ratio = noise(width)
+    log_outside = math.log(coordinates) + ratio.log_tail
+    forth, back = (coordinates * ratio_log_moments(ratio, sign) for sign in (1, -1))
+    found = []
+    for smoothed in smoothed_sums(1, math.sqrt(variance)):
+        log_ratio = coordinates * smoothed.log_ratio
+        first = _excess(forth, EXPONENTS, log_spared) + coordinates * ratio.rounding
+        allowed = delta * (1 - 2 * SPARED) * math.exp(-first - log_ratio)
+        if log_outside > log_spared - math.log(2) or allowed < SMALLEST_DELTA:
+            continue
+        epsilon = gaussian_epsilon(smoothed.sigma / (l2 * math.sqrt(rounds)), min(allowed, LARGEST_DELTA)) + 2 * log_ratio + first
+        log_share = log_spared - epsilon
+        if log_outside <= log_share - math.log(2):
+            found.append(epsilon + _excess(back, EXPONENTS, log_share) + coordinates * ratio.rounding)
+    best = min(found, default=math.inf)
+    return best if math.isfinite(best) else None
+
+
+def ratio_log_moments(ratio: NoiseRatio, sign: int) -> FloatArray:
+    """Return ln of the sum over the window of G e^((t + 1) L), or with sign -1 of G e^(-t L).
+
+    That is the sum of P^a G^(1 - a) with a = t + 1, or of G^a P^(1 - a). Summed as G (e^x - 1), so that nothing is lost where it is near 1.
+
+    Parameters
+    ----------
+    ratio : NoiseRatio
+        One coordinate's noise P beside the discrete Gaussian G.
+    sign : int
+        1 for the moments of P / G, -1 for those of G / P.
+
+    Returns
+    -------
+    ndarray of shape (exponents,)
+        For each t of EXPONENTS; errs upward, infinite where an exponent is too large.
+    """
+    masses = np.exp(-(ratio.offsets**2) / (2 * ratio.variance)) / math.sqrt(2 * math.pi * ratio.variance) * _stride(ratio.variance)
+    exponents = np.outer(EXPONENTS + 1 if sign > 0 else -EXPONENTS, ratio.log_ratios)
+    usable = exponents.max(axis=1) < LARGEST_EXPONENT
+    terms = masses * np.expm1(np.where(usable[:, None], exponents, 0.0))
+    ends = np.abs(terms[:, 0]) + np.abs(terms[:, -1])
+    return np.where(usable, np.log1p(terms.sum(axis=1) + ends), math.inf)
+
+
+def _excess(log_moments: FloatArray, exponents: FloatArray, log_spared: float) -> float:
+    """Return the least x with P(S) <= e^x G(S) + half of what is spared, which the rest of it covers outside the window."""
+    return max(0.0, float(np.min((log_moments + math.log(2) - log_spared) / exponents)))
+
+
+def _window(variance: float, mean: float, deviations: float, narrowest: float) -> tuple[FloatArray, float]:
+    """Return equally spaced whole numbers less the mean, and how many standard deviations they reach at least."""
+    deviation = math.sqrt(variance)
+    widest = min(MOST_DEVIATIONS, LARGEST_SLOPE * narrowest / deviation)
+    reach = check_real("deviations", deviations, low=1.0, high=widest) * deviation
+    stride = _stride(variance)
+    fraction = round(mean) - mean
+    count = math.floor((reach - abs(fraction)) / stride)
+    offsets = fraction + stride * np.arange(-count, count + 1, dtype=float)
+    return offsets, float(min(-offsets[0], offsets[-1])) / deviation
+
+
+def _stride(variance: float) -> int:
+    return max(1, math.floor(math.sqrt(variance) / POINTS_PER_DEVIATION))
+
+
+def _stirling(number: float | FloatArray) -> float | FloatArray:
+    """Return ln(n!) less ln(sqrt(2 pi n) (n / e)^n), for n of some hundreds and more."""
+    return 1 / (12 * number) - 1 / (360 * number**3) + 1 / (1260 * number**5) - 1 / (1680 * number**7)

@@ -1,0 +1,253 @@
+"""How much fair binomial noise hides a vector behind stochastic k-level quantisation: Rényi divergences, without a bound on sensitivities.
+
+Two vectors that are a_i steps apart in coordinate i are rounded by the same uniform numbers: they then differ by floor(a_i) or
+floor(a_i) + 1 steps, on average by a_i. For whole numbers that differ by j, noise of fair trials has a divergence r_j of at most
+``square j**2 + linear j`` (`fair_binomial_bound`). As exp((a - 1) D_a) is jointly convex, its average over the uniform numbers is a
+bound for the mixture, and coordinates, which are rounded independently, add up:
+
+    D_a <= sum_i g(a_i),    g(j + f) = ln((1 - f) exp((a - 1) r_j) + f exp((a - 1) r_(j+1))) / (a - 1).
+
+The worst a_i with ``sum a_i**2 <= R**2`` are bounded by Lagrange's relaxation. Nothing fails here but the ends of the noise.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray
+from ..accounting.pure_privacy import check_orders
+from ..accounting.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, EpsilonAtDelta, RenyiCurve, check_delta
+from .cpsgd_theorem import LARGEST_DIMENSION, MOST_TRIALS
+from .quantised_sensitivity import MOST_LEVELS
+
+ORDERS = np.array(DEFAULT_ORDERS[:-1:2])
+# The ends of the noise may fail with this share of delta.
+NEGLECTED = 0.01
+# Shifts up to here are looked at one by one, larger ones by a formula.
+NODES = 16
+SECTIONS = 36
+GOLDEN = (math.sqrt(5) - 1) / 2
+LARGEST_DISTANCE = 1e12
+# The window's cubic terms are small where it is shorter than this share of the support.
+LONGEST_WINDOW = 0.9
+UPWARD = 1 + 1e-12
+LARGEST_EXPONENT = 700.0
+# Next to nothing, and yet no division by zero.
+LEAST_MULTIPLIER, LEAST_FRACTION = 1e-300, 1e-200
+
+
+@dataclass(frozen=True, eq=False)
+class FairBinomialBound:
+    """A bound on the Rényi divergence of fair binomial noise and the same shifted by j steps: ``square j**2 + linear j``.
+
+    Attributes
+    ----------
+    square : ndarray of shape (orders,)
+        Coefficient of the square.
+    linear : float
+        Coefficient of j.
+    failure : float
+        Probability of the end of the support that is left out; the divergence is that of the rest, not normalised.
+    """
+
+    square: FloatArray
+    linear: float
+    failure: float
+
+
+def fair_binomial_bound(trials: int, largest_shift: int, orders: FloatArray, log_failure: float) -> FairBinomialBound | None:
+    """Return a bound on Rényi divergences of Bin(N, 1/2) shifted by whole numbers, in closed form.
+
+    With M = (N + 1) / 2 and y = x - N/2, ln(P(Z = x) / P(Z = x - j)) is the sum of -2 artanh(t_i / M) over i < j, where
+    t_i = y - i - 1/2. Let E be y >= -w, which fails with a probability of at most exp(-2 w**2 / N) (Hoeffding). On it, with
+    u = (w + j) / M and k = u**2 / (3 (1 - u**2)), -artanh(t / M) is at most -t / M for t > 0, and (1 + k) |t| / M else. Thus (a - 1)
+    times the loss is at most ``-s y + k s max(-y, 0) + s j (1 + k) / 2``, with s = 2 j (a - 1) / M. By
+    exp(z (1 + k)) - exp(z) <= k z exp(z (1 + k)), the moment generating function cosh(z / 2)**N <= exp(z**2 N / 8) of y, and the mean
+    and variance of y in the tilted distribution, the average of its exponential is at most
+
+        exp(s j (1 + k) / 2 + s'**2 N / 8) (1 + k s (s' N / 4 + sqrt(N) / 2)),    s' = s (1 + k);
+
+    take the logarithm, ln(1 + z) <= z and N <= 2 M. The other direction, and negative shifts, are mirror images.
+
+    Parameters
+    ----------
+    trials : int
+        N, 1 to 10**15.
+    largest_shift : int
+        Largest j that the bound is for.
+    orders : ndarray of shape (orders,)
+        Finite Rényi orders a above 1.
+    log_failure : float
+        Logarithm of the probability that E may fail with, below 0.
+
+    Returns
+    -------
+    FairBinomialBound or None
+        The bound; None where trials are too few for the shift and the failure probability. Leading term: ``a j**2 / M``.
+    """
+    half = (trials + 1) / 2
+    window = math.sqrt(-trials * log_failure / 2)
+    share = (window + largest_shift) / half
+    if share > LONGEST_WINDOW:
+        return None
+    excess = share**2 / (3 * (1 - share**2))
+    square = (1 + excess) * (1 + (orders - 1) * (1 + 3 * excess)) / half
+    return FairBinomialBound(square * UPWARD, excess * math.sqrt(trials) / half * UPWARD, math.exp(log_failure) * UPWARD)
+
+
+def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float, delta: float, rounds: int = 1) -> EpsilonAtDelta | None:
+    """Return the epsilon of fair binomial noise on vectors after stochastic quantisation to whole numbers from 0 to levels - 1.
+
+    Parameters
+    ----------
+    trials : int
+        Number N of fair trials of a coordinate's noise, of all clients together; 1 to 10**15.
+    dimension : int
+        Number of coordinates, at least 1.
+    levels : int
+        Number of levels, 2 to 2**24.
+    distance : float
+        Largest L2 distance of two neighbours' vectors before rounding, in steps; 0 to 10**12.
+    delta : float
+        Failure probability of all rounds together, above 0 and below 1; a hundredth is spent on the ends of the noise.
+    rounds : int
+        Number of rounds, at least 1.
+
+    Returns
+    -------
+    EpsilonAtDelta or None
+        Epsilon and its order; errs upward. None where the trials are too few to prove anything.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> round(quantised_epsilon(10**6, dimension=1024, levels=33, distance=32.0, delta=1e-5).epsilon, 4)
+    0.262
+    """
+    trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    levels = check_integer("levels", levels, low=2, high=MOST_LEVELS)
+    distance = check_real("distance", distance, low=0.0, high=LARGEST_DISTANCE) * UPWARD
+    delta = check_delta(delta)
+    rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+    largest = min(distance, levels - 1.0)
+    log_failure = math.log(NEGLECTED * delta / dimension) - math.log(rounds)
+    bound = fair_binomial_bound(trials, math.ceil(largest), ORDERS, log_failure)
+    if bound is None:
+        return None
+    # The distribution without its end is normalised: a factor (1 - failure)**(-a) for each coordinate.
+    normalised = -dimension * ORDERS / (ORDERS - 1) * math.log1p(-bound.failure)
+    divergences = quantised_renyi(bound, ORDERS, dimension, distance, largest) + normalised
+    found = RenyiCurve(ORDERS, divergences).composed(rounds).epsilon(delta * (1 - NEGLECTED * UPWARD))
+    return found if math.isfinite(found.epsilon) else None
+
+
+def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int, distance: float, largest: float) -> FloatArray:
+    """Return bounds on sum_i g(a_i), for all 0 <= a_i <= largest with ``sum a_i**2 <= distance**2``.
+
+    For every multiplier m the sum is at most ``m distance**2 + dimension max_a (g(a) - m a**2)``. Between two whole numbers that maximum is
+    where a quadratic equation says, as g is concave there. From NODES on, with a rounded to a + e, e = -f or 1 - f of mean zero,
+    e**2 = (1 - 2 f) e + f (1 - f), so that the divergence is that of a plus e times a number, and Hoeffding's lemma gives, with
+    c = square + linear,
+
+        g(a) <= square a**2 (1 + (order - 1) square / 2) + (linear + (order - 1) square c / 2) a + square / 4 + (order - 1) c**2 / 8.
+
+    Where (order - 1) square a is 4 or more, ``square a**2 (1 + (order - 1) square / 2) + linear a + c`` is above the divergence of a + 1.
+
+    Parameters
+    ----------
+    bound : FairBinomialBound
+        Divergences of whole shifts.
+    orders : ndarray of shape (orders,)
+        Its orders.
+    dimension : int
+        Number of coordinates.
+    distance, largest : float
+        Bounds on the L2 norm and on each a_i, in steps.
+
+    Returns
+    -------
+    ndarray of shape (orders,)
+        Bounds in nats; err upward, whatever multiplier is found.
+    """
+    orders = check_orders(orders)
+    budget = distance**2
+    if budget == 0:
+        return np.zeros_like(orders)
+    # The optimal multiplier lies between the slope of g, as a function of a**2, at the largest a, and that of a long way to there.
+    typical = math.sqrt(budget / dimension)
+    scale = bound.square + bound.linear
+    nodes = _nodes(bound, orders, largest)
+    low, high = np.log(scale * 1e-4), np.log(scale) + math.log(1e3 * max(1.0, 1 / typical))
+
+    def relaxed(log_multiplier: FloatArray) -> FloatArray:
+        multiplier = np.exp(log_multiplier)
+        return multiplier * budget + dimension * _largest_excess(bound, nodes, multiplier, largest)
+
+    # Golden sections of a function that falls and then rises.
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = relaxed(left), relaxed(right)
+    for _ in range(SECTIONS):
+        lower = at_left < at_right
+        low, high = np.where(lower, low, left), np.where(lower, right, high)
+        kept, at_kept = np.where(lower, left, right), np.where(lower, at_left, at_right)
+        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        fresh = np.where(lower, left, right)
+        at_fresh = relaxed(fresh)
+        left, right = np.where(lower, fresh, kept), np.where(lower, kept, fresh)
+        at_left, at_right = np.where(lower, at_fresh, at_kept), np.where(lower, at_kept, at_fresh)
+    every = dimension * _largest_excess(bound, nodes, np.full_like(orders, LEAST_MULTIPLIER), largest)
+    return np.asarray(np.minimum(np.minimum(at_left, at_right), every) * UPWARD)
+
+
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """What the largest excess needs for every multiplier: columns of orders, rows of whole numbers that shifts start from."""
+
+    power: FloatArray
+    start: FloatArray
+    ends: FloatArray
+    lower: FloatArray
+    growth: FloatArray
+
+
+def _nodes(bound: FairBinomialBound, orders: FloatArray, largest: float) -> _Nodes:
+    start = np.arange(min(NODES, math.ceil(largest)), dtype=float)
+    power = (orders - 1)[:, None]
+    rise = bound.square[:, None] * (2 * start + 1) + bound.linear
+    lower = bound.square[:, None] * start**2 + bound.linear * start
+    # Beyond the largest exponent a divergence is infinite, in effect.
+    growth = np.where(power * rise < LARGEST_EXPONENT, np.expm1(np.minimum(power * rise, LARGEST_EXPONENT)), np.inf)
+    return _Nodes(power, start, np.minimum(start + 1, largest), lower, growth)
+
+
+def _largest_excess(bound: FairBinomialBound, nodes: _Nodes, multiplier: FloatArray, largest: float) -> FloatArray:
+    """Return an upper bound on max_a (g(a) - multiplier a**2), for each order."""
+    # g'(a) = 1 / (power (a + offset)) between start and start + 1; small divergences must not cancel out.
+    offset = 1 / nodes.growth - nodes.start
+    share = 1 / (multiplier[:, None] * nodes.power)
+    root = np.sqrt(offset**2 + 2 * share)
+    best = np.where(offset > 0, share / (root + np.abs(offset)), (root - offset) / 2)
+    best = np.minimum(np.maximum(best, nodes.start), nodes.ends)
+    # Infinite, not undefined, where a shift of no more than the start has a growth that is infinite.
+    fraction = np.maximum(best - nodes.start, LEAST_FRACTION)
+    value = nodes.lower + np.log1p(fraction * nodes.growth) / nodes.power
+    excess = np.asarray((value - multiplier[:, None] * best**2).max(axis=1))
+    if largest > NODES:
+        power = nodes.power[:, 0]
+        step = bound.square + bound.linear
+        steep = power * bound.square * NODES >= 4
+        slope = np.where(steep, bound.linear, bound.linear + power * bound.square * step / 2)
+        constant = np.where(steep, step, bound.square / 4 + power * step**2 / 8)
+        curvature = bound.square * (1 + power * bound.square / 2) - multiplier
+        vertex = np.divide(-slope, 2 * curvature, out=np.full_like(curvature, largest), where=curvature < 0)
+        point = np.clip(vertex, NODES, largest)
+        beyond = np.maximum(*(curvature * at**2 + slope * at for at in (point, np.full_like(point, largest))))
+        excess = np.maximum(excess, beyond + constant)
+    return excess

@@ -1,0 +1,1 @@
+"""Numerical tools on arrays: safe roots, linear programs, envelopes, whole-number rows, fast transforms."""

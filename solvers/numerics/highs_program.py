@@ -1,0 +1,73 @@
+"""One way to run HiGHS: tight tolerances, one thread, a second try from scratch, and no status taken for success but "optimal"."""
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ConvergenceError, InfeasibleError
+
+
+def new_highs() -> highspy.Highs:
+    """Return a silent, single-threaded HiGHS with tight tolerances that keeps small matrix entries.
+
+    Returns
+    -------
+    highspy.Highs
+        An empty model.
+    """
+    highs = highspy.Highs()
+    for option, value in (
+        ("output_flag", False),
+        ("threads", 1),
+        ("primal_feasibility_tolerance", 1e-10),
+        ("dual_feasibility_tolerance", 1e-10),
+        ("small_matrix_value", 1e-12),
+    ):
+        highs.setOptionValue(option, value)
+    return highs
+
+
+def run_highs(highs: highspy.Highs, program: str) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Solve the model that `highs` holds, from its basis; if that fails from scratch, by the simplex method, then by interior points.
+
+    Parameters
+    ----------
+    highs : highspy.Highs
+        The model.
+    program : str
+        What the model is, for the message.
+
+    Returns
+    -------
+    variables, row_duals : ndarray
+        The optimal values, and the derivatives of the optimal value in the rows' right-hand sides.
+    value : float
+        The optimal value.
+
+    Raises
+    ------
+    InfeasibleError
+        If the model has no solution.
+    ConvergenceError
+        If HiGHS ends with anything but an optimum or a proof that there is none.
+    """
+    highs.run()
+    # Presolve has been seen to call a model infeasible, or to end in numerical trouble, where the simplex method finds an optimum.
+    highs.setOptionValue("presolve", "off")
+    for solver in ("simplex", "ipm"):
+        if highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+            break
+        if highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible and solver == "ipm":
+            break
+        highs.clearSolver()
+        highs.setOptionValue("solver", solver)
+        highs.run()
+    highs.setOptionValue("presolve", "choose")
+    highs.setOptionValue("solver", "choose")
+    status = highs.getModelStatus()
+    if status == highspy.HighsModelStatus.kInfeasible:
+        raise InfeasibleError(f"{program} has no solution")
+    if status != highspy.HighsModelStatus.kOptimal:
+        raise ConvergenceError(f"{program}: the solver ended with status {highs.modelStatusToString(status)!r}")
+    solution = highs.getSolution()
+    return np.array(solution.col_value), np.array(solution.row_dual), float(highs.getInfo().objective_function_value)

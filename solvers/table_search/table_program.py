@@ -1,0 +1,187 @@
+"""The best probability table for given letters: a linear program, with the exact gradient of its value in the letters."""
+
+from dataclasses import dataclass
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, eye_array, hstack, vstack
+
+from ...arrays import FloatArray
+from ...errors import ConvergenceError, InfeasibleError
+from ..bounds.privacy_constraint import RatioConstraint, typical_variance
+from ..numerics.highs_program import new_highs, run_highs
+
+
+@dataclass(frozen=True)
+class TableProgramSolution:
+    """The best table for given letters.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (inputs, letters)
+        The table: rows sum to one, are unbiased and keep the ratio constraint, all up to the solver's rounding.
+    value : float
+        Weighted sum of the rows' variances, or the largest of them for the worst-case objective.
+    alphabet_gradient : ndarray of shape (letters,)
+        Derivative of `value` in each letter (envelope theorem, from the dual values); at a kink, an element between the one-sided ones.
+    """
+
+    probabilities: FloatArray
+    value: float
+    alphabet_gradient: FloatArray
+
+
+class TableProgram:
+    """The linear program for one grid, constraint and objective, solved again and again as the letters move.
+
+    Each solve starts from the basis of the one before, so that a small move of the letters costs few simplex steps.
+
+    Parameters
+    ----------
+    inputs : ndarray of shape (inputs,)
+        The input grid in [0, 1], increasing.
+    letters : int
+        Number of letters.
+    constraint : RatioConstraint
+        What differential privacy demands of every column.
+    input_weights : ndarray of shape (inputs,) or None
+        Non-negative weights of the rows' variances, summing to one; None minimises the largest variance.
+
+    Notes
+    -----
+    Local privacy: with top_j the largest entry that column j may have, P[i, j] = exp(-eps) top_j + s[i, j] and
+    0 <= s[i, j] <= (1 - exp(-eps)) top_j. The lower end is then a bound on a variable, which the simplex method keeps exactly; a row
+    would keep it only to an absolute tolerance, which says nothing about a ratio. Metric privacy: the inequalities between neighbours,
+    divided by the step's log ratio for the same reason. Bias rows are centred at their own input, so that dual values are of the size
+    of the variances even where the letters lie far outside the unit interval.
+    """
+
+    def __init__(self, inputs: FloatArray, letters: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> None:
+        self.inputs = np.asarray(inputs, dtype=float)
+        self.letters = letters
+        self.input_weights = input_weights
+        self._scale = typical_variance(constraint, len(self.inputs))
+        self._table_of_variables, self._privacy_rows = _privacy_parts(len(self.inputs), letters, constraint)
+        self._layout = _layout(self._table_of_variables, self._privacy_rows, len(self.inputs), worst=input_weights is None)
+        self._highs = new_highs()
+        self._basis: highspy.HighsBasis | None = None
+
+    def solve(self, alphabet: FloatArray) -> TableProgramSolution:
+        """Return the best table for these letters.
+
+        Parameters
+        ----------
+        alphabet : ndarray of shape (letters,)
+            The letters, on the unit interval's scale, in any order.
+
+        Returns
+        -------
+        TableProgramSolution
+            The table, its value and the value's gradient in the letters.
+
+        Raises
+        ------
+        InfeasibleError
+            If no table with these letters is both unbiased and private enough: they must reach farther out.
+        ConvergenceError
+            If the linear program's solver fails.
+        """
+        count = len(self.inputs)
+        offsets = alphabet[None, :] - self.inputs[:, None]
+        reach = np.abs(offsets).max()
+        squares = offsets**2 / self._scale
+        blocks = [self._layout.constants, self._layout.coefficients * (offsets / reach).ravel()[self._layout.entries]]
+        if self.input_weights is None:
+            blocks.append(self._layout.coefficients * squares.ravel()[self._layout.entries])
+            cost = np.zeros(self._layout.columns)
+            cost[-1] = 1.0
+        else:
+            cost = (squares * self.input_weights[:, None]).ravel() @ self._table_of_variables
+        variables, duals, value = self._run(cost, np.concatenate(blocks)[self._layout.order])
+        table = (self._table_of_variables @ variables[: self._table_of_variables.shape[1]]).reshape(count, self.letters)
+        weights = self.input_weights if self.input_weights is not None else -duals[-count:]
+        bias_price = duals[count : 2 * count] * self._scale / reach
+        gradient = (table * (2 * weights[:, None] * offsets - bias_price[:, None])).sum(axis=0)
+        return TableProgramSolution(table, value * self._scale, gradient)
+
+    def _run(self, cost: FloatArray, data: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        layout = self._layout
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = len(layout.lower), layout.columns
+        model.col_cost_, model.row_lower_, model.row_upper_ = cost, layout.lower, layout.upper
+        model.col_lower_, model.col_upper_ = np.zeros(layout.columns), np.full(layout.columns, np.inf)
+        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = layout.starts, layout.rows, data
+        if self._highs.passModel(model) == highspy.HighsStatus.kError:
+            raise ConvergenceError("the linear program for a table was refused by the solver")
+        if self._basis is not None:
+            self._highs.setBasis(self._basis)
+        self._basis = None
+        try:
+            variables, duals, value = run_highs(self._highs, "the linear program for a table with given letters")
+        except InfeasibleError:
+            raise InfeasibleError(
+                "no unbiased table with these letters meets the privacy constraint: the letters must reach farther out"
+            ) from None
+        self._basis = self._highs.getBasis()
+        return variables, duals, value
+
+
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Where the entries of the program's matrix stand: all but their values stay the same as the letters move."""
+
+    constants: FloatArray
+    entries: NDArray[np.intp]
+    coefficients: FloatArray
+    order: NDArray[np.intp]
+    starts: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    columns: int
+    lower: FloatArray
+    upper: FloatArray
+
+
+def _layout(table_of_variables: csr_array, privacy_rows: csr_array, count: int, *, worst: bool) -> _Layout:
+    """Lay out the rows: sums, bias, privacy, and for the largest variance, which is then the last column, the rows' variances.
+
+    A variable adds to a row of the table through one entry only, so that the bias and variance rows have the pattern of the sums: each
+    non-zero is the coefficient of a variable in an entry of the table, times the entry's offset or its square.
+    """
+    table = table_of_variables.tocoo()
+    letters = table_of_variables.shape[0] // count
+    privacy = privacy_rows.tocoo()
+    of_input = table.row // letters
+    columns = table_of_variables.shape[1] + worst
+    private = len(privacy_rows.indptr) - 1
+    # In the order in which `solve` gives the values: constants (sums, privacy, largest variance), bias, variances.
+    rows, cols, constants = [of_input, 2 * count + privacy.row], [table.col, privacy.col], [table.data, privacy.data]
+    lower = np.concatenate([np.ones(count), np.zeros(count), np.full(private, -np.inf)])
+    upper = np.concatenate([np.ones(count), np.zeros(count + private)])
+    variance_rows = 2 * count + private
+    if worst:
+        rows.append(variance_rows + np.arange(count))
+        cols.append(np.full(count, columns - 1))
+        constants.append(np.full(count, -1.0))
+        lower, upper = np.append(lower, np.full(count, -np.inf)), np.append(upper, np.zeros(count))
+    for first_row in [count, variance_rows] if worst else [count]:
+        rows.append(first_row + of_input)
+        cols.append(table.col)
+    row, column = np.concatenate(rows), np.concatenate(cols)
+    order = np.lexsort((row, column))
+    starts = np.searchsorted(column[order], np.arange(columns + 1)).astype(np.int32)
+    return _Layout(np.concatenate(constants), table.row, table.data, order, starts, row[order].astype(np.int32), columns, lower, upper)
+
+
+def _privacy_parts(count: int, letters: int, constraint: RatioConstraint) -> tuple[csr_array, csr_array]:
+    """Return T and G: the table is T @ variables for variables >= 0, and it is private when G @ variables <= 0."""
+    size = count * letters
+    identity = eye_array(size, format="csr")
+    if not constraint.neighbours_only:
+        tops = csr_array(np.tile(np.eye(letters), (count, 1)))
+        table = hstack([identity, np.exp(-constraint.log_ratio) * tops], format="csr")
+        return table, hstack([identity, np.expm1(-constraint.log_ratio) * tops], format="csr")
+    before, after = identity[:-letters], identity[letters:]
+    decay = np.exp(-constraint.log_ratio)
+    return identity, vstack([decay * after - before, decay * before - after], format="csr") / min(constraint.log_ratio, 1.0)

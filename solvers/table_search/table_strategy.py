@@ -1,0 +1,183 @@
+"""Which method designs a table: the certified optimum itself, a search for letters, a coarser grid, or one bit."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...arrays import FloatArray
+from ...errors import ConvergenceError
+from ..bounds.privacy_constraint import RatioConstraint
+from ..bounds.ray_pricing import DualValues
+from ..bounds.staircase import LEAST_SPREAD, solve_staircase, staircase_bound
+from .dithered_table import coarse_constraint, dithered_randomised_response, dithered_staircase, dithering_matrix
+from .letter_search import LetterProblem, solve_letters
+from .one_bit_table import one_bit_table
+from .starting_alphabets import randomised_response_alphabet, widened
+from .table_program import TableProgram
+
+# Largest linear programs to search letters with, as bits of inputs times letters. Beyond that the best table with fewer letters
+# is compared with tables that coarser grids give.
+PROGRAM_BITS = {"local": 14, "metric": 13}
+# Above this local epsilon privacy costs next to nothing beside what dithering to few letters does, and programs on a finer grid than the
+# letters' have entries from one to exp(-epsilon), which double precision no longer solves reliably.
+NEARLY_PUBLIC = 12.0
+
+# Metric privacy with less log ratio than this over the whole grid is designed on a grid of at most so many bits and dithered: on a finer
+# one neighbouring rows are too alike for double precision, and dithering adds little to variances that are then above one.
+SMALL_SPREAD, SMALL_SPREAD_BITS = 0.5, 5
+
+# Letters that are closer than this share of the alphabet's width count as one.
+TWINS = 1e-6
+
+Table = tuple[FloatArray, FloatArray]
+Design = Callable[[RatioConstraint], Table]
+
+
+def staircase_design(
+    bits_in: int,
+    bits_out: int,
+    constraint: RatioConstraint,
+    input_weights: FloatArray | None,
+    symmetric: bool,
+    starts: int,
+    rng: np.random.Generator,
+    workers: int,
+) -> tuple[Design, DualValues]:
+    """Search for the best table, by the method that suits its size and its privacy.
+
+    Parameters
+    ----------
+    bits_in, bits_out : int
+        Bits of the input grid and of the message.
+    constraint : RatioConstraint
+        What every column must keep.
+    input_weights : ndarray of shape (2**bits_in,) or None
+        Weights of the rows' variances, summing to one; None for the largest variance.
+    symmetric : bool
+        Whether to allow only tables mirrored under x -> 1-x.
+    starts : int
+        Number of random starts.
+    rng : numpy.random.Generator
+        Source of the starts.
+    workers : int
+        Threads that descend at the same time.
+
+    Returns
+    -------
+    design : callable
+        Makes the table that was found, at this constraint or a slightly different one: letters stay, or are stretched a little.
+    duals : DualValues
+        Feasible dual values that prove a lower bound at this constraint.
+
+    Raises
+    ------
+    ConvergenceError
+        If no table was found.
+    """
+    weights = input_weights if input_weights is None or not symmetric else (input_weights + input_weights[::-1]) / 2
+    # Where hardly one bit can be told, two letters lose about as little as the bound does there (a share of about the spread).
+    tiny_spread = constraint.log_ratio * (2**bits_in - 1 if constraint.neighbours_only else 1) < LEAST_SPREAD
+    if bits_out > bits_in and not tiny_spread:
+        try:
+            best = solve_staircase(bits_in, constraint, weights)
+        except ConvergenceError:
+            # Seen for metric privacy with a small spread; letters are then searched for, and the certificate states the gap that is left.
+            best = None
+        if best is not None and len(best.alphabet) <= 2**bits_out:
+            duals = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
+            return lambda tightened: _staircase_table(bits_in, tightened, weights), duals
+    bound = staircase_bound(bits_in, constraint, input_weights)
+    if bits_out == 1 or tiny_spread:
+        return lambda tightened: one_bit_table(2**bits_in, tightened), bound.duals
+    fine = bits_in > bits_out and not constraint.neighbours_only and constraint.log_ratio > NEARLY_PUBLIC
+    if fine:
+        return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
+    if constraint.neighbours_only and bits_in > SMALL_SPREAD_BITS and constraint.log_ratio * (2**bits_in - 1) < SMALL_SPREAD:
+        coarse, fine = 2**SMALL_SPREAD_BITS, 2**bits_in
+        coarse_weights = None if weights is None else weights.reshape(coarse, -1).sum(axis=1)
+        problem = LetterProblem(coarse, 2**bits_out, coarse_constraint(fine, coarse, constraint), coarse_weights, symmetric)
+        found = solve_letters(problem, bound, starts=starts, rng=rng, workers=workers)
+        on_coarse = table_at_letters(found.alphabet, coarse, problem.constraint, coarse_weights)
+
+        def dithered(tightened: RatioConstraint) -> Table:
+            probabilities, alphabet = on_coarse(coarse_constraint(fine, coarse, tightened))
+            return dithering_matrix(fine, coarse) @ probabilities, alphabet
+
+        return dithered, bound.duals
+    searched_bits = min(bits_out, PROGRAM_BITS["metric" if constraint.neighbours_only else "local"] - bits_in)
+    letters = 2**searched_bits
+    problem = LetterProblem(2**bits_in, letters, constraint, weights, symmetric)
+    found = solve_letters(problem, bound, starts=starts, rng=rng, workers=workers)
+    if searched_bits < bits_out <= bits_in:
+        dithered_value = _value(_dithered_table(bits_in, bits_out, constraint, weights), weights)
+        if dithered_value < found.value:
+            return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
+    return table_at_letters(found.alphabet, 2**bits_in, constraint, weights), bound.duals
+
+
+def _staircase_table(bits_in: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
+    table = solve_staircase(bits_in, constraint, input_weights)
+    return table.probabilities, table.alphabet
+
+
+def _dithered_table(bits_in: int, bits_out: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
+    """Return the better of the tables that coarser grids give."""
+    tables = [dithered_staircase(bits_in, bits_out, constraint, input_weights)]
+    if not constraint.neighbours_only:
+        tables.append(dithered_randomised_response(bits_in, bits_out, constraint.log_ratio))
+    return min((table for table in tables if len(table[1]) <= 2**bits_out), key=lambda table: _value(table, input_weights))
+
+
+def _value(table: Table, input_weights: FloatArray | None) -> float:
+    probabilities, alphabet = table
+    variances = (probabilities * (np.linspace(0.0, 1.0, len(probabilities))[:, None] - alphabet) ** 2).sum(axis=1)
+    return float(variances.max() if input_weights is None else input_weights @ variances)
+
+
+def table_at_letters(alphabet: FloatArray, inputs: int, designed_for: RatioConstraint, input_weights: FloatArray | None) -> Design:
+    """Return the design that keeps these letters, stretched a little where a tighter constraint asks for it.
+
+    Parameters
+    ----------
+    alphabet : ndarray of shape (letters,)
+        The letters.
+    inputs : int
+        Number of grid inputs.
+    designed_for : RatioConstraint
+        The constraint that the letters are best for.
+    input_weights : ndarray of shape (inputs,) or None
+        Weights of the rows' variances; None for the largest variance.
+
+    Returns
+    -------
+    callable
+        Makes the best table at these letters, for a constraint near `designed_for`.
+
+    Notes
+    -----
+    Letters can stand so tight that the best table for the same letters under a slightly tighter constraint costs much more than
+    the best table for stretched ones; the letters of randomised response show how much stretching to try.
+    """
+    alphabet = _without_twins(alphabet)
+
+    def design(constraint: RatioConstraint) -> Table:
+        program = TableProgram(np.linspace(0.0, 1.0, inputs), len(alphabet), constraint, input_weights)
+        before, after = (randomised_response_alphabet(inputs, len(alphabet), c)[-1] - 0.5 for c in (designed_for, constraint))
+        stretched = [
+            widened(0.5 + (alphabet - 0.5) * (1 + share * (after - before) / before), inputs, constraint)
+            for share in (0.0, 0.25, 0.5, 1.0, 1.25, 2.0)
+        ]
+        solutions = [program.solve(letters) for letters in stretched]
+        best = min(range(len(solutions)), key=lambda k: solutions[k].value)
+        return solutions[best].probabilities, stretched[best]
+
+    return design
+
+
+def _without_twins(alphabet: FloatArray) -> FloatArray:
+    """Return the letters without those next to one further out: their columns can be added up, and make programs ill-conditioned."""
+    kept: list[float] = []
+    for letter in sorted(alphabet.tolist(), key=lambda letter: -abs(letter - 0.5)):
+        if all(abs(letter - other) > TWINS * np.ptp(alphabet) for other in kept):
+            kept.append(letter)
+    return np.array(sorted(kept))

@@ -1,0 +1,247 @@
+"""Accounts of binomial noise: the worst pair of vectors by enumeration of all pairs, rounds, and the fewest trials."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from quietbits.analysis.accounting.binomial import binomial_account
+from quietbits.analysis.accounting.worst_shift import WorstShift, worst_shift
+from quietbits.analysis.calibration.binomial import calibrate_binomial
+from quietbits.analysis.comparisons.binomial_slack import binomial_slack
+from quietbits.errors import InfeasibleError
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
+from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta, shifted_binomial_epsilon
+from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
+from quietbits.solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
+
+
+def deltas(trials: int, probability: float, vector: tuple[int, ...], epsilons: np.ndarray) -> np.ndarray:
+    """Return the hockey-stick divergence of binomial noise shifted by a vector, by enumeration of all outputs."""
+    first, second = np.ones(1), np.ones(1)
+    for shift in vector:
+        value = np.arange(min(shift, 0), trials + max(shift, 0) + 1)
+        first = np.outer(first, binom.pmf(value, trials, probability)).ravel()
+        second = np.outer(second, binom.pmf(value - shift, trials, probability)).ravel()
+    return np.maximum(first - np.exp(epsilons)[:, None] * second, 0).sum(axis=1)
+
+
+# Trials, probability, dimension, and sensitivities in steps of the scale.
+SHAPES = [
+    (8, 0.5, 3, (3.0, 3.0, 3.0)),
+    (8, 0.5, 3, (2.0, 2.0, 2.0)),
+    (8, 0.5, 2, (9.0, 9.0, 2.0)),
+    (8, 0.3, 2, (4.0, 3.0, 2.0)),
+    (6, 0.3, 4, (2.0, 1.8, 1.0)),
+    (6, 0.5, 4, (3.0, 1.5, 1.0)),
+    (6, 0.5, 4, (3.5, 9.0, 1.0)),
+    (10, 0.2, 1, (4.0, 3.2, 5.0)),
+]
+
+
+@pytest.mark.parametrize(("trials", "probability", "dimension", "sensitivities"), SHAPES)
+def test_no_vector_is_worse(trials: int, probability: float, dimension: int, sensitivities: tuple[float, float, float]) -> None:
+    l1, l2, linf = sensitivities
+    scale = 0.25
+    worst = worst_shift(probability, scale, dimension, l1 * scale, l2 * scale, linf * scale)
+    assert worst.shift is not None
+    assert worst.coordinates is not None
+    epsilons = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 4.0])
+    signs = product((1, -1), repeat=worst.coordinates)
+    bound = np.max([deltas(trials, probability, tuple(worst.shift * sign for sign in pattern), epsilons) for pattern in signs], axis=0)
+    reach = range(-int(linf), int(linf) + 1)
+    for vector in product(reach, repeat=dimension):
+        size = np.abs(vector)
+        # Coordinates in another order reveal as much.
+        if tuple(sorted(vector)) == vector and size.sum() <= l1 and (size**2).sum() <= l2**2:
+            assert np.all(deltas(trials, probability, vector, epsilons) <= bound * (1 + 1e-9) + 1e-15)
+    # The worst one is itself within the sensitivities.
+    assert worst.shift <= linf
+    assert worst.shift * worst.coordinates <= l1
+    assert worst.shift**2 * worst.coordinates <= l2**2
+    assert worst.coordinates <= dimension
+
+
+def test_shapes_that_do_not_tell_the_worst() -> None:
+    unknown = "l1, l2 and linf do not tell which vectors are the worst"
+    assert worst_shift(0.5, 1.0, 10, 6.0, math.sqrt(12), 2.0) == WorstShift(None, None, unknown)
+    assert worst_shift(0.5, 1.0, 10, 30.0, 6.0, 6.0) == WorstShift(None, None, unknown)
+    # Of two coordinates that move in opposite directions neither direction of one shift is the worse one for a biased coin.
+    assert worst_shift(0.3, 1.0, 10, 2.0, 2.0, 2.0) == WorstShift(None, None, unknown)
+    assert worst_shift(0.5, 0.4, 1, 1.0, 1.0, 1.0).reason == (
+        "linf must be a whole multiple of scale for the exact account, got 2.5 times the scale"
+    )
+
+
+def test_sensitivities_that_are_nearly_whole() -> None:
+    assert worst_shift(0.5, 0.1, 1, 0.3, 0.3, 0.3) == WorstShift(3, 1, None)
+    assert worst_shift(0.5, 0.1, 7, 0.7, 0.1 * math.sqrt(7), 0.1) == WorstShift(1, 7, None)
+    assert worst_shift(0.5, 1.0, 7, 0.0, 0.0, 0.0) == WorstShift(0, 0, None)
+
+
+def test_trade_off_functions_of_shifts_add_up() -> None:
+    # f_t(1 - f_s) = f_(s+t) for shifts of one fair binomial number, also between the thresholds: what group privacy rests on.
+    trials = 12
+    level = np.linspace(0, 1, 401)
+
+    def trade_off(shift: int, alpha: np.ndarray) -> np.ndarray:
+        threshold = np.arange(trials + shift + 2)
+        own, other = binom.sf(threshold - 1, trials, 0.5), binom.cdf(threshold - shift - 1, trials, 0.5)
+        return np.interp(alpha, own[::-1], other[::-1])
+
+    for first, second in ((1, 1), (2, 3), (4, 1)):
+        np.testing.assert_allclose(trade_off(second, 1 - trade_off(first, level)), trade_off(first + second, level), atol=1e-12)
+
+
+def test_one_coordinate() -> None:
+    found = binomial_account(10**5, 0.3, 0.5, 1, 2.0, 2.0, 2.0, 1e-6)
+    assert found.epsilon == binomial_theorem_epsilon(10**5, 0.3, 0.5, 1, 2.0, 2.0, 2.0, 1e-6)
+    assert found.epsilon_exact == shifted_binomial_epsilon(10**5, 0.3, 4, 1e-6)
+    assert found.epsilon_exact < found.epsilon_rdp < found.epsilon
+    assert (found.worst_shift, found.worst_coordinates, found.trust_model) == (4, 1, "secure-sum")
+    assert found.squared_error == pytest.approx(0.25 * 10**5 * 0.21)
+
+
+def test_many_coordinates_and_rounds_are_gaussian_noise() -> None:
+    found = binomial_account(10**6, 0.5, 1.0, 50, 50.0, math.sqrt(50), 1.0, 1e-6, rounds=20)
+    assert found.epsilon_exact == pytest.approx(gaussian_epsilon(500 / math.sqrt(1000), 1e-6), rel=2e-5)
+    assert found.epsilon_exact < found.epsilon_rdp < found.epsilon
+    single = binomial_theorem_epsilon(10**6, 0.5, 1.0, 50, 50.0, math.sqrt(50), 1.0, 1e-6 / 40)
+    assert found.epsilon == composed_pure_epsilon(single, 20, 5e-7)
+
+
+def test_renyi_divergences_serve_every_shape() -> None:
+    # Against the closed form of the Gaussian with the same variance, which a large number of trials is close to.
+    found = binomial_account(10**6, 0.5, 1.0, 100, 30.0, 10.0, 4.0, 1e-6)
+    assert found.epsilon_exact is None
+    assert gaussian_epsilon(50.0, 1e-6) < found.epsilon_rdp < 1.2 * gaussian_epsilon(50.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("shape", "vectors"), [((4.0, 3.0, 2.0), ((2, 2, 0), (2, 1, 1), (2, -2, 0))), ((6.0, 3.2, 3.0), ((3, 1, 0), (2, 2, 1)))]
+)
+def test_renyi_divergences_bound_every_vector(shape: tuple[float, float, float], vectors: tuple[tuple[int, ...], ...]) -> None:
+    found = binomial_account(40, 0.4, 1.0, 3, *shape, 0.02)
+    assert found.epsilon_rdp is not None
+    for vector in vectors:
+        assert deltas(40, 0.4, vector, np.array([found.epsilon_rdp]))[0] <= 0.02
+
+
+def test_what_is_missing_says_why() -> None:
+    few = binomial_account(200, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
+    assert few.epsilon is None
+    assert few.epsilon_reason.startswith("trials must be at least 1483 for Theorem 1 of cpSGD")
+    assert few.epsilon_exact is not None
+    rounds = binomial_account(10**6, 0.3, 1.0, 1, 1.0, 1.0, 1.0, 1e-6, rounds=2)
+    assert rounds.epsilon_exact_reason.startswith("rounds must be 1 for the exact account unless probability is 0.5")
+    tiny = binomial_account(10**6, 0.5, 1.0, 2, 2.0, 2.0, 1.0, 1e-13)
+    assert tiny.epsilon_exact_reason == "delta must be at least 1e-11 for the exact account of more than one shift"
+    many = binomial_account(10**6, 0.5, 1.0, 10**5, 1e5, 1e3, 1.0, 1e-6)
+    assert many.epsilon_exact_reason == "the worst case of 100000 shifts is too expensive to compose"
+    huge = binomial_account(10**11, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
+    assert huge.epsilon_exact_reason == "trials must be at most 10000000000 for the exact account"
+    assert huge.epsilon_rdp is None
+    edge = r"trials must be at least 1483 .*; the exact epsilon is infinite: the ends of the noise's support"
+    with pytest.raises(InfeasibleError, match=edge):
+        binomial_account(10, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
+
+
+def test_no_difference_no_loss() -> None:
+    found = binomial_account(10**4, 0.5, 1.0, 3, 0.0, 0.0, 0.0, 1e-6)
+    assert (found.epsilon, found.epsilon_exact, found.epsilon_rdp) == (0.0, 0.0, 0.0)
+
+
+def test_slack_over_trials_and_scales() -> None:
+    table = binomial_slack([1000, 10**4, 10**6], [1.0, 0.1], 1e-6)
+    assert len(table) == 6
+    coarse = table[table["scale"] == 1.0]
+    assert math.isnan(coarse["ratio"].iloc[0])
+    assert coarse["ratio"].iloc[1] > coarse["ratio"].iloc[2] > 1.5
+    fine = table[(table["scale"] == 0.1) & (table["trials"] == 10**6)]
+    assert fine["epsilon_exact"].item() == shifted_binomial_epsilon(10**6, 0.5, 10, 1e-6)
+    # A scale of a tenth with a hundred times as many trials is noise of the same variance.
+    assert fine["squared_error"].item() == pytest.approx(coarse["squared_error"].iloc[1])
+    with pytest.raises(ValueError, match=r"scales must divide the sensitivity 1, got 0\.3"):
+        binomial_slack([1000], [0.3], 1e-6)
+
+
+@pytest.mark.parametrize("method", ["theorem", "exact", "rdp", "smallest"])
+def test_fewest_trials(method: str) -> None:
+    found = calibrate_binomial(0.5, 1e-6, 0.5, 1.0, 4, 4.0, 2.0, 1.0, method=method)
+    fields = {"theorem": ["epsilon"], "exact": ["epsilon_exact"], "rdp": ["epsilon_rdp"]}.get(
+        method, ["epsilon", "epsilon_exact", "epsilon_rdp"]
+    )
+
+    def smallest(trials: int) -> float:
+        account = binomial_account(trials, 0.5, 1.0, 4, 4.0, 2.0, 1.0, 1e-6)
+        return min(getattr(account, field) for field in fields if getattr(account, field) is not None)
+
+    assert smallest(found.trials) <= 0.5 < smallest(found.trials - 1)
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-320, 1e-300, 0.9995, 1 - 1e-15])
+def test_every_delta_is_accounted_for(delta: float) -> None:
+    found = binomial_account(10**6, 0.5, 1.0, 2, 3.0, 2.0, 1.0, delta)
+    assert all(
+        value is None or math.isfinite(value)
+        for name, value in found.document().items()
+        if name.startswith("epsilon") and "reason" not in name
+    )
+    assert found.epsilon is not None
+
+
+def test_rounds_of_a_large_epsilon_add_up() -> None:
+    arguments = (10**12, 0.5, 1.0, 1, 1e11, 1e11, 1e11)
+    assert binomial_account(*arguments, 1e-6, 3).epsilon == 3 * binomial_account(*arguments, 1e-6 / 6).epsilon
+
+
+def test_no_number_of_trials() -> None:
+    with pytest.raises(InfeasibleError, match="epsilon must be larger: no number of trials up to 1000000000000000 gives 1e-09"):
+        calibrate_binomial(1e-9, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, method="theorem")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: binomial_account(10, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6, 0), "rounds must be a whole number from 1"),
+        (lambda: binomial_account(10, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6, 1, "both"), "adjacency must be one of replace-one"),
+        (lambda: binomial_account(10, 0.5, 1.0, 0, 1.0, 1.0, 1.0, 1e-6), "dimension must be a whole number from 1"),
+        (lambda: binomial_account(10, 0.5, 1.0, 1, -1.0, 1.0, 1.0, 1e-6), "l1_sensitivity must be a number from 0"),
+        (lambda: binomial_account(10, 2.0, 1.0, 1, 1.0, 1.0, 1.0, 1e-6), "probability must be a number from"),
+        (lambda: calibrate_binomial(0.0, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0), "epsilon must be a number above 0, got 0.0"),
+        (lambda: calibrate_binomial(1.0, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, method="best"), "method must be one of theorem, exact, rdp"),
+        (lambda: calibrate_binomial(1.0, 2.0, 0.5, 1.0, 1, 1.0, 1.0, 1.0), "delta must be a number above 0 and below 1"),
+    ],
+)
+def test_bad_arguments(call: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_by_gaussian_noise_for_every_shape_of_the_sensitivities() -> None:
+    found = binomial_account(10**6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6, 20)
+    # In steps of the scale: the square of 20.
+    assert found.epsilon_gaussian == binomial_near_gaussian_epsilon(10**6, 0.5, 20.0, 100, 1e-6, 20)
+    assert found.epsilon_exact is None
+    assert found.epsilon_gaussian < found.epsilon_rdp < found.epsilon
+    fewest = calibrate_binomial(1.0, 1e-6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, method="gaussian")
+    assert fewest.epsilon_gaussian <= 1.0
+    one_less = binomial_account(fewest.trials - 1, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6)
+    assert one_less.epsilon_gaussian > 1.0
+
+
+def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful() -> None:
+    arguments = (10**4, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, 1e-6)
+    found = binomial_account(*arguments)
+    # Printed as it is published, and contradicted: its own epsilon has a delta of 0.76.
+    assert found.epsilon == pytest.approx(binomial_theorem_epsilon(*arguments))
+    assert found.epsilon_doubtful
+    assert found.epsilon < found.epsilon_exact
+    assert shifted_binomial_delta(10**4, 0.5, 1000, found.epsilon) > 0.7
+    assert not binomial_account(10**4, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6).epsilon_doubtful
+    fewest = calibrate_binomial(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0)
+    assert fewest.epsilon < fewest.epsilon_exact <= 200.0
+    assert calibrate_binomial(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, method="theorem").trials < fewest.trials

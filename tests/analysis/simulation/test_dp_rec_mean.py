@@ -1,0 +1,266 @@
+"""DP-REC's mean: the law of a message against messages that are really coded, errors against enumeration and references, the figure."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from scipy import stats
+
+from quietbits.analysis.accounting.dp_rec import dp_rec_account
+from quietbits.analysis.comparisons.dp_rec_mean import MeanComparisonSize, compare_dp_rec_means
+from quietbits.analysis.simulation.dp_rec_law import draw_decoded, least_error_clip_ratio, message_law, worst_mean_error
+from quietbits.analysis.simulation.dp_rec_mean import rough_estimate, simulate_dp_rec_mean, two_level_chunks
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
+from quietbits.design.relative_entropy.group_layout import GroupLayout, uniform_layout
+from quietbits.figures.dp_rec import mean as dprec_mean
+from quietbits.figures.dp_rec.mean import MARKS, draw_dprec_mean, draw_errors
+from quietbits.figures.drawing.style import print_style
+from quietbits.solvers.divergences.importance_resampling import resampled_moments
+
+SMALL = MeanComparisonSize(
+    clients=400,
+    dimension=20,
+    repetitions=2,
+    sqkr_repetitions=2,
+    bits=(1, 7),
+    groups=6,
+    grouped_bits=(3,),
+    coded_bits=(2,),
+    sqkr_bits=(1,),
+    prior_errors=(0.01, 1.0),
+    prior_bits=(1,),
+    epsilons=(1.0, 4.0),
+    sqkr_epsilons=(4.0,),
+    mmrc_epsilons=(4.0,),
+)
+
+
+def mechanism(clip_ratio: float, sizes: tuple[int, ...], bits: tuple[int, ...], clip_norm: float = 1.0) -> DpRecMechanism:
+    return DpRecMechanism(NormBall(sum(sizes), 2.0, clip_norm), clip_ratio, GroupLayout(sizes, bits))
+
+
+def vectors(clients: int, dimension: int, length: float, seed: int) -> np.ndarray:
+    directions = np.random.default_rng(seed).standard_normal((clients, dimension))
+    return length * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+
+
+# The law of a message.
+
+
+@pytest.mark.parametrize("clip_ratio", [0.3, 1.0, 3.0])
+def test_the_law_agrees_with_the_mechanism_s_own_expectations(clip_ratio: float) -> None:
+    coder = mechanism(clip_ratio, (3, 1, 2), (1, 4, 9), clip_norm=2.0)
+    inputs = np.concatenate([vectors(3, 6, 1.3, 1), vectors(1, 6, 5.0, 2), np.zeros((1, 6)), [[0.0, 0.0, 0.0, 1.0, 0.0, 0.0]]])
+    law = message_law(coder, inputs)
+    assert law.bias == pytest.approx(coder.expected(inputs) - coder.ball.clip(inputs), abs=1e-6 * coder.sigma)
+    total = law.variance + np.sum(law.bias**2, axis=1)
+    assert total == pytest.approx(coder.variance(inputs), rel=1e-6)
+
+
+@pytest.mark.parametrize("bits", [1, 5])
+def test_draws_from_the_law_are_distributed_as_messages_that_are_coded(bits: int) -> None:
+    # Two Kolmogorov-Smirnov tests of 1500 draws each way, and one of the two groups together; each fails by chance with probability 1e-4.
+    coder = mechanism(1.6, (3, 2), (bits, bits))
+    vector = np.array([0.6, -0.2, 0.1, 0.5, 0.4])
+    inputs = np.tile(vector, (1500, 1))
+    rng = np.random.default_rng(bits)
+    coded = np.stack([coder.aggregate(message[None, :]) for message in coder.encode(inputs, rng)])
+    drawn = draw_decoded(coder, inputs, rng)
+    across = np.array([0.2, 0.6, 0.0, 0.0, 0.0])
+    for direction in (vector, across, np.where(np.arange(5) < 3, vector, 0.0)):
+        assert stats.ks_2samp(coded @ direction, drawn @ direction).pvalue > 1e-4
+    # They would not be told from anything if the test were blind: uncoded samples differ.
+    assert stats.ks_2samp(coded @ vector, coder.sigma * rng.standard_normal((1500, 5)) @ vector).pvalue < 1e-4
+
+
+def test_draws_have_the_predicted_mean_and_variance() -> None:
+    coder = mechanism(2.0, (4, 4), (3, 6))
+    inputs = np.tile(vectors(1, 8, 0.9, 3), (40_000, 1))
+    law = message_law(coder, inputs[:1])
+    drawn = draw_decoded(coder, inputs, np.random.default_rng(4))
+    errors = drawn - inputs[0] - law.bias[0]
+    # Eight coordinates, and one variance, each within 5 standard errors: fails with probability 5e-6.
+    assert np.abs(errors.mean(axis=0)).max() <= 5 * errors.std(axis=0).max() / 200
+    squares = np.sum(errors**2, axis=1)
+    assert abs(squares.mean() - law.variance[0]) <= 5 * squares.std() / 200
+    # The bias would be seen.
+    assert np.abs(drawn.mean(axis=0) - inputs[0]).max() > 10 * errors.std(axis=0).max() / 200
+
+
+def test_the_best_clip_ratio_is_the_best_on_a_grid() -> None:
+    for groups, bits in ((1, 1), (1, 7), (6, 3), (2, 14)):
+        best = least_error_clip_ratio(200, groups, bits, 10_000)
+        least = worst_mean_error(best, 200, groups, bits, 10_000)
+        assert all(worst_mean_error(ratio, 200, groups, bits, 10_000) >= least * (1 - 1e-6) for ratio in np.geomspace(0.01, 3.0, 60))
+
+
+def test_the_worst_error_is_that_of_equal_vectors_with_equal_groups() -> None:
+    coder = mechanism(1.2, (2, 2), (4, 4))
+    inputs = np.tile([math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)], (50, 1))
+    law = message_law(coder, inputs)
+    error = np.sum(law.bias.mean(axis=0) ** 2) + law.variance.sum() / 50**2
+    assert worst_mean_error(1.2, dimension=4, groups=2, bits=4, clients=50) == pytest.approx(error, rel=1e-9)
+
+
+# Vectors, and the simulated mean.
+
+
+def test_two_level_vectors_are_unit_vectors_around_the_middle() -> None:
+    chunks = list(two_level_chunks(3000, 200, np.random.default_rng(5)))
+    assert [len(chunk) for chunk in chunks] == [1310, 1310, 380]
+    every = np.concatenate(chunks)
+    assert np.linalg.norm(every, axis=1) == pytest.approx(1.0)
+    middle = rough_estimate(200, 0.0, np.random.default_rng(0))
+    assert np.linalg.norm(every.mean(axis=0) - middle) < 0.01
+    assert middle[-1] == pytest.approx(10 * middle[0])
+    spread = np.mean(np.sum((every - middle) ** 2, axis=1))
+    assert spread == pytest.approx(0.02, abs=0.002)
+    estimate = rough_estimate(200, 0.07, np.random.default_rng(0))
+    assert np.sum((estimate - middle) ** 2) == pytest.approx(0.07)
+
+
+@pytest.mark.parametrize("coded", [False, True])
+def test_measured_errors_are_those_predicted(coded: bool) -> None:
+    coder = DpRecMechanism(NormBall(40, 2.0, 0.5), 0.8, uniform_layout(40, 2, 4))
+    prior = rough_estimate(40, 0.1, np.random.default_rng(1))
+    copies = np.random.default_rng(6).multinomial(300, np.full(300, 1 / 300))
+    runs = [
+        simulate_dp_rec_mean(
+            coder,
+            two_level_chunks(300, 40, np.random.default_rng(7)),
+            np.random.default_rng([8, run]),
+            prior_mean=prior,
+            copies=copies,
+            coded=coded,
+        )
+        for run in range(6)
+    ]
+    # The same vectors and draws each time: the prediction is one number. About chi-square with 6 * 40 degrees: 5 sigma are 0.46.
+    assert len({run.predicted_squared_error for run in runs}) == 1
+    assert {run.messages for run in runs} == {300}
+    predicted = runs[0].predicted_squared_error
+    assert 0 < runs[0].squared_bias < predicted
+    assert abs(np.mean([run.squared_error for run in runs]) / predicted - 1) < 0.46
+
+
+def test_coding_with_one_bit_has_the_bias_of_two_samples() -> None:
+    coder = DpRecMechanism(NormBall(3, 2.0), 0.7, uniform_layout(3, 1, 1))
+    chunk = np.tile([0.6, 0.0, 0.8], (4000, 1))
+    found = simulate_dp_rec_mean(coder, [chunk], np.random.default_rng(9))
+    missing = 1 - resampled_moments(0.7, 2).mean / 0.7
+    assert found.squared_bias == pytest.approx(missing**2, rel=1e-6)
+    # The error is nearly all bias: its standard deviation is about 2 |bias| sigma / sqrt(4000), and 5 of them are 0.14.
+    assert abs(found.squared_error - found.predicted_squared_error) < 0.14
+    assert found.squared_bias > 0.3
+
+
+def test_the_bias_counts_clipping_and_who_was_drawn() -> None:
+    coder = DpRecMechanism(NormBall(4, 2.0, 0.5), 0.01, uniform_layout(4, 1, 20))
+    chunk = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.25, 0.0, 0.0]])
+    once = simulate_dp_rec_mean(coder, [chunk], np.random.default_rng(0))
+    # With so many bits coding has no bias worth speaking of: half of the first vector is cut off, a quarter of the mean's norm.
+    assert once.clipped == 1
+    assert once.squared_bias == pytest.approx(0.25**2, abs=1e-5)
+    first = simulate_dp_rec_mean(coder, [chunk], np.random.default_rng(0), copies=np.array([2, 0]))
+    assert (first.clients, first.messages, first.clipped) == (2, 2, 2)
+    assert first.squared_bias == pytest.approx(0.125**2, abs=1e-5)
+
+
+def test_faults_of_a_simulation() -> None:
+    coder = DpRecMechanism(NormBall(4, 2.0), 1.0, uniform_layout(4, 1, 2))
+    with pytest.raises(ValueError, match="chunks must hold at least one client that sends a message, got none"):
+        simulate_dp_rec_mean(coder, [], np.random.default_rng(0))
+    with pytest.raises(ValueError, match="copies must have a number for each client, got 1 for at least 3 clients"):
+        simulate_dp_rec_mean(coder, [np.ones((3, 4))], np.random.default_rng(0), copies=np.array([1]))
+    with pytest.raises(ValueError, match=r"dimension must be .*, got 1"):
+        next(two_level_chunks(3, 1, np.random.default_rng(0)))
+    with pytest.raises(ValueError, match=r"squared_distance must be .*, got 5"):
+        rough_estimate(4, 5.0, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"groups must be .*, got 5"):
+        worst_mean_error(1.0, dimension=4, groups=5, bits=2, clients=10)
+    with pytest.raises(ValueError, match=r"sqkr_repetitions must be .*, got 1"):
+        compare_dp_rec_means(MeanComparisonSize(sqkr_repetitions=1), seed=0, workers=1, on_step=lambda *_: None)
+
+
+# The comparison and its figure.
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return compare_dp_rec_means(SMALL, seed=1, workers=1, on_step=lambda *_: None)
+
+
+@pytest.fixture(scope="module")
+def picture(frame: pd.DataFrame) -> Figure:
+    with print_style():
+        return draw_errors(frame)
+
+
+def test_what_was_measured_is_near_what_was_predicted(frame: pd.DataFrame) -> None:
+    averaged = frame[frame["repetitions"] > 1]
+    # Two repetitions of 20 coordinates, chi-square with 40 degrees of freedom, at most: 5 sigma are 1.12.
+    assert (np.abs(averaged["mean_squared_error"] / averaged["predicted_squared_error"] - 1) < 1.12).all()
+    own = frame[frame["series"].str.startswith("DP-REC")]
+    assert (own["squared_bias"] < own["predicted_squared_error"]).all()
+    assert (own["message_bits"] >= own["bits"] + 64).all()
+    assert set(frame.loc[frame["repetitions"] == 1, "drawn_from"]) == {"messages"}
+    # A better prior is worth more than a worse one.
+    by_prior = frame[frame["panel"] == "prior"]
+    assert by_prior["predicted_squared_error"].is_monotonic_increasing
+
+
+def test_private_points_keep_their_promise(frame: pd.DataFrame) -> None:
+    private = frame[frame["variant"] != ""]
+    assert len(private) == 8
+    assert (private["epsilon"] <= private["target_epsilon"]).all()
+    assert set(private["trust_model"]) == {"central"}
+    for _, row in private.iterrows():
+        account = dp_rec_account(row["clip_ratio"], 400, 400, 1, 42, 400**-1.1, row["variant"])
+        assert account.epsilon == row["epsilon"]
+    others = frame[(frame["panel"] == "epsilon") & (frame["variant"] == "")]
+    assert set(others["trust_model"]) == {"local"}
+    assert (others["epsilon"] == others["target_epsilon"]).all()
+    assert (frame["central_squared_error"].dropna() < frame["predicted_squared_error"][frame["panel"] == "epsilon"]).all()
+
+
+def test_a_point_does_not_depend_on_which_other_points_there_are(frame: pd.DataFrame) -> None:
+    fewer = replace(SMALL, bits=(7,), grouped_bits=(), coded_bits=(), prior_errors=(), epsilons=(4.0,))
+    again = compare_dp_rec_means(fewer, seed=1, workers=1, on_step=lambda *_: None)
+    keys = ["panel", "series", "variant", "bits", "target_epsilon", "drawn_from"]
+    expected = frame.set_index(keys).loc[again.set_index(keys).index].reset_index()
+    pd.testing.assert_frame_equal(again[list(expected)], expected)
+
+
+def test_every_series_is_drawn(frame: pd.DataFrame, picture: Figure) -> None:
+    legend = {text.get_text() for text in picture.legends[0].get_texts()}
+    assert legend >= set(MARKS)
+    assert set(frame["series"]) == set(MARKS)
+    for axes, panel in zip(picture.axes, ("bits", "prior", "epsilon"), strict=True):
+        drawn = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
+        for keys, series in frame[frame["panel"] == panel].groupby(["series", "variant", series_key(panel), "drawn_from"], sort=False):
+            assert series["mean_squared_error"].tolist() in drawn, keys
+            if keys[-1] == "law":
+                assert series["predicted_squared_error"].tolist() in drawn, keys
+
+
+def series_key(panel: str) -> str:
+    return "bits" if panel == "prior" else "panel"
+
+
+def test_the_figure_fits_a_page_and_says_what_the_guarantees_are(picture: Figure, check_page: Callable[..., None]) -> None:
+    check_page(picture, "add-or-remove-one adjacency, central trust model", "replace-one adjacency, local trust model")
+
+
+def test_files(frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dprec_mean, "compare_dp_rec_means", lambda *_, **__: frame)
+    draw_dprec_mean(tmp_path, 1, lambda *_: None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"dprec-mean.{kind}" for kind in ("csv", "pdf", "png", "svg")]
+    table = pd.read_csv(tmp_path / "dprec-mean.csv")
+    assert table["mean_squared_error"].tolist() == frame["mean_squared_error"].tolist()
+    assert set(table["seed"]) == {1}

@@ -1,0 +1,331 @@
+"""The command line: what a user types, what comes back, and that a fault is one line, exit code 2, and nothing written."""
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from quietbits.cli.main import app
+from quietbits.design.tables.file import read_table
+from quietbits.progress import OnStep
+
+MAIN = "from quietbits.cli.main import main; main()"
+HEAVY = {
+    *("numpy", "scipy", "pandas", "pyarrow", "matplotlib", "jinja2", "jsonschema"),
+    *("sklearn", "highspy", "cvxpy", "joblib", "dp_accounting"),
+}
+DESIGN = ["design", "mvu", "--epsilon", "2", "--bits-in", "2", "--bits-out", "2"]
+
+
+def typed(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `quietbits` in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", MAIN, *arguments], cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+def run(*arguments: object) -> Result:
+    """Run `quietbits` in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def people(folder: Path) -> Path:
+    path = folder / "people.csv"
+    ages = np.random.default_rng(1).integers(18, 95, 500)
+    path.write_text("age,name\n" + "".join(f"{age},x\n" for age in ages))
+    return path
+
+
+@pytest.fixture(scope="module")
+def table_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("table") / "table.json"
+    result = run(*DESIGN, "--output", path)
+    assert result.exit_code == 0, result.output
+    return path.read_bytes()
+
+
+@pytest.fixture
+def table(folder: Path, table_bytes: bytes) -> Path:
+    path = folder / "table.json"
+    path.write_bytes(table_bytes)
+    return path
+
+
+def fault(result: Result | subprocess.CompletedProcess[str]) -> str:
+    """Return the one line that a fault printed."""
+    code = result.exit_code if isinstance(result, Result) else result.returncode
+    assert code == 2, result.stderr
+    assert result.stdout == ""
+    assert result.stderr.startswith("quietbits: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr.removeprefix("quietbits: ").rstrip("\n")
+
+
+# Help, version, completion
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *[(), ("design", "mvu"), ("estimate", "mean"), ("verify",), ("export",), ("demo",), ("reproduce",), ("sweep",)],
+        *[("account",), ("account", "vector"), ("account", "cldp"), ("calibrate",), ("calibrate", "gaussian")],
+    ],
+)
+def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    probe = "import sys\nfrom quietbits.cli.main import app\ntry:\n    app()\nfinally:\n    print('LOADED', *sorted(sys.modules))"
+    result = subprocess.run([sys.executable, "-c", probe, *arguments, "--help"], capture_output=True, text=True, check=True)
+    shown, loaded = result.stdout.split("LOADED")
+    assert "Usage" in shown
+    assert HEAVY & set(loaded.split()) == set()
+
+
+def test_help_lists_the_commands() -> None:
+    shown = run("--help").stdout
+    for command in (
+        "design",
+        "verify",
+        "export",
+        "estimate",
+        "account",
+        "calibrate",
+        "sweep",
+        "demo",
+        "reproduce",
+        "--version",
+        "--install-completion",
+    ):
+        assert command in shown
+
+
+def test_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.metadata, "version", {"quietbits": "1.2.3"}.__getitem__)
+    result = run("--version")
+    assert (result.exit_code, result.stdout) == (0, "quietbits 1.2.3\n")
+
+
+def test_shell_completion(folder: Path) -> None:
+    result = typed(folder=folder, _QUIETBITS_COMPLETE="complete_bash", COMP_WORDS="quietbits de", COMP_CWORD="1")
+    assert set(result.stdout.split()) == {"design", "demo"}
+
+
+# design mvu
+
+
+def test_design_writes_a_table_that_verifies(folder: Path) -> None:
+    result = typed(*DESIGN, "--seed", "5", "--interval", "-1", "1", "--output", "t.json", folder=folder)
+    assert result.returncode == 0, result.stderr
+    table = read_table(folder / "t.json")
+    assert (table.epsilon, table.bits_in, table.bits_out, table.interval, table.provenance.seed) == (2.0, 2, 2, (-1.0, 1.0), 5)
+    for part in ("realised epsilon", "mean variance", "lower bound", "optimality gap", "replace-one", "written to t.json"):
+        assert part in result.stdout
+
+
+def test_design_without_output_writes_nothing(folder: Path) -> None:
+    result = run(*DESIGN, "--metric", "l1", "--objective", "worst")
+    assert result.exit_code == 0
+    assert "worst" in result.stdout
+    assert "not written" in result.stdout
+    assert list(folder.iterdir()) == []
+
+
+def test_design_with_the_prior_of_a_column(people: Path, folder: Path) -> None:
+    prior = ["--objective", "prior", "--prior-data", people, "--prior-column", "age", "--interval", 0, 120]
+    result = run(*DESIGN, *prior, "--output", "t.json")
+    assert result.exit_code == 0, result.stderr
+    table = read_table(folder / "t.json")
+    assert table.certificate.objective == "prior"
+    assert table.prior is not None
+    # The mean age is known to the prior: dithering keeps it.
+    ages = np.loadtxt(people, delimiter=",", skiprows=1, usecols=0)
+    assert np.dot(table.prior, [0, 40, 80, 120]) == pytest.approx(ages.mean())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (["--epsilon", "0"], "epsilon must be a number from 0.001 to 20, got 0.0"),
+        (["--epsilon", "nan"], "epsilon must be a number from 0.001 to 20, got nan"),
+        (["--bits-in", "10"], "bits_in must be a whole number from 1 to 9, got 10"),
+        (["--bits-out", "0"], "bits_out must be a whole number from 1 to 9, got 0"),
+        (["--metric", "cosine"], "metric must be None, 'l1', 'l2' or 'l<p>' with a finite p >= 1, got 'cosine'"),
+        (["--interval", "1", "0"], "interval must be two finite numbers with low < high, got (1.0, 0.0)"),
+        (["--objective", "prior"], "prior_data must be given with the objective prior"),
+        (["--prior-data", "x.csv"], "prior_data must be given with the objective prior"),
+        (["--objective", "prior", "--prior-data", "x.csv"], "x.csv: there is no such file"),
+        (["--output", "nowhere/t.json"], "nowhere: there is no such folder"),
+    ],
+)
+def test_a_bad_design_is_one_line(folder: Path, changes: list[str], message: str) -> None:
+    result = run(*DESIGN, "--output", "t.json", *changes)
+    assert fault(result).startswith(message)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_mistyped_option_is_refused(folder: Path) -> None:
+    result = typed(*DESIGN, "--solver", "magic", "--output", "t.json", folder=folder)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    assert "magic" in result.stderr
+    assert list(folder.iterdir()) == []
+
+
+# verify and export
+
+
+def test_verify_prints_the_certificate(table: Path) -> None:
+    result = run("verify", table)
+    assert result.exit_code == 0
+    assert "verified" in result.stdout
+    assert repr(read_table(table).certificate.realised_epsilon) in result.stdout
+
+
+def test_verify_for_machines(table: Path) -> None:
+    document = json.loads(run("verify", table, "--json").stdout)
+    assert document["verified"] is True
+    assert document["certificate"] == json.loads(table.read_text())["certificate"]
+
+
+def test_verify_says_which_check_failed_and_by_how_much(table: Path, folder: Path) -> None:
+    document = json.loads(table.read_text())
+    document["weights"][0][0] += 1
+    table.write_text(json.dumps(document))
+    result = typed("verify", "table.json", folder=folder)
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("quietbits: table.json: refused: checksum: the file was changed")
+    assert result.stderr.count("\n") == 1
+    result = run("verify", table, "--json")
+    assert result.exit_code == 1
+    refusal = json.loads(result.stdout)
+    assert (refusal["verified"], refusal["check"]) == (False, "checksum")
+    assert "sha256" in refusal["detail"]
+
+
+def test_verify_without_a_file_is_a_fault(folder: Path) -> None:
+    assert fault(typed("verify", "absent.json", folder=folder)) == "absent.json: No such file or directory"
+
+
+@pytest.mark.parametrize("file_format", ["c", "npz", "csv", "parquet"])
+def test_export(table: Path, folder: Path, file_format: str) -> None:
+    result = run("export", table, "--format", file_format, "--output", "exported")
+    assert result.exit_code == 0
+    assert (folder / "exported").stat().st_size > 0
+
+
+def test_a_changed_table_is_not_exported(table: Path, folder: Path) -> None:
+    table.write_text(table.read_text().replace('"epsilon": 2.0', '"epsilon": 1.0'))
+    assert fault(run("export", table, "--format", "c", "--output", "t.h")).startswith("checksum: the file was changed")
+    assert not (folder / "t.h").exists()
+
+
+# estimate mean
+
+
+def test_estimate_mean_prints_and_writes_the_comparison(people: Path, folder: Path) -> None:
+    arguments = ["estimate", "mean", "--data", people.name, "--column", "age", "--interval", "18", "90", "--epsilon", "2", "--seed", "4"]
+    result = typed(*arguments, "--bits-in", "3", "--bits-out", "2", "--report", "r.html", "--output", "r.json", folder=folder)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    document = json.loads((folder / "r.json").read_text())
+    for row in document["estimates"]:
+        assert row["mechanism"][:20] in result.stdout
+        assert f"{row['estimate']:.4g}" in result.stdout
+    assert "Guarantee of every mechanism: epsilon = 2, replace-one adjacency, local trust model." in result.stdout
+    assert f"{document['data']['clipped']} of 500 values lie outside [18, 90]" in result.stdout
+    assert document["data"]["clipped"] > 0
+    report = (folder / "r.html").read_text(encoding="utf-8")
+    assert "people.csv" in report
+    assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "r.html", "r.json"]
+
+
+def test_an_interval_from_the_data_is_labelled_everywhere(people: Path, folder: Path) -> None:
+    budget = ["--epsilon", 2, "--bits-in", 2, "--bits-out", 1]
+    arguments = ["--data", people, "--column", "age", "--output", "r.json", "--report", "r.html"]
+    result = run("estimate", "mean", *budget, *arguments)
+    assert result.exit_code == 0, result.stderr
+    assert "WARNING: the interval was taken from the data. This is not private" in result.stdout
+    assert json.loads((folder / "r.json").read_text())["data"]["interval_is_public"] is False
+    assert "The interval was taken from the data, which is not private." in (folder / "r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "changes", "message"),
+    [
+        ("x\n1\n", ["--column", "y"], "data.csv: there is no column 'y'; the columns there are: x"),
+        ("x\n1\nNaN\n", [], "data.csv: column 'x': 1 of 2 values is missing or NaN, first in row 2"),
+        ("x\n1\ninf\n", [], "data.csv: column 'x': 1 of 2 values is infinite, first in row 2"),
+        ("x\n1\ntwo\n", [], "data.csv: column 'x': 1 of 2 values is not numeric, first in row 2 ('two')"),
+        ("x\n", [], "data.csv: column 'x': there are no rows"),
+        ("", [], "data.csv: the file cannot be read: Empty CSV file"),
+        ("x\n1\n", ["--data", "other.csv"], "other.csv: there is no such file"),
+        ("x\n1\n", ["--epsilon", "-1"], "epsilon must be a number from 0.001 to 20, got -1.0"),
+        ("x\n1\n", ["--report", "no/r.html"], "no: there is no such folder"),
+        ("x\n1\n", ["--seed", "-1"], "seed must be"),
+    ],
+)
+def test_bad_data_is_one_line_and_nothing_is_written(folder: Path, text: str, changes: list[str], message: str) -> None:
+    (folder / "data.csv").write_text(text)
+    arguments = ["estimate", "mean", "--data", "data.csv", "--column", "x", "--interval", "0", "9", "--epsilon", "1"]
+    result = run(*arguments, "--bits-in", "2", "--bits-out", "1", "--report", "r.html", "--output", "r.json", *changes)
+    assert fault(result).startswith(message)
+    assert [path.name for path in folder.iterdir()] == ["data.csv"]
+
+
+def test_equal_values_make_no_interval(folder: Path) -> None:
+    (folder / "data.csv").write_text("x\n1\n1\n")
+    result = typed("estimate", "mean", "--data", "data.csv", "--column", "x", "--epsilon", "1", folder=folder)
+    assert "data.csv: all values are 1, which makes no interval: state one" in fault(result)
+
+
+# demo and reproduce
+
+
+def test_the_demo_writes_report_results_and_table(folder: Path) -> None:
+    result = typed("demo", "--output", "a/demo", "--bits-in", "3", folder=folder, FORCE_COLOR="1")
+    assert result.returncode == 0, result.stderr
+    assert sorted(path.name for path in (folder / "a" / "demo").iterdir()) == ["report.html", "results.json", "table.json"]
+    assert read_table(folder / "a" / "demo" / "table.json").bits_in == 3
+    assert "body mass index" in (folder / "a" / "demo" / "report.html").read_text(encoding="utf-8")
+    # The bar is on stderr, and only where there is a terminal.
+    assert "9/9" in result.stderr
+
+
+def test_a_demo_that_fails_leaves_no_folder(folder: Path) -> None:
+    assert fault(run("demo", "--output", "demo", "--epsilon", 100)).startswith("epsilon must be")
+    assert list(folder.iterdir()) == []
+
+
+def test_reproduce_draws_the_figures_that_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[str, Path, int]] = []
+
+    def maker(name: str) -> Callable[[Path, int, OnStep], None]:
+        def draw(output: Path, seed: int, on_step: OnStep) -> None:
+            on_step(1, 2, "half of it")
+            drawn.append((name, output, seed))
+
+        return draw
+
+    figures = {name: maker(name) for name in ("one", "two")}
+    monkeypatch.setitem(sys.modules, "quietbits.figures.registry", SimpleNamespace(FIGURES=figures))
+    assert run("reproduce", "two", "--output", "f", "--seed", 3).exit_code == 0
+    assert drawn == [("two", Path("f"), 3)]
+    assert run("reproduce", "--output", "f").exit_code == 0
+    assert [name for name, _, _ in drawn] == ["two", "one", "two"]
+    assert fault(run("reproduce", "one", "three", "--output", "g")) == "figure must be one of one, two, got 'three'"
+    assert not (folder / "g").exists()
+    assert len(drawn) == 3

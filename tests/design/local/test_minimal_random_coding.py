@@ -1,0 +1,198 @@
+"""PrivUnitG in a few bits: its index by enumeration, its privacy for every seed, its moments by another sum, and its errors."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import comb, ndtr
+
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.vector_protocol import VectorMeanProtocol
+from quietbits.design.local.minimal_random_coding import MinimalRandomCodingMechanism, minimal_random_coding_mechanism
+from quietbits.design.local.privunit import PrivUnitMechanism
+from quietbits.design.relative_entropy.coding import decode_relative_entropy
+from quietbits.errors import InfeasibleError
+
+CASES = [(0.1, 1, 1), (1.0, 1, 3), (1.0, 4, 3), (3.0, 3, 40), (5.0, 6, 2), (20.0, 5, 10)]
+
+
+def mechanism_of(epsilon: float, bits: int, dimension: int, clip_norm: float = 1.0) -> MinimalRandomCodingMechanism:
+    return MinimalRandomCodingMechanism(epsilon, bits, NormBall(dimension, 2.0, clip_norm))
+
+
+def unit_vectors(dimension: int, count: int) -> np.ndarray:
+    vectors = np.random.default_rng(dimension).normal(size=(count, dimension))
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("epsilon", "bits", "dimension"), CASES)
+def test_every_candidate_is_as_likely_as_its_density_to_a_factor_of_e_to_the_epsilon(epsilon: float, bits: int, dimension: int) -> None:
+    mechanism = mechanism_of(epsilon, bits, dimension)
+    constant = math.exp(epsilon) * mechanism.cap_probability + 1 - mechanism.cap_probability
+    for seed in range(20):
+        rows = np.array([mechanism.index_probabilities(vector, seed) for vector in unit_vectors(dimension, 10)])
+        np.testing.assert_allclose(rows.sum(axis=1), 1, rtol=1e-14)
+        # For every seed, and so also for one that somebody else has chosen.
+        assert (rows * 2**bits * constant >= 1 - 1e-15).all()
+        assert (rows * 2**bits * constant <= math.exp(epsilon) * (1 + 1e-15)).all()
+
+
+def test_epsilon_is_reached() -> None:
+    mechanism = mechanism_of(2.0, 2, 1)
+    for seed in range(100):
+        one, other = (mechanism.index_probabilities([sign], seed) for sign in (1.0, -1.0))
+        if np.abs(np.log(one / other)).max() == pytest.approx(2.0, abs=1e-12):
+            return
+    pytest.fail("no seed of 100 shows the difference that is claimed")
+
+
+@pytest.mark.parametrize(("epsilon", "bits", "dimension"), CASES)
+def test_candidates_in_the_cap_have_the_papers_probabilities(epsilon: float, bits: int, dimension: int) -> None:
+    mechanism = mechanism_of(epsilon, bits, dimension)
+    cap, samples, vector = Fraction(mechanism.cap_probability), 2**bits, unit_vectors(dimension, 1)[0]
+    low = 1 / (Fraction(math.exp(epsilon)) * cap + 1 - cap)
+    high = Fraction(math.exp(epsilon)) * low
+    for seed in range(20):
+        candidates = np.array([decode_relative_entropy(index, dimension, seed) for index in range(samples)])
+        in_cap = candidates @ vector >= mechanism.threshold
+        share = Fraction(int(in_cap.sum()), samples)
+        # The paper's algorithm: weights in proportion to the densities, unless one is above the largest that may be, or below the least.
+        total = share * high + (1 - share) * low
+        inside, outside = high / total, low / total
+        if 0 < share < cap:
+            assert inside > high
+            inside, outside = high, (1 - share * high) / (1 - share)
+        elif cap < share < 1:
+            assert outside < low
+            inside, outside = (1 - (1 - share) * low) / share, low
+        expected = np.where(in_cap, float(inside / samples), float(outside / samples))
+        np.testing.assert_allclose(mechanism.index_probabilities(vector, seed), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "bits", "dimension"), CASES)
+def test_moments_by_enumeration_of_caps(epsilon: float, bits: int, dimension: int) -> None:
+    mechanism = mechanism_of(epsilon, bits, dimension, clip_norm=2.0)
+    cap, t, samples = mechanism.cap_probability, mechanism.threshold, 2**bits
+    low = 1 / (math.exp(epsilon) * cap + 1 - cap)
+    density = stats.norm.pdf(t)
+    mean = square = 0.0
+    for inside in range(samples + 1):
+        chance = float(comb(samples, inside, exact=True)) * cap**inside * float(ndtr(t)) ** (samples - inside)
+        share = inside / samples
+        kept = min(share * math.exp(epsilon) * low, 1 - (1 - share) * low)
+        mean += chance * (kept * density / cap - (1 - kept) * density / ndtr(t))
+        square += chance * (kept * (1 + t * density / cap) + (1 - kept) * (1 - t * density / ndtr(t)))
+    assert mechanism.projection_mean == pytest.approx(mean, rel=1e-9)
+    assert mechanism.worst_variance == pytest.approx(4 * (square + dimension - 1) / mean**2, rel=1e-9)
+    corner = np.full((1, dimension), 1 / math.sqrt(dimension))
+    assert mechanism.variance(corner)[0] == pytest.approx(mechanism.worst_variance - 1, rel=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "bits"), [(1.0, 2), (4.0, 5)])
+def test_indices_have_the_distribution_that_is_stated(epsilon: float, bits: int) -> None:
+    mechanism, clients = mechanism_of(epsilon, bits, 3, clip_norm=2.0), 1500
+    vector = 2 * unit_vectors(3, 1)[0]
+    messages = mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(3))
+    # Seeds differ, so that each index is ranked by its own distribution: the randomised probability transform is uniform.
+    rng = np.random.default_rng(4)
+    ranks = []
+    for seed, index in messages.tolist():
+        probabilities = mechanism.index_probabilities(vector / 2, seed)
+        ranks.append(probabilities[:index].sum() + rng.random() * probabilities[index])
+    # Kolmogorov and Smirnov: a false alarm in a million seeds.
+    assert stats.kstest(ranks, "uniform").pvalue > 1e-6
+    # Within 5 standard errors.
+    decoded = np.array([mechanism.decode(mechanism.aggregate(row[None]), 1) for row in messages])
+    assert (np.abs(decoded.mean(axis=0) - vector) < 5 * decoded.std(axis=0) / math.sqrt(clients)).all()
+    errors = np.square(decoded - vector).sum(axis=1)
+    assert abs(errors.mean() - mechanism.variance(vector[None])[0]) < 5 * errors.std() / math.sqrt(clients)
+
+
+def test_short_vectors_have_no_bias() -> None:
+    mechanism, clients = mechanism_of(3.0, 3, 2), 2000
+    for vector in (np.zeros(2), np.array([0.3, -0.2])):
+        estimate = mechanism.decode(mechanism.aggregate(mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(1))), clients)
+        assert (np.abs(estimate - vector) < 5 * math.sqrt(mechanism.worst_variance / clients)).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
+def test_more_bits_come_close_to_the_uncompressed_mechanism(epsilon: float) -> None:
+    ball = NormBall(200, 2.0)
+    variances = [MinimalRandomCodingMechanism(epsilon, bits, ball).worst_variance for bits in (1, 2, 4, 8, 14, 20)]
+    assert variances == sorted(variances, reverse=True)
+    least = PrivUnitMechanism(epsilon, ball).worst_variance
+    assert least < variances[-1] < 1.02 * least
+
+
+@pytest.mark.parametrize(("epsilon", "bits"), list(itertools.product((0.5, 5.0, 20.0), (1, 3, 4, 10))))
+@pytest.mark.parametrize("dimension", [1, 10, 50])
+def test_no_other_threshold_gives_less_variance(epsilon: float, bits: int, dimension: int) -> None:
+    mechanism = mechanism_of(epsilon, bits, dimension)
+    cap = ndtr(-np.linspace(-5, 6, 800))
+    low = 1 / (math.exp(epsilon) * cap + 1 - cap)
+    inside = np.arange(2**bits + 1)[:, None]
+    share = inside / 2**bits
+    kept = (stats.binom.pmf(inside, 2**bits, cap) * np.minimum(share * math.exp(epsilon) * low, 1 - (1 - share) * low)).sum(axis=0)
+    t = np.linspace(-5, 6, 800)
+    means = stats.norm.pdf(t) * (kept - cap) / (cap * ndtr(t))
+    usable = means > 1e-6
+    assert ((dimension + t * means) / means**2)[usable].min() >= mechanism.worst_variance * (1 - 1e-6)
+
+
+def test_it_stands_beside_every_other_mechanism() -> None:
+    protocol: VectorMeanProtocol = mechanism_of(1.5, 4, 3)
+    assert str(protocol.guarantee) == "epsilon = 1.5, replace-one adjacency, local trust model"
+    assert protocol.bits_per_client == 4
+    assert protocol.renyi_divergences([2.0, math.inf])[1] == 1.5
+    loss = protocol.privacy_loss()
+    assert loss is not None
+    assert loss.get_epsilon_for_delta(0.0) == pytest.approx(1.5, abs=2e-4)
+    messages = protocol.encode(np.zeros((5, 3)), np.random.default_rng(0))
+    np.testing.assert_array_equal(messages, protocol.encode(np.zeros((5, 3)), np.random.default_rng(0)))
+    np.testing.assert_allclose(
+        protocol.aggregate(messages[:2]) + protocol.aggregate(messages[2:]), protocol.aggregate(messages), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(("epsilon", "excess"), [(0.5, 0.25), (4.0, 0.25), (4.0, 2.0)])
+def test_fewest_bits_are_enough_and_one_less_is_not(epsilon: float, excess: float) -> None:
+    ball = NormBall(200, 2.0)
+    mechanism = minimal_random_coding_mechanism(epsilon, ball, excess)
+    limit = (1 + excess) * PrivUnitMechanism(epsilon, ball).worst_variance
+    assert mechanism.worst_variance <= limit < MinimalRandomCodingMechanism(epsilon, mechanism.bits - 1, ball).worst_variance
+
+
+def test_twenty_bits_may_be_too_few_and_the_message_says_what_would_do() -> None:
+    ball = NormBall(200, 2.0)
+    with pytest.raises(InfeasibleError, match=r"excess must be at least 0\.\d+ for epsilon 20 and 20 bits, got 0\.25") as caught:
+        minimal_random_coding_mechanism(20.0, ball)
+    enough = float(str(caught.value).split()[5]) + 0.001
+    assert minimal_random_coding_mechanism(20.0, ball, enough).bits == 20
+
+
+def test_bad_arguments_are_refused() -> None:
+    ball = NormBall(3, 2.0)
+    with pytest.raises(ValueError, match=r"epsilon must be a number from 0\.001 to 20, got 21"):
+        MinimalRandomCodingMechanism(21.0, 3, ball)
+    with pytest.raises(ValueError, match="bits must be a whole number from 1 to 20, got 0"):
+        MinimalRandomCodingMechanism(1.0, 0, ball)
+    with pytest.raises(ValueError, match="ball must be of norm 2 for minimal random coding, got norm 1"):
+        MinimalRandomCodingMechanism(1.0, 3, NormBall(3, 1.0))
+    with pytest.raises(ValueError, match=r"excess must be a number from 0\.001 to 1000, got 0"):
+        minimal_random_coding_mechanism(1.0, ball, excess=0.0)
+    mechanism = MinimalRandomCodingMechanism(1.0, 3, ball)
+    with pytest.raises(ValueError, match=r"messages must have the shape \(clients, 2\), got \(1, 3\)"):
+        mechanism.aggregate(np.zeros((1, 3), dtype=np.uint64))
+    with pytest.raises(ValueError, match="index must be a whole number from 0 to 7, got 8"):
+        mechanism.aggregate(np.array([[1, 8]], dtype=np.uint64))
+    with pytest.raises(ValueError, match=r"vectors must have the shape \(clients, 3\), got \(1, 2\)"):
+        mechanism.encode([[0.0, 0.0]], np.random.default_rng(0))
+    with pytest.raises(ValueError, match="seed must be a whole number from 0"):
+        mechanism.index_probabilities([1.0, 0.0, 0.0], -1)
+    with pytest.raises(ValueError, match="clients must be a whole number from 1"):
+        mechanism.decode(np.zeros(3), 0)
+    with pytest.raises(ValueError, match="orders must be above 1"):
+        mechanism.renyi_divergences([1.0])

@@ -1,0 +1,159 @@
+"""CLDP for vectors: privacy by enumeration, the closed law against the published sampler, and the Walsh-Hadamard transform."""
+
+import math
+from collections.abc import Iterator
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.linalg
+
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.local.sampled_sign import SampledSignMechanism
+from quietbits.design.local.vector_cldp import CLDPL1Mechanism, CLDPL2Mechanism, CLDPLinfMechanism, cldp_mechanism
+
+NORMS = [1.0, 2.0, math.inf]
+
+
+def message_probabilities(mechanism: SampledSignMechanism, vector: np.ndarray) -> np.ndarray:
+    """Return the probability of every message, from the paper's formulas; shape (indices, 2)."""
+    ball, dimension = mechanism.ball, mechanism.ball.dimension
+    contrast = (math.exp(mechanism.epsilon) - 1) / (math.exp(mechanism.epsilon) + 1)
+    if ball.norm == 1:
+        size = mechanism.indices
+        numbers = contrast / ball.clip_norm * scipy.linalg.hadamard(size)[:, :dimension] @ vector
+    elif ball.norm == 2:
+        ratio = math.gamma((dimension - 1) / 2 + 1) / math.gamma(dimension / 2 + 1)
+        radius = ball.clip_norm * dimension * math.sqrt(math.pi) * ratio / (2 * contrast)
+        numbers = math.sqrt(dimension) / radius * vector
+    else:
+        numbers = contrast / ball.clip_norm * vector
+    return np.stack([1 - numbers, 1 + numbers], axis=1) / (2 * len(numbers))
+
+
+def inputs(ball: NormBall) -> Iterator[np.ndarray]:
+    """Yield the centre, ends of axes, corners of the cube scaled into the ball, and random vectors on its surface."""
+    rng = np.random.default_rng(5)
+    yield np.zeros(ball.dimension)
+    directions = [*np.eye(ball.dimension), *rng.choice([-1.0, 1.0], (6, ball.dimension)), *rng.normal(size=(6, ball.dimension))]
+    for direction in directions:
+        surface = direction / np.linalg.norm(direction, ord=ball.norm) * ball.clip_norm
+        yield from (surface, -surface)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("dimension", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_no_message_breaks_epsilon_and_the_realised_one_is_attained(norm: float, dimension: int, epsilon: float) -> None:
+    mechanism = cldp_mechanism(epsilon, NormBall(dimension, norm, 2.5))
+    rows = np.array([message_probabilities(mechanism, vector).ravel() for vector in inputs(mechanism.ball)])
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0, rtol=1e-12)
+    realised = float(np.log(rows.max(axis=0) / rows.min(axis=0)).max())
+    assert realised == pytest.approx(mechanism.realised_epsilon, rel=1e-9)
+    assert realised <= epsilon * (1 + 1e-12)
+    if norm != 2 or dimension == 1:
+        assert mechanism.realised_epsilon == epsilon
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("dimension", [1, 2, 3, 6])
+def test_decoded_messages_have_the_vector_as_mean_and_the_stated_variance_exactly(norm: float, dimension: int) -> None:
+    mechanism = cldp_mechanism(1.3, NormBall(dimension, norm, 2.5))
+    identity = np.eye(2 * mechanism.indices, dtype=np.int64).reshape(-1, mechanism.indices, 2)
+    decoded = np.array([mechanism.decode(histogram, 1) for histogram in identity])
+    for vector in inputs(mechanism.ball):
+        probabilities = message_probabilities(mechanism, vector).ravel()
+        np.testing.assert_allclose(probabilities @ decoded, vector, atol=1e-12)
+        error = float(probabilities @ np.square(decoded - vector).sum(axis=1))
+        assert mechanism.variance([vector])[0] == pytest.approx(error, rel=1e-12)
+        assert error <= mechanism.worst_variance * (1 + 1e-12)
+    assert mechanism.variance(np.zeros((1, dimension)))[0] == mechanism.worst_variance
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_messages_are_drawn_with_the_stated_probabilities(norm: float) -> None:
+    mechanism = cldp_mechanism(1.0, NormBall(5, norm, 2.5))
+    clients = 200_000
+    for vector in list(inputs(mechanism.ball))[-3:]:
+        messages = mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(11))
+        expected = clients * message_probabilities(mechanism, vector)
+        histogram = mechanism.aggregate(messages)
+        # Each of at most 16 cells within 5 sigma: a false alarm in 100 000 seeds.
+        assert (np.abs(histogram - expected) <= 5 * np.sqrt(expected)).all()
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 6])
+def test_the_closed_law_for_l2_is_that_of_the_published_sampler(dimension: int) -> None:
+    mechanism = CLDPL2Mechanism(1.5, NormBall(dimension, 2.0, 1.0))
+    rng, draws = np.random.default_rng(3), 200_000
+    vector = rng.normal(size=dimension)
+    vector *= 0.8 / np.linalg.norm(vector)
+    # Round to the sphere, choose a half of it, draw a point there, quantise it to an axis.
+    side = np.where(rng.random(draws) < (1 + 0.8) / 2, 1.0, -1.0)
+    side *= np.where(rng.random(draws) < math.exp(1.5) / (math.exp(1.5) + 1), 1.0, -1.0)
+    points = rng.normal(size=(draws, dimension))
+    points *= (side * np.sign(points @ vector))[:, None]
+    contrast = (math.exp(1.5) - 1) / (math.exp(1.5) + 1)
+    radius = dimension * math.sqrt(math.pi) * math.gamma((dimension + 1) / 2) / (2 * contrast * math.gamma(dimension / 2 + 1))
+    points *= radius / np.linalg.norm(points, axis=1, keepdims=True)
+    lengths = np.abs(points).sum(axis=1)
+    cumulative = np.cumsum(np.abs(points), axis=1)
+    index = np.minimum((cumulative <= (rng.random(draws) * lengths)[:, None]).sum(axis=1), dimension - 1)
+    kept = rng.random(draws) < 0.5 + lengths / (2 * radius * math.sqrt(dimension))
+    bit = (points[np.arange(draws), index] > 0) == kept
+    histogram = mechanism.aggregate(2 * index + bit)
+    expected = draws * message_probabilities(mechanism, vector)
+    # Each of at most 12 cells within 5 sigma: a false alarm in 100 000 seeds.
+    assert (np.abs(histogram - expected) <= 5 * np.sqrt(expected)).all()
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 127, 300, 301, 10**6, 2**31])
+def test_the_realised_epsilon_for_l2_against_fifty_digits(dimension: int) -> None:
+    with mpmath.workdps(50):
+        kappa = mpmath.gamma(mpmath.mpf(dimension) / 2) / mpmath.sqrt(mpmath.pi) / mpmath.gamma(mpmath.mpf(dimension + 1) / 2)
+        for epsilon in (1e-3, 1.0, 100.0):
+            exact = 2 * mpmath.atanh(kappa * mpmath.sqrt(dimension) * mpmath.tanh(mpmath.mpf(epsilon) / 2))
+            found = CLDPL2Mechanism(epsilon, NormBall(dimension, 2.0)).realised_epsilon
+            assert found == pytest.approx(float(exact), rel=1e-12)
+            assert found < min(epsilon, 3)
+
+
+def test_the_cube_around_an_l2_ball_is_served_better_than_the_ball() -> None:
+    on_ball = CLDPL2Mechanism(2.0, NormBall(1000, 2.0)).worst_variance
+    on_cube = CLDPLinfMechanism(2.0, NormBall(1000, math.inf)).worst_variance
+    assert on_cube / on_ball == pytest.approx(2 / math.pi, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("norm", "dimension", "bits"), [(1.0, 100, 8), (1.0, 128, 8), (1.0, 1, 1), (2.0, 128, 8), (2.0, 129, 9), (math.inf, 3, 3)]
+)
+def test_a_message_takes_an_index_and_a_bit(norm: float, dimension: int, bits: int) -> None:
+    assert cldp_mechanism(1.0, NormBall(dimension, norm)).bits_per_client == bits
+
+
+def test_chunks_of_clients_get_the_same_hadamard_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = CLDPL1Mechanism(1.0, NormBall(6, 1.0))
+    vectors = np.random.default_rng(1).normal(size=(50, 6))
+    whole = mechanism.encode(vectors, np.random.default_rng(2))
+    monkeypatch.setattr("quietbits.design.local.vector_cldp.CHUNK", 7 * 6)
+    np.testing.assert_array_equal(mechanism.encode(vectors, np.random.default_rng(2)), whole)
+
+
+@pytest.mark.parametrize("norm", [1.5, 3.0])
+def test_other_norms_are_refused(norm: float) -> None:
+    with pytest.raises(ValueError, match=f"ball must be of norm 1, 2 or infinity for CLDP, got norm {norm:g}"):
+        cldp_mechanism(1.0, NormBall(4, norm))
+    with pytest.raises(ValueError, match=f"ball must be of norm 1 for CLDPL1Mechanism, got norm {norm:g}"):
+        CLDPL1Mechanism(1.0, NormBall(4, norm))
+
+
+def test_messages_and_histograms_that_cannot_be_are_refused() -> None:
+    mechanism = cldp_mechanism(1.0, NormBall(4, 2.0))
+    with pytest.raises(ValueError, match="messages must be whole numbers from 0 to 7, got 0 to 8"):
+        mechanism.aggregate(np.array([0, 8]))
+    with pytest.raises(ValueError, match=r"messages must be whole numbers from 0 to 7, got 0\.5 to 1\.0"):
+        mechanism.aggregate(np.array([0.5, 1.0]))
+    with pytest.raises(ValueError, match=r"messages must have the shape \(clients,\), got \(2, 4\)"):
+        mechanism.aggregate(np.zeros((2, 4), dtype=np.int64))
+    with pytest.raises(ValueError, match="clients must be the number of messages in the histogram, 8, got 9"):
+        mechanism.decode(np.ones((4, 2), dtype=np.int64), 9)

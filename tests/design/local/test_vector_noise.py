@@ -1,0 +1,191 @@
+"""Vector baselines: unbiased, with the variance they state, adding up over chunks; and what Laplace and Gaussian noise reveal."""
+
+import math
+from collections.abc import Callable
+
+import mpmath
+import numpy as np
+import pytest
+
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.vector_protocol import VectorMeanProtocol
+from quietbits.design.local.privunit import PrivUnitMechanism
+from quietbits.design.local.vector_cldp import cldp_mechanism
+from quietbits.design.local.vector_gaussian import VectorGaussianMechanism, central_gaussian_error, l2_radius
+from quietbits.design.local.vector_laplace import VectorLaplaceMechanism
+from quietbits.solvers.accounting.privacy_loss import pure_privacy_loss
+from quietbits.solvers.divergences.laplace_divergence import laplace_renyi_divergences, laplace_vector_divergences
+
+DIMENSION, CLIP_NORM = 6, 2.0
+ORDERS = [1.01, 1.5, 2.0, 8.0, 100.0]
+PROTOCOLS: dict[str, Callable[[], VectorMeanProtocol]] = {
+    **{f"cldp {norm:g}": lambda norm=norm: cldp_mechanism(1.5, NormBall(DIMENSION, norm, CLIP_NORM)) for norm in (1.0, 2.0, math.inf)},
+    **{
+        f"laplace {norm:g}": lambda norm=norm: VectorLaplaceMechanism(1.5, NormBall(DIMENSION, norm, CLIP_NORM))
+        for norm in (1.0, 1.5, 2.0, math.inf)
+    },
+    **{
+        f"gaussian {norm:g}": lambda norm=norm: VectorGaussianMechanism(1.5, 1e-5, NormBall(DIMENSION, norm, CLIP_NORM))
+        for norm in (1.0, 2.0, math.inf)
+    },
+    "privunit": lambda: PrivUnitMechanism(1.5, NormBall(DIMENSION, 2.0, CLIP_NORM)),
+}
+
+
+@pytest.fixture(params=PROTOCOLS)
+def protocol(request: pytest.FixtureRequest) -> VectorMeanProtocol:
+    return PROTOCOLS[request.param]()
+
+
+def surface(ball: NormBall, seed: int, count: int) -> np.ndarray:
+    directions = np.random.default_rng(seed).normal(size=(count, ball.dimension))
+    return directions / np.linalg.norm(directions, ord=ball.norm, axis=1, keepdims=True) * ball.clip_norm
+
+
+@pytest.mark.parametrize("length", [0.0, 0.4, 1.0])
+def test_estimates_are_unbiased_and_vary_as_stated(protocol: VectorMeanProtocol, length: float) -> None:
+    clients, batch = 40_000, 100
+    vector = length * surface(protocol.ball, 1, 1)
+    messages = protocol.encode(np.tile(vector, (clients, 1)), np.random.default_rng(8))
+    variance = float(protocol.variance(vector)[0])
+    assert variance <= protocol.worst_variance * (1 + 1e-12)
+    estimate = protocol.decode(protocol.aggregate(messages), clients)
+    # Each coordinate's variance is at most the whole: 5 sigma or more.
+    assert (np.abs(estimate - vector[0]) < 5 * math.sqrt(variance / clients)).all()
+    # 400 means of 100 clients; the relative deviation of the average of their squared errors is at most sqrt(2 / 400), in one direction.
+    errors = [
+        np.square(protocol.decode(protocol.aggregate(part), batch) - vector[0]).sum() for part in np.split(messages, clients // batch)
+    ]
+    assert np.mean(errors) * batch == pytest.approx(variance, rel=5 * math.sqrt(2 / 400))
+
+
+def test_aggregates_add_over_chunks(protocol: VectorMeanProtocol) -> None:
+    messages = protocol.encode(surface(protocol.ball, 2, 90), np.random.default_rng(0))
+    parts = sum(protocol.aggregate(part) for part in np.array_split(messages, 7))
+    np.testing.assert_allclose(parts, protocol.aggregate(messages), rtol=1e-12, atol=1e-12)
+    assert protocol.decode(parts, 90).shape == (DIMENSION,)
+
+
+def test_vectors_outside_the_ball_count_as_clipped(protocol: VectorMeanProtocol) -> None:
+    outside = 3 * surface(protocol.ball, 3, 20)
+    clipped = protocol.ball.clip(outside)
+    for function in (protocol.variance, lambda vectors: protocol.encode(vectors, np.random.default_rng(3))):
+        np.testing.assert_allclose(function(outside), function(clipped), rtol=1e-12)
+
+
+def test_the_guarantee_is_what_was_asked_for(protocol: VectorMeanProtocol) -> None:
+    guarantee = protocol.guarantee
+    assert (guarantee.epsilon, guarantee.adjacency, guarantee.trust_model) == (1.5, "replace-one", "local")
+    if guarantee.delta == 0:
+        assert protocol.renyi_divergences([math.inf])[0] <= 1.5
+        assert (protocol.renyi_divergences(ORDERS) <= 1.5).all()
+
+
+@pytest.mark.parametrize("rounds", [1, 10])
+def test_loss_distributions_are_consistent_with_renyi_divergences(protocol: VectorMeanProtocol, rounds: int) -> None:
+    loss = protocol.privacy_loss()
+    assert loss is not None
+    epsilon = loss.self_compose(rounds).get_epsilon_for_delta(1e-5)
+    orders = np.array([1.1, 1.3, 1.6, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64.0])
+    proved = rounds * protocol.renyi_divergences(orders) + np.log1p(-1 / orders) - np.log(1e-5 * orders) / (orders - 1)
+    # The conversion of Rényi divergences of a dominating pair errs upward, that of losses by their grid only.
+    if not isinstance(protocol, VectorLaplaceMechanism) or math.isinf(protocol.ball.norm) or protocol.ball.norm == 1:
+        assert epsilon <= proved.min() + 1e-2 * rounds
+    if protocol.guarantee.delta == 0:
+        assert epsilon <= 1.5 * rounds + 1e-2 * rounds
+
+
+def test_bad_vectors_are_refused(protocol: VectorMeanProtocol) -> None:
+    for function in (protocol.variance, lambda vectors: protocol.encode(vectors, np.random.default_rng(0))):
+        with pytest.raises(ValueError, match="vectors must hold finite numbers only, got nan"):
+            function(np.full((2, DIMENSION), math.nan))
+        with pytest.raises(ValueError, match=r"vectors must have the shape \(clients, 6\), got \(6,\)"):
+            function(np.zeros(DIMENSION))
+        with pytest.raises(ValueError, match=r"vectors must have the shape \(clients, 6\), got \(2, 5\)"):
+            function(np.zeros((2, 5)))
+
+
+@pytest.mark.parametrize("clients", [0, -1, 1.5])
+def test_a_number_of_clients_that_cannot_be_is_refused(protocol: VectorMeanProtocol, clients: int) -> None:
+    aggregate = protocol.aggregate(protocol.encode(np.zeros((3, DIMENSION)), np.random.default_rng(0)))
+    with pytest.raises(ValueError, match="clients must be a whole number"):
+        protocol.decode(aggregate, clients)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, 101.0, math.nan, "1"])
+def test_a_bad_epsilon_is_refused(epsilon: float) -> None:
+    ball = NormBall(DIMENSION, 2.0)
+    for build in (cldp_mechanism, VectorLaplaceMechanism, PrivUnitMechanism, lambda e, b: VectorGaussianMechanism(e, 1e-5, b)):
+        with pytest.raises(ValueError, match=r"epsilon must be a number from 0\.001 to 100"):
+            build(epsilon, ball)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, math.nan])
+def test_a_bad_delta_is_refused(delta: float) -> None:
+    with pytest.raises(ValueError, match=r"delta must be a number from 1e-300 to 0\.999"):
+        VectorGaussianMechanism(1.0, delta, NormBall(DIMENSION, 2.0))
+
+
+@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 3.0, math.inf])
+def test_sensitivities_are_attained_and_not_exceeded(norm: float) -> None:
+    ball = NormBall(5, norm, CLIP_NORM)
+    corners = np.vstack([surface(ball, 6, 500), CLIP_NORM * np.eye(5), np.full((1, 5), CLIP_NORM / 5 ** (1 / norm))])
+    l1 = VectorLaplaceMechanism(1.0, ball).l1_sensitivity
+    assert 2 * np.abs(corners).sum(axis=1).max() == pytest.approx(l1, rel=1e-12)
+    assert 2 * np.linalg.norm(corners, axis=1).max() == pytest.approx(2 * l2_radius(ball), rel=1e-12)
+    assert VectorGaussianMechanism(1.0, 1e-5, ball).l2_sensitivity == 2 * l2_radius(ball)
+
+
+@pytest.mark.parametrize("shift", [1e-6, 0.3, 2.0, 40.0])
+@pytest.mark.parametrize("order", [1 + 1e-6, 1.5, 2.0, 30.0, 1e5])
+def test_laplace_divergences_against_fifty_digits(shift: float, order: float) -> None:
+    with mpmath.workdps(50):
+        t, a = mpmath.mpf(shift), mpmath.mpf(order)
+        exact = mpmath.log((a * mpmath.exp((a - 1) * t) + (a - 1) * mpmath.exp(-a * t)) / (2 * a - 1)) / (a - 1)
+    assert laplace_renyi_divergences(shift, [order])[0] == pytest.approx(float(exact), rel=1e-10)
+
+
+@pytest.mark.parametrize("norm", [1.0, 1.3, 1.7, 2.0, 3.0, math.inf])
+@pytest.mark.parametrize("epsilon", [0.1, 2.0, 30.0])
+def test_no_allocation_of_a_distance_reveals_more_than_the_bound(norm: float, epsilon: float) -> None:
+    rng, dimension = np.random.default_rng(9), 7
+    bound = laplace_vector_divergences(epsilon, dimension, norm, ORDERS)
+    # Shifts of norm T = epsilon / dimension^(1 - 1/p): sparse and dense, equal and unequal.
+    shifts = np.abs(rng.normal(size=(300, dimension))) ** rng.choice([0.0, 0.2, 1.0, 4.0], (300, 1))
+    shifts[rng.random(shifts.shape) < rng.choice([0.0, 0.5, 0.9], (300, 1))] = 0.0
+    shifts[0], shifts[1] = 1.0, np.eye(dimension)[0]
+    shifts = shifts[shifts.any(axis=1)]
+    shifts *= epsilon / dimension ** (1 - 1 / norm) / np.linalg.norm(shifts, ord=norm, axis=1, keepdims=True)
+    revealed = np.array([sum(laplace_renyi_divergences(shift, ORDERS) for shift in row) for row in shifts])
+    assert (revealed <= bound * (1 + 1e-10)).all()
+    if norm == 1 or norm >= 2:
+        np.testing.assert_allclose(revealed.max(axis=0), bound, rtol=1e-10)
+
+
+def test_a_bad_norm_of_a_distance_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"norm must be a number of at least 1, got 0\.5"):
+        laplace_vector_divergences(1.0, 3, 0.5, [2.0])
+    with pytest.raises(ValueError, match="shift must be a number from 0"):
+        laplace_renyi_divergences(-1.0, [2.0])
+
+
+def test_many_coordinates_of_a_cube_reveal_far_less_than_pure_privacy_says() -> None:
+    mechanism = VectorLaplaceMechanism(5.0, NormBall(128, math.inf))
+    loss = mechanism.privacy_loss().self_compose(10)
+    assert loss.get_epsilon_for_delta(1e-5) < 8 < 27 < pure_privacy_loss(5.0).self_compose(10).get_epsilon_for_delta(1e-5)
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, math.inf])
+def test_the_central_error_is_that_of_the_noise_of_one_client_over_their_square(norm: float) -> None:
+    ball = NormBall(10, norm, 3.0)
+    replaced = central_gaussian_error(ball, 50, 1.0, 1e-5, "replace-one")
+    assert replaced == pytest.approx(VectorGaussianMechanism(1.0, 1e-5, ball).worst_variance / 50**2, rel=1e-12)
+    assert central_gaussian_error(ball, 50, 1.0, 1e-5, "add-or-remove-one") == pytest.approx(replaced / 4, rel=1e-12)
+
+
+def test_bad_arguments_of_the_central_error_are_refused() -> None:
+    ball = NormBall(10, 2.0)
+    with pytest.raises(ValueError, match="adjacency must be one of replace-one, add-or-remove-one, got 'both'"):
+        central_gaussian_error(ball, 50, 1.0, 1e-5, "both")
+    with pytest.raises(ValueError, match="clients must be a whole number from 1"):
+        central_gaussian_error(ball, 0, 1.0, 1e-5, "replace-one")

@@ -1,0 +1,371 @@
+"""Tables for vectors: unbiased, with the variance they state, and as private as they say. 5 sigma is one false alarm in 10**6 draws."""
+
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.vector_protocol import VectorMeanProtocol
+from quietbits.design.local.vector_table import VectorTableMechanism
+from quietbits.design.tables.certificate import certified_table
+from quietbits.design.tables.lookup_table import LookupTable, record_provenance
+from quietbits.design.tables.mvu import design_mvu
+from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from quietbits.errors import InfeasibleError
+from quietbits.solvers.accounting.renyi_divergence import renyi_matrix
+
+NORMS = [1.0, 2.0, 3.0, math.inf]
+VECTOR = np.array([0.31, -0.2, 0.0, 0.45, -0.04])
+CLIP_NORM = 1.5
+
+
+@pytest.fixture(scope="module")
+def metric_table() -> LookupTable:
+    return design_mvu(4.0, 3, 2, "l1")
+
+
+TABLES: dict[str, Callable[[], LookupTable]] = {
+    "generalised": lambda: generalised_randomised_response(2.0, 3, interval=(7.0, 8.0)),
+    "bitwise": lambda: bitwise_randomised_response(4.0, 2),
+}
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("table", TABLES)
+def test_messages_are_unbiased_and_vary_as_stated(norm: float, table: str) -> None:
+    mechanism = VectorTableMechanism(TABLES[table](), NormBall(5, norm, CLIP_NORM))
+    clients = 100_000
+    messages = mechanism.encode(np.tile(VECTOR, (clients, 1)), np.random.default_rng(11))
+    decoded = mechanism.letters[messages]
+    np.testing.assert_allclose(mechanism.decode(mechanism.aggregate(messages), clients), decoded.mean(axis=0), rtol=0, atol=1e-11)
+    assert (np.abs(decoded.mean(axis=0) - VECTOR) < 5 * decoded.std(axis=0) / math.sqrt(clients)).all()
+    errors = ((decoded - VECTOR) ** 2).sum(axis=1)
+    assert abs(errors.mean() - mechanism.variance(VECTOR[None, :])[0]) < 5 * errors.std() / math.sqrt(clients)
+    assert mechanism.variance(VECTOR[None, :])[0] <= mechanism.worst_variance
+    assert mechanism.dithering_bias_bound == 0.0
+
+
+def test_rejection_is_biased_less_than_its_bound_and_keeps_the_ball() -> None:
+    table = generalised_randomised_response(6.0, 4)
+    mechanism = VectorTableMechanism(table, NormBall(5, 2.0, CLIP_NORM), dithering="rejection", rejection_probability=0.5)
+    assert 0.3 < mechanism.shrinkage < 1
+    assert mechanism.input_distance == 14 / 15
+    assert mechanism.dithering_bias_bound == pytest.approx(0.5 * CLIP_NORM / 7 / mechanism.shrinkage)
+    clients = 100_000
+    vector = VECTOR / np.linalg.norm(VECTOR) * CLIP_NORM
+    messages = mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(12))
+    decoded = mechanism.letters[messages]
+    noise = 5 * decoded.std(axis=0) / math.sqrt(clients)
+    assert np.linalg.norm(decoded.mean(axis=0) - vector) < mechanism.dithering_bias_bound + np.linalg.norm(noise)
+    errors = ((decoded - vector) ** 2).sum(axis=1)
+    # The proved bound holds for the conditional distribution; the stated variance is that of vectors that are never rejected.
+    assert errors.mean() < mechanism.worst_variance + 5 * errors.std() / math.sqrt(clients)
+    assert errors.mean() == pytest.approx(mechanism.variance(vector[None, :])[0], rel=0.05)
+
+
+def test_for_the_largest_norm_nothing_is_rejected() -> None:
+    mechanism = VectorTableMechanism(TABLES["generalised"](), NormBall(5, math.inf), dithering="rejection")
+    assert (mechanism.shrinkage, mechanism.dithering_bias_bound, mechanism.input_distance) == (1.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, math.inf])
+@pytest.mark.parametrize("dimension", [1, 3, 40])
+@pytest.mark.parametrize("dithering", ["systematic", "rejection"])
+def test_no_vector_varies_more_than_the_bound(norm: float, dimension: int, dithering: str, metric_table: LookupTable) -> None:
+    table = metric_table if dithering == "systematic" else generalised_randomised_response(2.0, 6)
+    mechanism = VectorTableMechanism(table, NormBall(dimension, norm), dithering=dithering)
+    rng = np.random.default_rng(3)
+    vectors = rng.normal(size=(4000, dimension)) * rng.exponential(size=(4000, dimension)) ** rng.uniform(0, 8, size=(4000, 1))
+    vectors *= rng.uniform(0, 1, size=(4000, 1)) / np.linalg.norm(vectors, ord=norm, axis=1, keepdims=True)
+    variances = mechanism.variance(vectors)
+    assert variances.max() <= mechanism.worst_variance
+    if dimension == 1 and dithering == "systematic":
+        line = mechanism.variance(np.linspace(-1, 1, 20_001)[:, None])
+        assert line.max() == pytest.approx(mechanism.worst_variance, rel=1e-6)
+
+
+def test_the_worst_variance_is_reached(metric_table: LookupTable) -> None:
+    # All coordinates alike, at the best distance from zero, or as many as the ball holds at the best of all distances.
+    mechanism = VectorTableMechanism(metric_table, NormBall(12, 2.0))
+    sizes = np.linspace(-1, 1, 4001)[:, None]
+    flat = [mechanism.variance(np.where(np.arange(12) < k, 1 / math.sqrt(k), 0.0) * sizes).max() for k in range(1, 13)]
+    assert 0.99 * mechanism.worst_variance < max(flat) <= mechanism.worst_variance
+
+
+def exact_outputs(mechanism: VectorTableMechanism, vector: tuple[float, float]) -> np.ndarray:
+    """Return the exact distribution of the message of a vector on the grid's quarter steps, as a flat array."""
+    rows = mechanism.table.probabilities
+    # A word's upper 53 bits are the uniform number: the middle of each cell in which no breakpoint lies.
+    shares = []
+    for cell in range(8):
+        words = iter([np.array([(2 * cell + 1) << 60], dtype=np.uint64)])
+        ((first, second),) = mechanism._dithered_rows(np.array([vector]), lambda _count, words=words: next(words))
+        shares.append(np.outer(rows[first], rows[second]).ravel())
+    return np.mean(shares, axis=0)
+
+
+def largest_divergence(outputs: np.ndarray, order: float) -> float:
+    """Return the largest Rényi divergence of two distributions."""
+    sums = (outputs[:, None, :] ** order * outputs[None, :, :] ** (1 - order)).sum(axis=2)
+    return math.log(sums.max()) / (order - 1)
+
+
+@pytest.mark.parametrize("first_and_third", [([2, 10, 4, 0], [0, 8, 0, 8]), ([8, 4, 0, 4], [0, 2, 8, 6])])
+def test_the_worst_variance_looks_at_both_sides_of_zero(first_and_third: tuple[list[int], list[int]]) -> None:
+    # Rows 0 to 2 stand for -1, 0 and 1; one side varies more than the other.
+    first, third = first_and_third
+    table = certified_table(
+        mechanism="mvu",
+        epsilon=20.0,
+        metric=None,
+        alphabet=tuple(Fraction(numerator, 3) for numerator in (-2, 0, 1, 4)),
+        total=16,
+        weights=np.array([first, [0, 12, 0, 4], third, [0, 4, 0, 12]]),
+        provenance=record_provenance("by hand", 0, 0.0),
+    )
+    mechanism = VectorTableMechanism(table, NormBall(1, 2.0))
+    line = mechanism.variance(np.linspace(-1, 1, 20_001)[:, None])
+    assert line.max() == pytest.approx(mechanism.worst_variance, rel=1e-6)
+    assert abs(line[0] - line[-1]) > 1
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0])
+@pytest.mark.parametrize("name", ["metric", "generalised", "bitwise"])
+def test_the_guarantee_holds_for_every_two_vectors(norm: float, name: str, metric_table: LookupTable) -> None:
+    table = metric_table if name == "metric" else TABLES[name]()
+    mechanism = VectorTableMechanism(table, NormBall(2, norm))
+    radius = 2 ** (table.bits_in - 1) - 1
+    quarters = np.arange(-4 * radius, 4 * radius + 1) / (4 * radius)
+    ball = [pair for pair in itertools.product(quarters, repeat=2) if np.linalg.norm(pair, ord=norm) <= 1]
+    outputs = np.unique(np.array([exact_outputs(mechanism, pair) for pair in ball]).round(15), axis=0)
+    ratios = outputs[:, None, :] / outputs[None, :, :]
+    orders = [1.5, 2.0, 8.0]
+    bounds = mechanism.renyi_divergences([*orders, math.inf])
+    for order, bound in zip(orders, bounds[:-1], strict=True):
+        assert 0.6 * bound < largest_divergence(outputs, order) <= bound + 1e-9
+    pure = math.log(ratios.max())
+    assert 0.6 * bounds[-1] < pure <= bounds[-1] + 1e-9
+    assert mechanism.guarantee.epsilon == bounds[-1]
+
+
+def test_the_guarantee_is_tight_for_the_largest_norm_and_for_one_coordinate(metric_table: LookupTable) -> None:
+    orders = [1.5, 2.0, 8.0, math.inf]
+    worst = [renyi_matrix(metric_table.weights, order).max() for order in orders]
+    box = VectorTableMechanism(metric_table, NormBall(7, math.inf))
+    np.testing.assert_allclose(box.renyi_divergences(orders), 7 * np.array(worst), rtol=1e-10)
+    line = VectorTableMechanism(metric_table, NormBall(1, 2.0))
+    inner = [renyi_matrix(metric_table.weights, order)[:-1, :-1].max() for order in orders]
+    assert (line.renyi_divergences(orders) >= np.array(inner) * (1 - 1e-12)).all()
+
+
+def test_a_delta_lowers_epsilon_and_is_stated() -> None:
+    table = generalised_randomised_response(0.5, 3)
+    pure = VectorTableMechanism(table, NormBall(100, math.inf)).guarantee
+    approximate = VectorTableMechanism(table, NormBall(100, math.inf), delta=1e-5).guarantee
+    assert pure.epsilon == pytest.approx(50, rel=1e-9)
+    assert approximate.epsilon < 0.7 * pure.epsilon
+    assert (approximate.delta, approximate.metric, approximate.trust_model) == (1e-5, None, "local")
+    assert (pure.delta, pure.adjacency) == (0.0, "replace-one")
+    # Where the pure guarantee is the better one, it stands.
+    single = VectorTableMechanism(table, NormBall(1, math.inf), delta=1e-12).guarantee
+    assert single.epsilon == pytest.approx(0.5, rel=1e-9)
+
+
+def test_the_loss_distribution_dominates_all_pairs_of_a_box() -> None:
+    table = generalised_randomised_response(1.0, 2)
+    mechanism = VectorTableMechanism(table, NormBall(3, math.inf), delta=1e-3)
+    loss = mechanism.privacy_loss()
+    assert loss is not None
+    rows = table.probabilities
+    outputs = [np.multiply.outer(np.outer(rows[i], rows[j]), rows[k]).ravel() for i, j, k in itertools.product(range(4), repeat=3)]
+    for epsilon in (0.0, 0.5, 1.0, 2.0, 2.9):
+        deltas = [np.maximum(one - math.exp(epsilon) * other, 0).sum() for one in outputs for other in outputs]
+        assert max(deltas) <= loss.get_delta_for_epsilon(epsilon) <= max(deltas) + 2e-3
+    assert loss.get_epsilon_for_delta(1e-3) <= mechanism.guarantee.epsilon
+
+
+def test_loss_distributions_are_known_for_one_coordinate_and_for_boxes_only(metric_table: LookupTable) -> None:
+    assert VectorTableMechanism(metric_table, NormBall(1, 2.0)).privacy_loss() is not None
+    assert VectorTableMechanism(metric_table, NormBall(2, 2.0)).privacy_loss() is None
+    assert VectorTableMechanism(metric_table, NormBall(5000, math.inf)).privacy_loss() is None
+
+
+def test_a_letter_that_rules_an_input_out_gives_no_privacy() -> None:
+    table = certified_table(
+        mechanism="mvu",
+        epsilon=1.0,
+        metric=None,
+        alphabet=(Fraction(0), Fraction(1)),
+        total=2,
+        weights=np.array([[2, 0], [0, 2]]),
+        provenance=record_provenance("by hand", 0, 0.0),
+    )
+    mechanism = VectorTableMechanism(table, NormBall(3, math.inf), delta=1e-5)
+    assert mechanism.guarantee.epsilon == math.inf
+    assert mechanism.privacy_loss() is None
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_aggregates_add_over_chunks_and_messages_take_the_bits_they_say(norm: float) -> None:
+    mechanism = VectorTableMechanism(TABLES["generalised"](), NormBall(5, norm))
+    messages = mechanism.encode(np.random.default_rng(0).normal(size=(9000, 5)), np.random.default_rng(0))
+    assert messages.shape == (9000, 5)
+    assert messages.dtype == np.uint8
+    assert messages.max() < 8
+    assert mechanism.bits_per_client == 15.0
+    parts = [mechanism.aggregate(part) for part in np.array_split(messages, 7)]
+    assert (sum(parts) == mechanism.aggregate(messages)).all()
+    assert parts[0].shape == (5, 8)
+    assert parts[0].dtype == np.int64
+    protocol: VectorMeanProtocol = mechanism
+    assert protocol.decode(protocol.aggregate(messages), 9000).shape == (5,)
+
+
+def test_histograms_of_many_letters_are_counted_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = VectorTableMechanism(TABLES["generalised"](), NormBall(5, 1.0))
+    messages = mechanism.encode(np.zeros((100, 5)), np.random.default_rng(0))
+    whole = mechanism.aggregate(messages)
+    monkeypatch.setattr("quietbits.design.local.vector_table.COUNTED", 16)
+    assert (mechanism.aggregate(messages) == whole).all()
+    assert whole.sum() == 500
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("dithering", ["systematic", "rejection"])
+def test_encoding_is_repeatable_and_clips(norm: float, dithering: str) -> None:
+    mechanism = VectorTableMechanism(generalised_randomised_response(2.0, 5), NormBall(3, norm), dithering=dithering)
+    inside = np.tile([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0]], (200, 1))
+    seeded = [mechanism.encode(vectors, np.random.default_rng(3)) for vectors in (inside, inside, 1e6 * inside)]
+    assert (seeded[0] == seeded[1]).all()
+    assert (seeded[0] == seeded[2]).all()
+    assert (seeded[0] != mechanism.encode(inside, np.random.default_rng(4))).any()
+    assert mechanism.encode(np.empty((0, 3)), np.random.default_rng(0)).shape == (0, 3)
+    assert mechanism.variance(np.empty((0, 3))).shape == (0,)
+
+
+@pytest.mark.parametrize("dithering", ["systematic", "rejection"])
+@pytest.mark.parametrize("norm", [1.0, math.inf])
+def test_secure_messages_have_no_seed_and_the_same_mean(dithering: str, norm: float) -> None:
+    mechanism = VectorTableMechanism(generalised_randomised_response(8.0, 6), NormBall(5, norm), dithering=dithering)
+    vectors = np.tile(VECTOR, (20_000, 1))
+    messages = mechanism.encode_securely(vectors)
+    assert (messages != mechanism.encode_securely(vectors)).any()
+    deviation = np.sqrt(mechanism.variance(VECTOR[None, :])[0] / len(vectors))
+    # Without a seed: 6.5 sigma of the whole vector for one coordinate fails by chance in one run of 10**9.
+    error = np.abs(mechanism.decode(mechanism.aggregate(messages), len(vectors)) - VECTOR)
+    assert error.max() < 6.5 * deviation + mechanism.dithering_bias_bound
+
+
+def test_dithered_rows_stay_in_the_ball_and_zero_stays_zero() -> None:
+    mechanism = VectorTableMechanism(generalised_randomised_response(1.0, 5), NormBall(50, 1.0))
+    rng = np.random.default_rng(1)
+
+    def words(count: int) -> np.ndarray:
+        return rng.integers(0, 2**64, size=count, dtype=np.uint64)
+
+    vectors = rng.normal(size=(5000, 50)) ** 3
+    rows = mechanism._dithered_rows(vectors, words)
+    assert np.abs(rows - 15).sum(axis=1).max() == 15
+    assert (mechanism._dithered_rows(np.zeros((10, 50)), words) == 15).all()
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_another_clip_norm_only_changes_the_scale(norm: float) -> None:
+    table = TABLES["generalised"]()
+    one, large = (VectorTableMechanism(table, NormBall(5, norm, clip_norm)) for clip_norm in (1.0, 1024.0))
+    vectors = np.random.default_rng(2).normal(size=(50, 5))
+    np.testing.assert_array_equal(one.encode(vectors, np.random.default_rng(0)), large.encode(1024 * vectors, np.random.default_rng(0)))
+    np.testing.assert_allclose(large.letters, 1024 * one.letters, rtol=1e-15)
+    np.testing.assert_allclose(large.variance(1024 * vectors), 1024**2 * one.variance(vectors), rtol=1e-12)
+    assert large.worst_variance == pytest.approx(1024**2 * one.worst_variance, rel=1e-6)
+    assert large.guarantee == one.guarantee
+
+
+def test_letters_are_decoded_on_the_grid_s_scale() -> None:
+    table = TABLES["generalised"]()
+    centred = VectorTableMechanism(table, NormBall(5, 1.0, 2.0)).letters
+    whole = VectorTableMechanism(table, NormBall(5, math.inf, 2.0)).letters
+    assert centred.tolist() == [float(Fraction(2, 3) * (7 * letter - 3)) for letter in table.alphabet]
+    assert whole.tolist() == [float(-2 + 4 * letter) for letter in table.alphabet]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"delta": 1.0}, "delta must be a number from 0 to below 1, got 1.0"),
+        ({"delta": -0.1}, "delta must be a number from 0 to 1, got -0.1"),
+        ({"delta": math.nan}, "delta must be a number from 0 to 1, got nan"),
+        ({"dithering": "independent"}, "dithering must be one of systematic, rejection, got 'independent'"),
+        ({"rejection_probability": 1.0}, "rejection_probability must be a number from"),
+        ({"table": generalised_randomised_response(1.0, 1)}, "table must have bits_in of 2 or more for a finite norm, got 1"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        VectorTableMechanism(**{"table": generalised_randomised_response(1.0, 3), "ball": NormBall(5, 1.0), **arguments})
+
+
+def test_one_bit_tables_do_for_the_largest_norm() -> None:
+    table = generalised_randomised_response(1.0, 1)
+    assert VectorTableMechanism(table, NormBall(5, math.inf)).guarantee.epsilon == pytest.approx(5.0, rel=1e-9)
+
+
+def test_a_biased_table_is_refused() -> None:
+    table = certified_table(
+        mechanism="mvu",
+        epsilon=2.0,
+        metric=None,
+        alphabet=(Fraction(0), Fraction(1)),
+        total=4,
+        weights=np.array([[3, 1], [1, 3]]),
+        provenance=record_provenance("by hand", 0, 0.0),
+    )
+    with pytest.raises(ValueError, match=r"table must be exactly unbiased, got one with a bias of up to 0\.25"):
+        VectorTableMechanism(table, NormBall(3, math.inf))
+
+
+def test_too_few_inputs_for_rejection_are_refused_with_how_many_would_do() -> None:
+    ball = NormBall(128, 1.0)
+    with pytest.raises(InfeasibleError, match="needs 5 bits_in or more for dimension 128 and norm 1, got 4; systematic dithering needs 2"):
+        VectorTableMechanism(generalised_randomised_response(1.0, 4), ball, dithering="rejection")
+    assert VectorTableMechanism(generalised_randomised_response(1.0, 5), ball, dithering="rejection").shrinkage > 0
+
+
+@pytest.mark.parametrize("method", ["encode", "encode_securely", "variance"])
+def test_vectors_that_are_none_are_refused(method: str) -> None:
+    mechanism = VectorTableMechanism(TABLES["generalised"](), NormBall(3, 2.0))
+    more = (np.random.default_rng(0),) if method == "encode" else ()
+    with pytest.raises(ValueError, match=r"vectors must have the shape \(clients, 3\), got \(2, 4\)"):
+        getattr(mechanism, method)(np.zeros((2, 4)), *more)
+    with pytest.raises(ValueError, match="vectors must hold finite numbers only"):
+        getattr(mechanism, method)([[0.0, math.nan, 0.0]], *more)
+
+
+def test_messages_and_histograms_that_are_none_are_refused() -> None:
+    mechanism = VectorTableMechanism(TABLES["generalised"](), NormBall(3, 2.0))
+    with pytest.raises(ValueError, match=r"messages must have the shape \(clients, 3\), got \(3,\)"):
+        mechanism.aggregate(np.zeros(3, dtype=np.uint8))
+    for messages in (np.full((2, 3), 8), np.full((2, 3), -1), np.full((2, 3), 0.5)):
+        with pytest.raises(ValueError, match="messages must be whole numbers from 0 to 7"):
+            mechanism.aggregate(messages)
+    with pytest.raises(ValueError, match="clients must be the number of letters in each histogram, 8, got 9"):
+        mechanism.decode(np.ones((3, 8), dtype=np.int64), 9)
+    with pytest.raises(ValueError, match="clients must be a whole number"):
+        mechanism.decode(np.zeros((3, 8), dtype=np.int64), 0)
+
+
+@pytest.mark.parametrize("bad", [[[8]], [[-1]], [[0.5]]])
+def test_rows_that_a_table_does_not_have_are_refused(bad: list[list[float]]) -> None:
+    with pytest.raises(ValueError, match="rows must be"):
+        TABLES["generalised"]().letters_of_rows(bad, np.zeros((1, 1), dtype=np.uint64))
+
+
+def test_letters_of_rows_are_those_of_values_on_the_grid() -> None:
+    table = generalised_randomised_response(1.0, 3)
+    words = np.random.default_rng(0).integers(0, 2**64, size=8, dtype=np.uint64)
+    expected = table.letters_from_words(np.arange(8) / 7, np.full(8, 2**64 - 1, dtype=np.uint64), words)
+    assert (table.letters_of_rows(np.arange(8), words) == expected).all()

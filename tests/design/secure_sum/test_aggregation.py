@@ -1,0 +1,297 @@
+"""Secure sums: exact whoever drops out, messages uniform whatever was masked. Chi-square tests have a false-alarm chance of 1e-6."""
+
+import itertools
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import quietbits
+from quietbits.design.secure_sum.aggregation import SecureSum
+from quietbits.design.secure_sum.modular_arithmetic import (
+    LARGEST_MODULUS,
+    centred_representatives,
+    modular_add,
+    modular_subtract,
+    modular_sum,
+    residues,
+)
+from quietbits.design.secure_sum.pairwise_masks import MaskGraph, MaskSource
+from quietbits.errors import InfeasibleError
+
+FALSE_ALARM = 1e-6
+MODULI = [2, 3, 10, 2**16, 2**31 - 1, 2**61 - 1, 2**62 - 57, 2**62]
+
+
+def uniform_values(rng: np.random.Generator, clients: int, length: int, modulus: int) -> np.ndarray:
+    return rng.integers(modulus, size=(clients, length), dtype=np.uint64)
+
+
+def assert_uniform(cells: np.ndarray, count: int) -> None:
+    counts = np.bincount(cells.ravel(), minlength=count)
+    assert len(counts) == count
+    assert scipy.stats.chisquare(counts).pvalue > FALSE_ALARM
+
+
+@given(st.sampled_from(MODULI), st.data())
+@settings(max_examples=200, deadline=None)
+def test_residues_are_those_of_python(modulus: int, data: st.DataObject) -> None:
+    word = st.integers(-(2**63), 2**63 - 1)
+    left, right = data.draw(word), data.draw(word)
+    residue = residues([left, right], modulus)
+    assert residue.tolist() == [left % modulus, right % modulus]
+    assert modular_add(residue[:1], residue[1:], modulus).tolist() == [(left + right) % modulus]
+    assert modular_subtract(residue[:1], residue[1:], modulus).tolist() == [(left - right) % modulus]
+    representatives = centred_representatives(residue, modulus)
+    np.testing.assert_array_equal(residues(representatives, modulus), residue)
+    assert -(modulus // 2) <= representatives.min()
+    assert representatives.max() <= (modulus - 1) // 2
+
+
+def test_unsigned_words_are_reduced_without_a_sign() -> None:
+    assert residues(np.array([2**64 - 1], dtype=np.uint64), 10).tolist() == [5]
+    assert residues(np.array([-3], dtype=np.int8), 2**62).tolist() == [2**62 - 3]
+
+
+@pytest.mark.parametrize("modulus", MODULI)
+def test_modular_sums_are_those_of_python_integers(modulus: int) -> None:
+    values = uniform_values(np.random.default_rng(1), 23, 5, modulus)
+    # All at the top, too: where words of 64 bits overflow first.
+    for array in (values, np.full((23, 5), modulus - 1, dtype=np.uint64)):
+        expected = [sum(column) % modulus for column in array.T.tolist()]
+        assert modular_sum(array, modulus).tolist() == expected
+        parts = [modular_sum(part, modulus) for part in np.array_split(array, 4)]
+        assert modular_sum(parts, modulus).tolist() == expected
+    assert modular_sum(np.zeros((0, 3), dtype=int), modulus).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("modulus", [2, 10, 2**61 - 1, 2**62])
+@pytest.mark.parametrize(("clients", "neighbours"), [(2, None), (9, None), (10, 3), (30, 6), (31, 4)])
+@pytest.mark.parametrize("chunk", [1, 7, 100])
+def test_the_total_is_the_modular_sum(modulus: int, clients: int, neighbours: int | None, chunk: int) -> None:
+    rng = np.random.default_rng(clients)
+    values = uniform_values(rng, clients, 4, modulus)
+    chunks = [values[start : start + chunk] for start in range(0, clients, chunk)]
+    total = SecureSum(clients, 4, modulus, neighbours).total(chunks, rng)
+    np.testing.assert_array_equal(total, modular_sum(values, modulus))
+
+
+@pytest.mark.parametrize(("neighbours", "threshold"), [(None, None), (4, None), (4, 1), (11, 3)])
+def test_every_set_of_drop_outs_is_recovered_or_refused(neighbours: int | None, threshold: int | None) -> None:
+    clients, modulus = 12, 2**62 - 57
+    rng = np.random.default_rng(5)
+    values = uniform_values(rng, clients, 3, modulus)
+    secure_sum = SecureSum(clients, 3, modulus, neighbours, threshold)
+    recovered = 0
+    for count in (1, 2, 5, 6):
+        for dropped in itertools.islice(itertools.combinations(range(clients), count), 0, None, 37):
+            kept = np.setdiff1d(np.arange(clients), dropped)
+            try:
+                total = secure_sum.total([values[:5], values[5:]], rng, dropped)
+            except InfeasibleError:
+                # So many neighbours of one client can only be lost, and the graph can only be cut, if as many clients are.
+                assert count > secure_sum.degree - secure_sum.shares_needed
+                continue
+            recovered += 1
+            np.testing.assert_array_equal(total, modular_sum(values[kept], modulus))
+    assert recovered > (0 if (neighbours, threshold) == (4, None) else 5)
+
+
+def test_drop_outs_spoil_the_sum_that_is_not_unmasked() -> None:
+    rng = np.random.default_rng(6)
+    values = uniform_values(rng, 5, 2, 1000)
+    session = SecureSum(5, 2, 1000).session(rng)
+    messages = session.mask(0, values)
+    assert session.aggregate(messages[1:]).tolist() != modular_sum(values[1:], 1000).tolist()
+    # Pair masks alone cancel when nobody drops out; self masks don't.
+    assert session.aggregate(messages).tolist() != modular_sum(values, 1000).tolist()
+
+
+def test_memory_is_that_of_a_chunk() -> None:
+    clients, length, chunk = 200, 2000, 4
+    size = chunk * length * 8
+    chunks = (np.ones((chunk, length), dtype=np.uint64) for _ in range(clients // chunk))
+    secure_sum = SecureSum(clients, length, 2**40, neighbours=4, threshold=2)
+    tracemalloc.start()
+    total = secure_sum.total(chunks, np.random.default_rng(0), dropped=[3])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert set(total.tolist()) == {clients - 1}
+    # All vectors together are 50 chunks.
+    assert peak < 8 * size
+
+
+@pytest.mark.parametrize("values", [[0, 0, 0], [4, 1, 2]])
+def test_each_message_is_uniform_whatever_the_values(values: list[int]) -> None:
+    rng = np.random.default_rng(7)
+    secure_sum = SecureSum(3, 40, 5)
+    vectors = np.repeat(np.array(values)[:, None], 40, axis=1)
+    messages = np.array([secure_sum.session(rng).mask(0, vectors) for _ in range(300)])
+    for client in range(3):
+        assert_uniform(messages[:, client].astype(int), 5)
+    # All three at once, too: self masks are independent.
+    assert_uniform(messages.transpose(1, 0, 2).reshape(3, -1).T.astype(int) @ [25, 5, 1], 125)
+
+
+@pytest.mark.parametrize("values", [[0, 0, 0], [2, 2, 2], [1, 2, 0]])
+def test_after_unmasking_the_server_learns_the_sum_and_nothing_else(values: list[int]) -> None:
+    """Given all survivors' self masks, messages of 3 clients are uniform on the triples with that sum: the same for values of sum 0."""
+    rng = np.random.default_rng(8)
+    vectors = np.repeat(np.array(values)[:, None], 40, axis=1)
+    seen = []
+    for _ in range(200):
+        session = SecureSum(3, 40, 3).session(rng)
+        messages = session.mask(0, vectors)
+        seen.append([modular_subtract(messages[client], session.masks.self_mask(client), 3) for client in range(3)])
+    view = np.array(seen).transpose(1, 0, 2).reshape(3, -1).astype(int)
+    assert set(view.sum(axis=0) % 3) == {0}
+    assert_uniform(view[:2].T @ [3, 1], 9)
+
+
+@pytest.mark.parametrize("values", [[0, 0, 0], [1, 2, 2]])
+def test_a_message_that_comes_late_stays_masked(values: list[int]) -> None:
+    """Client 2 counts as missing: the server has its pair masks and the others' self masks, and then its message arrives after all."""
+    rng = np.random.default_rng(9)
+    vectors = np.repeat(np.array(values)[:, None], 40, axis=1)
+    late, others = [], []
+    for _ in range(200):
+        session = SecureSum(3, 40, 3, threshold=1).session(rng)
+        messages = session.mask(0, vectors)
+        for client in range(2):
+            # A client with a higher number subtracts the pair mask, one with a lower number adds it.
+            pair = session.masks.pair_mask(client, 2)
+            messages[2] = modular_add(messages[2], pair, 3)
+            messages[client] = modular_subtract(messages[client], pair, 3)
+            messages[client] = modular_subtract(messages[client], session.masks.self_mask(client), 3)
+        late.append(messages[2])
+        others.append(messages[0])
+        np.testing.assert_array_equal(modular_add(messages[0], messages[1], 3), np.full(40, (values[0] + values[1]) % 3))
+    assert_uniform(np.array(late).astype(int) * 3 + np.array(others).astype(int), 9)
+
+
+@pytest.mark.parametrize("modulus", [6, 2**62])
+def test_masks_are_uniform_symmetric_and_differ(modulus: int) -> None:
+    masks = MaskSource(bytes(range(32)), 6000, modulus)
+    cells = (masks.pair_mask(3, 8).astype(float) / modulus * 6).astype(int)
+    assert_uniform(cells, 6)
+    np.testing.assert_array_equal(masks.pair_mask(3, 8), masks.pair_mask(8, 3))
+    every = [masks.pair_mask(3, 8), masks.pair_mask(3, 9), masks.self_mask(3), masks.self_mask(8), masks.pair_mask(3, 3)]
+    every.append(MaskSource(bytes(32), 6000, modulus).pair_mask(3, 8))
+    for left, right in itertools.combinations(every, 2):
+        # Independent uniform masks agree in 1 of 6 places, 1000 of 6000, with a standard deviation of 29; 5 sigma.
+        assert np.count_nonzero(left == right) < 1000 + 5 * 29
+
+
+@pytest.mark.parametrize(("clients", "neighbours"), [(2, 1), (3, 2), (8, 3), (8, 7), (9, 4), (9, 8), (50, 6)])
+def test_graphs_are_regular_mutual_and_connected(clients: int, neighbours: int) -> None:
+    graph = MaskGraph(np.random.default_rng(clients).permutation(clients), neighbours)
+    adjacency = np.zeros((clients, clients), dtype=int)
+    for client in range(clients):
+        adjacency[client, graph.neighbours_of(client)] = 1
+    np.testing.assert_array_equal(adjacency.sum(axis=1), neighbours)
+    np.testing.assert_array_equal(adjacency, adjacency.T)
+    assert np.trace(adjacency) == 0
+    assert (np.linalg.matrix_power(adjacency + np.eye(clients, dtype=int), min(clients, 12)) > 0).all()
+    first, second = graph.edges()
+    listed = np.zeros((clients, clients), dtype=int)
+    np.add.at(listed, (first, second), 1)
+    np.testing.assert_array_equal(listed + listed.T, adjacency)
+
+
+def test_wrap_around_is_silent_and_by_whole_moduli() -> None:
+    values = np.array([[60, -60], [60, -10]])
+    modulus = 128
+    total = SecureSum(2, 2, modulus).total([residues(values, modulus)], np.random.default_rng(0))
+    np.testing.assert_array_equal(centred_representatives(total, modulus), [120 - 128, -70 + 128])
+    wide = SecureSum(2, 2, 256).total([residues(values, 256)], np.random.default_rng(0))
+    np.testing.assert_array_equal(centred_representatives(wide, 256), [120, -70])
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "secure-sum.md").read_text(encoding="utf-8")
+    example = text.split("```python\n")[1].split("```")[0]
+    assert "dropped=[3, 14]" in example
+    exec(example, {})  # noqa: S102 - the example is the project's own
+
+
+def test_bits_are_those_of_the_modulus() -> None:
+    assert SecureSum(4, 10, 2**16).bits_per_client == 160
+    assert SecureSum(4, 10, 3).bits_per_client == pytest.approx(15.849625007211561)
+
+
+def test_too_few_survivors_are_refused() -> None:
+    secure_sum = SecureSum(10, 2, 7)
+    values = np.zeros((10, 2), dtype=int)
+    with pytest.raises(
+        InfeasibleError, match=r"5 of 10 clients remain: client 5 has 4 of its 9 neighbours left, fewer than the threshold 5"
+    ):
+        secure_sum.total([values], np.random.default_rng(0), dropped=range(5))
+    with pytest.raises(InfeasibleError, match="0 of 10 clients remain"):
+        secure_sum.total([values], np.random.default_rng(0), dropped=range(10))
+    # One client that remains would be alone with its value.
+    with pytest.raises(InfeasibleError, match="1 of 10 clients remain"):
+        SecureSum(10, 2, 7, threshold=1).total([values], np.random.default_rng(0), dropped=range(9))
+
+
+def test_survivors_in_groups_that_share_no_masks_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    session = SecureSum(8, 1, 7, neighbours=2, threshold=1).session(rng)
+    ring = session.graph.order
+    survivors = np.ones(8, dtype=bool)
+    survivors[ring[[0, 4]]] = False
+    with pytest.raises(InfeasibleError, match="the 6 clients that remain fall apart into 2 groups"):
+        session.unmask([0], survivors)
+    # Neighbours on the ring that are missing together leave one group; the one in between has left no masks behind.
+    values = rng.integers(7, size=(8, 1))
+    survivors = np.ones(8, dtype=bool)
+    survivors[ring[[3, 4, 5]]] = False
+    total = session.aggregate(session.mask(0, values)[survivors])
+    np.testing.assert_array_equal(session.unmask(total, survivors), modular_sum(values[survivors], 7))
+
+
+VALUES = np.zeros((3, 2), dtype=int)
+REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "one client": (lambda: SecureSum(1, 2, 7), "clients must be a whole number from 2"),
+    "no length": (lambda: SecureSum(3, 0, 7), "length must be a whole number from 1"),
+    "modulus too small": (lambda: SecureSum(3, 2, 1), "modulus must be a whole number from 2 to 4611686018427387904, got 1"),
+    "modulus too large": (lambda: SecureSum(3, 2, LARGEST_MODULUS + 1), "modulus must be a whole number"),
+    "too many neighbours": (lambda: SecureSum(3, 2, 7, neighbours=3), "neighbours must be a whole number from 2 to 2, got 3"),
+    "one neighbour": (lambda: SecureSum(6, 2, 7, neighbours=1), "neighbours must be a whole number from 2 to 5, got 1"),
+    "odd": (lambda: SecureSum(7, 2, 7, neighbours=3), "neighbours must be even for 7 clients, an odd number, got 3"),
+    "threshold": (lambda: SecureSum(6, 2, 7, 3, threshold=4), "threshold must be a whole number from 1 to 3, got 4"),
+    "value too large": (lambda: run([[[0, 0], [7, 1], [9, 2]]]), r"values must be from 0 to 6, got 7 \(2 such values\)"),
+    "value below zero": (lambda: run([[[0, 0], [-1, 1], [5, 2]]]), r"values must be from 0 to 6, got -1 \(1 such values\)"),
+    "fractions": (lambda: run([VALUES + 0.5]), "values must be whole numbers of at most 64 bits, got an array of float64"),
+    "shape": (lambda: run([VALUES[:, :1]]), r"values must have the shape \(clients, 2\), got \(3, 1\)"),
+    "too few clients": (lambda: run([VALUES[:2]]), "chunks must hold the vectors of 3 clients, got 2"),
+    "too many clients": (lambda: run([VALUES, VALUES[:1]]), "first_client must be a whole number from 0 to 2, got 3"),
+    "a chunk too long": (lambda: run([np.zeros((4, 2), dtype=int)]), "values must hold the vectors of at most 3 clients, got 4"),
+    "dropped": (lambda: SecureSum(3, 2, 7).total([VALUES], np.random.default_rng(0), [3]), "dropped must be a whole number from 0 to 2"),
+    "messages": (lambda: session().aggregate([[7, 0]]), "messages must be from 0 to 6, got 7"),
+    "total": (lambda: session().unmask([0], np.ones(3, dtype=bool)), r"total must have the shape \(2,\), got \(1,\)"),
+    "survivors": (lambda: session().unmask([0, 0], [1, 1, 1]), "survivors must be 3 truth values, got an array of int64"),
+    "a single number": (lambda: modular_sum(3, 7), "values must have a first axis"),
+    "order": (lambda: MaskGraph(np.array([0, 0, 1]), 2), "order must hold each of the numbers 0 to 2 once"),
+    "no such client": (lambda: session().graph.neighbours_of(3), "client must be a whole number from 0 to 2, got 3"),
+    "key": (lambda: MaskSource(b"short", 2, 7), "key must have 32 bytes, got 5"),
+}
+
+
+def session() -> object:
+    return SecureSum(3, 2, 7).session(np.random.default_rng(0))
+
+
+def run(chunks: list[object]) -> np.ndarray:
+    return SecureSum(3, 2, 7).total(chunks, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_arguments_are_refused(case: str) -> None:
+    call, message = REFUSED[case]
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,0 +1,249 @@
+"""The Poisson-binomial mechanism, and the biased tosses that it sends. Chance of a false alarm below 1e-5 per test (5 sigma)."""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from quietbits.analysis.accounting.poisson_binomial import poisson_binomial_accounting
+from quietbits.arrays import WordArray
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.noise.biased_tosses import count_successes
+from quietbits.design.noise.random_words import seeded_words
+from quietbits.design.secure_sum.aggregation import SecureSum
+from quietbits.design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism
+
+DELTA = 1e-5
+MECHANISM = PoissonBinomialMechanism(NormBall(5, 2.0, 10.0), clients=4, trials=6, theta=0.2, delta=DELTA)
+# Two clients in one dimension, which the frame makes two coordinates: everything that can happen is enumerated.
+PAIR = PoissonBinomialMechanism(NormBall(1, 2.0, 3.0), clients=2, trials=2, theta=0.25, delta=0.05)
+
+
+def made(**changes: Any) -> PoissonBinomialMechanism:
+    return dataclasses.replace(MECHANISM, **changes)
+
+
+def fixed_words(value: int) -> Callable[[int], WordArray]:
+    return lambda count: np.full(count, value, dtype=np.uint64)
+
+
+def errors_of_rounds(mechanism: PoissonBinomialMechanism, vectors: np.ndarray, rounds: int, seed: int) -> np.ndarray:
+    """Errors of the mean of the same clipped vectors in independent rounds, shape (rounds, dimension)."""
+    messages = mechanism.encode(np.tile(vectors, (rounds, 1)), np.random.default_rng(seed)).reshape(rounds, len(vectors), -1)
+    estimates = [mechanism.decode(mechanism.aggregate(one_round), mechanism.clients) for one_round in messages]
+    return np.array(estimates) - mechanism.ball.clip(vectors).mean(axis=0)
+
+
+# Tosses
+
+
+@pytest.mark.parametrize("bias", [0.25, -0.25, 0.1, -0.1, 1e-6, 0.499, -0.499, 2.0**-63, 0.0])
+def test_a_trial_succeeds_below_the_whole_number_next_to_one_half(bias: float) -> None:
+    # Toward 1/2: no further from it than the bias, and by less than 2**-64.
+    exact = Fraction(bias) * 2**64
+    threshold = 2**63 + (math.floor(exact) if bias >= 0 else math.ceil(exact))
+    for word, expected in ((threshold - 1, 3), (threshold, 0)):
+        assert count_successes(np.array([bias]), 3, fixed_words(word)).tolist() == [expected]
+
+
+def test_a_bias_below_the_resolution_is_none() -> None:
+    for bias in (2.0**-65, -(2.0**-65)):
+        assert count_successes(np.array([bias]), 1, fixed_words(2**63 - 1)).tolist() == [1]
+        assert count_successes(np.array([bias]), 1, fixed_words(2**63)).tolist() == [0]
+
+
+def test_successes_have_the_binomial_distribution() -> None:
+    biases = np.tile([-0.4, 0.05, 0.3], (300_000, 1))
+    counts = count_successes(biases, 3, seeded_words(np.random.default_rng(1)))
+    assert counts.shape == biases.shape
+    for column, bias in enumerate(biases[0].tolist()):
+        expected = stats.binom.pmf(np.arange(4), 3, 0.5 + bias) * len(counts)
+        counted = np.bincount(counts[:, column], minlength=4)
+        # Chi-square with 3 degrees of freedom: exceeds 30 with probability 1.4e-6.
+        assert np.sum((counted - expected) ** 2 / expected) < 30
+
+
+def test_bad_tosses_are_refused() -> None:
+    words = fixed_words(0)
+    with pytest.raises(ValueError, match=r"biases must be from -0\.499 to 0\.499, got 0\.5"):
+        count_successes(np.array([0.0, 0.5]), 1, words)
+    with pytest.raises(ValueError, match=r"biases must be from -0\.499 to 0\.499, got nan"):
+        count_successes(np.array([math.nan]), 1, words)
+    with pytest.raises(ValueError, match="trials must be a whole number from 1 to 1048576, got 0"):
+        count_successes(np.array([0.0]), 0, words)
+
+
+# The mechanism
+
+
+def test_the_mean_is_unbiased_and_its_error_as_predicted() -> None:
+    rounds = 8000
+    vectors = np.random.default_rng(1).normal(size=(4, 5)) * 3
+    assert MECHANISM.scaled_down_count(vectors) == 0
+    errors = errors_of_rounds(MECHANISM, vectors, rounds, seed=2)
+    assert np.abs(errors.mean(axis=0)).max() < 5 * errors.std() / math.sqrt(rounds)
+    squares = np.sum(errors**2, axis=1)
+    predicted = MECHANISM.variance(vectors).mean() / 4
+    assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(rounds)
+    assert predicted <= MECHANISM.worst_variance / 4
+
+
+def test_the_prediction_counts_what_the_coefficients_take_off() -> None:
+    # Few trials at a large theta: without the term in ||a||**2, the prediction for vectors at the edge would be a quarter more.
+    mechanism, rounds = made(clients=1, trials=1, theta=0.45), 10_000
+    vector = np.full((1, 5), 10.0)
+    squares = np.sum(errors_of_rounds(mechanism, vector, rounds, seed=3) ** 2, axis=1)
+    predicted = float(mechanism.variance(vector)[0])
+    assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(rounds)
+    assert predicted < 0.8 * float(mechanism.variance(np.zeros((1, 5)))[0])
+
+
+def test_vectors_without_a_representation_are_scaled_down_and_the_bias_is_predicted() -> None:
+    mechanism, rounds = made(clients=1, kashin_constant=1.0), 10_000
+    # Along a column of the frame, whose coefficient is the largest that there is.
+    vector = mechanism.frame.synthesis(np.eye(16)[:1])
+    vector *= 10 / np.linalg.norm(vector)
+    assert mechanism.scaled_down_count(vector) == 1
+    assert made(kashin_constant=math.sqrt(5)).scaled_down_count(vector) == 0
+    errors = errors_of_rounds(mechanism, vector, rounds, seed=4)
+    assert np.linalg.norm(errors.mean(axis=0)) > 1
+    squares = np.sum(errors**2, axis=1)
+    predicted = float(mechanism.variance(vector)[0])
+    assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(rounds)
+    assert predicted <= mechanism.worst_variance
+
+
+def test_the_variance_by_hand() -> None:
+    # One dimension: the frame has two columns of squared norm 1/2, level = 3 / sqrt(2), coefficients +-x / sqrt(2).
+    at_zero = (9 / 2) / (4 * 2 * 0.25**2)
+    assert PAIR.variance([[0.0], [2.0], [-3.0], [7.0]]) == pytest.approx([at_zero - x**2 / 4 for x in (0, 2, 3, 3)], rel=1e-12)
+    assert PAIR.worst_variance == pytest.approx(at_zero, rel=1e-12)
+
+
+def test_messages_are_counts_and_nothing_wraps() -> None:
+    for clients, dtype in [(4, np.uint8), (50, np.uint16), (20_000, np.uint32)]:
+        mechanism = made(clients=clients)
+        messages = mechanism.encode(np.full((50, 5), -9.0), np.random.default_rng(5))
+        assert messages.shape == (50, 16)
+        assert messages.dtype == dtype
+        assert set(np.unique(messages)) == set(range(7))
+        assert mechanism.modulus == 6 * clients + 1
+        assert mechanism.bits_per_client == 16 * math.log2(6 * clients + 1)
+        assert mechanism.wrap_probability == mechanism.coordinate_wrap_probability == 0.0
+    # All trials of all clients: the largest sum comes back as it is.
+    everything = np.full((4, 16), 6, dtype=np.uint8)
+    assert MECHANISM.recovered_steps(MECHANISM.aggregate(everything)).tolist() == [24] * 16
+
+
+def test_chunks_add_up_and_sums_are_those_of_the_counts() -> None:
+    mechanism = made(clients=40)
+    vectors = np.random.default_rng(6).normal(size=(40, 5)) * 5
+    messages = mechanism.encode(vectors, np.random.default_rng(7))
+    counts = mechanism.noisy_steps(vectors, np.random.default_rng(7))
+    whole = mechanism.aggregate(messages)
+    np.testing.assert_array_equal(mechanism.recovered_steps(whole), counts.sum(axis=0))
+    parts = sum((mechanism.aggregate(chunk) for chunk in np.split(messages, 40)), np.zeros(16, dtype=np.uint64))
+    np.testing.assert_array_equal(mechanism.decode(parts, 40), mechanism.decode(whole, 40))
+
+
+def test_a_secure_sum_with_masks_gives_the_same_estimate() -> None:
+    mechanism = made(clients=6)
+    messages = mechanism.encode(np.random.default_rng(8).normal(size=(6, 5)), np.random.default_rng(9))
+    secure_sum = SecureSum(clients=6, length=16, modulus=mechanism.modulus)
+    total = secure_sum.total([messages[:2], messages[2:]], np.random.default_rng(10))
+    np.testing.assert_array_equal(total, mechanism.aggregate(messages))
+    np.testing.assert_array_equal(mechanism.decode(total, 6), mechanism.decode(mechanism.aggregate(messages), 6))
+    assert secure_sum.bits_per_client == pytest.approx(mechanism.bits_per_client)
+
+
+@pytest.mark.parametrize(("clients", "trials", "theta"), [(1000, 4, 0.1), (20, 2, 0.25)])
+def test_the_guarantee_is_that_of_the_accounting(clients: int, trials: int, theta: float) -> None:
+    mechanism = made(clients=clients, trials=trials, theta=theta)
+    accounted = poisson_binomial_accounting(clients, trials, theta, dimension=16)
+    account = accounted.account(delta=DELTA)
+    guarantee = mechanism.guarantee
+    assert guarantee.epsilon == account.epsilon
+    assert (guarantee.adjacency, guarantee.trust_model, guarantee.delta) == ("replace-one", "secure-sum", DELTA)
+    assert mechanism.renyi_divergences([math.inf])[0] == account.pure_epsilon
+    assert mechanism.privacy_loss() is None
+
+
+def sum_of_two(first: float, second: float) -> np.ndarray:
+    """The joint distribution of the pair's two sums, shape (5, 5), from the frame's two coefficients of each vector."""
+    coefficients = PAIR.frame.analysis(np.array([[first], [second]])) / PAIR.level
+    columns = []
+    for own, other in coefficients.T.tolist():
+        one, two = (stats.binom.pmf(np.arange(3), 2, 0.5 + 0.25 * ratio) for ratio in (own, other))
+        columns.append(np.convolve(one, two))
+    return np.outer(columns[0], columns[1])
+
+
+def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension() -> None:
+    epsilon, orders = PAIR.guarantee.epsilon, np.array([1.5, 2.0, 8.0])
+    claimed, pure = PAIR.renyi_divergences(orders), float(PAIR.renyi_divergences([math.inf])[0])
+    largest_delta, largest, largest_loss = 0.0, np.zeros(3), 0.0
+    grid = (-3.0, -1.7, 0.0, 0.9, 3.0)
+    for one, other, second in itertools.product(grid, grid, grid):
+        left, right = sum_of_two(one, second), sum_of_two(other, second)
+        largest_delta = max(largest_delta, float(np.maximum(left - math.exp(epsilon) * right, 0).sum()))
+        largest = np.maximum(largest, [np.log(np.sum(left**order * right ** (1 - order))) / (order - 1) for order in orders])
+        largest_loss = max(largest_loss, float(np.log(left / right).max()))
+    assert 0 < largest_delta <= PAIR.delta
+    # In one dimension all coefficients of a vector at the edge are at an extreme: what is claimed is reached.
+    assert largest == pytest.approx(claimed, rel=1e-9)
+    assert largest_loss == pytest.approx(pure, rel=1e-9)
+
+
+def test_what_is_enumerated_is_what_the_mechanism_sends_and_its_mean_is_the_vectors() -> None:
+    rounds, vectors = 100_000, np.array([[3.0], [2.4]])
+    sums = PAIR.noisy_steps(np.tile(vectors, (rounds, 1)), np.random.default_rng(11)).reshape(rounds, 2, 2).sum(axis=1)
+    masses = sum_of_two(3.0, 2.4)
+    counted = np.bincount(5 * sums[:, 0] + sums[:, 1], minlength=25)
+    # Chi-square with 24 degrees of freedom: exceeds 75 with probability 4e-7.
+    assert np.sum((counted - rounds * masses.ravel()) ** 2 / (rounds * masses.ravel())) < 75
+    estimates = [[PAIR.decode(np.array([i, j], dtype=np.uint64), 2)[0] for j in range(5)] for i in range(5)]
+    assert np.sum(masses * estimates) == pytest.approx(2.7, abs=1e-12)
+    assert np.sum(masses * (np.array(estimates) - 2.7) ** 2) == pytest.approx(PAIR.variance(vectors).mean() / 2, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ball": NormBall(5, 1.0)}, "ball must have norm 2 for the Poisson-binomial mechanism, got norm 1.0"),
+        ({"clients": 0}, "clients must be a whole number from 1 to 10000000, got 0"),
+        ({"trials": 5000}, "trials must be a whole number from 1 to 4096, got 5000"),
+        ({"theta": 0.5}, "theta must be a number from 1e-06 to 0.499, got 0.5"),
+        ({"delta": 1.0}, "delta must be a number above 0 and below 1, got 1.0"),
+        ({"frame_seed": -1}, "seed must be a whole number from 0 to .*, got -1"),
+        ({"kashin_constant": 0.5}, "kashin_constant must be a number from 1 to 100000, got 0.5"),
+    ],
+)
+def test_a_field_out_of_range_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        made(**changes)
+
+
+def test_arguments_that_do_not_fit_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=r"vectors must have the shape \(clients, 5\), got \(4, 6\)"):
+        MECHANISM.encode(np.zeros((4, 6)), rng)
+    with pytest.raises(ValueError, match=r"rng must be a numpy\.random\.Generator"):
+        MECHANISM.encode(np.zeros((4, 5)), 0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"messages must have the shape \(clients, 16\), got \(4, 5\)"):
+        MECHANISM.aggregate(np.zeros((4, 5), dtype=np.uint8))
+    with pytest.raises(ValueError, match="values must be from 0 to 24, got 25"):
+        MECHANISM.aggregate(np.full((4, 16), 25))
+    with pytest.raises(ValueError, match="clients must be 4, for whose tosses the guarantee is stated, got 3"):
+        MECHANISM.decode(np.zeros(16, dtype=np.uint64), 3)
+    with pytest.raises(ValueError, match=r"aggregate must have the shape \(16,\), got \(5,\)"):
+        MECHANISM.decode(np.zeros(5, dtype=np.uint64), 4)
+    with pytest.raises(ValueError, match="values must be whole numbers of at most 64 bits, got an array of float64"):
+        MECHANISM.decode(np.zeros(16), 4)
+    with pytest.raises(ValueError, match="orders must be above 1"):
+        MECHANISM.renyi_divergences([1.0])

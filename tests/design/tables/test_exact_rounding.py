@@ -1,0 +1,229 @@
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quietbits.design.tables.exact_rounding import RoundedTable, round_table
+from quietbits.design.tables.exact_table import exact_table
+from quietbits.design.tables.letter_grid import letter_grid, position_candidates
+from quietbits.design.tables.lookup_table import LookupTable, record_provenance
+from quietbits.design.tables.realised_privacy import realised_epsilon
+from quietbits.design.tables.row_moments import row_moments
+from quietbits.design.tables.table_repair import lifted, rebalanced
+from quietbits.design.tables.verification import verify_table
+from quietbits.errors import ConvergenceError
+from quietbits.solvers.bounds.privacy_constraint import RatioConstraint
+from quietbits.solvers.table_search.table_program import TableProgram
+
+TOTAL = 2**62
+
+
+def constraint_at(epsilon: float, inputs: int, metric: str | None) -> RatioConstraint:
+    if metric is None:
+        return RatioConstraint(epsilon, neighbours_only=False)
+    return RatioConstraint(epsilon / (inputs - 1) ** float(metric[1:]), neighbours_only=True)
+
+
+def perturbed_letters(epsilon: float, inputs: int, letters: int, metric: str | None, seed: int, symmetric: bool) -> np.ndarray:
+    """Letters that reach far enough: a stretched, perturbed randomised response."""
+    rng = np.random.default_rng(seed)
+    spread = constraint_at(epsilon, inputs, metric).log_ratio * (1 if metric is None else inputs - 1)
+    reach = 1 + (2 / np.expm1(spread) + 0.1 if metric is None else 6 / spread)
+    alphabet = np.sort(0.5 + (np.arange(letters) / (letters - 1) - 0.5) * reach + rng.normal(size=letters) * 0.02 * reach)
+    alphabet[0], alphabet[-1] = min(alphabet[0], 0.5 - reach / 2), max(alphabet[-1], 0.5 + reach / 2)
+    return (alphabet + 1 - alphabet[::-1]) / 2 if symmetric else alphabet
+
+
+def solve(epsilon: float, inputs: int, alphabet: np.ndarray, metric: str | None) -> tuple[np.ndarray, float]:
+    program = TableProgram(
+        np.arange(inputs) / (inputs - 1), len(alphabet), constraint_at(epsilon, inputs, metric), np.full(inputs, 1 / inputs)
+    )
+    solution = program.solve(alphabet)
+    return solution.probabilities, solution.value
+
+
+def made_exact(epsilon: float, inputs: int, letters: int, metric: str | None, seed: int, symmetric: bool) -> tuple[LookupTable, float]:
+    alphabet = perturbed_letters(epsilon, inputs, letters, metric, seed, symmetric)
+    table = exact_table(
+        lambda target: (solve(target, inputs, alphabet, metric)[0], alphabet),
+        mechanism="mvu",
+        epsilon=epsilon,
+        metric=metric,
+        symmetric=symmetric,
+        provenance=record_provenance("table program", seed, 0.0),
+    )
+    return table, solve(epsilon, inputs, alphabet, metric)[1]
+
+
+def assert_exact(table: LookupTable, symmetric: bool) -> None:
+    verify_table(table)
+    assert table.certificate.max_bias == 0.0
+    if symmetric:
+        assert (table.weights[::-1, ::-1] == table.weights).all()
+        assert all(below + above == 1 for below, above in zip(table.alphabet, table.alphabet[::-1], strict=True))
+    else:
+        assert list(table.alphabet) == sorted(set(table.alphabet))
+
+
+@settings(max_examples=150)
+@given(
+    epsilon=st.floats(0.05, 10.0),
+    inputs=st.sampled_from([2, 4, 8, 16]),
+    letters=st.sampled_from([2, 4, 8, 16]),
+    metric=st.sampled_from([None, "l1", "l1.5", "l2"]),
+    seed=st.integers(0, 1000),
+    symmetric=st.booleans(),
+)
+def test_tables_become_exact_for_less_than_a_millionth_of_their_variance(
+    epsilon: float, inputs: int, letters: int, metric: str | None, seed: int, symmetric: bool
+) -> None:
+    table, variance = made_exact(epsilon, inputs, letters, metric, seed, symmetric)
+    assert_exact(table, symmetric)
+    assert table.certificate.mean_variance <= variance * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("metric", [None, "l1"])
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize(("inputs", "letters"), [(8, 2), (8, 4), (8, 8), (32, 8)])
+def test_tables_at_epsilon_twenty(inputs: int, letters: int, metric: str | None, symmetric: bool) -> None:
+    table, variance = made_exact(20.0, inputs, letters, metric, 0, symmetric)
+    assert_exact(table, symmetric)
+    assert table.certificate.mean_variance <= variance * (1 + 1e-3)
+
+
+@pytest.mark.parametrize(("inputs", "letters", "metric"), [(64, 64, None), (512, 8, "l1")])
+def test_large_tables(inputs: int, letters: int, metric: str | None) -> None:
+    table, variance = made_exact(1.0, inputs, letters, metric, 1, symmetric=False)
+    assert_exact(table, symmetric=False)
+    assert table.certificate.mean_variance <= variance * (1 + 1e-6)
+
+
+def randomised_response(epsilon: float, inputs: int) -> tuple[np.ndarray, np.ndarray]:
+    odds = np.exp(epsilon)
+    table = ((odds - 1) * np.eye(inputs) + 1) / (inputs + odds - 1)
+    return table, (np.arange(inputs) / (inputs - 1) * (inputs + odds - 1) - inputs / 2) / (odds - 1)
+
+
+def assert_rows(rounded: RoundedTable) -> None:
+    moments = row_moments(rounded.weights, rounded.alphabet, TOTAL)
+    assert (rounded.weights.astype(object).sum(axis=1) == TOTAL).all()
+    assert moments.max_bias == 0
+
+
+@pytest.mark.parametrize("inputs", [64, 512])
+def test_evenly_spaced_letters_have_few_free_ratios_and_still_fit(inputs: int) -> None:
+    table, alphabet = randomised_response(1.0, inputs)
+    rounded = round_table(table, alphabet, RatioConstraint(1.0, neighbours_only=False))
+    assert_rows(rounded)
+    assert realised_epsilon(rounded.weights, None) <= 1 + 1e-12
+
+
+def test_letters_may_come_in_any_order() -> None:
+    table, alphabet = randomised_response(1.0, 8)
+    order = np.random.default_rng(0).permutation(8)
+    constraint = RatioConstraint(1.0, neighbours_only=False)
+    shuffled, straight = round_table(table[:, order], alphabet[order], constraint), round_table(table, alphabet, constraint)
+    assert (shuffled.weights == straight.weights).all()
+    assert shuffled.alphabet == straight.alphabet
+
+
+@pytest.mark.parametrize("place", [0, 4, 8])
+def test_dust_becomes_a_column_of_zeros(place: int) -> None:
+    table, alphabet = randomised_response(1.0, 8)
+    # Below, between and above the others: a column whose entries differ by more than any epsilon allows.
+    dust = np.array([1e-10, 1e-14, 0.0, 1e-10, 3e-11, 0.0, 0.0, 1e-12])
+    table = np.insert(table, place, dust, axis=1)
+    alphabet = np.insert(alphabet, place, (alphabet[0] - 1) if place == 0 else (alphabet[place - 1] + 0.1))
+    # A power of two letters, as everywhere.
+    table = np.concatenate([table, np.zeros((8, 7))], axis=1)
+    alphabet = np.concatenate([alphabet, np.linspace(0.3, 0.4, 7)])
+    rounded = round_table(table, alphabet, RatioConstraint(1.0, neighbours_only=False))
+    assert_rows(rounded)
+    assert realised_epsilon(rounded.weights, None) <= 1 + 1e-7
+    assert np.count_nonzero(rounded.weights.any(axis=0)) == 8
+    assert list(rounded.alphabet) == sorted(set(rounded.alphabet))
+
+
+COINCIDING = [[-0.6, 0.5, 0.5, 1.6], [-0.6, 0.5 - 1e-14, 0.5 + 1e-14, 1.6], [-0.6, -0.6, 0.1, 0.5, 0.5, 0.9, 1.6, 1.6]]
+
+
+@pytest.mark.parametrize("alphabet", COINCIDING)
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_letters_that_coincide_share_a_column_or_stand_at_the_centre(alphabet: list[float], symmetric: bool) -> None:
+    letters = np.array(alphabet)
+    rounded = round_table(solve(1.0, 8, letters, None)[0], letters, RatioConstraint(1.0, neighbours_only=False), symmetric=symmetric)
+    assert_rows(rounded)
+    assert rounded.weights.shape == (8, len(alphabet))
+    assert realised_epsilon(rounded.weights, None) <= 1 + 1e-9
+    # Only a mirrored table with an odd number of letters in use has one twice: 1/2.
+    twice = {letter for letter, after in zip(rounded.alphabet, rounded.alphabet[1:], strict=False) if letter == after}
+    assert twice <= ({Fraction(1, 2)} if symmetric else set())
+    if symmetric:
+        assert (rounded.weights[::-1, ::-1] == rounded.weights).all()
+
+
+def test_tables_that_are_not_solved_are_refused() -> None:
+    table, alphabet = randomised_response(1.0, 8)
+    constraint = RatioConstraint(1.0, neighbours_only=False)
+    with pytest.raises(ConvergenceError, match=r"the sum of its row 0 is off by 0\.001"):
+        round_table(table * 1.001, alphabet, constraint)
+    with pytest.raises(ConvergenceError, match=r"the mean of its row [0-7] is off by"):
+        round_table(table, alphabet * 1.001, constraint)
+
+
+def test_a_design_that_is_not_private_enough_is_refused() -> None:
+    with pytest.raises(ConvergenceError, match=r"the table is not private: in row 0, letter 1 is 0\.00268 below its column"):
+        exact_table(
+            lambda _: randomised_response(1.01, 2), mechanism="mvu", epsilon=1.0, provenance=record_provenance("a bad design", 0, 0.0)
+        )
+
+
+def test_a_table_that_rounding_cannot_save_is_refused() -> None:
+    # The identity looks private at epsilon 20 to within a solver's tolerance, and is not.
+    with pytest.raises(ConvergenceError, match=r"realised epsilon is infinite at declared epsilon 20, even with margin 0\.0001"):
+        exact_table(
+            lambda _: (np.eye(2), np.array([0.0, 1.0])), mechanism="mvu", epsilon=20.0, provenance=record_provenance("the identity", 0, 0.0)
+        )
+
+
+@given(st.integers(2, 8), st.sampled_from([True, False]), st.integers(0, 10**6), st.booleans())
+def test_lifting_gives_the_smallest_private_table_above(rows: int, neighbours_only: bool, seed: int, zeros: bool) -> None:
+    rng = np.random.default_rng(seed)
+    table = rng.exponential(size=(rows, 3)) ** 4 * (rng.random((rows, 3)) > 0.3 if zeros else 1.0)
+    constraint = RatioConstraint(0.7, neighbours_only)
+    result = lifted(table, constraint)
+    distance = np.abs(np.subtract.outer(np.arange(rows), np.arange(rows))) if neighbours_only else 1 - np.eye(rows)
+    expected = (table[None] * np.exp(-0.7 * distance)[:, :, None]).max(axis=1)
+    assert result == pytest.approx(expected, rel=1e-12)
+
+
+def test_rebalancing_mends_sums_and_means_in_large_entries() -> None:
+    table, alphabet = randomised_response(8.0, 8)
+    disturbed = table * (1 + 1e-7 * np.random.default_rng(0).normal(size=table.shape))
+    result = rebalanced(disturbed, alphabet)
+    assert result.sum(axis=1) == pytest.approx(np.ones(8), abs=1e-15)
+    assert result @ alphabet == pytest.approx(np.arange(8) / 7, abs=1e-15)
+    assert result == pytest.approx(table, rel=1e-5)
+
+
+@given(st.integers(0, 1000), st.integers(2, 9), st.booleans())
+def test_letter_grids_span_their_letters_and_split_them_without_bias(seed: int, count: int, symmetric: bool) -> None:
+    alphabet = np.sort(np.random.default_rng(seed).normal(size=count) * 3)
+    if symmetric:
+        alphabet = (alphabet + 1 - alphabet[::-1]) / 2
+    for positions in position_candidates(alphabet, symmetric=symmetric):
+        grid = letter_grid(alphabet, positions, 7, 62, symmetric=symmetric)
+        assert len(grid.letters) == count
+        reach = float(np.ptp(alphabet))
+        assert float(grid.letters[0]) == pytest.approx(alphabet[0], abs=1e-12 * reach)
+        assert float(grid.letters[-1]) == pytest.approx(alphabet[-1], abs=1e-12 * reach)
+        splitting = grid.splitting(alphabet)
+        assert (splitting >= 0).all()
+        assert splitting.sum(axis=1) == pytest.approx(np.ones(count))
+        assert splitting @ [float(letter) for letter in grid.letters] == pytest.approx(alphabet, abs=1e-14 * reach)
+        # The documented equation of an unbiased row.
+        for row in (0, 3, 7):
+            mean = Fraction(grid.moment(row, 62) * 2**grid.shift, 2**62 * 7 * grid.scale) + Fraction(grid.origin, 7 * grid.scale)
+            assert mean == Fraction(row, 7)

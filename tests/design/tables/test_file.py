@@ -1,0 +1,292 @@
+import dataclasses
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quietbits.design.tables.certificate import certified_table, with_lower_bound
+from quietbits.design.tables.file import checksum, read_table, table_document, verify_file, write_table
+from quietbits.design.tables.lookup_table import DualCertificate, LookupTable, record_provenance
+from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from quietbits.design.tables.verification import verify_table
+from quietbits.errors import TableError
+
+PRICE = 2 * math.e / (math.e - 1) ** 2
+
+
+def certified() -> LookupTable:
+    return with_lower_bound(generalised_randomised_response(1.0, 1), DualCertificate((0.0, 0.0), (-PRICE, PRICE), (0.5, 0.5)))
+
+
+def prior_table() -> LookupTable:
+    table = generalised_randomised_response(2.0, 1, interval=(-1.0, 3.5))
+    return certified_table(
+        mechanism="mvu",
+        epsilon=2.5,
+        metric="l1.5",
+        alphabet=table.alphabet,
+        total=table.total,
+        weights=table.weights,
+        interval=table.interval,
+        objective="prior",
+        prior=(0.25, 0.75),
+        dual=DualCertificate((0.0, 0.0), (0.0, 0.0), (0.25, 0.75)),
+        provenance=record_provenance("by hand", 7, 0.125),
+    )
+
+
+TABLES = [certified(), prior_table(), generalised_randomised_response(3.0, 3, interval=(-1.0, 1.0)), bitwise_randomised_response(0.5, 4)]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table.mechanism}-{table.bits_in}")
+def test_what_is_written_is_read(table: LookupTable, tmp_path: Path) -> None:
+    path = tmp_path / "table.json"
+    write_table(table, path)
+    found = read_table(path)
+    assert verify_file(path) == table.certificate
+    for field in dataclasses.fields(LookupTable):
+        if field.name != "weights":
+            assert getattr(found, field.name) == getattr(table, field.name), field.name
+    assert (found.weights == table.weights).all()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_keys_are_those_of_the_format() -> None:
+    document = table_document(certified())
+    required = ["format", "mechanism", "epsilon", "metric", "bits_in", "bits_out", "interval", "alphabet", "total", "weights", "prior"]
+    assert sorted(document) == sorted([*required, "certificate", "adjacency", "trust_model", "provenance", "sha256"])
+    assert sorted(document["certificate"]) == sorted(
+        ["realised_epsilon", "max_bias", "mean_variance", "worst_variance", "lower_bound", "optimality_gap", "objective", "dual"]
+    )
+
+
+def refusal(path: Path) -> TableError:
+    with pytest.raises(TableError) as caught:
+        read_table(path)
+    return caught.value
+
+
+def written(path: Path, document: dict[str, Any], *, mend_checksum: bool) -> Path:
+    path.write_text(json.dumps({**document, "sha256": checksum(document)} if mend_checksum else document), encoding="ascii")
+    return path
+
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def move_unit(document: dict[str, Any]) -> None:
+    """One unit of 2**-62, from the largest weight of its column to one of the smallest: more private, if anything."""
+    document["weights"][3][2] += 1
+    document["weights"][3][3] -= 1
+
+
+def spread(document: dict[str, Any], letter: int, row: int, weight: int) -> None:
+    """Give a letter another weight in one row, at the expense of the row's heaviest letter."""
+    weights = document["weights"][row]
+    heaviest = weights.index(max(weights))
+    weights[heaviest] += weights[letter] - weight
+    weights[letter] = weight
+
+
+def sell_privacy(document: dict[str, Any]) -> None:
+    for i, row in enumerate(document["weights"]):
+        row[i] += 7 * 10**9
+        for j in range(8):
+            row[j] -= 10**9 if j != i else 0
+
+
+def add_dust(document: dict[str, Any]) -> None:
+    """A column of mass 1e-10 whose entries differ by a factor of 1000: invisible in the variance, fatal to epsilon."""
+    for i, row in enumerate(document["weights"]):
+        dust = 461168601 if i % 2 else 461168
+        row[max(i, 1)] += row[0] - dust
+        row[0] = dust
+
+
+def set_in(*keys: str, value: object) -> Change:
+    def change(document: dict[str, Any]) -> None:
+        for key in keys[:-1]:
+            document = document[key]
+        document[keys[-1]] = value
+
+    return change
+
+
+def scale_certificate(figure: str, factor: float) -> Change:
+    return lambda document: document["certificate"].update({figure: document["certificate"][figure] * factor})
+
+
+# Each change, and the check that refuses it when the checksum was mended too.
+TAMPERING: list[tuple[str, Change, str, str]] = [
+    ("one-weight", lambda d: d["weights"][3].__setitem__(2, d["weights"][3][2] + 1), "row-sums", r"row 3 sums to \d+, \+1 from the total"),
+    ("one-unit-moved", move_unit, "certified-bias", "the certificate says 0.0, the weights say"),
+    ("sold-privacy", sell_privacy, "realised-epsilon", "above the declared 3.0"),
+    ("dust", add_dust, "realised-epsilon", "the weights realise epsilon 6.9"),
+    ("zero", lambda d: spread(d, 4, 2, 0), "zero-beside-nonzero", "letter 4 never occurs for row 2"),
+    ("smaller-epsilon", set_in("epsilon", value=2.9), "realised-epsilon", "0.1 above the declared 2.9"),
+    ("larger-epsilon", set_in("certificate", "realised_epsilon", value=2.0), "certified-epsilon", "the certificate says 2.0"),
+    ("stated-bias", set_in("certificate", "max_bias", value=1e-9), "certified-bias", "off by 1e-09"),
+    ("mean-variance", scale_certificate("mean_variance", 0.5), "certified-mean-variance", "off by -"),
+    ("worst-variance", scale_certificate("worst_variance", 1 + 1e-15), "certified-worst-variance", "off by"),
+    ("unsorted", lambda d: d["alphabet"].reverse(), "alphabet", "letter 0 exceeds letter 1 by"),
+    ("distant-letter", lambda d: d["alphabet"].__setitem__(7, "9" * 400 + "/1"), "alphabet", "letters must be from"),
+    ("total", set_in("total", value=2**62 - 2), "total", "power of two"),
+    ("bits-in", set_in("bits_in", value=4), "shape", "must have 16 rows of 8, got shape"),
+    ("few-letters", lambda d: d["alphabet"].pop(), "shape", "alphabet must have 8 letters, got 7"),
+    ("ragged", lambda d: d["weights"][1].pop(), "shape", "rows of weights must have equal lengths, got from 7 to 8"),
+    ("interval", set_in("interval", value=[1.0, 1.0]), "parameters", "interval must be two finite numbers"),
+    ("metric-name", set_in("metric", value="l2.0"), "parameters", "metric must be written 'l2'"),
+    ("metric-power", set_in("metric", value="l0.5"), "parameters", "finite p >= 1"),
+    ("vast-metric", set_in("metric", value="l1e300"), "parameters", "power must be at most 64"),
+    ("metric", set_in("metric", value="l1"), "realised-epsilon", "above the declared"),
+    ("prior", set_in("prior", value=[0.125] * 8), "certificate", "prior must be given for the objective 'prior' and for no other"),
+    ("bound-alone", set_in("certificate", "lower_bound", value=0.01), "lower-bound", "must be given together"),
+    ("gap-alone", set_in("certificate", "optimality_gap", value=0.5), "optimality-gap", "there is no lower bound"),
+    ("negative", lambda d: spread(d, 4, 2, -5), "schema", "-5 is less than the minimum"),
+    ("text-weight", lambda d: d["weights"][0].__setitem__(0, "1"), "schema", "is not of type 'integer'"),
+    ("text-letter", lambda d: d["alphabet"].__setitem__(0, "1.5"), "schema", "does not match"),
+    ("no-total", lambda d: d.pop("total"), "schema", "'total' is a required property"),
+    ("extra-key", set_in("note", value="hello"), "schema", "'note' was unexpected"),
+    ("central", set_in("trust_model", value="central"), "schema", "'local' was expected"),
+    ("comment", set_in("mechanism", value="*/ int x;"), "schema", "does not match"),
+    ("next-format", set_in("format", value="quietbits-table/2"), "format", "expected 'quietbits-table/1', got 'quietbits-table/2'"),
+]
+
+
+@pytest.mark.parametrize(("change", "check", "detail"), [case[1:] for case in TAMPERING], ids=[case[0] for case in TAMPERING])
+def test_a_changed_file_is_refused_even_with_a_mended_checksum(change: Change, check: str, detail: str, tmp_path: Path) -> None:
+    document = json.loads(json.dumps(table_document(TABLES[2])))
+    change(document)
+    mended = refusal(written(tmp_path / "mended.json", document, mend_checksum=True))
+    assert mended.check == check
+    with pytest.raises(TableError, match=detail):
+        raise mended
+    plain = refusal(written(tmp_path / "plain.json", document, mend_checksum=False))
+    assert plain.check in {"checksum", "schema", "format"}
+
+
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        (scale_certificate("lower_bound", 1 + 1e-6), "lower-bound"),
+        (scale_certificate("lower_bound", 1 - 1e-6), "optimality-gap"),
+        (set_in("certificate", "optimality_gap", value=0.001), "optimality-gap"),
+        (set_in("certificate", "optimality_gap", value=None), "optimality-gap"),
+        (set_in("certificate", "lower_bound", value=None), "lower-bound"),
+        (set_in("certificate", "dual", value=None), "lower-bound"),
+        (set_in("certificate", "dual", "unbiasedness", value=[-1.0, 1.0]), "lower-bound"),
+        (set_in("certificate", "dual", "input_weights", value=[0.4, 0.6]), "certificate"),
+        (set_in("certificate", "dual", "normalisation", value=[0.0, 0.0, 0.0, 0.0]), "certificate"),
+        (set_in("epsilon", value=1000.0), "certificate"),
+    ],
+)
+def test_a_bound_that_its_dual_values_do_not_prove_is_refused(change: Change, check: str, tmp_path: Path) -> None:
+    document = table_document(certified())
+    change(document)
+    assert refusal(written(tmp_path / "table.json", document, mend_checksum=True)).check == check
+
+
+def test_a_modest_bound_with_its_own_gap_is_accepted(tmp_path: Path) -> None:
+    document = table_document(certified())
+    stated = document["certificate"]
+    stated["lower_bound"] *= 0.9
+    stated["optimality_gap"] = 1 - stated["lower_bound"] / stated["mean_variance"]
+    assert verify_file(written(tmp_path / "table.json", document, mend_checksum=True)).lower_bound == stated["lower_bound"]
+
+
+def test_a_wrong_checksum_is_refused(tmp_path: Path) -> None:
+    document = {**table_document(certified()), "sha256": "0" * 64}
+    error = refusal(written(tmp_path / "table.json", document, mend_checksum=False))
+    assert (error.check, "it states 000" in error.detail) == ("checksum", True)
+
+
+GARBAGE = {
+    "empty": b"",
+    "binary": b"\x93NUMPY\xff\xfe",
+    "text": b"letters, weights",
+    "list": b"[1, 2]",
+    "null": b"null",
+    "nan": b'{"format": NaN}',
+    "infinity": b'{"format": -Infinity}',
+    "vast-number": b'{"format": 1e999}',
+    "vast-integer": b'{"format": ' + b"9" * 5000 + b"}",
+    "twice": b'{"format": "quietbits-table/1", "format": "quietbits-table/1"}',
+    "deep": b"[" * 100_000,
+    "only-format": b'{"format": "quietbits-table/1"}',
+}
+
+
+@pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE)
+def test_garbage_is_refused_as_a_table_error(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "table.json"
+    path.write_bytes(content)
+    assert refusal(path).check in {"json", "format", "schema"}
+
+
+TEXT = json.dumps(table_document(certified()))
+
+
+@given(st.data())
+def test_no_edit_of_the_text_gets_through(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(TEXT) - 1))
+    changed = TEXT[:place] + data.draw(st.text(max_size=2)) + TEXT[place + data.draw(st.integers(0, 2)) :]
+    path = tmp_path_factory.getbasetemp() / "edited.json"
+    path.write_text(changed, encoding="utf-8", errors="surrogatepass")
+    try:
+        found = read_table(path)
+    except TableError:
+        return
+    # What is read nevertheless is the same table in other words: white space, or 1.0 for 1.
+    assert table_document(found) == json.loads(TEXT)
+
+
+def test_a_missing_file_is_no_table_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "none.json")
+
+
+def test_a_table_that_does_not_verify_is_not_written(tmp_path: Path) -> None:
+    table = certified()
+    path = tmp_path / "table.json"
+    write_table(table, path)
+    before = path.read_bytes()
+    with pytest.raises(TableError, match=r"realised-epsilon: the weights realise epsilon 1\.0, 0\.5 above the declared 0\.5"):
+        write_table(dataclasses.replace(table, epsilon=0.5), path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("changes", "check"),
+    [
+        ({"weights": np.array([[2**62 + 1, -1], [1, 2**62 - 1]])}, "negative-weights"),
+        ({"weights": np.array([[2**62, 2**62], [2**62, 2**62]])}, "row-sums"),
+        ({"total": 2**63}, "total"),
+        ({"total": 0}, "total"),
+        ({"bits_out": 10}, "shape"),
+        ({"epsilon": math.inf}, "parameters"),
+        ({"epsilon": math.nan}, "parameters"),
+        ({"adjacency": "add-or-remove-one"}, "parameters"),
+        ({"alphabet": (Fraction(2), Fraction(1))}, "alphabet"),
+    ],
+)
+def test_tables_in_memory_are_checked_too(changes: dict[str, Any], check: str) -> None:
+    with pytest.raises(TableError) as caught:
+        verify_table(dataclasses.replace(certified(), **changes))
+    assert caught.value.check == check
+
+
+def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write_table(certified(), tmp_path / "none" / "table.json")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError, match="folder"):
+        write_table(certified(), tmp_path / "folder")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]

@@ -1,0 +1,192 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from quietbits.design.tables.certificate import certified_table
+from quietbits.design.tables.lookup_table import LookupTable, record_provenance
+from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+
+
+def table_of(weights: np.ndarray, alphabet: list[Fraction], interval: tuple[float, float] = (0.0, 1.0)) -> LookupTable:
+    return certified_table(
+        mechanism="mvu",
+        epsilon=20.0,
+        metric=None,
+        alphabet=tuple(alphabet),
+        total=int(weights[0].sum()),
+        weights=weights,
+        interval=interval,
+        provenance=record_provenance("by hand", 0, 0.0),
+    )
+
+
+@st.composite
+def random_tables(draw: st.DrawFn) -> LookupTable:
+    """Tables of any weights and letters, biased and not private: what sampling and moments must not depend on."""
+    bits_in, bits_out, total_bits = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(4, 20))
+    rows, letters = 2**bits_in, 2**bits_out
+    cuts = st.lists(st.integers(0, 2**total_bits), min_size=letters - 1, max_size=letters - 1).map(sorted)
+    weights = np.array([np.diff([0, *draw(cuts), 2**total_bits]) for _ in range(rows)])
+    fractions = st.fractions(min_value=-5, max_value=5, max_denominator=1000)
+    alphabet = sorted(draw(st.lists(fractions, min_size=letters, max_size=letters)))
+    low = draw(st.floats(-10, 10))
+    return table_of(weights, alphabet, (low, low + draw(st.floats(0.1, 10))))
+
+
+def exact_moments(table: LookupTable, value: float) -> tuple[float, float]:
+    """Mean and variance of decode(encode(value)), by enumeration of grid inputs and letters."""
+    low, high = (Fraction(end) for end in table.interval)
+    position = (Fraction(value) - low) / (high - low) * (len(table.weights) - 1)
+    row = min(math.floor(position), len(table.weights) - 2)
+    outcomes = [
+        (share * Fraction(int(weight), table.total), low + (high - low) * letter)
+        for index, share in ((row, 1 - (position - row)), (row + 1, position - row))
+        for weight, letter in zip(table.weights[index], table.alphabet, strict=True)
+    ]
+    mean = sum(chance * number for chance, number in outcomes)
+    return float(mean), float(sum(chance * (number - mean) ** 2 for chance, number in outcomes))
+
+
+@given(random_tables(), st.floats(0, 1))
+def test_variance_agrees_with_enumeration_on_and_off_the_grid(table: LookupTable, share: float) -> None:
+    low, high = table.interval
+    grid = np.clip(low + (high - low) * np.arange(len(table.weights)) / (len(table.weights) - 1), low, high)
+    values = np.append(grid, min(low + share * (high - low), high))
+    expected = [exact_moments(table, float(value))[1] for value in values]
+    assert table.variance(values) == pytest.approx(expected, rel=1e-9, abs=1e-9 * (high - low) ** 2)
+
+
+@given(random_tables(), st.integers(0, 2**64 - 1), st.floats(-0.2, 1.2), st.integers(0, 2**64 - 1))
+def test_letters_follow_from_the_words_as_documented(table: LookupTable, table_word: int, share: float, dither_word: int) -> None:
+    low, high = table.interval
+    value = low + share * (high - low)
+    position = (min(max(value, low), high) - low) / (high - low) * (len(table.weights) - 1)
+    row = math.floor(position) + ((dither_word >> 11) * 2.0**-53 < position - math.floor(position))
+    draw = table_word >> (64 - (table.total.bit_length() - 1))
+    letter = next(j for j, reached in enumerate(np.cumsum(table.weights[row])) if draw < reached)
+    words = np.array([dither_word], np.uint64), np.array([table_word], np.uint64)
+    assert table.letters_from_words([value], *words) == [letter]
+    assert table.weights[row, letter] > 0
+
+
+def test_every_draw_of_a_small_table_counts_once() -> None:
+    # Total 2**4: the sixteen values of the upper four bits must give each letter exactly as often as its weight.
+    weights = np.array([[0, 5, 10, 1], [4, 4, 4, 4]])
+    table = table_of(weights, [Fraction(j) for j in range(4)])
+    words = np.arange(16, dtype=np.uint64) << np.uint64(60)
+    for row in (0, 1):
+        letters = table.letters_from_words(np.full(16, float(row)), np.zeros(16, np.uint64), words)
+        assert np.bincount(letters, minlength=4).tolist() == weights[row].tolist()
+
+
+@pytest.mark.parametrize("value", [-1.0, -0.3, 0.0, 0.123, 1.0])
+@pytest.mark.parametrize("bits", [1, 3])
+def test_draws_follow_the_exact_distribution(value: float, bits: int) -> None:
+    table = bitwise_randomised_response(2.0, bits, interval=(-1.0, 1.0))
+    position = (value + 1) / 2 * (2**bits - 1)
+    row = min(int(position), 2**bits - 2)
+    chances = (1 - (position - row)) * table.probabilities[row] + (position - row) * table.probabilities[row + 1]
+    draws = 200_000
+    counts = np.bincount(table.encode(np.full(draws, value), np.random.default_rng(1)), minlength=2**bits)
+    statistic = ((counts - draws * chances) ** 2 / (draws * chances)).sum()
+    # Ten such tests: with a fresh seed one of them would fail in one run of a hundred.
+    assert statistic < chi2.isf(1e-3, 2**bits - 1)
+
+
+def test_secure_draws_follow_the_exact_distribution() -> None:
+    table = generalised_randomised_response(1.0, 2)
+    draws = 100_000
+    letters = table.encode_securely(np.full(draws, 1 / 3))
+    expected = draws * table.probabilities[1]
+    counts = np.bincount(letters, minlength=4)
+    # The operating system's words have no seed: this fails by chance in one run of 10**9.
+    assert ((counts - expected) ** 2 / expected).sum() < chi2.isf(1e-9, 3)
+    assert letters.dtype == np.uint8
+
+
+def test_two_secure_encodings_differ() -> None:
+    table = generalised_randomised_response(0.5, 3)
+    values = np.full(1000, 0.5)
+    assert (table.encode_securely(values) != table.encode_securely(values)).any()
+
+
+def test_encoding_is_repeatable_and_keeps_shapes() -> None:
+    table = generalised_randomised_response(1.0, 3)
+    values = np.linspace(0, 1, 70_000).reshape(2, -1, 7)
+    letters = table.encode(values, np.random.default_rng(3))
+    assert letters.shape == values.shape
+    assert (letters == table.encode(values, np.random.default_rng(3))).all()
+    assert (letters != table.encode(values, np.random.default_rng(4))).any()
+    assert table.encode([], np.random.default_rng(3)).shape == (0,)
+    assert table.decode([]).shape == (0,)
+    assert table.encode(0.5, np.random.default_rng(3)).shape == ()
+
+
+def test_decoded_averages_are_unbiased() -> None:
+    table = generalised_randomised_response(3.0, 3, interval=(-2.0, 5.0))
+    values = np.random.default_rng(0).uniform(-2.0, 5.0, 400_000)
+    estimate = table.decode(table.encode(values, np.random.default_rng(5))).mean()
+    deviation = math.sqrt(table.variance(values).sum()) / len(values)
+    # Six standard deviations: with a fresh seed this would fail in one run of 10**8.
+    assert abs(estimate - values.mean()) < 6 * deviation
+
+
+def test_values_outside_the_interval_count_as_its_ends() -> None:
+    table = generalised_randomised_response(1.0, 3, interval=(0.0, 10.0))
+    inside, outside = np.array([0.0, 10.0]), np.array([-1e308, 1e308])
+    assert (table.variance(outside) == table.variance(inside)).all()
+    words = np.array([5, 7], np.uint64) << np.uint64(50)
+    assert (table.letters_from_words(outside, words, words) == table.letters_from_words(inside, words, words)).all()
+
+
+def test_decoded_letters_are_the_exact_ones_rounded_once() -> None:
+    table = generalised_randomised_response(1.0, 3, interval=(-1.0, 2.0))
+    assert table.decode(np.arange(8)).tolist() == [float(-1 + 3 * letter) for letter in table.alphabet]
+
+
+def test_letters_take_the_smallest_unsigned_type() -> None:
+    assert generalised_randomised_response(1.0, 8).encode([0.5], np.random.default_rng(0)).dtype == np.uint8
+    assert generalised_randomised_response(1.0, 9).encode([0.5], np.random.default_rng(0)).dtype == np.uint16
+
+
+def test_another_interval_scales_the_variance_and_leaves_the_certificate() -> None:
+    table = generalised_randomised_response(1.0, 3)
+    wide = table.with_interval(10.0, 14.0)
+    assert wide.variance(12.0) == pytest.approx(16 * table.variance(0.5))
+    assert wide.certificate == table.certificate
+    assert wide.bits_per_client == 3.0
+    assert wide.guarantee.epsilon == 1.0
+
+
+def test_weights_cannot_be_written_to() -> None:
+    table = generalised_randomised_response(1.0, 1)
+    with pytest.raises(ValueError, match="read-only"):
+        table.weights[0, 0] = 1
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_values_that_are_no_numbers_are_refused(bad: float) -> None:
+    table = generalised_randomised_response(1.0, 3)
+    message = "values must hold finite numbers only, got"
+    with pytest.raises(ValueError, match=message):
+        table.encode([0.5, bad], np.random.default_rng(0))
+    with pytest.raises(ValueError, match=message):
+        table.encode_securely([bad])
+    with pytest.raises(ValueError, match=message):
+        table.variance(bad)
+
+
+@pytest.mark.parametrize("bad", [[-1], [8], [0.5]])
+def test_indices_that_are_no_letters_are_refused(bad: list[float]) -> None:
+    with pytest.raises(ValueError, match="indices must be"):
+        generalised_randomised_response(1.0, 3).decode(bad)
+
+
+def test_an_empty_interval_is_refused() -> None:
+    with pytest.raises(ValueError, match="interval must be two finite numbers"):
+        generalised_randomised_response(1.0, 3).with_interval(1.0, 0.0)

@@ -1,0 +1,82 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from quietbits.design.tables.lookup_table import LookupTable
+from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+
+EPSILONS = (0.001, 0.05, 0.5, 1.0, 5.0, 10.0, 20.0)
+
+
+def assert_exact(table: LookupTable) -> None:
+    assert (table.weights.sum(axis=1) == table.total).all()
+    assert table.certificate.max_bias == 0.0
+    assert table.certificate.realised_epsilon <= table.epsilon
+    # Weights are whole numbers of units 2**-62: what that costs in epsilon is bounded by one unit on the smallest weight.
+    assert table.epsilon - table.certificate.realised_epsilon <= 600 / table.weights.min() + 1e-15 * table.epsilon
+    assert list(table.alphabet) == sorted(set(table.alphabet))
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 6])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_generalised_randomised_response_is_exact(epsilon: float, bits: int) -> None:
+    table = generalised_randomised_response(epsilon, bits)
+    assert_exact(table)
+    inputs, odds = 2**bits, math.exp(epsilon)
+    assert table.probabilities == pytest.approx(((odds - 1) * np.eye(inputs) + 1) / (inputs + odds - 1), rel=1e-9)
+    letters = (np.arange(inputs) / (inputs - 1) * (inputs + odds - 1) - inputs / 2) / (odds - 1)
+    assert table.decode(np.arange(inputs)) == pytest.approx(letters, rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 6])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_bitwise_randomised_response_is_exact(epsilon: float, bits: int) -> None:
+    table = bitwise_randomised_response(epsilon, bits)
+    assert_exact(table)
+    odds = math.exp(epsilon / bits)
+    one_bit = np.array([[odds, 1], [1, odds]]) / (1 + odds)
+    product = np.ones((1, 1))
+    for _ in range(bits):
+        product = np.kron(product, one_bit)
+    assert table.probabilities == pytest.approx(product, rel=1e-8)
+    # Letters of one bit are -1 / (E_b - 1) and E_b / (E_b - 1), and bit j weighs 2**j / (2**bits - 1).
+    digits = np.array([[y >> j & 1 for j in range(bits)] for y in range(2**bits)])
+    expected = (digits * (odds + 1) - 1) / (odds - 1) @ (2.0 ** np.arange(bits)) / (2**bits - 1)
+    assert table.decode(np.arange(2**bits)) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("design", [generalised_randomised_response, bitwise_randomised_response])
+def test_nine_bits(design: type) -> None:
+    assert_exact(design(20.0, 9))
+
+
+def test_one_bit_is_the_mechanism_of_girgis() -> None:
+    # On [-1, 1] its variance is ((E+1)/(E-1))**2 - x**2.
+    table = generalised_randomised_response(1.0, 1, interval=(-1.0, 1.0))
+    ends = np.array([-1.0, 1.0])
+    assert table.variance(ends) == pytest.approx(((math.e + 1) / (math.e - 1)) ** 2 - ends**2, rel=1e-12)
+    middle = np.linspace(-1, 1, 7)
+    assert table.variance(middle) == pytest.approx(((math.e + 1) / (math.e - 1)) ** 2 - middle**2, rel=1e-12)
+
+
+def test_the_row_of_a_bitwise_table_by_hand() -> None:
+    table = bitwise_randomised_response(2.0, 2)
+    row = [Fraction(int(weight), table.total) for weight in table.weights[1]]
+    assert sum(weight * letter for weight, letter in zip(row, table.alphabet, strict=True)) == Fraction(1, 3)
+
+
+@pytest.mark.parametrize("design", [generalised_randomised_response, bitwise_randomised_response])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epsilon": 0.0, "bits": 3}, "epsilon must be a number from 0.001 to 20, got 0.0"),
+        ({"epsilon": math.nan, "bits": 3}, "epsilon must be a number from 0.001 to 20, got nan"),
+        ({"epsilon": 1.0, "bits": 10}, "bits must be a whole number from 1 to 9, got 10"),
+        ({"epsilon": 1.0, "bits": 3, "interval": (1.0, 1.0)}, "interval must be two finite numbers"),
+    ],
+)
+def test_bad_arguments(design: type, arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        design(**arguments)

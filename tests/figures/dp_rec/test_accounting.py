@@ -1,0 +1,71 @@
+"""The figure of DP-REC's accounts: what is drawn, and that it fits a page."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from quietbits.analysis.comparisons import dp_rec_references as references
+from quietbits.figures.dp_rec import accounting as dprec_accounting
+from quietbits.figures.dp_rec.accounting import MARKS, draw_accounts, draw_dprec_accounting
+from quietbits.figures.drawing.style import print_style
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    # Enough bits for a small clip ratio, but not for the setting's own. Accounts of sampled Gaussian noise take long, and are not drawn
+    # any differently from this one.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(references, "gaussian_reference_epsilon", lambda noise_multiplier, *_: 3 / noise_multiplier)
+        return references.dp_rec_references((references.PublishedSetting("few bits", 50, 5, 3, 1.6, 1.0, bits=17),))
+
+
+@pytest.fixture(scope="module")
+def picture(frame: pd.DataFrame) -> Figure:
+    again = frame.assign(dataset="enough bits", epsilon=frame["epsilon"].replace(np.inf, 2.0))
+    with print_style():
+        return draw_accounts(pd.concat([frame, again]))
+
+
+def test_too_few_bits_are_infinite_and_drawn_hollow(frame: pd.DataFrame, picture: Figure) -> None:
+    few = frame["account"].isin(["DP-REC, published", "DP-REC, conservative"])
+    assert np.isinf(frame["epsilon"][few]).all()
+    assert np.isfinite(frame["epsilon"][~few]).all()
+    left = picture.axes[0]
+    points = [line for line in left.lines if line.get_marker() != "None"]
+    shown = np.where(few, frame["epsilon_at_minimum_bits"], frame["epsilon"]).tolist()
+    assert [line.get_xdata()[0] for line in points[:6]] == shown
+    assert [line.get_markerfacecolor() == "white" for line in points[:6]] == few.tolist()
+    assert not any(line.get_markerfacecolor() == "white" for line in points[6:])
+    notes = [text.get_text() for text in left.texts]
+    assert notes == [f"{frame['minimum_bits'].iloc[0]} bits"]
+
+
+def test_every_account_is_drawn_in_both_panels_and_in_the_legend(frame: pd.DataFrame, picture: Figure) -> None:
+    for axes in picture.axes:
+        drawn = [(line.get_color(), line.get_marker()) for line in axes.lines if line.get_marker() != "None"]
+        assert drawn == 2 * [(mark.colour, mark.marker) for mark in MARKS.values()]
+        assert axes.get_xscale() == "log"
+    right = [line.get_xdata()[0] for line in picture.axes[1].lines if line.get_marker() != "None"]
+    assert right == 2 * frame["target_noise_multiplier"].tolist()
+    assert len(picture.legends[0].get_texts()) == len(MARKS) + 1
+
+
+def test_it_fits_a_page_and_says_what_the_guarantee_is(picture: Figure, check_page: Callable[..., None]) -> None:
+    check_page(picture, "add-or-remove-one adjacency, central trust model")
+
+
+def test_files(frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dprec_accounting, "dp_rec_references", lambda **_: frame)
+    for folder in ("first", "second"):
+        draw_dprec_accounting(tmp_path / folder, 3, lambda *_: None)
+    files = sorted(path.name for path in (tmp_path / "first").iterdir())
+    assert files == [f"dprec-accounting.{kind}" for kind in ("csv", "pdf", "png", "svg")]
+    for name in files:
+        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+    table = pd.read_csv(tmp_path / "first" / "dprec-accounting.csv")
+    assert table["epsilon"].tolist() == frame["epsilon"].tolist()
+    assert set(table["seed"]) == {3}

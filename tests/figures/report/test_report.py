@@ -1,0 +1,167 @@
+"""The report: one page that loads nothing, says what it should, and lets no name out of its place."""
+
+import html
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quietbits.analysis.study.column_data import DataColumn
+from quietbits.analysis.study.mean_study import MeanStudy, study_mean
+from quietbits.design.tables.file import table_document
+from quietbits.errors import TableError
+from quietbits.figures.report.report import headline, report_html, write_report
+
+VOID = {"meta", "br", "hr"}
+LOADING = {"script", "link", "img", "iframe", "object", "embed", "audio", "video", "source", "base", "form"}
+
+
+class Page(HTMLParser):
+    """A page taken apart: are its elements closed in order, what would it load, which identifiers and texts does it have?"""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.references: list[str] = []
+        self.identifiers: list[str] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href", "action", "data", "srcset", "poster"):
+                self.references.append(value or "")
+            if name == "id":
+                self.identifiers.append(value or "")
+            assert not name.startswith("on")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+@pytest.fixture(scope="module")
+def study() -> MeanStudy:
+    values = np.random.default_rng(2).normal(170, 20, 1000)
+    return study_mean(DataColumn("height (cm)", "people.csv", values, (140.0, 200.0)), 2.0, 3, 2, seed=11)
+
+
+@pytest.fixture(scope="module")
+def page(study: MeanStudy) -> Page:
+    return Page(report_html(study, command="quietbits estimate mean --data people.csv"))
+
+
+def test_the_page_loads_nothing(study: MeanStudy, page: Page) -> None:
+    assert page.tags.isdisjoint(LOADING)
+    assert all(reference.startswith("#") for reference in page.references)
+    text = report_html(study)
+    assert "@import" not in text
+    assert "@font-face" not in text
+    assert set(re.findall(r"url\(([^)]?)", text)) <= {"#"}
+    # Names of XML vocabularies, which nothing fetches, are the only addresses.
+    assert set(re.findall(r"https?://[^\"'\s<>]*", text)) == {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+
+
+def test_identifiers_are_unique_and_references_lead_somewhere(page: Page) -> None:
+    assert len(page.identifiers) == len(set(page.identifiers))
+    assert {reference[1:] for reference in page.references} <= set(page.identifiers)
+
+
+def test_the_page_says_what_it_should(study: MeanStudy, page: Page) -> None:
+    for row in study.comparison.estimates:
+        assert row.mechanism in page.text
+        assert f"{row.ratio_to_bound:.3f}" in page.text
+    for sentence in headline(study):
+        assert sentence in page.text
+    for table in study.tables.values():
+        assert repr(table.certificate.realised_epsilon) in page.text
+        assert table_document(table)["sha256"] in page.text
+        for weight_row in table.weights.tolist():
+            assert " ".join(str(weight) for weight in weight_row) in page.text
+        for letter in table.alphabet:
+            assert str(letter) in page.text
+    for part in ("replace-one", "local", "quietbits estimate mean --data people.csv", "people.csv", "Seed 11", "numpy", "0, exactly"):
+        assert part in page.text
+    assert f"{study.data.clipped_count} of 1000 values lie outside the interval" in page.text
+    assert "Do not publish it" in page.text
+    assert page.tags >= {"svg", "details", "caption", "figcaption"}
+
+
+def test_an_interval_from_the_data_is_labelled(study: MeanStudy, page: Page) -> None:
+    label = "The interval was taken from the data, which is not private."
+    assert label not in page.text
+    assert label in Page(report_html(replace(study, data=replace(study.data, interval_is_public=False)))).text
+
+
+def test_names_are_text_and_nothing_else(study: MeanStudy) -> None:
+    name = '</title><script>alert("1")</script> $x_{ & <b>'
+    hostile = report_html(replace(study, data=replace(study.data, name=name, source=name)), command=name)
+    page = Page(hostile)
+    assert "script" not in page.tags
+    assert "b" not in page.tags
+    assert html.escape(name, quote=False)[:20] in hostile
+
+
+def test_metric_privacy_is_explained() -> None:
+    data = DataColumn("x", "numbers", np.linspace(0, 1, 50), (0.0, 1.0))
+    text = Page(report_html(study_mean(data, 2.0, 2, 1, metric="l2", objective="worst"))).text
+    assert re.search(r"is more than exp\(2 . \|y . y'\| 2 \) times as likely", text)
+    assert "a row without the metric promises less" in text
+    assert "worst-case variance over the input grid" in text
+    assert "All values lie inside the interval." in text
+
+
+def test_long_tables_are_thinned_but_their_weights_are_complete() -> None:
+    data = DataColumn("x", "numbers", np.linspace(0, 1, 50), (0.0, 1.0))
+    study = study_mean(data, 3.0, 7, 1)
+    text = report_html(study)
+    assert "128 inputs, of which 64 are shown" in text
+    for row in study.table.weights.tolist():
+        assert f"{row[0]} {row[1]}" in text
+
+
+def test_the_headline_never_promises_too_much(study: MeanStudy) -> None:
+    gap = study.table.certificate.optimality_gap
+    assert gap is not None
+    stated = re.search(r"that is more than ([\d.e-]+) % lower", " ".join(headline(study)))
+    assert stated is not None
+    assert gap <= float(stated[1]) / 100 <= gap * 1.11 + 1e-12
+    for shown in (0.0999, 0.1, 1e-9, 0.123456):
+        table = replace(study.table, certificate=replace(study.table.certificate, optimality_gap=shown))
+        text = " ".join(headline(replace(study, tables={"MVU, 2 bits": table})))
+        stated = re.search(r"that is more than ([\d.e-]+) % lower", text)
+        assert stated is not None
+        assert shown <= float(stated[1]) / 100 * (1 + 1e-12)
+
+
+def test_a_report_is_written_whole_or_not_at_all(study: MeanStudy, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    write_report(study, path)
+    assert path.read_text(encoding="utf-8") == report_html(study)
+    path.unlink()
+    weights = study.table.weights.copy()
+    weights[0, :2] += [1, -1]
+    with pytest.raises(TableError):
+        write_report(replace(study, tables={"changed": replace(study.table, weights=weights)}), path)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,118 @@
+"""The house has floors: a module imports only from its own floor and from those below it."""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import quietbits
+
+ROOT = Path(quietbits.__file__).parent
+
+# The floor of every name at the root, counted from the ground. A name that is not listed is one of the public face, `__init__`.
+FLOORS = {
+    "errors": 0,
+    "arguments": 0,
+    "files": 0,
+    "arrays": 0,
+    "progress": 0,
+    "solvers": 1,
+    "design": 2,
+    "analysis": 3,
+    "figures": 4,
+    "__init__": 5,
+    "cli": 6,
+}
+PACKAGES = ["analysis", "cli", "design", "figures", "solvers"]
+MODULES = sorted([*ROOT.glob("*.py"), *(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))])
+
+
+class Import(NamedTuple):
+    """One imported name: where, what (dotted, from the top), and whether it was written relative to its module."""
+
+    line: int
+    name: str
+    relative: bool
+
+
+def imports(source: str, module: tuple[str, ...]) -> Iterator[Import]:
+    """Yield what a module imports, at its top or inside a function; ``("solvers", "bounds", "staircase")`` is a module."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (Import(node.lineno, alias.name, relative=False) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            climbed = ("quietbits", *module)[: -node.level] if node.level else ()
+            parent = [*climbed, *(node.module or "").split(".")] if node.module else climbed
+            yield from (Import(node.lineno, ".".join([*parent, alias.name]), relative=bool(node.level)) for alias in node.names)
+
+
+def violations(source: str, module: tuple[str, ...]) -> list[str]:
+    """Return the imports from a floor above the module's own, and those of quietbits that are not relative."""
+    found = []
+    for line, name, relative in imports(source, module):
+        top, *inside = name.split(".")
+        if not relative and (top == "quietbits" or top in FLOORS):
+            found.append(f"line {line}: {name} belongs to quietbits and is not imported relatively")
+        elif relative and top != "quietbits":
+            found.append(f"line {line}: {name} is looked for above quietbits")
+        elif relative and FLOORS.get(inside[0], FLOORS["__init__"]) > FLOORS[module[0]]:
+            found.append(f"line {line}: {name} is on a floor above")
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_modules_import_only_from_their_floor_and_below(path: Path) -> None:
+    assert violations(path.read_text(encoding="utf-8"), path.relative_to(ROOT).with_suffix("").parts) == []
+
+
+def test_every_module_of_the_checkout_has_a_floor_and_is_installed() -> None:
+    packages = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
+    assert packages == PACKAGES
+    assert {path.stem for path in ROOT.glob("*.py")} <= FLOORS.keys()
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
+    found = {path.parent for path in MODULES}
+    assert sorted(listed) == sorted(".".join(["quietbits", *folder.relative_to(ROOT).parts]) for folder in found)
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        (("solvers", "staircase"), "from ..design.lookup_table import LookupTable"),
+        (("solvers", "staircase"), "from .. import design"),
+        (("solvers", "staircase"), "from .. import design_mvu"),
+        (("design", "mvu"), "def draw():\n    from ..figures import heat_map"),
+        (("analysis", "__init__"), "from ..figures.registry import FIGURES"),
+        (("figures", "registry"), "from ..cli import main"),
+        (("errors",), "from .solvers import staircase"),
+        (("arguments",), "from . import solvers"),
+        (("__init__",), "from .cli import main"),
+        (("design", "mvu"), "import quietbits.solvers.bounds.staircase"),
+        (("design", "mvu"), "from quietbits.solvers.bounds.staircase import solve"),
+        (("design", "mvu"), "import solvers.staircase"),
+        (("design", "mvu"), "from solvers.staircase import solve"),
+        (("design", "mvu"), "from ...other import x"),
+    ],
+)
+def test_a_forbidden_import_is_found(module: tuple[str, ...], source: str) -> None:
+    assert len(violations(source, module)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        (("design", "mvu"), "import numpy as np\nfrom scipy.optimize import linprog"),
+        (
+            ("design", "mvu"),
+            "from ..solvers.staircase import solve\nfrom ..errors import InfeasibleError\nfrom .guarantee import Guarantee",
+        ),
+        (("design", "__init__"), "from .mvu import design_mvu\nfrom ..solvers import staircase\nfrom .. import arguments"),
+        (("arguments",), "from .errors import DataError"),
+        (("__init__",), "from .design.mvu import design_mvu"),
+        (("cli",), "from . import __version__\nfrom .figures.registry import FIGURES"),
+    ],
+)
+def test_a_lawful_import_passes(module: tuple[str, ...], source: str) -> None:
+    assert violations(source, module) == []

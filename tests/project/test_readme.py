@@ -1,0 +1,148 @@
+"""The README keeps its word: every command and example in it runs, and its numbers are what a run prints."""
+
+import contextlib
+import io
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import quietbits
+from quietbits.analysis.study.demo_data import body_mass_index
+from quietbits.cli.main import app
+from quietbits.figures.report.report_figures import variance_figure
+
+ROOT = Path(quietbits.__file__).parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+LINES = [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()]
+SPANS = re.findall(r"`((?:make|quietbits) [^`]+)`", README)
+TARGETS = sorted({command for command in [*LINES, *SPANS] if command.startswith("make ")})
+# Each command may use what those before it have written.
+SESSION = [command for command in [*LINES, *SPANS] if command.startswith("quietbits ")]
+# What each command leaves behind, by its first words.
+WRITES = {
+    "quietbits design": ["table.json"],
+    "quietbits verify": [],
+    "quietbits export": ["table.h"],
+    "quietbits estimate": ["report.html"],
+    "quietbits demo": ["demo/report.html", "demo/results.json", "demo/table.json"],
+    "quietbits account": [],
+    "quietbits calibrate": ["vector.json"],
+    "quietbits sweep": ["results/results.parquet"],
+    "quietbits simulate": [],
+    "quietbits audit": [],
+    "quietbits reproduce": [f"reproduced/mvu-fig1.{kind}" for kind in ("csv", "pdf", "png", "svg")],
+}
+
+
+SWEEP = """
+population = "sphere"
+clients = 100
+dimension = 4
+norm = 2
+epsilon = [1, 4]
+delta = 1e-5
+repetitions = 2
+
+[[mechanism]]
+name = ["cldp", "gaussian"]
+"""
+
+
+@pytest.fixture(scope="module")
+def study() -> quietbits.MeanStudy:
+    """What `make demo` computes."""
+    return quietbits.study_mean(body_mass_index(), 3.0)
+
+
+def files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_every_block_is_of_a_kind_that_is_tested() -> None:
+    assert [language for language, _ in BLOCKS] == ["sh", "sh", *["python", "text"] * 4]
+    assert [line for line in LINES if line not in {*TARGETS, *SESSION}] == []
+
+
+def test_the_make_targets_exist(tmp_path: Path) -> None:
+    assert {"make demo", "make test"} <= set(TARGETS)
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for command in TARGETS:
+        program, *arguments = shlex.split(command)
+        run = subprocess.run([program, "--dry-run", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
+
+
+def test_every_quietbits_command_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ages = np.random.default_rng(1).integers(18, 95, 500)
+    (tmp_path / "people.csv").write_text("age\n" + "".join(f"{age}\n" for age in ages))
+    (tmp_path / "sweep.toml").write_text(SWEEP)
+    # Designed tables go to a cache of the user's own.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path.parent / "cache"))
+    there = files(tmp_path)
+    for command in SESSION:
+        result = CliRunner().invoke(app, shlex.split(command)[1:])
+        assert result.exit_code == 0, f"{command}\n{result.stderr}"
+        written = {name for name in files(tmp_path) - there if not name.startswith("results/tasks/")}
+        assert written == set(WRITES[" ".join(command.split()[:2])]), command
+        there = files(tmp_path)
+
+
+def test_every_command_of_the_program_is_shown() -> None:
+    shown = {command.split()[1] for command in SESSION}
+    assert shown == set(typer.main.get_command(app).commands)
+
+
+def test_the_first_result_is_what_a_run_gives(study: quietbits.MeanStudy) -> None:
+    comparison = study.comparison
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in README.splitlines() if line.startswith("| ")]
+    rows = [row for row in rows if len(row) == 6][1:]
+    assert [row[0] for row in rows] == [estimate.mechanism for estimate in comparison.estimates]
+    for (_, *printed), row in zip(rows, comparison.estimates, strict=True):
+        assert row.ratio_to_bound is not None
+        exact = (row.bits_per_client, row.estimate, row.standard_error, row.worst_standard_error, row.ratio_to_bound)
+        for text, number in zip(printed, exact, strict=True):
+            # One unit of the last digit: another version of a solver may end at letters that differ in the last places.
+            unit = 10.0 ** -len(text.partition(".")[2])
+            assert float(text) == pytest.approx(number, abs=unit, rel=0)
+    assert f"{comparison.true_mean:.2f} kg/m²" in README
+    mvu, laplace = comparison.estimates[0], comparison.estimates[-1]
+    assert f"come within {np.ceil(1000 * (mvu.ratio_to_bound - 1)) / 10} % of it" in README
+    assert f"needs {(laplace.worst_standard_error / mvu.worst_standard_error) ** 2:.2f} times as many clients" in README
+    guarantees = {str(estimate.guarantee) for estimate in comparison.estimates}
+    assert guarantees == {"epsilon = 3, replace-one adjacency, local trust model"}
+    assert f"Every row keeps the same promise: {guarantees.pop()}." in " ".join(README.split())
+
+
+EXAMPLES = [text for language, text in BLOCKS if language == "python"]
+OUTPUTS = [text for language, text in BLOCKS if language == "text"]
+
+
+@pytest.mark.parametrize(("example", "said"), list(zip(EXAMPLES, OUTPUTS, strict=True)), ids=["number", "vector", "secure-sum", "dp-rec"])
+def test_the_python_examples_print_what_they_say(example: str, said: str) -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(example, {})  # noqa: S102 - the example is the project's own
+    assert printed.getvalue() == said
+
+
+def test_links_lead_somewhere() -> None:
+    links = re.findall(r"\]\(([^)]+)\)", README)
+    assert "docs/first-result.svg" in links
+    assert [link for link in links if not (ROOT / link).is_file()] == []
+
+
+def test_the_picture_shows_every_mechanism_and_the_bound(study: quietbits.MeanStudy) -> None:
+    picture = (ROOT / "docs" / "first-result.svg").read_text(encoding="utf-8")
+    labels = set(re.findall(r"<!-- (.*?) -->", picture))
+    assert labels == set(re.findall(r"<!-- (.*?) -->", variance_figure(study)))
+    assert labels > study.protocols.keys()

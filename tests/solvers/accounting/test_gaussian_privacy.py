@@ -1,0 +1,90 @@
+"""The privacy of Gaussian noise against fifty digits, dp-accounting's loss distributions, and on the safe side of every root."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_delta, gaussian_epsilon, gaussian_noise_multiplier
+from quietbits.solvers.accounting.privacy_loss import gaussian_privacy_loss
+
+EPSILONS = [0.0, 1e-3, 0.1, 1.0, 5.0, 100.0]
+DELTAS = [1e-300, 1e-15, 1e-5, 0.5]
+
+
+def precise_delta(noise_multiplier: float, epsilon: float) -> mpmath.mpf:
+    """Theorem 8 of Balle and Wang as it is printed, in so many digits that nothing cancels."""
+    with mpmath.workdps(400):
+        z, e = mpmath.mpf(noise_multiplier), mpmath.mpf(epsilon)
+        return mpmath.ncdf(1 / (2 * z) - e * z) - mpmath.exp(e) * mpmath.ncdf(-1 / (2 * z) - e * z)
+
+
+@pytest.mark.parametrize("noise_multiplier", [0.01, 0.2, 0.999, 1.0, 1.001, 7.0, 1e3, 1e9])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-8, 1e-3, 0.5, 3.0, 30.0, 100.0])
+def test_delta_has_ten_digits(noise_multiplier: float, epsilon: float) -> None:
+    exact = float(precise_delta(noise_multiplier, epsilon))
+    assert gaussian_delta(noise_multiplier, epsilon) == pytest.approx(exact, rel=1e-10, abs=1e-305)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("delta", [*DELTAS, 0.999])
+def test_the_noise_is_enough_and_a_billionth_less_is_not(epsilon: float, delta: float) -> None:
+    multiplier = gaussian_noise_multiplier(epsilon, delta)
+    assert precise_delta(multiplier, epsilon) <= delta
+    assert precise_delta(multiplier * (1 - 1e-9), epsilon) > delta
+
+
+@pytest.mark.parametrize("noise_multiplier", [0.01, 0.5, 1.0, 4.0, 300.0])
+@pytest.mark.parametrize("delta", DELTAS)
+def test_epsilon_is_enough_and_a_billionth_less_is_not(noise_multiplier: float, delta: float) -> None:
+    epsilon = gaussian_epsilon(noise_multiplier, delta)
+    if epsilon == 0:
+        assert precise_delta(noise_multiplier, 0.0) <= delta
+    else:
+        assert precise_delta(noise_multiplier, epsilon) <= delta
+        assert precise_delta(noise_multiplier, epsilon * (1 - 1e-9)) > delta
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (1.0, 1e-6), (5.0, 1e-3)])
+def test_loss_distributions_agree(epsilon: float, delta: float) -> None:
+    multiplier = gaussian_noise_multiplier(epsilon, delta)
+    # Rounded upward to a grid of 1e-4: never below, and hardly above.
+    found = gaussian_privacy_loss(multiplier).get_epsilon_for_delta(delta)
+    assert epsilon * (1 - 1e-9) <= found <= epsilon + 1e-4
+    assert gaussian_privacy_loss(multiplier).get_delta_for_epsilon(epsilon) == pytest.approx(gaussian_delta(multiplier, epsilon), rel=1e-3)
+
+
+def test_calibration_and_accounting_are_inverse() -> None:
+    for epsilon in np.geomspace(1e-3, 1e3, 25):
+        assert gaussian_epsilon(gaussian_noise_multiplier(epsilon, 1e-6), 1e-6) == pytest.approx(epsilon, rel=2e-9)
+
+
+def test_a_multiplier_of_one_is_found() -> None:
+    # Its logarithm is 0, which has no relative precision.
+    assert gaussian_noise_multiplier(1.0, gaussian_delta(1.0, 1.0)) == pytest.approx(1.0, rel=1e-9)
+
+
+def test_the_privacy_of_no_epsilon_is_total_variation() -> None:
+    assert gaussian_delta(2.0, 0.0) == pytest.approx(math.erf(0.25 / math.sqrt(2)), rel=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.nan, math.inf, 2e4])
+def test_a_bad_epsilon_is_refused(epsilon: float) -> None:
+    for function in (lambda: gaussian_noise_multiplier(epsilon, 1e-5), lambda: gaussian_delta(1.0, epsilon)):
+        with pytest.raises(ValueError, match="epsilon must be a number from 0 to 10000"):
+            function()
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1e-5, math.nan])
+def test_a_bad_delta_is_refused(delta: float) -> None:
+    for function in (lambda: gaussian_noise_multiplier(1.0, delta), lambda: gaussian_epsilon(1.0, delta)):
+        with pytest.raises(ValueError, match=r"delta must be a number from 1e-300 to 0\.999"):
+            function()
+
+
+@pytest.mark.parametrize("noise_multiplier", [0.0, -1.0, math.nan])
+def test_a_bad_noise_multiplier_is_refused(noise_multiplier: float) -> None:
+    for function in (lambda: gaussian_epsilon(noise_multiplier, 1e-5), lambda: gaussian_delta(noise_multiplier, 1.0)):
+        with pytest.raises(ValueError, match=r"noise_multiplier must be a number from 0\.001 to 1e\+300"):
+            function()

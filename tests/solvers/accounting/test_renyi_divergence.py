@@ -1,0 +1,116 @@
+"""Rényi divergences of rows: against fifty digits, in both limits, and with letters that only some rows send."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from quietbits.design.tables.randomised_response import generalised_randomised_response
+from quietbits.solvers.accounting.renyi_divergence import divergence_by_distance, kullback_leibler_matrix, renyi_matrix
+
+ORDERS = (1 + 1e-9, 1.0001, 1.05, 1.5, 2.0, 7.3, 64.0, 1000.0, 65536.0, math.inf)
+
+
+def rows(scale: float, seed: int, inputs: int = 5, letters: int = 4) -> NDArray[np.int64]:
+    """Return whole-number rows that differ by about `scale` in the logarithm of each weight."""
+    weights = np.exp(np.random.default_rng(seed).normal(size=(inputs, letters)) * scale)
+    whole = (weights / weights.sum(axis=1, keepdims=True) * 2.0**62).astype(np.int64)
+    whole[:, 0] += 2**62 - whole.sum(axis=1)
+    return whole
+
+
+def exact(own: NDArray[np.int64], other: NDArray[np.int64], order: float) -> mpmath.mpf:
+    """Return the divergence of one row from another in eighty digits, as it is defined."""
+    with mpmath.workdps(80):
+        pairs = [(mpmath.mpf(int(p)) / int(own.sum()), mpmath.mpf(int(q)) / int(other.sum())) for p, q in zip(own, other, strict=True) if p]
+        if order == 1:
+            return sum(p * mpmath.log(p / q) for p, q in pairs)
+        if math.isinf(order):
+            return max(mpmath.log(p / q) for p, q in pairs)
+        a = mpmath.mpf(order)
+        return mpmath.log(sum(p**a * q ** (1 - a) for p, q in pairs)) / (a - 1)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-6, 1e-3, 0.1, 1.0, 5.0])
+def test_every_digit_is_right_however_alike_the_rows_are(scale: float) -> None:
+    weights = rows(scale, seed=1)
+    for order in (*ORDERS, 1.0):
+        matrix = kullback_leibler_matrix(weights) if order == 1 else renyi_matrix(weights, order)
+        for i in range(len(weights)):
+            assert matrix[i, i] == 0
+            for k in set(range(len(weights))) - {i}:
+                assert float(matrix[i, k] / exact(weights[i], weights[k], order) - 1) == pytest.approx(0, abs=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-4, 0.3, 4.0])
+def test_the_largest_of_each_distance_is_found(scale: float) -> None:
+    weights = rows(scale, seed=2, inputs=12)
+    distances = np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
+    for order, found in zip(ORDERS, divergence_by_distance(weights, ORDERS), strict=True):
+        matrix = renyi_matrix(weights, order)
+        np.testing.assert_allclose(found, [matrix[distances == k].max() for k in range(12)], rtol=1e-14, atol=0)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6), st.floats(1e-4, 3), st.floats(1.001, 50), st.floats(1.001, 50))
+def test_divergences_rise_with_the_order_up_to_the_largest_log_ratio(seed: int, scale: float, first: float, second: float) -> None:
+    weights = rows(scale, seed, inputs=3)
+    low, high = sorted((first, second))
+    slack = 1 + 1e-12
+    assert np.all(kullback_leibler_matrix(weights) <= renyi_matrix(weights, low) * slack)
+    assert np.all(renyi_matrix(weights, low) <= renyi_matrix(weights, high) * slack)
+    assert np.all(renyi_matrix(weights, high) <= renyi_matrix(weights, math.inf) * slack)
+
+
+def test_the_limits_at_one_and_at_infinity() -> None:
+    weights = rows(1.0, seed=3)
+    np.testing.assert_allclose(renyi_matrix(weights, 1 + 1e-9), kullback_leibler_matrix(weights), rtol=1e-8)
+    np.testing.assert_allclose(renyi_matrix(weights, 1e9), renyi_matrix(weights, math.inf), rtol=1e-7)
+
+
+def test_a_table_of_randomised_response_has_the_divergence_of_its_formula() -> None:
+    epsilon, inputs, order = 1.5, 8, 3.0
+    table = generalised_randomised_response(epsilon, 3)
+    kept, other = math.exp(epsilon) / (math.exp(epsilon) + inputs - 1), 1 / (math.exp(epsilon) + inputs - 1)
+    expected = math.log(kept**order * other ** (1 - order) + other**order * kept ** (1 - order) + (inputs - 2) * other) / (order - 1)
+    divergences = renyi_matrix(table.weights, order)
+    np.testing.assert_allclose(divergences[~np.eye(inputs, dtype=bool)], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, 1000.0, math.inf])
+def test_letters_that_only_one_row_sends_are_infinite_evidence(order: float) -> None:
+    weights = np.array([[2, 2, 0, 0], [1, 2, 1, 0], [0, 4, 0, 0]])
+    matrix = renyi_matrix(weights, order)
+    assert np.isinf(matrix).tolist() == [[False, False, True], [True, False, True], [False, False, False]]
+    # Row 2 always sends letter 1, to which rows 0 and 1 give a half each: ln 2 at every order.
+    np.testing.assert_allclose(matrix[2, :2], math.log(2), rtol=1e-12)
+    distances = divergence_by_distance(weights, [order])[0]
+    assert distances.tolist() == [0.0, math.inf, math.inf]
+
+
+def test_floats_are_taken_as_they_are() -> None:
+    weights = rows(0.5, seed=4)
+    np.testing.assert_allclose(renyi_matrix(weights / 2.0**62, 2.5), renyi_matrix(weights, 2.5), rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [1.0, 0.5, -2.0, math.nan])
+def test_orders_that_are_not_above_one_are_refused(order: float) -> None:
+    with pytest.raises(ValueError, match="orders must be above 1, got"):
+        renyi_matrix([[1, 1], [1, 1]], order)
+    with pytest.raises(ValueError, match="orders must be above 1, got"):
+        divergence_by_distance([[1, 1], [1, 1]], [2.0, order])
+
+
+@pytest.mark.parametrize("weights", [[[1, -1], [1, 1]], [[1.0, math.nan], [1, 1]], [[1, 1]], [1, 1]])
+def test_what_is_no_table_is_refused(weights: object) -> None:
+    with pytest.raises(ValueError, match="weights must be a table of finite non-negative numbers"):
+        renyi_matrix(weights, 2.0)
+
+
+def test_rows_of_different_sums_are_refused() -> None:
+    with pytest.raises(ValueError, match="weights must have rows with the same sum"):
+        renyi_matrix([[1, 2], [2, 2]], 2.0)

@@ -1,0 +1,176 @@
+"""Binomial and Skellam noise accounted as Gaussian noise: ratios in fifty digits, sums in full, and epsilon against exact ones."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import ive
+
+from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, composed_exact_epsilon
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_epsilon, shifted_binomial_losses
+from quietbits.solvers.divergences.near_gaussian_noise import (
+    EXPONENTS,
+    NoiseRatio,
+    binomial_near_gaussian_epsilon,
+    binomial_noise_ratio,
+    ratio_log_moments,
+    skellam_near_gaussian_epsilon,
+    skellam_noise_ratio,
+)
+
+
+def log_gaussian(offset: float, variance: float) -> mpmath.mpf:
+    return -(mpmath.mpf(offset) ** 2) / (2 * mpmath.mpf(variance)) - mpmath.log(2 * mpmath.pi * mpmath.mpf(variance)) / 2
+
+
+@pytest.mark.parametrize("variance", [1000.0, 3456.7])
+def test_the_ratio_of_skellam_noise_in_fifty_digits(variance: float) -> None:
+    ratio = skellam_noise_ratio(variance, 9.0)
+    for index in range(0, len(ratio.offsets), len(ratio.offsets) // 7):
+        offset = float(ratio.offsets[index])
+        with mpmath.workdps(50):
+            exact = mpmath.log(mpmath.besseli(abs(offset), mpmath.mpf(variance))) - mpmath.mpf(variance)
+            expected = float(exact - log_gaussian(offset, variance))
+        assert float(ratio.log_ratios[index]) == pytest.approx(expected, abs=1e-14, rel=1e-12)
+
+
+@pytest.mark.parametrize(("trials", "probability"), [(4000, 0.5), (10**5, 0.03), (10**7, 0.8)])
+def test_the_ratio_of_binomial_noise_in_fifty_digits(trials: int, probability: float) -> None:
+    ratio = binomial_noise_ratio(trials, probability, 9.0)
+    variance = trials * probability * (1 - probability)
+    for index in range(0, len(ratio.offsets), len(ratio.offsets) // 7):
+        offset = float(ratio.offsets[index])
+        with mpmath.workdps(50):
+            rate, value = mpmath.mpf(probability), round(trials * probability + offset)
+            exact = mpmath.loggamma(trials + 1) - mpmath.loggamma(value + 1) - mpmath.loggamma(trials - value + 1)
+            exact += value * mpmath.log(rate) + (trials - value) * mpmath.log(1 - rate)
+            expected = float(exact - log_gaussian(value - trials * rate, variance))
+        assert float(ratio.log_ratios[index]) == pytest.approx(expected, abs=1e-14, rel=1e-9)
+
+
+def test_the_tail_is_above_the_truth() -> None:
+    skellam = skellam_noise_ratio(1000.0, 6.0)
+    beyond = np.arange(skellam.offsets[-1] + 1, 2000)
+    assert 2 * float(ive(beyond, 1000.0).sum()) < math.exp(skellam.log_tail) < 1e-6
+    binomial = binomial_noise_ratio(10**5, 0.03, 6.0)
+    masses = shifted_binomial_losses(10**5, 0.03, 1)[0]
+    assert float(masses.masses.sum()) > 0.999
+    lower = 3000 + int(binomial.offsets[0])
+    upper = 3000 + int(binomial.offsets[-1])
+    with mpmath.workdps(30):
+        rate = mpmath.mpf("0.03")
+        terms = [mpmath.binomial(10**5, k) * rate**k * (1 - rate) ** (10**5 - k) for k in [*range(lower), *range(upper + 1, upper + 400)]]
+        outside = float(mpmath.fsum(terms))
+    assert outside < math.exp(binomial.log_tail) < 1e-6
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_sums_over_every_nth_number_are_those_over_all(sign: int) -> None:
+    # Five thousand values, every nineteenth of which is looked at.
+    variance = 1e5
+    ratio = skellam_noise_ratio(variance, 8.0)
+    step = ratio.offsets[1] - ratio.offsets[0]
+    assert step == 19
+    value = np.arange(ratio.offsets[0], ratio.offsets[-1] + 1)
+    log_masses = np.log(ive(np.abs(value), variance))
+    gaussian = -(value**2) / (2 * variance) - math.log(2 * math.pi * variance) / 2
+    exponents = EXPONENTS + 1 if sign > 0 else -EXPONENTS
+    for index in (0, 8, 16, 24):
+        full = float(np.sum(np.exp(gaussian) * np.expm1(exponents[index] * (log_masses - gaussian))))
+        # The Bessel function of scipy has relative errors of some 1e-13, which the exponent multiplies; and both ends are added.
+        found = math.expm1(float(ratio_log_moments(ratio, sign)[index]))
+        assert found == pytest.approx(full, rel=1e-3, abs=abs(exponents[index]) * 3e-13)
+
+
+@pytest.mark.parametrize("trials", [4000, 40_000, 10**6])
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-10])
+def test_one_shift_of_binomial_noise(trials: int, delta: float) -> None:
+    for multiplier in (0.5, 2.0, 10.0):
+        shift = max(1, round(math.sqrt(trials) / 2 / multiplier))
+        found = binomial_near_gaussian_epsilon(trials, 0.5, float(shift), 1, delta)
+        exact = shifted_binomial_epsilon(trials, 0.5, shift, delta)
+        assert found is not None
+        # How near it comes depends on the noise: the smallest variance is the least that is accounted for so.
+        assert exact <= found <= exact * {4000: 1.3, 40_000: 1.03, 10**6: 1.002}[trials] + 1e-3
+
+
+@pytest.mark.parametrize("probability", [0.3, 0.5])
+def test_several_coordinates_of_binomial_noise(probability: float) -> None:
+    trials, shift, coordinates, delta = 40_000, 9, 16, 1e-6
+    found = binomial_near_gaussian_epsilon(trials, probability, shift * math.sqrt(coordinates), coordinates, delta)
+    forth, back = shifted_binomial_losses(trials, probability, shift)
+    exact = composed_exact_epsilon(forth, None if probability == 0.5 else back, coordinates, delta)
+    assert found is not None
+    assert exact is not None
+    # Skewed noise is farther from a Gaussian.
+    assert exact <= found <= exact * (1.02 if probability == 0.5 else 1.6)
+    # The same in sixteen rounds of one coordinate.
+    assert binomial_near_gaussian_epsilon(trials, probability, float(shift), 1, delta, rounds=coordinates) == pytest.approx(found, rel=1e-9)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6])
+def test_one_shift_of_skellam_noise(delta: float) -> None:
+    variance = 20_000.0
+    value = np.arange(-3000, 3001)
+    log_masses = np.log(ive(np.abs(value), variance))
+    for shift in (15, 60, 200):
+        loss = ExactPrivacyLoss(log_masses[shift:], log_masses[shift:] - log_masses[:-shift], 0.0, 0.0)
+        exact = loss.epsilon(delta)
+        found = skellam_near_gaussian_epsilon(variance, float(shift), 1, delta)
+        assert found is not None
+        assert exact <= found <= exact * 1.02 + 1e-3
+
+
+def test_more_noise_is_nearer_to_gaussian_noise() -> None:
+    gaussian = gaussian_epsilon(3.73, 1e-5)
+    before = math.inf
+    for variance in (1e4, 1e6, 1e8, 1e12):
+        found = skellam_near_gaussian_epsilon(variance, math.sqrt(variance) / 3.73, 65_536, 1e-5)
+        assert found is not None
+        assert gaussian < found < before
+        before = found
+    assert before < gaussian * (1 + 1e-4)
+
+
+def test_where_this_way_of_accounting_says_nothing() -> None:
+    assert skellam_near_gaussian_epsilon(999.0, 1.0, 1, 1e-5) is None
+    assert binomial_near_gaussian_epsilon(3999, 0.5, 1.0, 1, 1e-5) is None
+    # The window that so small a delta needs is wider than the series allow.
+    assert skellam_near_gaussian_epsilon(1000.0, 1.0, 1, 1e-80) is None
+    assert binomial_near_gaussian_epsilon(1_100_000, 0.001, 1.0, 1, 1e-60) is None
+    assert skellam_near_gaussian_epsilon(1e4, 0.0, 1, 1e-5) == 0.0
+
+
+def test_a_ratio_knows_how_far_its_window_reaches() -> None:
+    ratio = binomial_noise_ratio(4001, 0.5, 5.0)
+    assert isinstance(ratio, NoiseRatio)
+    assert ratio.offsets[0] == pytest.approx(2000.5 - round(2000.5) - 157.0 + (2 * round(2000.5) - 4001), abs=1.0)
+    assert 4.9 < ratio.deviations <= 5.0
+    assert ratio.deviations == min(-ratio.offsets[0], ratio.offsets[-1]) / math.sqrt(4001 / 4)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: skellam_noise_ratio(10.0, 5.0), r"variance must be a number from 1000 to 1e\+30, got 10\.0"),
+        (lambda: skellam_noise_ratio(1000.0, 30.0), r"deviations must be a number from 1 to 15\.8"),
+        (lambda: binomial_noise_ratio(100, 0.5, 5.0), r"trials \* probability \* \(1 - probability\) must be a number from 1000"),
+        (lambda: skellam_near_gaussian_epsilon(-1.0, 1.0, 1, 1e-5), "variance must be a number from 1e-06"),
+        (lambda: skellam_near_gaussian_epsilon(1e4, -1.0, 1, 1e-5), "l2_sensitivity must be a number from 0"),
+        (lambda: skellam_near_gaussian_epsilon(1e4, 1.0, 0, 1e-5), "dimension must be a whole number from 1"),
+        (lambda: skellam_near_gaussian_epsilon(1e4, 1.0, 1, 1e-5, 0), "rounds must be a whole number from 1"),
+        (lambda: skellam_near_gaussian_epsilon(1e4, 1.0, 1, 0.0), "delta must be a number above 0 and below 1"),
+        (lambda: binomial_near_gaussian_epsilon(0, 0.5, 1.0, 1, 1e-5), "trials must be a whole number from 1"),
+        (lambda: binomial_near_gaussian_epsilon(10, 0.0, 1.0, 1, 1e-5), "probability must be a number from 1e-09"),
+    ],
+)
+def test_bad_arguments(call: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_delta_near_one() -> None:
+    assert 0 <= skellam_near_gaussian_epsilon(1e6, 270.0, 4, 0.9995) <= skellam_near_gaussian_epsilon(1e6, 270.0, 4, 0.99)
+    assert 0 <= binomial_near_gaussian_epsilon(10**6, 0.5, 100.0, 4, 0.9995) <= binomial_near_gaussian_epsilon(10**6, 0.5, 100.0, 4, 0.99)

@@ -1,0 +1,270 @@
+"""The Poisson-binomial mechanism: its worst case by search over all other clients, and its divergences by enumeration."""
+
+import math
+from fractions import Fraction
+from itertools import combinations_with_replacement
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import gammaln, logsumexp
+from scipy.stats import binom
+
+from quietbits.analysis.accounting.poisson_binomial import (
+    calibrate_poisson_binomial,
+    poisson_binomial_accounting,
+    poisson_binomial_document,
+    proven_divergences,
+)
+from quietbits.errors import InfeasibleError
+from quietbits.solvers.accounting.renyi_curve import RenyiCurve
+from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_pairs, poisson_binomial_renyi
+
+
+def binomial(trials: int, probability: Fraction) -> list[Fraction]:
+    return [math.comb(trials, x) * probability**x * (1 - probability) ** (trials - x) for x in range(trials + 1)]
+
+
+def convolved(rows: list[list[Fraction]]) -> list[Fraction]:
+    total = [Fraction(1)]
+    for row in rows:
+        total = [
+            sum((total[x - j] * row[j] for j in range(len(row)) if 0 <= x - j < len(total)), Fraction(0))
+            for x in range(len(total) + len(row) - 1)
+        ]
+    return total
+
+
+def exact_divergence(own: list[Fraction], other: list[Fraction], order: float) -> float:
+    with mpmath.workdps(40):
+        total = mpmath.fsum(
+            (mpmath.mpf(p.numerator) / p.denominator) ** order * (mpmath.mpf(q.numerator) / q.denominator) ** (1 - order)
+            for p, q in zip(own, other, strict=True)
+        )
+        return float(mpmath.log(total) / (order - 1))
+
+
+def divergence(own: np.ndarray, other: np.ndarray, order: float) -> float:
+    return float(logsumexp(order * np.log(own) + (1 - order) * np.log(other))) / (order - 1)
+
+
+@pytest.mark.parametrize(("clients", "trials"), [(2, 1), (3, 2), (4, 1), (4, 3)])
+@pytest.mark.parametrize("theta", [0.05, 0.25])
+def test_no_assignment_of_all_clients_is_worse(clients: int, trials: int, theta: float) -> None:
+    orders = [1.1, 2.0, 8.0, 64.0]
+    bounds = poisson_binomial_renyi(clients, trials, theta, orders)
+    grid = np.linspace(0.5 - theta, 0.5 + theta, 5)
+    rows = [np.array([math.comb(trials, x) * p**x * (1 - p) ** (trials - x) for x in range(trials + 1)]) for p in grid]
+    reached = np.zeros(len(orders))
+    for others in combinations_with_replacement(rows, clients - 1):
+        noise = np.ones(1)
+        for row in others:
+            noise = np.convolve(noise, row)
+        sums = [np.convolve(row, noise) for row in rows]
+        for own in sums:
+            for other in sums:
+                found = [divergence(own, other, order) for order in orders]
+                assert np.all(found <= bounds * (1 + 1e-9))
+                np.maximum(reached, found, out=reached)
+    # The worst case is one of these assignments.
+    np.testing.assert_allclose(reached, bounds, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("clients", "trials", "theta"), [(5, 2, "1/4"), (3, 4, "1/10"), (12, 1, "2/5"), (1, 3, "1/4")])
+@pytest.mark.parametrize("order", [1.1, 2.0, 16.0, 64.0])
+def test_all_others_at_one_extreme_are_the_worst(clients: int, trials: int, theta: str, order: float) -> None:
+    share = Fraction(theta)
+    high, low = binomial(trials, Fraction(1, 2) + share), binomial(trials, Fraction(1, 2) - share)
+    first, second = (convolved([own, *[high] * (clients - 1)]) for own in (high, low))
+    expected = max(exact_divergence(first, second, order), exact_divergence(second, first, order))
+    assert poisson_binomial_pairs(clients, trials, float(share)).proven
+    assert poisson_binomial_renyi(clients, trials, float(share), [order])[0] == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize(("clients", "trials"), [(7, 3), (20, 2), (40, 1)])
+@pytest.mark.parametrize("theta", [0.02, 0.25, 0.4])
+def test_no_mixture_of_extremes_is_worse(clients: int, trials: int, theta: float) -> None:
+    pairs = poisson_binomial_pairs(clients, trials, theta)
+    assert len(pairs.losses) == (clients - 1) * trials + 1
+    rows = np.array([loss.renyi_divergences([1.1, 2.0, 8.0, 64.0]) for loss in pairs.losses])
+    np.testing.assert_allclose(np.maximum(rows[0], rows[-1]), rows.max(axis=0), rtol=1e-10)
+
+
+def test_a_mixture_of_extremes_can_be_worse_for_epsilon() -> None:
+    # Why no privacy loss distribution is made of the two extremes alone.
+    pairs = poisson_binomial_pairs(40, 1, 0.4)
+    epsilons = [loss.epsilon(1e-2) for loss in pairs.losses]
+    assert pairs.epsilon(1e-2) == max(epsilons) > 1.05 * max(epsilons[0], epsilons[-1])
+    assert poisson_binomial_pairs(200, 1, 0.4).epsilon(1e-2) is None
+
+
+def test_all_others_at_one_half_would_count_too_little() -> None:
+    clients, trials, theta = 10, 2, 0.25
+    high, low = (np.array([float(x) for x in binomial(trials, Fraction(1, 2) + sign * Fraction(1, 4))]) for sign in (1, -1))
+    noise = np.array([float(x) for x in binomial(trials * (clients - 1), Fraction(1, 2))])
+    middle = divergence(np.convolve(high, noise), np.convolve(low, noise), 2.0)
+    assert middle < 0.85 * poisson_binomial_renyi(clients, trials, theta, [2.0])[0]
+
+
+@pytest.mark.parametrize(("clients", "trials", "theta"), [(70, 2, 0.25), (30, 6, 0.1), (400, 1, 0.02)])
+def test_beyond_the_search_the_divergences_go_on(clients: int, trials: int, theta: float) -> None:
+    share = Fraction(theta).limit_denominator(100)
+    pairs = poisson_binomial_pairs(clients, trials, theta)
+    assert not pairs.proven
+    high, low = binomial(trials, Fraction(1, 2) + share), binomial(trials, Fraction(1, 2) - share)
+    noise = binomial(trials * (clients - 1), Fraction(1, 2) + share)
+    first, second = convolved([noise, high]), convolved([noise, low])
+    for order in (1.1, 2.0, 64.0, 500.0):
+        expected = max(exact_divergence(first, second, order), exact_divergence(second, first, order))
+        assert pairs.renyi_divergences([order])[0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_small_theta_follows_the_law_of_variances() -> None:
+    # About a (2 theta L)^2 / (2 n L / 4) = 8 a theta^2 L / n.
+    clients, trials, theta = 10**5, 4, 0.01
+    found = poisson_binomial_renyi(clients, trials, theta, [2.0, 8.0])
+    np.testing.assert_allclose(found, 8 * np.array([2.0, 8.0]) * theta**2 * trials / clients, rtol=1e-2)
+
+
+def test_a_large_sum_at_high_orders() -> None:
+    # Next to impossible sums matter at high orders: the bound on what is left out must not.
+    found = poisson_binomial_renyi(10**6, 16, 0.25, [2.0, 64.0, 256.0])
+    np.testing.assert_allclose(found, np.array([2.0, 64.0, 256.0]) * found[0] / 2, rtol=2e-3)
+
+
+def logarithms(trials: int, probability: float) -> np.ndarray:
+    number = np.arange(trials + 1.0)
+    coefficients = gammaln(trials + 1) - gammaln(number + 1) - gammaln(trials - number + 1)
+    return coefficients + number * math.log(probability) + (trials - number) * math.log1p(-probability)
+
+
+@pytest.mark.parametrize(
+    ("clients", "trials", "theta"),
+    [(2, 1024, 0.499), (3, 300, 0.499), (20, 100, 0.499), (2, 1500, 0.49), (10, 1000, 0.45), (20, 512, 0.49)],
+)
+def test_probabilities_too_small_for_floating_point(clients: int, trials: int, theta: float) -> None:
+    # Nothing may be lost where sums that are next to impossible decide.
+    orders = [1.01, 1.5, 2.0, 8.0, 1000.0]
+    noise = logarithms((clients - 1) * trials, 0.5 + theta)
+    rows = []
+    for sign in (1, -1):
+        total = np.full(clients * trials + 1, -math.inf)
+        for start, logarithm in enumerate(logarithms(trials, 0.5 + sign * theta)):
+            part = total[start : start + len(noise)]
+            np.logaddexp(part, noise + logarithm, out=part)
+        rows.append(total)
+    expected = [
+        max(float(logsumexp(order * own + (1 - order) * other)) / (order - 1) for own, other in (rows, rows[::-1])) for order in orders
+    ]
+    np.testing.assert_allclose(poisson_binomial_renyi(clients, trials, theta, orders), expected, rtol=1e-8)
+
+
+def test_the_infinite_order_is_the_pure_epsilon() -> None:
+    assert poisson_binomial_renyi(10, 3, 0.25, [math.inf])[0] == pytest.approx(3 * math.log(3))
+    pairs = poisson_binomial_pairs(10, 3, 0.25)
+    assert pairs.losses[0].losses.max() == pytest.approx(3 * math.log(3))
+
+
+@pytest.mark.parametrize("delta", [1e-1, 1e-3, 1e-8])
+@pytest.mark.parametrize("trials", [1, 2])
+def test_epsilon_of_one_coordinate_by_enumeration(trials: int, delta: float) -> None:
+    clients, theta = 6, 0.25
+    epsilon = poisson_binomial_pairs(clients, trials, theta).epsilon(delta)
+    high, low = (np.array([float(x) for x in binomial(trials, Fraction(1, 2) + sign * Fraction(1, 4))]) for sign in (1, -1))
+
+    def worst(value: float) -> float:
+        deltas = []
+        for number in range(clients):
+            noise = np.ones(1)
+            for client in range(clients - 1):
+                noise = np.convolve(noise, high if client < number else low)
+            first, second = np.convolve(high, noise), np.convolve(low, noise)
+            deltas += [np.maximum(p - math.exp(value) * q, 0).sum() for p, q in ((first, second), (second, first))]
+        return float(max(deltas))
+
+    assert worst(epsilon) <= delta
+    if trials == 1:
+        assert epsilon == pytest.approx(math.log(3), rel=1e-9) or worst(epsilon * (1 - 1e-7)) > delta
+
+
+@pytest.mark.parametrize(("clients", "trials", "theta"), [(71, 2, 0.25), (300, 1, 0.1), (40, 5, 0.4)])
+def test_half_of_the_others_prove_a_bound(clients: int, trials: int, theta: float) -> None:
+    # Against every configuration of the others, computed one by one.
+    orders = [1.1, 2.0, 16.0]
+    bound = proven_divergences(clients, trials, theta, orders)
+    others = (clients - 1) * trials
+    high, low = (binom.pmf(range(trials + 1), trials, 0.5 + sign * theta) for sign in (1, -1))
+    for number in range(0, others + 1, 7):
+        noise = np.convolve(
+            binom.pmf(range(number + 1), number, 0.5 + theta), binom.pmf(range(others - number + 1), others - number, 0.5 - theta)
+        )
+        first, second = np.convolve(high, noise), np.convolve(low, noise)
+        assert np.all([divergence(first, second, order) for order in orders] <= bound * (1 + 1e-9))
+    few = proven_divergences(5, 2, 0.25, orders)
+    np.testing.assert_array_equal(few, poisson_binomial_renyi(5, 2, 0.25, orders))
+
+
+def test_the_proven_bound_is_about_twice_a_small_divergence() -> None:
+    orders = [1.1, 2.0, 16.0]
+    ratio = proven_divergences(1000, 4, 0.1, orders) / poisson_binomial_renyi(1000, 4, 0.1, orders)
+    np.testing.assert_allclose(ratio, 2.0, rtol=0.02)
+
+
+# The account
+
+
+def test_coordinates_and_rounds_add_up() -> None:
+    single = poisson_binomial_accounting(500, 2, 0.2)
+    many = poisson_binomial_accounting(500, 2, 0.2, dimension=8)
+    np.testing.assert_allclose(many.curve.divergences, 8 * single.curve.divergences)
+    account = many.account(rounds=3, delta=1e-6)
+    assert account.epsilon == RenyiCurve(single.curve.orders, 24 * single.curve.divergences).epsilon(1e-6).epsilon
+    assert account.pure_epsilon == pytest.approx(24 * 2 * math.log(0.7 / 0.3))
+    assert account.epsilon_pld is None
+    assert single.account(delta=1e-6).epsilon_pld is None
+    one = poisson_binomial_accounting(60, 2, 0.2).account(delta=1e-6)
+    assert one.epsilon == one.epsilon_pld < one.epsilon_rdp
+
+
+def test_the_document_has_the_divergence_of_one_coordinate() -> None:
+    found = poisson_binomial_document(50, 1, 0.25, order=8.0, dimension=4, delta=1e-6, rounds=2)
+    assert found["rdp"] == poisson_binomial_renyi(50, 1, 0.25, [8.0])[0]
+    assert found["epsilon"] == poisson_binomial_accounting(50, 1, 0.25, 4).account(2, 1e-6).epsilon
+    assert found["worst_case"] == "all configurations"
+    assert poisson_binomial_document(500, 1, 0.25, order=8.0)["worst_case"] == "all others at one extreme"
+
+
+@pytest.mark.parametrize(("clients", "epsilon", "dimension", "rounds"), [(1000, 1.0, 8, 1), (10**4, 0.2, 100, 3), (20, 1.2, 1, 1)])
+def test_calibration_ends_on_the_safe_side(clients: int, epsilon: float, dimension: int, rounds: int) -> None:
+    found = calibrate_poisson_binomial(clients, 2, epsilon, 1e-6, dimension, rounds)
+    ((name, theta),) = found.parameters
+    assert name == "theta"
+    account = poisson_binomial_accounting(clients, 2, theta, dimension).account(rounds, 1e-6)
+    assert 0 <= epsilon - account.epsilon <= 1e-6
+    assert account == found.account
+
+
+def test_a_budget_beyond_every_theta() -> None:
+    with pytest.raises(InfeasibleError, match=r"theta would have to be above 0\.499"):
+        calibrate_poisson_binomial(1000, 1, 50.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: poisson_binomial_renyi(0, 1, 0.1, [2.0]), "clients must be a whole number from 1"),
+        (lambda: poisson_binomial_renyi(2, 0, 0.1, [2.0]), "trials must be a whole number from 1"),
+        (lambda: poisson_binomial_renyi(2, 1, 0.5, [2.0]), "theta must be a number from 1e-06 to 0.499, got 0.5"),
+        (lambda: poisson_binomial_renyi(2, 1, 0.1, [0.5]), "orders must be above 1"),
+        (lambda: poisson_binomial_pairs(20, 4096, 0.499), "theta must be smaller, or trials fewer than 4096"),
+        (lambda: poisson_binomial_pairs(10**7, 4096, 0.25), "clients and trials must be fewer: 10000000 clients of 4096 trials"),
+        (lambda: poisson_binomial_accounting(2, 1, 0.1, 0), "dimension must be a whole number from 1"),
+        (lambda: poisson_binomial_document(2, 1, 0.1), "order or delta must be given"),
+        (lambda: poisson_binomial_document(2, 1, 0.1, order=1.0), "order must be a number above 1, got 1.0"),
+        (lambda: poisson_binomial_pairs(2, 1, 0.1).epsilon(0.0), "delta must be a number above 0 and below 1"),
+        (lambda: calibrate_poisson_binomial(10, 1, 0.0, 0.1), "epsilon must be a number from 1e-05"),
+    ],
+)
+def test_bad_arguments(call: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()  # type: ignore[operator]

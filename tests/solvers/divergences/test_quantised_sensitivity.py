@@ -1,0 +1,241 @@
+"""How far apart quantised vectors are: equation (10) of cpSGD by simulation, and Rényi divergences without it by enumeration.
+
+Chance of a false alarm below 1e-5 per statistical test.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from quietbits.design.transforms.k_level_quantisation import quantise_k_levels
+from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_renyi
+from quietbits.solvers.divergences.quantised_divergence import (
+    FairBinomialBound,
+    fair_binomial_bound,
+    quantised_epsilon,
+    quantised_renyi,
+)
+from quietbits.solvers.divergences.quantised_sensitivity import quantised_l2_bound, quantised_sensitivity
+
+DIMENSION, LEVELS, DRAWS = 64, 9, 4000
+# Large, so that a bound that failed too often would be seen.
+DELTA = 0.3
+
+
+def pairs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Pairs in the unit ball at the largest distance, random and such as rounding could separate."""
+    rng = np.random.default_rng(1)
+    random = rng.normal(size=(2, DIMENSION))
+    random /= np.linalg.norm(random, axis=1)[:, None]
+    flat = np.full(DIMENSION, 1 / math.sqrt(DIMENSION))
+    few = np.concatenate([np.full(4, 0.5), np.zeros(DIMENSION - 4)])
+    spike = np.eye(DIMENSION)[0]
+    return {"random": (random[0], random[1]), "flat": (flat, -flat), "few": (few, -few), "spike": (spike, -spike), "mixed": (spike, -flat)}
+
+
+def rounded_differences(first: np.ndarray, second: np.ndarray, seeds: tuple[int, int]) -> np.ndarray:
+    """Differences of the levels of two vectors, shape (draws, dimension); the same seeds couple the rounding."""
+    levels = [
+        quantise_k_levels(np.tile(vector, (DRAWS, 1)), LEVELS, 1.0, np.random.default_rng(seed))
+        for vector, seed in zip((first, second), seeds, strict=True)
+    ]
+    return levels[0] - levels[1]
+
+
+def failures(differences: np.ndarray, delta: float) -> int:
+    """In how many draws any of the three bounds fails, for two vectors of the unit ball."""
+    bound = quantised_sensitivity(DIMENSION, LEVELS, 1.0, 2.0, delta)
+    l1, l2, linf = np.abs(differences).sum(axis=1), np.linalg.norm(differences, axis=1), np.abs(differences).max(axis=1)
+    return int(np.count_nonzero((l1 > bound.l1) | (l2 > bound.l2) | (linf > bound.linf)))
+
+
+@pytest.mark.parametrize("pair", sorted(pairs()))
+def test_coupled_rounding_keeps_replaced_vectors_within_equation_ten(pair: str) -> None:
+    differences = rounded_differences(*pairs()[pair], seeds=(2, 2))
+    allowed = binom.isf(1e-6, DRAWS, DELTA)
+    assert failures(differences, DELTA) <= allowed
+    assert np.abs(differences).max() <= LEVELS - 1
+
+
+def test_equation_ten_is_about_the_distance_of_two_vectors_of_the_ball() -> None:
+    # The paper's D is a bound on norms. With half the distance, as if D were one on the distance, the bound fails nearly always.
+    first, second = pairs()["flat"]
+    differences = rounded_differences(first, second, seeds=(2, 2))
+    half = quantised_sensitivity(DIMENSION, LEVELS, 1.0, 1.0, DELTA)
+    assert np.mean(np.abs(differences).sum(axis=1) > half.l1) > 0.99
+    # A vector and zero in its place are at half the distance, and keep to it.
+    removed = rounded_differences(first, np.zeros(DIMENSION), seeds=(3, 3))
+    outside = (np.abs(removed).sum(axis=1) > half.l1) | (np.linalg.norm(removed, axis=1) > half.l2)
+    assert np.count_nonzero(outside) <= binom.isf(1e-6, DRAWS, DELTA)
+
+
+@pytest.mark.parametrize("pair", sorted(pairs()))
+def test_the_sharper_bound_on_the_l2_norm_holds_and_is_sharper(pair: str) -> None:
+    first, second = pairs()[pair]
+    distance = float(np.linalg.norm(first - second)) * (LEVELS - 1) / 2
+    norms = np.linalg.norm(rounded_differences(first, second, seeds=(7, 7)), axis=1)
+    bound = quantised_l2_bound(DIMENSION, distance, DELTA)
+    assert np.count_nonzero(norms > bound) <= binom.isf(1e-6, DRAWS, DELTA)
+    # Rounding makes vectors longer on average: the distance itself would be no bound.
+    assert norms.max() >= distance * (1 - 1e-12)
+    assert bound < quantised_sensitivity(DIMENSION, LEVELS, 1.0, float(np.linalg.norm(first - second)), DELTA).l2
+
+
+def test_the_sharper_bound_by_hand_and_its_faults() -> None:
+    assert quantised_l2_bound(16, 3.0, math.exp(-2)) == pytest.approx(math.sqrt(9 + 4 + 10), rel=1e-13)
+    assert quantised_l2_bound(16, 0.5, math.exp(-2)) == pytest.approx(math.sqrt(0.25 + 2 + 5), rel=1e-13)
+    assert quantised_l2_bound(16, 0.0, 0.1) == 0.0
+    with pytest.raises(ValueError, match=r"dimension must be a whole number from 1 to .*, got 0"):
+        quantised_l2_bound(0, 1.0, 0.1)
+    with pytest.raises(ValueError, match=r"distance must be a number from 0 to 1e\+101, got -1"):
+        quantised_l2_bound(4, -1.0, 0.1)
+    with pytest.raises(ValueError, match=r"delta must be a number above 0 and below 1, got 0"):
+        quantised_l2_bound(4, 1.0, 0.0)
+
+
+def test_rounding_that_is_not_coupled_exceeds_equation_ten() -> None:
+    # Equal vectors, half-way between levels: coupled they stay equal, independently rounded half of their coordinates differ.
+    halves = np.full(4096, 0.5)
+    bound = quantised_sensitivity(4096, 2, 1.0, 0.0, 1e-5)
+    first, second, apart = (quantise_k_levels(halves - 0.5, 2, 1.0, np.random.default_rng(seed)) for seed in (4, 4, 5))
+    np.testing.assert_array_equal(first, second)
+    assert np.abs(first - apart).sum() > 100 * bound.l1
+    assert np.linalg.norm(first - apart) > 8 * bound.l2
+
+
+def test_the_three_bounds_by_hand() -> None:
+    # k = 5 on [-2, 2]: steps of 1, and a distance of 3 steps; ln(2 / delta) = 2.
+    found = quantised_sensitivity(16, 5, 2.0, 3.0, 2 * math.exp(-2))
+    l1 = 12 + math.sqrt(48) + 8 / 3
+    assert found.linf == 6
+    assert found.l1 == pytest.approx(l1, rel=1e-14)
+    assert found.l2 == pytest.approx(3 + math.sqrt(l1 + math.sqrt(48)), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dimension": 0}, "dimension must be a whole number from 1 to .*, got 0"),
+        ({"levels": 1}, "levels must be a whole number from 2 to 16777216, got 1"),
+        ({"bound": 0.0}, "bound must be a number from 1e-105 to 1e\\+101, got 0.0"),
+        ({"distance": -1.0}, "distance must be a number from 0 to 1e\\+101, got -1.0"),
+        ({"delta": 1.0}, "delta must be a number above 0 and below 1, got 1.0"),
+    ],
+)
+def test_sensitivities_refuse_what_is_out_of_range(changes: dict[str, Any], message: str) -> None:
+    arguments = {"dimension": 4, "levels": 5, "bound": 1.0, "distance": 2.0, "delta": 0.1}
+    with pytest.raises(ValueError, match=message):
+        quantised_sensitivity(**(arguments | changes))
+
+
+@pytest.mark.parametrize(("trials", "shifts"), [(300, (1, 3)), (3000, (1, 2, 10)), (100_000, (1, 7, 40))])
+def test_the_closed_form_bounds_the_exact_divergence_and_is_close_to_it(trials: int, shifts: tuple[int, ...]) -> None:
+    orders, log_failure = np.array([1.5, 2.0, 8.0, 32.0]), math.log(1e-9)
+    for shift in shifts:
+        bound = fair_binomial_bound(trials, shift, orders, log_failure)
+        assert bound is not None
+        closed = bound.square * shift**2 + bound.linear * shift
+        # The sum over y >= -w of P**a Q**(1 - a), from logarithms of the two distributions.
+        window = math.sqrt(-trials * log_failure / 2)
+        value = np.arange(max(shift, math.ceil(trials / 2 - window)), trials + 1)
+        assert binom.cdf(value[0] - 1, trials, 0.5) <= bound.failure
+        first, second = binom.logpmf(value, trials, 0.5), binom.logpmf(value - shift, trials, 0.5)
+        exact = np.array([np.logaddexp.reduce(a * first + (1 - a) * second) / (a - 1) for a in orders])
+        assert np.all(exact <= closed)
+        # Close to it, for orders whose worst values are not beyond the window: the cubic terms cost about 44 j / N**1.5, and a share.
+        inside = (orders - 1) * shift < window / 2
+        assert inside.sum() >= 2
+        assert np.all((closed <= exact * (1 + 600 / trials) + 100 * shift / trials**1.5)[inside])
+
+
+def test_the_closed_form_agrees_with_the_account_of_binomial_noise() -> None:
+    orders = np.array([2.0, 16.0])
+    exact = shifted_binomial_renyi(10**6, 0.5, 5, orders, 1e-9).divergences
+    bound = fair_binomial_bound(10**6, 5, orders, math.log(1e-9))
+    assert bound is not None
+    assert bound.square * 25 + bound.linear * 5 == pytest.approx(exact, rel=0.01)
+
+
+def test_too_few_trials_prove_nothing() -> None:
+    assert fair_binomial_bound(50, 1, np.array([2.0]), math.log(1e-9)) is None
+    assert quantised_epsilon(50, 1, 2, 1.0, 1e-9) is None
+
+
+@pytest.mark.parametrize("largest", [1.0, 2.5, 30.0])
+def test_the_relaxation_is_above_every_vector_and_close_to_the_worst(largest: float) -> None:
+    orders = np.array([1.5, 4.0, 30.0])
+    bound = FairBinomialBound(square=orders * 1e-3, linear=1e-4, failure=0.0)
+
+    def divergence(positions: np.ndarray) -> np.ndarray:
+        """Return g by its definition, shape (orders, coordinates)."""
+        start = np.floor(positions)
+        fraction = positions - start
+        powers = [(orders - 1)[:, None] * (bound.square[:, None] * j**2 + bound.linear * j) for j in (start, start + 1)]
+        return np.asarray(np.log1p((1 - fraction) * np.expm1(powers[0]) + fraction * np.expm1(powers[1])) / (orders - 1)[:, None])
+
+    dimension = 40
+    rng = np.random.default_rng(6)
+    for distance in (0.5, 3.0, 12.0, 25.0):
+        ceiling = quantised_renyi(bound, orders, dimension, distance, largest)
+        best = np.zeros(len(orders))
+        equal = [np.repeat([1.0, 0.0], [changed, dimension - changed]) for changed in range(1, dimension + 1)]
+        for vector in [*equal, *rng.random((50, dimension)) ** 3]:
+            found = divergence(np.minimum(vector * distance / np.linalg.norm(vector), largest)).sum(axis=1)
+            assert np.all(found <= ceiling)
+            best = np.maximum(best, found)
+        # Equal coordinates, some of them zero, come near the optimum.
+        assert np.all(best >= 0.9 * ceiling)
+
+
+def test_tiny_divergences_of_many_coordinates_do_not_cancel_out() -> None:
+    # Spread evenly each coordinate moves by 1/1024 of a step, for which g is a share of the divergence of one step.
+    orders, dimension = np.array([1.05, 2.0, 50.0]), 2**20
+    bound = FairBinomialBound(square=orders * 1e-13, linear=1e-17, failure=0.0)
+    whole = (orders - 1) * (bound.square + bound.linear)
+    even = dimension * np.log1p(np.expm1(whole) / 1024) / (orders - 1)
+    found = quantised_renyi(bound, orders, dimension, 1.0, 1.0)
+    assert np.all(even <= found)
+    assert found == pytest.approx(even, rel=1e-6)
+
+
+def test_divergences_beyond_all_numbers_are_infinite() -> None:
+    bound = FairBinomialBound(square=np.array([0.01, 1.0]), linear=0.0, failure=0.0)
+    found = quantised_renyi(bound, np.array([2.0, 10_000.0]), 8, 2.0, 2.0)
+    # All coordinates alike come near the worst.
+    even = 8 * math.log1p(math.sqrt(0.5) * math.expm1(0.01))
+    assert even <= found[0] < 1.1 * even
+    assert found[1] == np.inf
+
+
+def test_nothing_is_lost_where_nothing_differs() -> None:
+    assert quantised_renyi(FairBinomialBound(np.array([1.0]), 1.0, 0.0), np.array([2.0]), 4, 0.0, 0.0).tolist() == [0.0]
+
+
+def test_epsilon_grows_with_rounds_and_distance_and_falls_with_trials() -> None:
+    def epsilon(trials: int = 10**6, distance: float = 8.0, rounds: int = 1) -> float:
+        found = quantised_epsilon(trials, 256, 17, distance, 1e-5, rounds)
+        assert found is not None
+        return found.epsilon
+
+    assert epsilon(trials=4 * 10**6) < epsilon() < epsilon(distance=9.0)
+    assert epsilon() < epsilon(rounds=4) < 4 * epsilon()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"trials": 0}, "trials must be a whole number from 1 to .*, got 0"),
+        ({"dimension": 0}, "dimension must be a whole number from 1 to .*, got 0"),
+        ({"levels": 1}, "levels must be a whole number from 2 to 16777216, got 1"),
+        ({"distance": -1.0}, "distance must be a number from 0 to 1e\\+12, got -1.0"),
+        ({"delta": 0.0}, "delta must be a number above 0 and below 1, got 0.0"),
+        ({"rounds": 0}, "rounds must be a whole number from 1 to .*, got 0"),
+    ],
+)
+def test_epsilon_refuses_what_is_out_of_range(changes: dict[str, Any], message: str) -> None:
+    arguments = {"trials": 1000, "dimension": 4, "levels": 5, "distance": 2.0, "delta": 0.1}
+    with pytest.raises(ValueError, match=message):
+        quantised_epsilon(**(arguments | changes))

@@ -1,0 +1,67 @@
+"""Roots on the safe side: of smooth, stiff and jumping functions, with few evaluations."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from quietbits.errors import ConvergenceError, InfeasibleError
+from quietbits.solvers.numerics.safe_root import safe_root
+
+
+@pytest.mark.parametrize(
+    ("function", "target"),
+    [
+        (lambda x: x**2, 2.0),
+        (lambda x: x, 1e-3),
+        (math.expm1, 3.0),
+        (lambda x: x**0.1, 1.1),
+        (lambda x: 1e-3 * x + x**5, 7.0),
+        (lambda x: 1e-9 if x < 0.7 else x - 0.7 + 1e-9, 0.2),
+    ],
+)
+@pytest.mark.parametrize("start", [1e-6, 0.3, 1e3])
+def test_the_root_is_safe_and_close(function: Callable[[float], float], target: float, start: float) -> None:
+    seen = []
+
+    def watched(argument: float) -> float:
+        seen.append(argument)
+        return function(argument)
+
+    root = safe_root(watched, target, start=min(start, 700.0), low=1e-7, high=700.0, tolerance=1e-6)
+    assert root in seen
+    assert 0 <= target - function(root) <= 1e-6
+
+
+def test_a_smooth_function_takes_few_evaluations() -> None:
+    seen: list[float] = []
+    safe_root(lambda x: seen.append(x) or math.sqrt(x) * (1 + x), 3.0, start=1.0, low=0.05, high=20.0, tolerance=1e-6)
+    assert len(seen) <= 8
+
+
+def test_a_jump_is_approached_from_the_safe_side() -> None:
+    root = safe_root(lambda x: x if x < 1 else x + 1, 1.5, start=0.3, low=1e-3, high=1e3, tolerance=1e-6)
+    assert 1 - 2e-6 <= root < 1
+
+
+def test_targets_out_of_reach_are_refused() -> None:
+    with pytest.raises(InfeasibleError, match=r"scale would have to be above 20, where 20 is reached of the target 30"):
+        safe_root(lambda x: x, 30.0, start=1.0, low=0.1, high=20.0, tolerance=1e-6, name="scale")
+    with pytest.raises(InfeasibleError, match=r"scale would have to be below 0\.1, where 0\.1 exceeds the target 0\.01"):
+        safe_root(lambda x: x, 0.01, start=1.0, low=0.1, high=20.0, tolerance=1e-6, name="scale")
+
+
+def test_a_function_that_never_comes_near_is_given_up() -> None:
+    with pytest.raises(ConvergenceError, match="argument: the target 1 was not met in 100 evaluations"):
+        safe_root(lambda _: 0.5, 1.0, start=1.0, low=1e-300, high=1e300, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("start", [1e-4, 1.0, 50.0, 1e3])
+def test_a_function_may_be_zero_and_infinite_at_its_ends(start: float) -> None:
+    def function(argument: float) -> float:
+        return 0.0 if argument < 1e-2 else math.inf if argument > 3.0 else argument**2
+
+    found = safe_root(function, 2.0, start=start, low=1e-5, high=1e4, tolerance=1e-9)
+    assert 0 <= 2.0 - found**2 <= 1e-9
+    edge = safe_root(function, 100.0, start=start, low=1e-5, high=1e4, tolerance=1e-9)
+    assert 3.0 * (1 - 1e-6) <= edge <= 3.0

@@ -1,0 +1,70 @@
+"""The fast Walsh-Hadamard transform: the matrix product itself, at lengths on either side of every block it works in."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from quietbits.solvers.numerics import walsh_hadamard as module
+from quietbits.solvers.numerics.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 8, 16, 64, 512])
+def test_the_fast_transform_is_the_matrix(dimension: int) -> None:
+    matrix = scipy.linalg.hadamard(dimension)
+    vectors = np.random.default_rng(4).normal(size=(3, 2, dimension))
+    before = vectors.copy()
+    np.testing.assert_allclose(walsh_hadamard(vectors), vectors @ matrix, atol=1e-12)
+    np.testing.assert_array_equal(vectors, before)
+    np.testing.assert_allclose(walsh_hadamard(vectors[0, 0]), vectors[0, 0] @ matrix, atol=1e-12)
+    np.testing.assert_array_equal(hadamard_entries(np.arange(dimension)[:, None], np.arange(dimension)), matrix)
+    # Twice is the dimension times the identity; whole numbers stay exact, also out of a transposed array.
+    whole = np.arange(5 * dimension).reshape(dimension, 5).T
+    np.testing.assert_array_equal(walsh_hadamard(walsh_hadamard(whole)), dimension * whole)
+
+
+@pytest.mark.parametrize(("piece", "columns", "factor"), [(4, 2, 2), (8, 8, 4), (16, 4, 16), (32, 1, 8)])
+@pytest.mark.parametrize("dimension", [2, 16, 32, 256])
+def test_pieces_and_columns_of_any_size_make_the_same_transform(
+    monkeypatch: pytest.MonkeyPatch, piece: int, columns: int, factor: int, dimension: int
+) -> None:
+    monkeypatch.setattr(module, "PIECE", piece)
+    monkeypatch.setattr(module, "COLUMNS", columns)
+    monkeypatch.setattr(module, "LARGEST_FACTOR", factor)
+    # A number of vectors that does not fill the last piece.
+    whole = np.random.default_rng(5).integers(-1000, 1000, (7, dimension))
+    np.testing.assert_array_equal(walsh_hadamard(whole), whole @ scipy.linalg.hadamard(dimension))
+
+
+def test_a_vector_of_many_pieces() -> None:
+    dimension = 2**18
+    rng = np.random.default_rng(6)
+    whole = rng.integers(-(2**30), 2**30, (2, dimension))
+    transformed = walsh_hadamard(whole)
+    rows = rng.integers(0, dimension, 5)
+    np.testing.assert_array_equal(transformed[:, rows], whole @ hadamard_entries(np.arange(dimension)[:, None], rows).astype(np.int64))
+    np.testing.assert_array_equal(walsh_hadamard(transformed), dimension * whole)
+
+
+def test_whole_numbers_are_exact_up_to_a_sum_of_two_to_the_53() -> None:
+    # 53 bits in all; floating-point products in another order than the sums would round.
+    whole = np.full(32, 2.0**48)
+    whole[0] -= 1
+    transformed = walsh_hadamard(whole)
+    assert transformed[0] == 2**53 - 1
+    assert set(transformed[1:]) == {-1.0}
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (3, 0, 2), (0, 2**16)])
+def test_no_vectors_have_no_transforms(shape: tuple[int, ...]) -> None:
+    assert walsh_hadamard(np.zeros(shape)).shape == shape
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 0), (4, 6), ()])
+def test_lengths_that_are_no_power_of_two_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="vectors must have a last axis whose length is a power of two"):
+        walsh_hadamard(np.zeros(shape))
+
+
+def test_a_dimension_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="dimension must be a whole number from 1"):
+        padded_dimension(0)

@@ -24,8 +24,7 @@ from ..noise.random_words import WordSource, secure_words, seeded_words
 from ..tables.lookup_table import CHUNK, LetterArray, LookupTable
 from ..transforms.dithering import dither
 from ..transforms.vector_dithering import bounded_rounding, rejection_bias_bound, rejection_rounding
-from .vector_grid import VectorGrid
-from .vector_grid_variance import VectorGridVariance
+from .vector_grid import VectorGrid, VectorGridVariance
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution

@@ -11,8 +11,7 @@ from ...solvers.bounds.dual_bound import dual_lower_bound
 from ...solvers.bounds.privacy_constraint import ratio_constraint
 from ...solvers.bounds.ray_pricing import DualValues
 from .lookup_table import Certificate, DualCertificate, LookupTable, Provenance
-from .realised_privacy import realised_epsilon, rounded_up
-from .row_moments import RowMoments, row_moments
+from .table_facts import RowMoments, realised_epsilon, rounded_up, row_moments
 
 OBJECTIVES = ("mean", "worst", "prior")
 # How far input weights, as floats, may sum from one.

@@ -1,8 +1,8 @@
 """From a table of floats to whole numbers: exact row sums, exactly unbiased rows, privacy as near as 62 bits allow."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from ...solvers.bounds.privacy_constraint import RatioConstraint
 from ...solvers.numerics.integer_rows import RowLattice, row_lattice
 from ...solvers.numerics.lattice_reduction import dot
 from .letter_grid import LetterGrid, letter_grid, letter_ratios, position_candidates
-from .table_repair import lifted, rebalanced
 
 TOTAL_BITS = 62
 # A column whose entries sum to less is a solver's rounding, not a letter: its ratios mean nothing.
@@ -94,6 +93,64 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
     return _with_spare_letters(weights, grid.letters, len(alphabet), symmetric)
 
 
+def lifted(table: FloatArray, constraint: RatioConstraint) -> FloatArray:
+    """Return the smallest table that is nowhere below the given one and meets a ratio constraint.
+
+    An absolute tolerance says nothing about a ratio: entries that a solver left too small, often at zero, are raised to what the
+    largest entries of their column allow.
+
+    Parameters
+    ----------
+    table : ndarray of shape (rows, letters)
+        Non-negative entries.
+    constraint : RatioConstraint
+        Largest ratio within a column, between all rows or between neighbours.
+
+    Returns
+    -------
+    ndarray of shape (rows, letters)
+        The table; rows may sum to more than before.
+    """
+    decay = math.exp(-constraint.log_ratio)
+    if not constraint.neighbours_only:
+        return np.asarray(np.maximum(table, table.max(axis=0) * decay))
+    result = table.copy()
+    for row in range(1, len(result)):
+        np.maximum(result[row], result[row - 1] * decay, out=result[row])
+    for row in range(len(result) - 2, -1, -1):
+        np.maximum(result[row], result[row + 1] * decay, out=result[row])
+    return result
+
+
+def rebalanced(table: FloatArray, alphabet: FloatArray) -> FloatArray:
+    """Return a table whose rows sum to one and have the means i / (rows - 1), with the smallest relative changes.
+
+    Row by row, the least sum of squares of d_j / P_j subject to the two equations: d_j = P_j**2 (alpha + beta a_j).
+
+    Parameters
+    ----------
+    table : ndarray of shape (rows, letters)
+        Entries that nearly meet the equations, at least two positive ones in each row.
+    alphabet : ndarray of shape (letters,)
+        The letters.
+
+    Returns
+    -------
+    ndarray of shape (rows, letters)
+        The table.
+    """
+    inputs = np.arange(len(table)) / (len(table) - 1)
+    offsets = alphabet - inputs[:, None]
+    squares = table**2
+    mass = squares.sum(axis=1, keepdims=True)
+    centred = offsets - (squares * offsets).sum(axis=1, keepdims=True) / mass
+    missing_sum = 1 - table.sum(axis=1, keepdims=True)
+    # Moving mass between letters changes the mean by d . offsets, which is also d . centred once the sum is settled.
+    missing_mean = -(table * offsets).sum(axis=1, keepdims=True) - missing_sum * (offsets - centred)[:, :1]
+    slope = missing_mean / (squares * centred**2).sum(axis=1, keepdims=True)
+    return np.asarray(table + squares * (missing_sum / mass + slope * centred))
+
+
 def _sorted_table(probabilities: FloatArray, alphabet: FloatArray, symmetric: bool) -> tuple[FloatArray, FloatArray]:
     order = np.argsort(alphabet, kind="stable")
     table, letters = np.maximum(probabilities[:, order], 0.0), alphabet[order]
@@ -165,7 +222,7 @@ def _anchors(smallest: FloatArray, positions: tuple[int, ...]) -> list[int]:
     groups = np.array_split(np.arange(len(smallest)), min(MOST_ANCHORS, len(smallest)))
     chosen = [int(group[smallest[group].argmax()]) for group in groups]
     others = [j for j in np.argsort(-smallest, kind="stable").tolist() if j not in chosen]
-    while gcd(*(positions[j] - positions[chosen[0]] for j in chosen)) != 1:
+    while math.gcd(*(positions[j] - positions[chosen[0]] for j in chosen)) != 1:
         chosen.append(others.pop(0))
     return chosen
 

@@ -10,7 +10,7 @@ from ...solvers.bounds.privacy_constraint import ratio_constraint
 from .certificate import certified_table
 from .exact_rounding import TOTAL_BITS, round_table
 from .lookup_table import DualCertificate, LookupTable, Provenance
-from .realised_privacy import realised_epsilon
+from .table_facts import realised_epsilon
 
 # Shares of epsilon kept back for the rounding, tried in turn. The first is enough unless a table has few letters and tiny entries.
 MARGINS = (1e-9, 1e-8, 1e-7, 2e-7, 4e-7, 1e-6, 1e-5, 1e-4)

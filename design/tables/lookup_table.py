@@ -16,7 +16,7 @@ from ...arrays import FloatArray, WordArray
 from ..contracts.guarantee import Guarantee
 from ..noise.random_words import WordSource, secure_words, seeded_words
 from ..transforms.dithering import dither, finite_values, grid_position
-from .row_moments import RowMoments, row_moments
+from .table_facts import RowMoments, row_moments
 
 LetterArray = NDArray[np.unsignedinteger]
 # Values encoded at a time: their positions, words and table indices stay in the processor's cache.

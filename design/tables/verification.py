@@ -10,7 +10,7 @@ from ...errors import ConvergenceError, TableError
 from ...solvers.bounds.privacy_constraint import metric_name, metric_power
 from .certificate import certify, objective_value, optimality_gap
 from .lookup_table import Certificate, LookupTable
-from .realised_privacy import realised_epsilon
+from .table_facts import realised_epsilon
 
 LARGEST_TOTAL_BITS = 62
 MOST_BITS = 9

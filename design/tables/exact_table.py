@@ -29,14 +29,14 @@ def exact_table(
     interval: tuple[float, float] = (0.0, 1.0),
     symmetric: bool = False,
 ) -> LookupTable:
-    """Return the lookup table of a design, made exact.
+    """Return the exact lookup table of a design: realised epsilon at most the declared one, rows exactly unbiased.
 
     Parameters
     ----------
     design : callable
         ``design(target_epsilon)`` returns probabilities, shape (2**bits_in, 2**bits_out), and letters, shape (2**bits_out,), of a table
-        that is private at the target and unbiased, up to a solver's rounding. The target is a little below `epsilon`; it is called once
-        for each margin that is tried, usually one.
+        that is private at the target and unbiased, up to a solver's rounding. The target is a little below `epsilon`; `design` is called
+        once for each margin that is tried, usually one.
     mechanism, epsilon, provenance, metric, prior, interval
         As in `LookupTable`.
     objective, dual
@@ -44,15 +44,10 @@ def exact_table(
     symmetric : bool
         Whether the table is to be mirrored exactly.
 
-    Returns
-    -------
-    LookupTable
-        A table whose realised epsilon is at most the declared one, whose rows are exactly unbiased.
-
     Raises
     ------
     ConvergenceError
-        If the rounded table exceeds epsilon by more than the largest margin: the floats were not what they were said to be.
+        If the rounded table exceeds epsilon even with the largest margin: the floats were not what they were said to be.
     """
     for margin in MARGINS:
         probabilities, alphabet = design(epsilon * (1 - margin))

@@ -1,4 +1,4 @@
-"""What integer weights really do, in exact arithmetic: the privacy that they give, and the mean and variance of every row."""
+"""What integer weights really guarantee, in exact arithmetic: the realised privacy, and the mean and variance of every row."""
 
 import math
 from dataclasses import dataclass
@@ -11,19 +11,13 @@ from numpy.typing import NDArray
 
 from ...solvers.bounds.privacy_constraint import metric_power
 
-# Digits of the one logarithm that is taken; its relative error, 1e-50, is far below the rounding up to a float.
+# Digits of the only logarithm taken; its relative error, 1e-50, is far below the rounding up to a float.
 DIGITS = 50
 
 
 @dataclass(frozen=True)
 class RowMoments:
-    """What each row of a table decodes to, exactly, on the unit interval's scale.
-
-    Attributes
-    ----------
-    means, variances : tuple of Fraction
-        One per row.
-    """
+    """Exact mean and variance of what each row of a table decodes to, on the unit interval's scale."""
 
     means: tuple[Fraction, ...]
     variances: tuple[Fraction, ...]
@@ -46,21 +40,9 @@ class RowMoments:
 
 
 def row_moments(weights: NDArray[np.int64], alphabet: tuple[Fraction, ...], total: int) -> RowMoments:
-    """Return the exact moments of every row.
+    """Return the exact moments of every row, for non-negative weights of shape (rows, letters) whose rows sum to `total`.
 
-    Parameters
-    ----------
-    weights : ndarray of int64, shape (rows, letters)
-        Non-negative weights whose rows sum to `total`.
-    alphabet : tuple of Fraction
-        The letters.
-    total : int
-        Sum of every row.
-
-    Returns
-    -------
-    RowMoments
-        Means and variances around the means (not around the inputs; the two agree where there is no bias).
+    Variances are around the rows' means, not around their inputs; the two agree where there is no bias.
     """
     denominator = math.lcm(*(letter.denominator for letter in alphabet))
     # Python integers: weights and letters have about 60 bits each, and their sums of products are kept whole.
@@ -73,22 +55,13 @@ def row_moments(weights: NDArray[np.int64], alphabet: tuple[Fraction, ...], tota
 
 
 def realised_epsilon(weights: NDArray[np.int64], metric: str | None) -> float:
-    """Return the smallest epsilon that a table satisfies.
+    """Return the smallest epsilon that a table satisfies, for weights of shape (rows, letters) whose rows have the same sum.
 
-    Local privacy: the largest log-ratio of two entries of a column. Metric privacy |y - y'|**p: the largest log-ratio of neighbouring
-    entries, divided by their distance (1 / (rows - 1))**p; as p >= 1 no other pair asks for more (eq. 3 of Chaudhuri, Guo, Rabbat 2022).
+    Local privacy (metric None): the largest log-ratio of two entries of a column. Metric privacy |y - y'|**p: the largest log-ratio of
+    neighbouring entries, divided by their distance (1 / (rows - 1))**p; as p >= 1 no other pair needs a larger epsilon (eq. 3 of
+    Chaudhuri, Guo, Rabbat 2022).
 
-    Parameters
-    ----------
-    weights : ndarray of int64, shape (rows, letters)
-        Non-negative weights; all rows have the same sum.
-    metric : str or None
-        ``"l<p>"`` or None for local privacy.
-
-    Returns
-    -------
-    float
-        The realised epsilon; errs upward, by at most one unit in the last place. Infinite where a zero stands beside a non-zero.
+    Errs upward, by at most one unit in the last place. Infinite where a zero stands beside a non-zero.
     """
     ratio = largest_ratio(weights, neighbours_only=metric is not None)
     if ratio is None:
@@ -105,19 +78,9 @@ def realised_epsilon(weights: NDArray[np.int64], metric: str | None) -> float:
 
 
 def largest_ratio(weights: NDArray[np.int64], *, neighbours_only: bool) -> Fraction | None:
-    """Return the largest ratio of two entries of one column, found by exact comparison.
+    """Return the largest ratio of two entries of one column, at least 1, found by exact comparison.
 
-    Parameters
-    ----------
-    weights : ndarray of int64, shape (rows, letters)
-        Non-negative weights.
-    neighbours_only : bool
-        Whether only neighbouring rows are compared.
-
-    Returns
-    -------
-    Fraction or None
-        The ratio, at least 1; None if a zero stands beside a non-zero. Columns of zeros say nothing and are passed over.
+    None if a zero stands beside a non-zero. Columns of zeros are skipped.
     """
     if neighbours_only:
         high, low = np.maximum(weights[1:], weights[:-1]), np.minimum(weights[1:], weights[:-1])
@@ -134,16 +97,6 @@ def largest_ratio(weights: NDArray[np.int64], *, neighbours_only: bool) -> Fract
 
 def rounded_up(value: Fraction) -> float:
     """Return the smallest float that is not below a number.
-
-    Parameters
-    ----------
-    value : Fraction
-        The number.
-
-    Returns
-    -------
-    float
-        The float.
 
     Examples
     --------

@@ -17,11 +17,6 @@ from .lookup_table import LetterArray, LookupTable
 class TableMeanProtocol:
     """Mean estimation with a lookup table: letters are sent, and the server keeps their histogram.
 
-    Attributes
-    ----------
-    table : LookupTable
-        The table that clients draw from.
-
     Examples
     --------
     >>> import numpy as np
@@ -65,91 +60,23 @@ class TableMeanProtocol:
         return float(max(variances.max(), self.table.variance(low + (high - low) * positions / steps).max()))
 
     def encode(self, values: ArrayLike, rng: np.random.Generator) -> LetterArray:
-        """Draw one letter per value.
-
-        Parameters
-        ----------
-        values : array_like
-            Finite values; those outside the interval count as its nearer end.
-        rng : numpy.random.Generator
-            Source of randomness; for a real release use `LookupTable.encode_securely`.
-
-        Returns
-        -------
-        ndarray of the smallest unsigned type, same shape
-            Letter indices.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
-        """
+        """Draw one letter index per value."""
         return self.table.encode(values, rng)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the histogram of the letters.
-
-        Parameters
-        ----------
-        messages : ndarray of int
-            Letter indices.
-
-        Returns
-        -------
-        ndarray of int64, shape (2**bits_out,)
-            How often each letter was sent.
-
-        Raises
-        ------
-        ValueError
-            If an index is no letter of the table.
-        """
+        """Return how often each letter was sent, shape (2**bits_out,)."""
         histogram = np.bincount(messages.ravel(), minlength=len(self.table.alphabet))
         if len(histogram) > len(self.table.alphabet):
             raise ValueError(f"messages must be from 0 to {len(self.table.alphabet) - 1}, got {len(histogram) - 1}")
         return histogram
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> float:
-        """Return the average of the numbers that the letters stand for.
-
-        Parameters
-        ----------
-        aggregate : ndarray of int, shape (2**bits_out,)
-            Histogram of all letters.
-        clients : int
-            Number of clients.
-
-        Returns
-        -------
-        float
-            The estimate; it may lie outside the interval.
-
-        Raises
-        ------
-        ValueError
-            If the histogram does not add up to the number of clients.
-        """
+        """Return the average of the numbers that the letters stand for; it may lie outside the interval."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         if aggregate.sum() != clients:
             raise ValueError(f"clients must be the number of letters in the histogram, {int(aggregate.sum())}, got {clients!r}")
         return float(aggregate @ self.table.letters / clients)
 
     def variance(self, values: ArrayLike) -> FloatArray:
-        """Return the exact variance of one decoded letter for each value, dithering included.
-
-        Parameters
-        ----------
-        values : array_like
-            Finite values.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            Variances, in squared units of the values.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
-        """
+        """Return the exact variance of one decoded letter for each value, dithering included."""
         return self.table.variance(values)

@@ -51,7 +51,6 @@ from .analysis.sweeps.spec import load_sweep as load_sweep
 from .analysis.sweeps.summary import summarise_sweep as summarise_sweep
 from .design.contracts.guarantee import Guarantee as Guarantee
 from .design.contracts.mean_protocol import MeanProtocol as MeanProtocol
-from .design.contracts.mean_protocol import TableMeanProtocol as TableMeanProtocol
 from .design.contracts.norm_ball import NormBall as NormBall
 from .design.contracts.secure_sum_protocol import SecureSumProtocol as SecureSumProtocol
 from .design.contracts.vector_protocol import VectorMeanProtocol as VectorMeanProtocol
@@ -97,6 +96,7 @@ from .design.tables.mvu import design_mvu as design_mvu
 from .design.tables.mvu import with_certified_bound as with_certified_bound
 from .design.tables.randomised_response import bitwise_randomised_response as bitwise_randomised_response
 from .design.tables.randomised_response import generalised_randomised_response as generalised_randomised_response
+from .design.tables.table_mean import TableMeanProtocol as TableMeanProtocol
 from .errors import ConvergenceError as ConvergenceError
 from .errors import DataError as DataError
 from .errors import InfeasibleError as InfeasibleError

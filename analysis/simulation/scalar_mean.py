@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 
 from ...arguments import check_integer
-from ...design.contracts.mean_protocol import MOST_CLIENTS, MeanProtocol, TableMeanProtocol
+from ...design.contracts.mean_protocol import MOST_CLIENTS, MeanProtocol
 from ...design.local.cldp import CLDPMechanism
 from ...design.local.laplace import LaplaceMechanism
 from ...design.tables.mvu import design_mvu
 from ...design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from ...design.tables.table_mean import TableMeanProtocol
 from ..provenance_columns import guarantee_columns, with_provenance
 from ..random_streams import named_stream
 from ..study.variance_bound import VarianceBound, certified_bound

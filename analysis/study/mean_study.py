@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from ...design.contracts.mean_protocol import MeanProtocol, TableMeanProtocol
+from ...design.contracts.mean_protocol import MeanProtocol
 from ...design.local.laplace import LaplaceMechanism
 from ...design.tables.lookup_table import LookupTable, Provenance, record_provenance
 from ...design.tables.mvu import design_mvu
 from ...design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from ...design.tables.table_mean import TableMeanProtocol
 from ...progress import OnStep, silent
 from ...solvers.bounds.privacy_constraint import metric_name
 from .column_data import DataColumn

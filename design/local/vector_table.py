@@ -21,8 +21,7 @@ from ..tables.lookup_table import CHUNK, LetterArray, LookupTable
 from ..tables.table_privacy import table_privacy
 from ..transforms.dithering import dither
 from ..transforms.vector_dithering import bounded_rounding, rejection_bias_bound, rejection_rounding
-from .vector_grid import VectorGrid
-from .vector_grid_variance import VectorGridVariance
+from .vector_grid import VectorGrid, VectorGridVariance
 
 DITHERINGS = ("systematic", "rejection")
 # Letters counted at a time: their indices take eight bytes each.

@@ -22,16 +22,6 @@ def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], word
     words : WordSource
         Random words: `seeded_words(rng)` for experiments, `secure_words` for releases.
 
-    Returns
-    -------
-    ndarray of int64, shape `size`
-        Independent draws, of mean zero.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> from quietbits.design.noise.random_words import seeded_words

@@ -11,10 +11,11 @@ from quietbits.analysis.study.grid_prior import grid_prior
 from quietbits.analysis.study.mean_estimation import estimate_mean
 from quietbits.analysis.study.variance_bound import VarianceBound, certified_bound
 from quietbits.design.contracts.guarantee import Guarantee
-from quietbits.design.contracts.mean_protocol import MeanProtocol, TableMeanProtocol
+from quietbits.design.contracts.mean_protocol import MeanProtocol
 from quietbits.design.local.cldp import CLDPMechanism
 from quietbits.design.local.laplace import LaplaceMechanism
 from quietbits.design.tables.randomised_response import generalised_randomised_response
+from quietbits.design.tables.table_mean import TableMeanProtocol
 
 INTERVAL = (0.0, 10.0)
 VALUES = np.random.default_rng(5).uniform(-1, 11, 5000)

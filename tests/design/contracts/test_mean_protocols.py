@@ -6,10 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from quietbits.design.contracts.mean_protocol import MeanProtocol, TableMeanProtocol
+from quietbits.design.contracts.mean_protocol import MeanProtocol
 from quietbits.design.local.cldp import CLDPMechanism
 from quietbits.design.local.laplace import LaplaceMechanism
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from quietbits.design.tables.table_mean import TableMeanProtocol
 
 INTERVAL = (-3.0, 5.0)
 PROTOCOLS: dict[str, Callable[[], MeanProtocol]] = {

@@ -9,7 +9,7 @@ import numpy as np
 from ...arguments import check_interval
 from ...arrays import FloatArray
 from ...design.contracts.guarantee import Guarantee
-from ...design.contracts.mean_protocol import MeanProtocol
+from ...design.contracts.mechanism import ScalarMechanism
 from ...design.transforms.dithering import finite_values
 from ..random_streams import named_stream
 from .variance_bound import VarianceBound
@@ -105,7 +105,7 @@ class MeanComparison:
 def estimate_mean(
     values: FloatArray,
     interval: tuple[float, float],
-    protocols: Mapping[str, MeanProtocol],
+    protocols: Mapping[str, ScalarMechanism],
     *,
     seed: int = 0,
     bound: VarianceBound | None = None,
@@ -119,7 +119,7 @@ def estimate_mean(
         Finite values, one per client.
     interval : tuple of float
         Public interval (low, high) that values are clipped to; that of every protocol.
-    protocols : mapping of str to MeanProtocol
+    protocols : mapping of str to ScalarMechanism
         The protocols, by name. Each draws from its own random stream, keyed by (seed, name), so that its result does not depend on
         which others are there.
     seed : int
@@ -172,7 +172,7 @@ def estimate_mean(
 
 
 def _estimate(
-    name: str, protocol: MeanProtocol, values: FloatArray, true_mean: float, seed: int, bound: VarianceBound | None
+    name: str, protocol: ScalarMechanism, values: FloatArray, true_mean: float, seed: int, bound: VarianceBound | None
 ) -> MeanEstimate:
     rng = named_stream(seed, name)
     variance_sum = 0.0

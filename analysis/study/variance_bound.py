@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...design.contracts.guarantee import Guarantee
-from ...design.contracts.mean_protocol import MeanProtocol
+from ...design.contracts.mechanism import ScalarMechanism
 from ...design.tables.lookup_table import LookupTable
 
 
@@ -37,12 +37,12 @@ class VarianceBound:
     bits_in: int
     prior: tuple[float, ...] | None = None
 
-    def objective_of(self, protocol: MeanProtocol) -> float:
+    def objective_of(self, protocol: ScalarMechanism) -> float:
         """Return what the bound is to be compared with.
 
         Parameters
         ----------
-        protocol : MeanProtocol
+        protocol : ScalarMechanism
             A mechanism on the same interval.
 
         Returns

@@ -5,13 +5,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_choice, check_integer, check_real
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from .mechanism import Mechanism
 from .privacy import Privacy, PrivacyReport, Scalar
 from .task import Task
+
+if TYPE_CHECKING:
+    from ..tables.lookup_table import LookupTable
 
 Values = Mapping[str, Any]
 """Values of options, by name."""
@@ -132,6 +135,8 @@ class Accounted:
         Bits of one message; None where they are not known from the parameters.
     details : mapping
         What the account rests on, and what else is known, by name.
+    table : LookupTable or None
+        The table that was designed, where calibration designs one.
     """
 
     mechanism: str
@@ -139,6 +144,7 @@ class Accounted:
     adjacency: str
     bits_per_client: float | None = None
     details: Mapping[str, Scalar] = field(default_factory=lambda: MappingProxyType({}))
+    table: "LookupTable | None" = None
 
     def report(self, delta: float, rounds: int = 1, sampling: Sampling | None = None) -> "AccountReport":
         """Ask all accounts; arguments as in `Privacy.report`."""

@@ -203,7 +203,7 @@ CLASSES = {
         "confidence_interval",
         "ratio_to_bound",
     ],
-    "MeanProtocol(*args, **kwargs)": PROTOCOL,
+    "ScalarMechanism(*args, **kwargs)": PROTOCOL,
     "MeanStudy(data, epsilon, bits_in, bits_out, metric, objective, tables, protocols, comparison, provenance)": ["estimate", "table"],
     "MechanismSpec(name, bits_in=None, bits_out=None, metric=None, dithering=None, bits=None)": [],
     "MinimalRandomCodingMechanism(epsilon, bits, ball)": sorted(
@@ -254,7 +254,7 @@ CLASSES = {
         "shares_needed",
         "total(self, chunks, rng, dropped=())",
     ],
-    "SecureSumProtocol(*args, **kwargs)": sorted(
+    "SecureSumMechanism(*args, **kwargs)": sorted(
         [
             *VECTOR_MECHANISM,
             "ball",
@@ -278,13 +278,13 @@ CLASSES = {
     "SweepSpec(*, mechanism, population, clients, dimension, norm, epsilon, delta, clip_norm=(1.0,), scale=(1.0,), nonzero=(), "
     "repetitions=10, seed=0)": ["tasks(self)"],
     "TableCache(folder=<factory>)": ["fetch(self, specification, design, accept=<callable>)", "path(self, specification)"],
-    "TableMeanProtocol(table)": PROTOCOL,
+    "TableMeanMechanism(table)": PROTOCOL,
     "VectorBounds(greedy, linear_program, integer)": [],
     "VectorGaussianMechanism(epsilon, delta, ball)": sorted(
         [*VECTOR_MECHANISM, "l2_sensitivity", "noise_multiplier", "standard_deviation"]
     ),
     "VectorLaplaceMechanism(epsilon, ball)": sorted([*VECTOR_MECHANISM, "l1_sensitivity", "scale"]),
-    "VectorMeanProtocol(*args, **kwargs)": sorted([*VECTOR_MECHANISM, "ball"]),
+    "VectorMechanism(*args, **kwargs)": sorted([*VECTOR_MECHANISM, "ball"]),
     "VectorTableMechanism(table, ball, delta=0.0, dithering='systematic', rejection_probability=0.05)": sorted(
         [*VECTOR_MECHANISM, "dithering_bias_bound", "encode_securely(self, vectors)", "input_distance", "letters", "shrinkage"]
     ),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.vector_protocol import VectorMeanProtocol
+from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.tables.certificate import certified_table
 from quietbits.design.tables.lookup_table import LookupTable, record_provenance
@@ -221,7 +221,7 @@ def test_aggregates_add_over_chunks_and_messages_take_the_bits_they_say(norm: fl
     assert (sum(parts) == mechanism.aggregate(messages)).all()
     assert parts[0].shape == (5, 8)
     assert parts[0].dtype == np.int64
-    protocol: VectorMeanProtocol = mechanism
+    protocol: VectorMechanism = mechanism
     assert protocol.decode(protocol.aggregate(messages), 9000).shape == (5,)
 
 

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import FloatArray
+from ..noise.random_words import WordsLike
 from ..tables.lookup_table import LetterArray, LookupTable
 from .guarantee import Guarantee
 
@@ -36,8 +37,27 @@ class MeanProtocol(Protocol):
     def worst_variance(self) -> float:
         """Largest of `variance` over the interval: what can be promised without having seen a value."""
 
-    def encode(self, values: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
-        """Return what clients with these values send, one message per value; NaN and infinities raise ``ValueError``."""
+    def encode(self, values: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Return what clients with these values send, one message per value.
+
+        Parameters
+        ----------
+        values : array_like
+            Finite values; those outside the interval count as its nearer end.
+        words : WordSource or numpy.random.Generator
+            Source of the clients' randomness: ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it,
+            for experiments that others can repeat. Whoever knows its seed can undo the noise.
+
+        Returns
+        -------
+        ndarray
+            Messages, in the shape of `values`.
+
+        Raises
+        ------
+        ValueError
+            If a value is NaN or infinite, or `words` is not a source.
+        """
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[Any]:
         """Return what the server keeps of the messages, in an array of fixed shape that adds up over chunks of clients."""
@@ -100,27 +120,9 @@ class TableMeanProtocol:
         positions = np.arange(steps) + np.clip(tops, 0.0, 1.0)
         return float(max(variances.max(), self.table.variance(low + (high - low) * positions / steps).max()))
 
-    def encode(self, values: ArrayLike, rng: np.random.Generator) -> LetterArray:
-        """Draw one letter per value.
-
-        Parameters
-        ----------
-        values : array_like
-            Finite values; those outside the interval count as its nearer end.
-        rng : numpy.random.Generator
-            Source of randomness; for a real release use `LookupTable.encode_securely`.
-
-        Returns
-        -------
-        ndarray of the smallest unsigned type, same shape
-            Letter indices.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
-        """
-        return self.table.encode(values, rng)
+    def encode(self, values: ArrayLike, words: WordsLike) -> LetterArray:
+        """Draw one letter per value, as the table does."""
+        return self.table.encode(values, words)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the histogram of the letters.

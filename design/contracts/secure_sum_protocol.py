@@ -2,10 +2,10 @@
 
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import IntegerArray
+from ..noise.random_words import WordsLike
 from .vector_protocol import VectorMeanProtocol
 
 
@@ -36,11 +36,11 @@ class SecureSumProtocol(VectorMeanProtocol, Protocol):
     def coordinate_wrap_probability(self) -> float:
         """Bound on the probability that one coordinate of the sum wraps; errs upward."""
 
-    def noisy_steps(self, vectors: ArrayLike, rng: np.random.Generator) -> IntegerArray:
+    def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return what each client's message is before it is reduced modulo M, shape (clients of the chunk, padded_dimension)."""
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
-        """Return `noisy_steps` modulo M, with the same draws: whole numbers from 0 to M - 1."""
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Return `noisy_steps` modulo M, with the same draws: whole numbers from 0 to M - 1, in the narrowest unsigned words."""
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
         """Return the sum of `noisy_steps`, shape (padded_dimension,), from the sum of messages: right as long as nothing wraps."""

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray
+from ..noise.random_words import WordsLike
 from .guarantee import Guarantee
 from .norm_ball import NormBall
 
@@ -38,8 +38,27 @@ class VectorMeanProtocol(Protocol):
     def worst_variance(self) -> float:
         """Largest of `variance` over the ball, or a bound on it that errs upward: what can be promised without having seen a vector."""
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
-        """Return what clients with these vectors, of shape (clients, dimension), send: one message per row."""
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Return what clients with these vectors send.
+
+        Parameters
+        ----------
+        vectors : array_like of shape (clients, dimension)
+            Finite vectors; those outside the ball are clipped.
+        words : WordSource or numpy.random.Generator
+            Source of the clients' randomness: ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it,
+            for experiments that others can repeat. Whoever knows its seed can undo the noise.
+
+        Returns
+        -------
+        ndarray, of length clients
+            Messages.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, a coordinate is NaN or infinite, or `words` is not a source.
+        """
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[Any]:
         """Return what the server keeps of the messages, in an array of fixed shape that adds up over chunks of clients."""

@@ -11,6 +11,7 @@ from ...arrays import FloatArray
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ..contracts.guarantee import Guarantee
 from ..contracts.mean_protocol import MOST_CLIENTS
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import finite_values
 
 
@@ -74,28 +75,11 @@ class LaplaceMechanism:
         """Variance of the noise, the same for every value."""
         return 2 * self.scale**2
 
-    def encode(self, values: ArrayLike, rng: np.random.Generator) -> FloatArray:
-        """Add noise to each value.
-
-        Parameters
-        ----------
-        values : array_like
-            Finite values; those outside the interval count as its nearer end.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            Noisy values.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
-        """
+    def encode(self, values: ArrayLike, words: WordsLike) -> FloatArray:
+        """Add noise to each value."""
+        words = word_source(words)
         clipped = np.clip(finite_values("values", values), *self.interval)
-        return clipped + rng.laplace(0.0, self.scale, size=clipped.shape)
+        return clipped + self.scale * words.laplace(clipped.shape)
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
         """Return the sum of the noisy values.

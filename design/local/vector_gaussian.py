@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arguments import check_choice, check_integer, check_real
@@ -17,6 +16,7 @@ from ..contracts.guarantee import ADJACENCIES, Guarantee
 from ..contracts.mean_protocol import MOST_CLIENTS
 from ..contracts.norm_ball import NormBall
 from ..contracts.vector_epsilon import check_vector_epsilon
+from ..noise.random_words import WordSource
 from .uncompressed_vector import AddedNoiseMechanism
 
 if TYPE_CHECKING:
@@ -172,5 +172,5 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
         """
         return gaussian_privacy_loss(self.noise_multiplier)
 
-    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
-        return rng.normal(0.0, self.standard_deviation, size=shape)
+    def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:
+        return self.standard_deviation * words.normals(shape)

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
 from numpy.typing import ArrayLike
 
@@ -15,6 +14,7 @@ from ..contracts.guarantee import Guarantee
 from ..contracts.norm_ball import NormBall
 from ..contracts.vector_epsilon import check_vector_epsilon
 from ..contracts.vector_protocol import COMPOSABLE_DIMENSION
+from ..noise.random_words import WordSource
 from .uncompressed_vector import AddedNoiseMechanism
 
 if TYPE_CHECKING:
@@ -114,5 +114,5 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
         loss = pld.from_laplace_mechanism(self.scale, sensitivity=2 * self.ball.clip_norm, value_discretization_interval=step)
         return loss if dimension == 1 else loss.self_compose(dimension)
 
-    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
-        return rng.laplace(0.0, self.scale, size=shape)
+    def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:
+        return self.scale * words.laplace(shape)

@@ -59,7 +59,7 @@ def scalar_lower_bound(task: Task) -> float | None:
         return None
     inputs = 2**BOUND_BITS
     constraint = ratio_constraint(task.epsilon / task.rounds, BOUND_BITS, None)
-    bound = staircase_bound(BOUND_BITS, constraint, np.full(inputs, 1 / inputs)).value
+    bound = staircase_bound(BOUND_BITS, constraint, np.full(inputs, 1 / inputs)).lower_bound
     return bound * (task.domain.high - task.domain.low) ** 2 / task.clients
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
-from ..noise.random_words import WordSource
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import finite_values
 from .group_layout import MOST_GROUP_BITS, GroupLayout
 from .shared_randomness import NUMBERS_PER_BLOCK, NUMBERS_PER_CHUNK, SampleArray, SharedNormals
@@ -101,7 +101,7 @@ def index_distribution(mean: ArrayLike, bits: int, seed: int, sigma: float = 1.0
     return np.asarray(ratios / ratios.sum())
 
 
-def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordSource, sigma: float = 1.0, group: int = 0) -> int:
+def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordsLike, sigma: float = 1.0, group: int = 0) -> int:
     """Draw the index of a sample from N(0, sigma^2 I), with probabilities that make the sample one of N(mean, sigma^2 I), nearly.
 
     The index is drawn by Gumbel noise on the log weights: the largest sum has the probabilities of `index_distribution`.
@@ -110,8 +110,8 @@ def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordSo
     ----------
     mean, bits, seed, sigma, group
         As in `log_importance_weights`. For privacy the seed must be drawn by the client, at random and anew for each message.
-    words : WordSource
-        The client's own randomness, which nobody else may know: ``seeded_words(rng)`` for experiments, ``secure_words`` for releases.
+    words : WordSource or numpy.random.Generator
+        The client's own randomness, which nobody else may know: ``quietbits.secure_words`` for releases; a generator for experiments.
 
     Returns
     -------
@@ -131,6 +131,7 @@ def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordSo
     >>> decode_relative_entropy(index, dimension=3, seed=1).shape
     (3,)
     """
+    words = word_source(words)
     weights = log_importance_weights(mean, bits, seed, sigma, group)
     # In the open interval (0, 1).
     uniforms = ((words(len(weights)) >> np.uint64(12)) + 0.5) * 2.0**-52
@@ -168,7 +169,7 @@ def decode_relative_entropy(index: int, dimension: int, seed: int, sigma: float 
     return _check_sigma(sigma) * SharedNormals(seed, dimension, group).vector(index).astype(float)
 
 
-def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, words: WordSource, sigma: float = 1.0) -> tuple[int, ...]:
+def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, words: WordsLike, sigma: float = 1.0) -> tuple[int, ...]:
     """Code the groups of a vector independently: compression by parts.
 
     Parameters

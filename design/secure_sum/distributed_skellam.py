@@ -90,7 +90,7 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     Rounding under a bound on the norm has a bias, which `bias_bound` bounds. A sum outside [-2**(bits - 1), 2**(bits - 1)) comes back
     at the other end; `wrap_probability` bounds how often, and the stated variances leave it out. Privacy is not touched by it.
 
-    Noise is drawn exactly, from the words of a seeded generator: for simulation, not for releases.
+    Noise is drawn exactly.
 
     Attributes
     ----------

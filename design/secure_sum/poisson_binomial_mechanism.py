@@ -26,7 +26,7 @@ from ..contracts.mechanism import SecureSumMechanism
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Account, Privacy
 from ..noise.biased_tosses import count_successes
-from ..noise.random_words import seeded_words
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
 from .modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
 
@@ -126,8 +126,7 @@ class PoissonBinomialMechanism(SecureSumMechanism):
     clipping. With a constant of sqrt(dimension) or more there are none. Privacy does not depend on it.
 
     Trials are exact (`quietbits.design.noise.biased_tosses`): no probability is further from 1/2 than theta. Rounding shifts the mean of a
-    decoded coefficient by no more than ``level (2**-52 + 2**-64 / theta)``. Words are those of a seeded generator: for simulation, not
-    for releases.
+    decoded coefficient by no more than ``level (2**-52 + 2**-64 / theta)``.
 
     Attributes
     ----------
@@ -220,50 +219,16 @@ class PoissonBinomialMechanism(SecureSumMechanism):
         growth = max((1 - scale) ** 2 - share * scale**2 for scale in (1.0, least_scale))
         return self._tosses + max(0.0, growth) * self.ball.clip_norm**2
 
-    def noisy_steps(self, vectors: ArrayLike, rng: np.random.Generator) -> IntegerArray:
-        """Count each client's successes.
-
-        Parameters
-        ----------
-        vectors, rng
-            As in `encode`.
-
-        Returns
-        -------
-        ndarray of int64, shape (clients of the chunk, padded_dimension)
-            Whole numbers from 0 to `trials`.
-
-        Raises
-        ------
-        ValueError
-            As in `encode`.
-        """
-        words = seeded_words(rng)
+    def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+        """Count each client's successes, from 0 to `trials`. Five arrays of the padded shape are in use: encode in chunks."""
+        words = word_source(words)
         coefficients = self._represent(vectors).coefficients
         # No ratio is above 1 in absolute value, and rounding is monotone: no bias is above theta.
         return count_successes(self.theta * (coefficients / self.level), self.trials, words)
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
-        """Count each client's successes.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients of the chunk, dimension)
-            Finite vectors; those outside the ball are clipped. Five arrays of the padded shape are in use: encode in chunks.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of uint8, uint16, uint32 or uint64, shape (clients of the chunk, padded_dimension)
-            Whole numbers from 0 to `trials`, in words that hold the modulus, as a secure sum takes them.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
-        """
-        return messages_modulo(self.noisy_steps(vectors, rng), self.modulus)
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Return `noisy_steps` as messages of a secure sum: the same numbers, which are below the modulus."""
+        return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo clients * trials + 1: what a secure sum reveals.

@@ -11,6 +11,7 @@ from ...arrays import FloatArray
 from ..contracts.guarantee import Guarantee
 from ..contracts.mechanism import MOST_CLIENTS, ScalarMechanism
 from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike
 from .lookup_table import LetterArray, LookupTable
 from .table_privacy import table_privacy
 
@@ -66,9 +67,9 @@ class TableMeanMechanism(ScalarMechanism):
         positions = np.arange(steps) + np.clip(tops, 0.0, 1.0)
         return float(max(variances.max(), self.table.variance(low + (high - low) * positions / steps).max()))
 
-    def encode(self, values: ArrayLike, rng: np.random.Generator) -> LetterArray:
+    def encode(self, values: ArrayLike, words: WordsLike) -> LetterArray:
         """Draw one letter index per value."""
-        return self.table.encode(values, rng)
+        return self.table.encode(values, words)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return how often each letter was sent, shape (2**bits_out,)."""

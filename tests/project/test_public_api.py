@@ -18,7 +18,7 @@ PROTOCOL = [
     "aggregate(self, messages)",
     "bits_per_client",
     "decode(self, aggregate, clients)",
-    "encode(self, values, rng)",
+    "encode(self, values, words)",
     "guarantee",
     "interval",
     "variance(self, values)",
@@ -32,7 +32,7 @@ VECTOR_MECHANISM = [
     "aggregate(self, messages)",
     "bits_per_client",
     "decode(self, aggregate, clients)",
-    "encode(self, vectors, rng)",
+    "encode(self, vectors, words)",
     "guarantee",
     "privacy_loss(self)",
     "renyi_divergences(self, orders)",
@@ -90,7 +90,6 @@ FUNCTIONS = [
     "sample_discrete_gaussian(sigma, size, words)",
     "sample_discrete_laplace(scale, size, words)",
     "sample_skellam(variance, size, words)",
-    "secure_words(count)",
     "seeded_words(rng)",
     "simulate_participation(population, clients_per_round, rounds, model_bytes, message_bytes, rng, *, "
     "with_replacement=True, public_start=False, state_bytes=None)",
@@ -136,7 +135,7 @@ CLASSES = {
             "mean_squared_error_bound",
             "message_bits_before_aggregation",
             "modulus",
-            "noisy_steps(self, vectors, rng)",
+            "noisy_steps(self, vectors, words)",
             "padded_dimension",
             "recovered_steps(self, aggregate)",
             "renyi_epsilon(self, delta, rounds=1)",
@@ -154,7 +153,7 @@ CLASSES = {
             "bias_bound",
             "coordinate_wrap_probability",
             "modulus",
-            "noisy_steps(self, vectors, rng)",
+            "noisy_steps(self, vectors, words)",
             "norm_bound",
             "padded_dimension",
             "recovered_steps(self, aggregate)",
@@ -168,16 +167,14 @@ CLASSES = {
             "bias_bound",
             "coordinate_wrap_probability",
             "modulus",
-            "noisy_steps(self, vectors, rng)",
+            "noisy_steps(self, vectors, words)",
             "norm_bound",
             "padded_dimension",
             "recovered_steps(self, aggregate)",
             "wrap_probability",
         ]
     ),
-    "DpRecMechanism(ball, clip_ratio, layout, delta=1e-05)": sorted(
-        [*VECTOR_MECHANISM, "encode_securely(self, vectors)", "expected(self, vectors)", "sigma"]
-    ),
+    "DpRecMechanism(ball, clip_ratio, layout, delta=1e-05)": sorted([*VECTOR_MECHANISM, "expected(self, vectors)", "sigma"]),
     "FixedSizeSampling(population, sample_size)": ["event(self, event)"],
     "GroupLayout(sizes, bits)": ["dimension", "groups", "slices(self)", "total_bits"],
     "Guarantee(epsilon, adjacency, trust_model, delta=0.0, metric=None)": [],
@@ -187,8 +184,7 @@ CLASSES = {
     "provenance, adjacency='replace-one', trust_model='local')": [
         "bits_per_client",
         "decode(self, indices)",
-        "encode(self, values, rng)",
-        "encode_securely(self, values)",
+        "encode(self, values, words)",
         "guarantee",
         "letters",
         "letters_from_words(self, values, dither_words, table_words)",
@@ -223,7 +219,7 @@ CLASSES = {
             "frame",
             "level",
             "modulus",
-            "noisy_steps(self, vectors, rng)",
+            "noisy_steps(self, vectors, words)",
             "padded_dimension",
             "recovered_steps(self, aggregate)",
             "scaled_down_count(self, vectors)",
@@ -250,9 +246,9 @@ CLASSES = {
     "SecureSum(clients, length, modulus, neighbours=None, threshold=None)": [
         "bits_per_client",
         "degree",
-        "session(self, rng)",
+        "session(self, words)",
         "shares_needed",
-        "total(self, chunks, rng, dropped=())",
+        "total(self, chunks, words, dropped=())",
     ],
     "SecureSumMechanism(*args, **kwargs)": sorted(
         [
@@ -261,7 +257,7 @@ CLASSES = {
             "clients",
             "coordinate_wrap_probability",
             "modulus",
-            "noisy_steps(self, vectors, rng)",
+            "noisy_steps(self, vectors, words)",
             "padded_dimension",
             "recovered_steps(self, aggregate)",
             "wrap_probability",
@@ -286,9 +282,12 @@ CLASSES = {
     "VectorLaplaceMechanism(epsilon, ball)": sorted([*VECTOR_MECHANISM, "l1_sensitivity", "scale"]),
     "VectorMechanism(*args, **kwargs)": sorted([*VECTOR_MECHANISM, "ball"]),
     "VectorTableMechanism(table, ball, delta=0.0, dithering='systematic', rejection_probability=0.05)": sorted(
-        [*VECTOR_MECHANISM, "dithering_bias_bound", "encode_securely(self, vectors)", "input_distance", "letters", "shrinkage"]
+        [*VECTOR_MECHANISM, "dithering_bias_bound", "input_distance", "letters", "shrinkage"]
     ),
 }
+
+# Instances that are called; their other methods are those of `WordSource`.
+INSTANCES = ["secure_words(count)"]
 
 ERRORS = ["ConvergenceError", "DataError", "InfeasibleError", "TableError"]
 
@@ -310,7 +309,7 @@ def members(kind: type) -> list[str]:
 
 
 def test_names() -> None:
-    frozen = [signature.partition("(")[0] for signature in (*FUNCTIONS, *CLASSES)] + ERRORS
+    frozen = [signature.partition("(")[0] for signature in (*FUNCTIONS, *CLASSES, *INSTANCES)] + ERRORS
     assert sorted(quietbits.__all__) == sorted(frozen)
     assert len(set(quietbits.__all__)) == len(quietbits.__all__)
     assert set(quietbits.__all__) <= set(dir(quietbits))
@@ -330,6 +329,12 @@ def test_classes(signature: str) -> None:
     kind = getattr(quietbits, name)
     assert written(kind, name) == signature
     assert members(kind) == CLASSES[signature]
+
+
+@pytest.mark.parametrize("signature", INSTANCES)
+def test_instances(signature: str) -> None:
+    name = signature.partition("(")[0]
+    assert written(getattr(quietbits, name), name) == signature
 
 
 @pytest.mark.parametrize("name", ERRORS)

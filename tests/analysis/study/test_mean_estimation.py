@@ -14,6 +14,7 @@ from quietbits.design.contracts.guarantee import Guarantee
 from quietbits.design.contracts.mechanism import ScalarMechanism
 from quietbits.design.local.cldp import CLDPMechanism
 from quietbits.design.local.laplace import LaplaceMechanism
+from quietbits.design.noise.random_words import WordsLike
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.design.tables.table_mean import TableMeanMechanism
 
@@ -77,9 +78,9 @@ def test_clients_are_streamed_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None
     sizes: list[int] = []
 
     class Watched(LaplaceMechanism):
-        def encode(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        def encode(self, values: np.ndarray, words: WordsLike) -> np.ndarray:
             sizes.append(len(values))
-            return super().encode(values, rng)
+            return super().encode(values, words)
 
     watched = estimate_mean(VALUES, INTERVAL, {"laplace": Watched(2.0, INTERVAL)})
     assert max(sizes) == 700

@@ -36,15 +36,15 @@ class MeanEstimate:
         Exact standard deviation of the estimate over the mechanism's randomness, given these values. It depends on the values, so it
         is for experiments and must not be released.
     worst_standard_error : float
-        The largest that it can be for this number of clients, whatever their values: what may be published.
+        The largest that it can be for this number of clients, whatever their values: this may be published.
     bits_per_client : float
         Bits that each client sends.
     guarantee : Guarantee
         What each client is promised.
     objective : float or None
-        The figure that the certified bound is about, for this protocol, in squared units; None without a bound.
+        What the certified bound is about, for this protocol, in squared units; None without a bound.
     lower_bound : float or None
-        The certified bound, in squared units; None if there is none, or if this protocol's guarantee is weaker than the bound's.
+        The certified bound, in squared units; None without one, or if this protocol's guarantee is weaker than the bound's.
     """
 
     mechanism: str
@@ -70,7 +70,7 @@ class MeanEstimate:
 
 @dataclass(frozen=True)
 class MeanComparison:
-    """The same clients, asked with several protocols.
+    """Estimates by several protocols from the same clients.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ def estimate_mean(
     Parameters
     ----------
     values : ndarray of shape (clients,)
-        Finite values, one per client.
+        Finite values, one per client; at least one.
     interval : tuple of float
         Public interval (low, high) that values are clipped to; that of every protocol.
     protocols : mapping of str to ScalarMechanism
@@ -127,17 +127,7 @@ def estimate_mean(
     bound : VarianceBound or None
         Certified bound to compare with.
     on_start : callable
-        Called with each protocol's name when its turn comes.
-
-    Returns
-    -------
-    MeanComparison
-        One estimate per protocol, in the order given.
-
-    Raises
-    ------
-    ValueError
-        If there are no values, one of them is not finite, or a protocol has another interval.
+        Called with each protocol's name before it runs.
 
     Examples
     --------

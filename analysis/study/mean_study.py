@@ -41,7 +41,7 @@ class MeanStudy:
     comparison : MeanComparison
         One estimate per protocol, in the same order.
     provenance : Provenance
-        Versions, solver, seed, duration.
+        How the study was made.
     """
 
     data: DataColumn
@@ -96,19 +96,7 @@ def study_mean(
     seed : int
         Root seed of the solver and of every mechanism's random stream.
     on_step : callable
-        Called before each step with the number of steps done, the number of all, and what comes next; at the end once more.
-
-    Returns
-    -------
-    MeanStudy
-        Designs, certificates and estimates.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    ConvergenceError
-        If a solver fails.
+        Called before each step with the number of steps done, the number of all steps, and the next step's name; at the end once more.
     """
     started = time.perf_counter()
     metric = metric_name(metric)

@@ -5,6 +5,7 @@ import math
 from ...errors import InfeasibleError
 from ...solvers.divergences.binomial_divergence import MOST_EXACT_TRIALS
 from ...solvers.divergences.cpsgd_theorem import MOST_TRIALS
+from ...solvers.numerics.bisection import first_true
 from ..accounting.binomial import METHODS, BinomialAccount, binomial_account, binomial_account_by
 from ..accounting.subsampling import Sampling
 
@@ -75,16 +76,7 @@ def calibrate_binomial(
         epsilons = [getattr(found, FIELDS[way]) for way in methods if not (way == "theorem" and doubtful)]
         return any(reached is not None and reached <= epsilon for reached in epsilons)
 
-    # Trials without any privacy, and trials with enough: from the account of the largest number down would be the slowest.
-    few, enough = 0, 1
-    while not enough_are(enough):
-        if enough >= most:
-            raise InfeasibleError(f"epsilon must be larger: no number of trials up to {most} gives {epsilon:g} at delta {delta:g}")
-        few, enough = enough, min(4 * enough, most)
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        if enough_are(middle):
-            enough = middle
-        else:
-            few = middle
+    enough = first_true(1, most, enough_are, growth=4)
+    if enough == most and not enough_are(most):
+        raise InfeasibleError(f"epsilon must be larger: no number of trials up to {most} gives {epsilon:g} at delta {delta:g}")
     return binomial_account(enough, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency, sampling)

@@ -13,6 +13,7 @@ from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
 from ...solvers.divergences.dithered_norm import LARGEST_RADIUS, rounded_norm_bound
 from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences, skellam_tail, skellam_variance
+from ...solvers.numerics.bisection import bisect
 from ..contracts.accounts import renyi_account
 from ..contracts.guarantee import TRUST_MODELS
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
@@ -26,7 +27,7 @@ from ..transforms.vector_dithering import bounded_rounding
 FEWEST_BITS, MOST_BITS = 2, 32
 # Of the noise, in squared steps: what is sampled exactly.
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
-BISECTIONS = 64
+HALVINGS = 64
 # The norm of the rounded vectors is checked up to a relative 5e-14.
 ROUNDING = 1e-12
 
@@ -330,12 +331,7 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
     if feasible(fine):
         coarse = fine
     # Both the largest coordinate and the noise grow with the radius; `coarse` is feasible throughout.
-    for _ in range(BISECTIONS):
-        middle = math.sqrt(coarse * fine)
-        if feasible(middle):
-            coarse = middle
-        else:
-            fine = middle
+    coarse = bisect(feasible, coarse, fine, HALVINGS, geometric=True).holds
     # The radius that the mechanism computes back from its granularity must not be the next larger number.
     granularity = ball.clip_norm / coarse
     while ball.clip_norm / granularity > coarse:

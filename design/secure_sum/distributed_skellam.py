@@ -14,6 +14,7 @@ from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS, rounded_norm
 from ...solvers.divergences.near_gaussian_noise import skellam_near_gaussian_epsilon
 from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences
+from ...solvers.numerics.bisection import bisect
 from ..contracts.accounts import loss_account, renyi_account
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.norm_ball import NormBall
@@ -25,7 +26,7 @@ from .rounded_secure_sum import RoundedSecureSum
 
 # Of one client's noise, in squared steps: what is sampled exactly.
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
-BISECTIONS = 64
+HALVINGS = 64
 
 
 def distributed_skellam_privacy(
@@ -171,11 +172,5 @@ class DistributedSkellamMechanism(RoundedSecureSum):
         is where the derivative is zero, found by bisection.
         """
         mu = self._sum_variance
-        low, high = 0.0, math.asinh(room / mu)
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            if variance * middle + mu * math.sinh(middle) <= room:
-                low = middle
-            else:
-                high = middle
+        low = bisect(lambda t: variance * t + mu * math.sinh(t) <= room, 0.0, math.asinh(room / mu), HALVINGS).holds
         return low * room - variance * low**2 / 2 - 2 * mu * math.sinh(low / 2) ** 2

@@ -47,10 +47,10 @@ class Option:
         Its value where it is not given; `REQUIRED` where it must be.
     low, high : float
         Range of a number.
-    choices : tuple of str
-        Values of a text, where they are a few.
     unit : str
         Unit of a number, such as ``"bits"``.
+    choices : tuple of str
+        Values of a text, where they are a few.
     flags : str
         How the command line writes a switch: ``"--rotated/--plain"``.
     """
@@ -61,8 +61,8 @@ class Option:
     default: Any = REQUIRED
     low: float = -math.inf
     high: float = math.inf
-    choices: tuple[str, ...] = ()
     unit: str = ""
+    choices: tuple[str, ...] = ()
     flags: str = ""
 
     @property
@@ -201,7 +201,10 @@ class Target:
 
 
 Account = Callable[[Values, str | None, Sampling | None], Accounted]
-"""Makes an `Accounted` from parameters, the adjacency that was asked for if any, and the sampling, which decides the usual adjacency."""
+"""Makes an `Accounted` from parameters, the adjacency that was asked for if any, and the sampling, which decides the usual adjacency.
+
+The parameters have the ``delta`` of the question among them: some mechanisms depend on it.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +222,8 @@ class Accountable:
     given : tuple of Option
         What `solve` takes beside the target.
     solve : callable or None
-        Returns the parameters with which all rounds stay within the target; errs toward more privacy. None where there is nothing to find.
+        Finds the parameters with which all rounds stay within the target, and returns what `account` makes of them, with the parameters
+        among its details; errs toward more privacy. None where there is nothing to find.
     """
 
     name: str
@@ -227,7 +231,7 @@ class Accountable:
     parameters: tuple[Option, ...]
     account: Account
     given: tuple[Option, ...] = ()
-    solve: Callable[[Target, Values], dict[str, Any]] | None = None
+    solve: Callable[[Target, Values], Accounted] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ Chen, Özgür, Kairouz 2022, *The Poisson binomial mechanism for unbiased federa
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -55,8 +56,8 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
     -------
     Privacy
         ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients
-        (`proven_pairs`). Where not all of them were computed, ``"rdp-extremes"`` and ``"pld-extremes"`` take for granted that all others
-        at the same extreme is the worst; no worse one was ever found.
+        (`proven_pairs`). Where not all of them were computed, ``"rdp-extremes"`` takes for granted that all others at the same extreme is
+        the worst; no worse one was ever found.
 
     Raises
     ------
@@ -72,22 +73,21 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
     dimension = check_integer("dimension", dimension, low=1, high=MOST_COORDINATES)
     observed, proven = _pairs(clients, trials, theta), proven_pairs(clients, trials, theta)
 
-    def accounts(pairs: PoissonBinomialPairs, ending: str, assumes: str | None) -> tuple[Account, ...]:
-        def curve() -> RenyiCurve:
-            return RenyiCurve(np.array(ORDERS), dimension * pairs.renyi_divergences(ORDERS))
+    def curve_of(pairs: PoissonBinomialPairs) -> Callable[[], RenyiCurve]:
+        return lambda: RenyiCurve(np.array(ORDERS), dimension * pairs.renyi_divergences(ORDERS))
 
-        def by_loss(rounds: int, delta: float) -> float | None:
-            return pairs.epsilon(delta) if rounds * dimension == 1 else None
+    def by_loss(rounds: int, delta: float) -> float | None:
+        return proven.epsilon(delta) if rounds * dimension == 1 else None
 
-        return (
-            renyi_account(curve, "replace-one", name=f"rdp{ending}", assumes=assumes),
-            loss_account(f"pld{ending}", by_loss, "replace-one", assumes=assumes),
-        )
-
-    found = (pure_account(dimension * proven.largest_loss), *accounts(proven, "", None))
+    accounts: tuple[Account, ...] = (
+        pure_account(dimension * proven.largest_loss),
+        renyi_account(curve_of(proven), "replace-one"),
+        loss_account("pld", by_loss, "replace-one"),
+    )
     if not observed.proven:
-        found = (*found, *accounts(observed, "-extremes", "all other clients at the same extreme hide a client the least"))
-    return Privacy("secure-sum", found)
+        assumes = "all other clients at the same extreme hide a client the least"
+        accounts = (*accounts, renyi_account(curve_of(observed), "replace-one", name="rdp-extremes", assumes=assumes))
+    return Privacy("secure-sum", accounts)
 
 
 def proven_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:

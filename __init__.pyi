@@ -49,11 +49,12 @@ from .analysis.sweeps.run import run_sweep as run_sweep
 from .analysis.sweeps.spec import SweepSpec as SweepSpec
 from .analysis.sweeps.spec import load_sweep as load_sweep
 from .analysis.sweeps.summary import summarise_sweep as summarise_sweep
+from .design.contracts.gaussian import central_gaussian_error as central_gaussian_error
 from .design.contracts.guarantee import Guarantee as Guarantee
 from .design.contracts.mechanism import ScalarMechanism as ScalarMechanism
-from .design.contracts.norm_ball import NormBall as NormBall
 from .design.contracts.mechanism import SecureSumMechanism as SecureSumMechanism
 from .design.contracts.mechanism import VectorMechanism as VectorMechanism
+from .design.contracts.norm_ball import NormBall as NormBall
 from .design.federated.model_history import ModelHistory as ModelHistory
 from .design.federated.model_history import apply_package as apply_package
 from .design.federated.model_history import catch_up_package as catch_up_package
@@ -67,7 +68,6 @@ from .design.local.sqkr import sqkr_mechanism as sqkr_mechanism
 from .design.local.vector_calibration import calibrate_vector_table as calibrate_vector_table
 from .design.local.vector_cldp import cldp_mechanism as cldp_mechanism
 from .design.local.vector_gaussian import VectorGaussianMechanism as VectorGaussianMechanism
-from .design.contracts.gaussian import central_gaussian_error as central_gaussian_error
 from .design.local.vector_laplace import VectorLaplaceMechanism as VectorLaplaceMechanism
 from .design.local.vector_skellam import SkellamMechanism as SkellamMechanism
 from .design.local.vector_skellam import skellam_mechanism as skellam_mechanism

@@ -37,6 +37,7 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
 )
 from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_TRIALS
 from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS
+from ...solvers.divergences.vector_composition import LARGEST_DIMENSION as LARGEST_BALL
 from ..calibration.cpsgd import MOST_BITS as MOST_CPSGD_BITS
 from ..calibration.cpsgd import calibrate_cpsgd
 from ..calibration.granularity import NamedParameters, calibrate_granularity
@@ -84,6 +85,8 @@ def _account_discrete_gaussian(values: Values, adjacency: str | None, sampling: 
             # A discrete Gaussian's variance is at most its parameter's square; rounding costs at most a quarter of a squared step.
             "squared_error": dimension * (sigma**2 + granularity**2 / 4) / clients,
         },
+        ball=_reference_ball(dimension, clip),
+        clients=clients,
     )
 
 
@@ -106,7 +109,13 @@ def _account_skellam(values: Values, adjacency: str | None, sampling: Sampling |
             "rounded_norm": rounded_norm(clip, granularity, dimension),
             "squared_error": dimension * (variance + granularity**2 / 4) / clients,
         },
+        ball=_reference_ball(dimension, clip),
+        clients=clients,
     )
+
+
+def _reference_ball(dimension: int, clip: float) -> NormBall | None:
+    return NormBall(dimension, 2.0, clip) if dimension <= LARGEST_BALL else None
 
 
 def _bits_per_client(values: Values) -> float | None:
@@ -251,6 +260,8 @@ def _accounted_cpsgd(parameters: CpsgdParameters) -> Accounted:
         parameters.adjacency,
         bits_per_client=parameters.bits_per_client,
         details=details,
+        ball=ball,
+        clients=parameters.clients,
     )
 
 

@@ -13,13 +13,13 @@ from joblib import Parallel, delayed, parallel_config
 
 from ...arguments import check_integer
 from ...arrays import FloatArray
+from ...design.contracts.gaussian import central_gaussian_error
 from ...design.contracts.guarantee import Guarantee
-from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.mechanism import VectorMechanism
+from ...design.contracts.norm_ball import NormBall
 from ...design.local.minimal_random_coding import minimal_random_coding_mechanism
 from ...design.local.privunit import PrivUnitMechanism
 from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
-from ...design.contracts.gaussian import central_gaussian_error
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...design.relative_entropy.group_layout import uniform_layout
 from ...progress import OnStep

@@ -9,9 +9,9 @@ import pandas as pd
 from joblib import Parallel, delayed, parallel_config
 
 from ...arguments import check_integer
-from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.gaussian import central_gaussian_error
+from ...design.contracts.mechanism import SecureSumMechanism
+from ...design.contracts.norm_ball import NormBall
 from ...errors import InfeasibleError
 from ...progress import OnStep
 from ..calibration.cpsgd import MOST_BITS, calibrate_cpsgd

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, WordArray
-from ...design.contracts.guarantee import Guarantee
-from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.mechanism import SecureSumMechanism
-from ...design.contracts.mechanism import EPSILON_HIGH, EPSILON_LOW
 from ...design.contracts.gaussian import central_gaussian_error
+from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.mechanism import EPSILON_HIGH, EPSILON_LOW, SecureSumMechanism
+from ...design.contracts.norm_ball import NormBall
 from ...design.secure_sum.aggregation import SecureSum
 from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add, modular_sum
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA

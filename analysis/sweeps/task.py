@@ -8,8 +8,8 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
-from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.mechanism import VectorMechanism
+from ...design.contracts.norm_ball import NormBall
 from ...errors import ConvergenceError
 from ..calibration.table_cache import TableCache
 from ..catalogue.vector_mechanisms import MechanismSpec, build_mechanism

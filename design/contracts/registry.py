@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_choice, check_integer, check_real
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
+from .gaussian import central_gaussian_reference
 from .mechanism import Mechanism
+from .norm_ball import NormBall
 from .privacy import Privacy, PrivacyReport, Scalar
 from .task import Task
 
@@ -137,6 +139,10 @@ class Accounted:
         What the account rests on, and what else is known, by name.
     table : LookupTable or None
         The table that was designed, where calibration designs one.
+    ball : NormBall or None
+        Ball of the vectors whose mean is estimated, with `clients`: for the reference of a trusted server.
+    clients : int or None
+        Number of clients.
     """
 
     mechanism: str
@@ -145,6 +151,8 @@ class Accounted:
     bits_per_client: float | None = None
     details: Mapping[str, Scalar] = field(default_factory=lambda: MappingProxyType({}))
     table: "LookupTable | None" = None
+    ball: NormBall | None = None
+    clients: int | None = None
 
     def report(self, delta: float, rounds: int = 1, sampling: Sampling | None = None) -> "AccountReport":
         """Ask all accounts; arguments as in `Privacy.report`."""
@@ -167,10 +175,25 @@ class AccountReport:
         """As `PrivacyReport.epsilon_by`."""
         return self.privacy.epsilon_by(account)
 
+    @property
+    def central_squared_error(self) -> float | None:
+        """Squared error of the mean of one round where a trusted server adds Gaussian noise, for the same privacy over the same rounds.
+
+        None for sampled rounds, where that noise is another, where epsilon or delta is out of range, and where the vectors are not known.
+        """
+        ball, clients, privacy = self.subject.ball, self.subject.clients, self.privacy
+        if ball is None or clients is None or privacy.sampling is not None:
+            return None
+        # Over T rounds the variance is T times as large.
+        of_one = central_gaussian_reference(ball, clients, privacy.epsilon, privacy.delta, privacy.adjacency)
+        return None if of_one is None else privacy.rounds * of_one
+
     def document(self) -> dict[str, Any]:
         """Return the report as JSON holds it: what is infinite is null."""
         details = {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in self.subject.details.items()}
         head = {"mechanism": self.subject.mechanism, "bits_per_client": self.subject.bits_per_client}
+        if self.subject.ball is not None:
+            details["squared_error_gaussian"] = self.central_squared_error
         return head | details | self.privacy.document()
 
 

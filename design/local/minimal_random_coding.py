@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import ndtr, ndtri
-from scipy.stats import binom
+from scipy.special import bdtr, ndtr, ndtri
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
@@ -251,8 +250,8 @@ class MinimalRandomCodingMechanism(VectorMechanism):
         low, expected_count = 1 / self._constant(cap), math.floor(self.candidates * cap)
         # E[min(s high, 1 - (1 - s) low)] for K s binomial; the first is the smaller one up to s = cap, and E[s; K s <= n] is cap times a
         # probability of one trial less.
-        few = binom.cdf(expected_count, self.candidates, cap)
-        others = cap * binom.cdf(expected_count - 1, self.candidates - 1, cap)
+        few = bdtr(expected_count, self.candidates, cap)
+        others = cap * bdtr(expected_count - 1, self.candidates - 1, cap) if expected_count > 0 else 0.0
         inside = math.exp(self.epsilon) * low * others + (1 - low) * (1 - few) + low * (cap - others)
         # Means of a normal number above and below the threshold, phi / cap and -phi / (1 - cap).
         return float(math.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi) * (inside - cap) / (cap * beyond))

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 from scipy.special import comb, ndtr
 
-from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.mechanism import VectorMechanism
+from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.minimal_random_coding import MinimalRandomCodingMechanism, minimal_random_coding_mechanism
 from quietbits.design.local.privunit import PrivUnitMechanism
 from quietbits.design.relative_entropy.coding import decode_relative_entropy

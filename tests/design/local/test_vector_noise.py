@@ -7,8 +7,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.mechanism import VectorMechanism
+from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.privunit import PrivUnitMechanism
 from quietbits.design.local.vector_cldp import cldp_mechanism
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism, central_gaussian_error, l2_radius

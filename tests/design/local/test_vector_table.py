@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from quietbits.arrays import WordArray
-from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.mechanism import VectorMechanism
+from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.noise.random_words import WordSource, secure_words, seeded_words
 from quietbits.design.tables.certificate import certified_table

@@ -8,8 +8,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.mechanism import VectorMechanism
+from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.noise.random_words import secure_words
 from quietbits.design.relative_entropy.coding import decode_groups, index_distribution
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism

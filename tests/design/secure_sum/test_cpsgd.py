@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.mechanism import SecureSumMechanism
+from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.secure_sum.aggregation import SecureSum
 from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
 from quietbits.design.transforms.k_level_quantisation import quantisation_error

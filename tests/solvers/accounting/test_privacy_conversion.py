@@ -5,12 +5,13 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from privacy_losses import gaussian_privacy_loss, pure_privacy_loss
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
 from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.randomised_response import generalised_randomised_response
-from quietbits.solvers.accounting.privacy_loss import dominating_privacy_loss, gaussian_privacy_loss, pure_privacy_loss
+from quietbits.solvers.accounting.privacy_loss import dominating_privacy_loss
 from quietbits.solvers.accounting.pure_privacy import pure_renyi_divergences
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from quietbits.solvers.accounting.renyi_divergence import renyi_matrix

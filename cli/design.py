@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import TableError
-from .console import check_folders, complain
+from .console import check_folders, complain, grid
 from .options import Seed
 
 if TYPE_CHECKING:

@@ -1,23 +1,40 @@
 """Property tests draw the same examples in every run, and none fails for being slow; and what every figure must be."""
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 
-from quietbits.figures.drawing.style import SMALLEST_TYPE, WIDTH
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 settings.register_profile("repeatable", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
 
 
+class CheckoutIsNoTestPackage:
+    """Keep pytest from importing the checkout, which has an `__init__.py`, under its folder's name: any module may be called that."""
+
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        return pytest.Dir.from_parent(parent, path=path) if path == Path(__file__).parents[1] else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # As a plugin, because what stands in a conftest is not asked about the folders above it.
+    config.pluginmanager.register(CheckoutIsNoTestPackage())
+
+
 @pytest.fixture(scope="session")
 def check_page() -> Callable[..., None]:
     """Return a check that a figure fits a page, can be read in print, and states guarantees in its caption."""
+    # Here, so that tests of numerics alone do not load matplotlib.
+    from matplotlib.text import Text
 
-    def check(figure: Figure, *guarantees: str) -> None:
+    from quietbits.figures.drawing.style import SMALLEST_TYPE, WIDTH
+
+    def check(figure: "Figure", *guarantees: str) -> None:
         assert figure.get_size_inches()[0] == WIDTH <= 7
         assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) >= SMALLEST_TYPE >= 8
         caption = " ".join(figure.get_supxlabel().split())

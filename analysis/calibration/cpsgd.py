@@ -12,6 +12,7 @@ from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS
 from ...solvers.divergences.cpsgd_theorem import MOST_TRIALS
 from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS
+from ...solvers.numerics.bisection import first_true
 from ..accounting.cpsgd import CpsgdAccount, cpsgd_account, theorem_epsilon
 from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET
 
@@ -138,13 +139,13 @@ def calibrate_cpsgd(
         return _keeps(replace(smallest, levels=levels, trials=trials), rounds, account, epsilon)
 
     most = min(MOST_CLIENT_TRIALS, MOST_TRIALS // smallest.clients)
-    trials = _first(1, most, lambda number: enough(2, number))
+    trials = first_true(1, most, lambda number: enough(2, number))
     if not enough(2, trials):
         raise InfeasibleError(f"epsilon or delta must be larger: not even {most} trials of each client give {epsilon:g} at delta {delta:g}")
     fewest = (replace(smallest, trials=trials).modulus - 1).bit_length()
     if bits is None:
         least = CLOSE * _best(smallest, MOST_BITS, enough).worst_variance
-        bits = _first(fewest, MOST_BITS, lambda width: _best(smallest, width, enough).worst_variance <= least)
+        bits = first_true(fewest, MOST_BITS, lambda width: _best(smallest, width, enough).worst_variance <= least)
     if bits < fewest:
         raise InfeasibleError(
             f"bits must be at least {fewest} for {smallest.clients} clients to reach epsilon = {epsilon:g} at delta = {delta:g} in "
@@ -183,13 +184,13 @@ def _best(smallest: CpsgdMechanism, bits: int, enough: Callable[[int, int], bool
         return min(room - trials + 1, MOST_LEVELS)
 
     def most_levels(trials: int, ceiling: int) -> int:
-        return ceiling - _first(0, ceiling - 2, lambda fewer: enough(ceiling - fewer, trials))
+        return ceiling - first_true(0, ceiling - 2, lambda fewer: enough(ceiling - fewer, trials))
 
     def fewest_trials(levels: int, ceiling: int) -> int:
-        return ceiling - _first(0, ceiling - 1, lambda fewer: not enough(levels, ceiling - fewer - 1))
+        return ceiling - first_true(0, ceiling - 1, lambda fewer: not enough(levels, ceiling - fewer - 1))
 
     # With the bits used up, epsilon falls with the trials: levels make room for them.
-    crossing = _first(1, most, lambda trials: enough(widest(trials), trials))
+    crossing = first_true(1, most, lambda trials: enough(widest(trials), trials))
     levels = most_levels(crossing, widest(crossing))
     pairs = [(fewer, fewest_trials(fewer, crossing)) for fewer in range(levels, max(1, levels - TRIED), -1)]
     pairs += [
@@ -199,17 +200,3 @@ def _best(smallest: CpsgdMechanism, bits: int, enough: Callable[[int, int], bool
     ]
     found = [replace(smallest, levels=levels, trials=trials) for levels, trials in pairs]
     return min(found, key=lambda mechanism: mechanism.worst_variance)
-
-
-def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """Return the first whole number from low on at which a condition holds that then holds for all; high if it holds at none below."""
-    below, above, stride = low - 1, low, 1
-    while above < high and not holds(above):
-        below, above, stride = above, min(high, above + stride), 2 * stride
-    while above - below > 1:
-        middle = (below + above) // 2
-        if holds(middle):
-            above = middle
-        else:
-            below = middle
-    return above

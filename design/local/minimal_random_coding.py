@@ -6,7 +6,7 @@ Shah, Chen, Balle, Kairouz, Theis 2021, *Optimal compression of locally differen
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,19 +17,15 @@ from scipy.stats import binom
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ...errors import InfeasibleError
-from ...solvers.accounting.privacy_loss import pure_privacy_loss
-from ...solvers.accounting.pure_privacy import pure_renyi_divergences
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
-from ..contracts.guarantee import Guarantee
-from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.accounts import pure_privacy
+from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
+from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..relative_entropy.coding import decode_relative_entropy, log_importance_weights
 from .privunit import PrivUnitMechanism
 from .random_direction import random_directions
-
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 MOST_BITS = 20
 # Thresholds that are tried before the best is refined.
@@ -37,7 +33,7 @@ THRESHOLDS = 128
 
 
 @dataclass(frozen=True)
-class MinimalRandomCodingMechanism:
+class MinimalRandomCodingMechanism(VectorMechanism):
     """Every client sends the number of a public Gaussian candidate that lies in its vector's cap more often than by chance.
 
     PrivUnitG (`PrivUnitMechanism`) has a density over the normal one of e^epsilon / Z in the cap, where <z, v> is at least the threshold,
@@ -76,6 +72,7 @@ class MinimalRandomCodingMechanism:
     epsilon: float
     bits: int
     ball: NormBall
+    delta = 0.0
 
     def __post_init__(self) -> None:
         """Refuse fields out of range."""
@@ -116,10 +113,9 @@ class MinimalRandomCodingMechanism:
         """Length of the index; the seed is public randomness, which server and client share, and costs nothing."""
         return float(self.bits)
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def privacy(self) -> Privacy:
         """Pure local privacy."""
-        return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local")
+        return pure_privacy(self.epsilon)
 
     @property
     def worst_variance(self) -> float:
@@ -226,30 +222,6 @@ class MinimalRandomCodingMechanism:
             If the shape is wrong, or a coordinate is NaN or infinite.
         """
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
-
-    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return bounds on the Rényi divergence of one message for two inputs: what pure privacy implies.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity is one.
-
-        Returns
-        -------
-        ndarray of float64, shape (orders,)
-            Divergences in nats; err upward.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
-        return pure_renyi_divergences(self.epsilon, orders)
-
-    def privacy_loss(self) -> "PrivacyLossDistribution":
-        """Return the loss distribution of binary randomised response, which dominates every two inputs; losses rounded upward."""
-        return pure_privacy_loss(self.epsilon)
 
     def _in_cap(self, direction: FloatArray, seed: int) -> NDArray[np.bool_]:
         # The logarithm of a density ratio at distance one is <z, v> - 1/2.

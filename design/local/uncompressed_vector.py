@@ -1,6 +1,6 @@
 """Vectors sent uncompressed, in 64-bit floats: what the references share that a compressed mechanism is compared with."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -8,12 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import FloatArray
-from ..contracts.mean_protocol import MOST_CLIENTS
-from ..contracts.norm_ball import NormBall
+from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..noise.random_words import WordsLike, WordSource, word_source
 
 
-class UncompressedVectorMechanism(ABC):
+class UncompressedVectorMechanism(VectorMechanism):
     """Every client sends a vector of 64-bit floats, and the server adds them up.
 
     Attributes
@@ -21,8 +20,6 @@ class UncompressedVectorMechanism(ABC):
     ball : NormBall
         Public ball of the vectors.
     """
-
-    ball: NormBall
 
     @property
     def bits_per_client(self) -> float:

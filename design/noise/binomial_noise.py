@@ -1,4 +1,4 @@
-"""Binomial noise: exact samples, by counting random bits where that is quick and else from ratios of probabilities."""
+"""Binomial noise: exact samples, by counting random bits where that is fast and otherwise from ratios of probabilities."""
 
 import math
 from fractions import Fraction
@@ -17,7 +17,7 @@ from .sample_shape import sample_shape
 MOST_TRIALS = 2**40
 # Fair trials up to this number are counted bit by bit.
 COUNTED_TRIALS = 2 * WORD_BITS
-# Larger variances are split into parts, as Binomial numbers of one probability add up to one.
+# Larger variances are split into parts: sums of binomial numbers of one probability are binomial.
 LARGEST_PART = 2**26
 SAMPLERS = 16
 
@@ -36,16 +36,6 @@ def sample_binomial(trials: int, probability: float | Fraction, size: int | tupl
         How many, or the shape of the result.
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
-
-    Returns
-    -------
-    ndarray of int64, shape `size`
-        Independent draws, from 0 to `trials`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or `words` is not a source.
 
     Examples
     --------
@@ -71,24 +61,7 @@ def sample_binomial(trials: int, probability: float | Fraction, size: int | tupl
 
 
 def binomial_variance(trials: int, probability: float | Fraction) -> float:
-    """Return the variance of a Binomial number, trials * probability * (1 - probability).
-
-    Parameters
-    ----------
-    trials : int
-        Number of trials, 0 to 2**40.
-    probability : float or Fraction
-        Chance of success in a trial, from 0 to 1.
-
-    Returns
-    -------
-    float
-        The variance, rounded once.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    """Return the variance of a binomial number, trials * probability * (1 - probability), rounded once.
 
     Examples
     --------
@@ -101,7 +74,7 @@ def binomial_variance(trials: int, probability: float | Fraction) -> float:
 
 
 def _count_bits(trials: int, count: int, words: WordSource) -> IntegerArray:
-    """Return how many of as many random bits as there are trials are up."""
+    """Return, `count` times, how many of `trials` random bits are ones."""
     total = np.zeros(count, dtype=np.int64)
     for start in range(0, count, CHUNK):
         chunk = total[start : start + CHUNK]

@@ -20,13 +20,7 @@ SAMPLERS = 16
 
 @dataclass(frozen=True)
 class LaplaceCurve:
-    """The function exp(-abs(x) / scale) of whole numbers x.
-
-    Attributes
-    ----------
-    scale : Fraction
-        The parameter, 1e-6 to 1e12.
-    """
+    """The function exp(-abs(x) / scale) of whole numbers x, for scales from 1e-6 to 1e12."""
 
     scale: Fraction
 
@@ -41,35 +35,11 @@ class LaplaceCurve:
         return float(self.scale)
 
     def approximate(self, points: IntegerArray) -> FloatArray:
-        """Return the function in floating point.
-
-        Parameters
-        ----------
-        points : ndarray of int64
-            Up to 2**53 in magnitude.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            Values, with an absolute error of at most 2**-44.
-        """
+        """Return f at points up to 2**53 in magnitude."""
         return np.exp(-np.abs(points) / float(self.scale))
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
-        """Return whole numbers (low, high) with low <= 2**bits f(point) <= high, at most 2 apart.
-
-        Parameters
-        ----------
-        point : int
-            A whole number.
-        bits : int
-            Bits after the binary point, at least 1.
-
-        Returns
-        -------
-        tuple of int
-            The bounds.
-        """
+        """Return bounds that are at most 2 apart."""
         return exponential_bounds(abs(point) / self.scale, bits)
 
 
@@ -84,16 +54,6 @@ def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...]
         How many, or the shape of the result.
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
-
-    Returns
-    -------
-    ndarray of int64, shape `size`
-        Independent draws.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or `words` is not a source.
 
     Examples
     --------
@@ -111,20 +71,7 @@ def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...]
 def discrete_laplace_variance(scale: float | Fraction) -> float:
     """Return the variance of the discrete Laplace distribution, 2 q / (1 - q)**2 with q = exp(-1 / scale).
 
-    Parameters
-    ----------
-    scale : float, int or Fraction
-        The parameter, 1e-6 to 1e12.
-
-    Returns
-    -------
-    float
-        The variance, to a few units in the last place; 0.0 where it is too small for a float.
-
-    Raises
-    ------
-    ValueError
-        If `scale` is out of range.
+    Right to a few units in the last place; 0.0 where it is too small for a float.
 
     Examples
     --------

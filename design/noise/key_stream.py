@@ -40,7 +40,7 @@ class KeyStream:
     def _made(self, count: int) -> WordArray:
         # The cipher asks for room for another block, less one byte, at the end.
         words = np.empty(count + COUNTER_BYTES // WORD_BYTES, dtype=np.uint64)
-        places = memoryview(words).cast("B")
+        places = words.data.cast("B")
         for start in range(0, count, BUFFER_WORDS):
             part = min(BUFFER_WORDS, count - start)
             if part > self._left_of_key:

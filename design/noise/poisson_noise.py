@@ -14,7 +14,7 @@ from .rational_parameter import rational_parameter
 from .sample_shape import sample_shape
 
 LEAST_RATE, LARGEST_RATE = 1e-6, 1e10
-# Larger rates are split into equal parts, as Poisson numbers add up to one.
+# Larger rates are split into equal parts: sums of Poisson numbers are Poisson.
 LARGEST_PART = 2**26
 SAMPLERS = 16
 
@@ -30,16 +30,6 @@ def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: W
         How many, or the shape of the result.
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
-
-    Returns
-    -------
-    ndarray of int64, shape `size`
-        Independent draws.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or `words` is not a source.
 
     Examples
     --------

@@ -22,16 +22,6 @@ def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], word
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
 
-    Returns
-    -------
-    ndarray of int64, shape `size`
-        Independent draws, of mean zero.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or `words` is not a source.
-
     Examples
     --------
     >>> from quietbits.design.noise.random_words import seeded_words

@@ -3,7 +3,6 @@
 Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and differentially-private distributed SGD*.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray, IntegerArray, WordArray
-from ...solvers.accounting.pure_privacy import check_orders
 from ..noise.binomial_noise import sample_binomial
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.k_level_quantisation import quantisation_error, quantise_k_levels
@@ -45,11 +43,6 @@ class CpsgdMechanism(CpsgdParameters):
     >>> messages.dtype, mechanism.decode(mechanism.aggregate(messages), 1000).round(1).tolist()
     (dtype('uint32'), [0.6, 0.0, -0.8])
     """
-
-    @property
-    def wrap_probability(self) -> float:
-        """0.0: n messages of at most ``levels - 1 + trials`` add up to less than the modulus."""
-        return 0.0
 
     @property
     def coordinate_wrap_probability(self) -> float:
@@ -158,29 +151,6 @@ class CpsgdMechanism(CpsgdParameters):
         # Entries of a Hadamard matrix are 1 and -1: of each rotated coordinate's error, the same share is left.
         kept = self.ball.dimension / self.padded_dimension
         return self._noise_variance + kept * quantisation_error(self._flattened(vectors), self.levels, self.level_bound)
-
-    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return infinity for each order: at the ends of its support, binomial noise betrays that it was shifted.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1.
-
-        Returns
-        -------
-        ndarray of float64, shape (orders,)
-            Infinities. `renyi_epsilon` leaves out the ends, and counts them as failure.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
-        return np.full_like(check_orders(orders), math.inf)
-
-    def privacy_loss(self) -> None:
-        """Return None: which pair of vectors is the worst one is not known."""
 
     def _flattened(self, vectors: ArrayLike) -> FloatArray:
         clipped = self.ball.clip(vectors)

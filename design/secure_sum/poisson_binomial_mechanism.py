@@ -5,8 +5,8 @@ Chen, Özgür, Kairouz 2022, *The Poisson binomial mechanism for unbiased federa
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,24 +21,99 @@ from ...solvers.divergences.poisson_binomial_divergence import (
     PoissonBinomialPairs,
     poisson_binomial_pairs,
 )
-from ..contracts.guarantee import Guarantee
+from ..contracts.accounts import loss_account, pure_account, renyi_account
+from ..contracts.mechanism import SecureSumMechanism
 from ..contracts.norm_ball import NormBall
+from ..contracts.privacy import Account, Privacy
 from ..noise.biased_tosses import count_successes
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
 from .modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
 
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-
 SMALLEST_THETA = 1e-6
+MOST_COORDINATES = 2**40
 LARGEST_KASHIN_CONSTANT = 1e5
 # Every other order: with many clients each costs a sum over all values that are possible.
 ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
 
 
+def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension: int = 1) -> Privacy:
+    """Return what sums of coin tosses reveal, all coordinates together.
+
+    Parameters
+    ----------
+    clients : int
+        Number of clients, 1 to 10**7.
+    trials : int
+        Number of trials of each client for each coordinate, 1 to 4096.
+    theta : float
+        Largest distance of a trial's probability from 1/2, from 1e-6 to 0.499.
+    dimension : int
+        Number of coordinates that a client sends, each of which may be at either extreme.
+
+    Returns
+    -------
+    Privacy
+        ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients
+        (`proven_pairs`). Where not all of them were computed, ``"rdp-extremes"`` and ``"pld-extremes"`` take for granted that all others
+        at the same extreme is the worst; no worse one was ever found.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> report = poisson_binomial_privacy(1000, 4, 0.1, dimension=16).report(1e-5)
+    >>> round(report.epsilon, 4), round(report.account("rdp-extremes").bound.epsilon, 4)
+    (0.5612, 0.3895)
+    """
+    dimension = check_integer("dimension", dimension, low=1, high=MOST_COORDINATES)
+    observed, proven = _pairs(clients, trials, theta), proven_pairs(clients, trials, theta)
+
+    def accounts(pairs: PoissonBinomialPairs, ending: str, assumes: str | None) -> tuple[Account, ...]:
+        def curve() -> RenyiCurve:
+            return RenyiCurve(np.array(ORDERS), dimension * pairs.renyi_divergences(ORDERS))
+
+        def by_loss(rounds: int, delta: float) -> float | None:
+            return pairs.epsilon(delta) if rounds * dimension == 1 else None
+
+        return (
+            renyi_account(curve, "replace-one", name=f"rdp{ending}", assumes=assumes),
+            loss_account(f"pld{ending}", by_loss, "replace-one", assumes=assumes),
+        )
+
+    found = (pure_account(dimension * proven.largest_loss), *accounts(proven, "", None))
+    if not observed.proven:
+        found = (*found, *accounts(observed, "-extremes", "all other clients at the same extreme hide a client the least"))
+    return Privacy("secure-sum", found)
+
+
+def proven_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
+    """Return pairs of one coordinate's sums whose divergences bound those of every configuration of the other clients.
+
+    The worst configuration has each of the other clients' trials at one of two extremes, so that half of them or more are at the same one.
+    The sum is what these and the client itself send, and further noise, which cannot raise a divergence. So the pairs are those of the
+    worst case itself where all configurations were computed, and of half as many other clients where not: their divergences are about
+    twice as large where they are small.
+    """
+    pairs = _pairs(clients, trials, theta)
+    return pairs if pairs.proven else _pairs((clients - 1) // 2 + 1, trials, theta)
+
+
+def coordinate_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
+    """Return the worst pairs of one coordinate's sums that were found: proven where all configurations were computed."""
+    return _pairs(clients, trials, theta)
+
+
+@lru_cache(maxsize=8)
+def _pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
+    return poisson_binomial_pairs(clients, trials, theta)
+
+
 @dataclass(frozen=True)
-class PoissonBinomialMechanism:
+class PoissonBinomialMechanism(SecureSumMechanism):
     """Every client counts successes in a few trials for each coefficient of its vector; the server sees the counts' sums only.
 
     A vector is clipped and written as a combination of the columns of a public tight frame, with coefficients z none of which is above
@@ -126,29 +201,12 @@ class PoissonBinomialMechanism:
         """Number of coordinates of a message: the size of the frame, from twice to four times the dimension."""
         return self.frame.size
 
-    @property
-    def bits_per_client(self) -> float:
-        """``padded_dimension * log2(modulus)``; what secure aggregation adds to a message is not in it."""
-        return self.padded_dimension * math.log2(self.modulus)
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The (epsilon, delta) privacy that the Rényi curve proves for one sum, whichever vector a client has.
-
-        It is that of the worst configuration of the other clients; with more than 128 trials of all clients together, the worst that was
-        ever found, all others at the same extreme, of which there is no proof
-        (`quietbits.solvers.divergences.poisson_binomial_divergence.PoissonBinomialPairs.proven`).
-        """
-        curve = RenyiCurve(np.array(ORDERS), self.renyi_divergences(ORDERS))
-        return Guarantee(curve.epsilon(self.delta).epsilon, adjacency="replace-one", trust_model="secure-sum", delta=self.delta)
+    def privacy(self) -> Privacy:
+        """Privacy of one sum, for any vector that a client has (`poisson_binomial_privacy`)."""
+        return poisson_binomial_privacy(self.clients, self.trials, self.theta, self.padded_dimension)
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """0.0: no sum is above clients * trials."""
-        return 0.0
-
-    @property
-    def wrap_probability(self) -> float:
         """0.0: no sum is above clients * trials."""
         return 0.0
 
@@ -291,31 +349,6 @@ class PoissonBinomialMechanism:
         """
         return int(np.count_nonzero(self._represent(vectors).scales < 1))
 
-    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return bounds on the Rényi divergence of the sum for two vectors of one client.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity gives the pure epsilon.
-
-        Returns
-        -------
-        ndarray of float64, shape (orders,)
-            Divergences in nats: that of one coordinate in the worst case over the other clients, as in `guarantee`, times the padded
-            dimension; err upward, as not all coefficients are at an extreme.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
-        return self.padded_dimension * self._pairs.renyi_divergences(orders)
-
-    def privacy_loss(self) -> "PrivacyLossDistribution | None":
-        """Return None: the pair with the largest hockey-stick divergence is not the same for all of them."""
-        return None
-
     @property
     def _constant(self) -> float:
         return min(self.kashin_constant, math.sqrt(self.ball.dimension))
@@ -324,10 +357,6 @@ class PoissonBinomialMechanism:
     def _tosses(self) -> float:
         """Expected squared norm of the decoded message of the zero vector."""
         return self.ball.dimension * self.level**2 / (4 * self.trials * self.theta**2)
-
-    @cached_property
-    def _pairs(self) -> PoissonBinomialPairs:
-        return poisson_binomial_pairs(self.clients, self.trials, self.theta)
 
     def _represent(self, vectors: ArrayLike) -> KashinRepresentation:
         return kashin_representation(self.ball.clip(vectors), self.frame, self.level)

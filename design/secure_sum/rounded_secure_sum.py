@@ -5,9 +5,9 @@ Aggregation*; which noise it is makes the mechanism.
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -16,21 +16,19 @@ from ...arrays import FloatArray, IntegerArray, WordArray
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS
 from ..contracts.guarantee import ADJACENCIES
+from ..contracts.mechanism import SecureSumMechanism
 from ..contracts.norm_ball import NormBall
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.conditional_rounding import ConditionalRounding
 from ..transforms.rotation import RandomisedFourier, RandomisedHadamard, Rotation
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_modulo, summed_messages
 
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-
 ROTATIONS = ("hadamard", "fourier")
 # Relative error of what is computed in floating point, with a wide margin.
 ROUNDING = 1e-12
 
 
-class RoundedSecureSum(ABC):
+class RoundedSecureSum(SecureSumMechanism):
     """Clients clip, rotate and round their vectors and add noise; the server sees the sum modulo 2**bits only.
 
     A frozen dataclass that derives from it has the fields below, calls `_check_fields` when it is made, and says what the noise is.
@@ -73,11 +71,6 @@ class RoundedSecureSum(ABC):
     def padded_dimension(self) -> int:
         """Number of coordinates of a message: those of a rotated vector."""
         return self._rotation.padded_dimension
-
-    @property
-    def bits_per_client(self) -> float:
-        """``bits * padded_dimension``; what secure aggregation adds to a message is not in it."""
-        return float(self.bits * self.padded_dimension)
 
     @property
     def norm_bound(self) -> float:
@@ -235,10 +228,6 @@ class RoundedSecureSum(ABC):
         rotated = self._rotation.forward(self.ball.clip(vectors))
         return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
 
-    def privacy_loss(self) -> "PrivacyLossDistribution | None":
-        """Return None: which pair of vectors is the worst one is not known."""
-        return None
-
     @abstractmethod
     def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
         """Draw one client's noise for each coordinate, in steps."""
@@ -264,16 +253,6 @@ class RoundedSecureSum(ABC):
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         # The rotation and the rounding check the other fields.
         _ = self._rotation, self._rounding
-
-    @property
-    def _vectors_moved(self) -> int:
-        """How many vectors of the bounded norm the sums of two neighbours differ by: the one that is there, or that and its successor."""
-        return 2 if self.adjacency == "replace-one" else 1
-
-    @property
-    def _sensitivity(self) -> float:
-        """Largest L2 distance of two neighbours' sums, in steps."""
-        return self._vectors_moved * math.sqrt(self._rounding.largest_squared_norm) * (1 + 1e-15)
 
     @property
     def _noise_variance(self) -> float:

@@ -114,5 +114,5 @@ def test_a_forbidden_import_is_found(module: tuple[str, ...], source: str) -> No
         (("cli",), "from . import __version__\nfrom .figures.registry import FIGURES"),
     ],
 )
-def test_a_lawful_import_passes(module: tuple[str, ...], source: str) -> None:
+def test_a_valid_import_passes(module: tuple[str, ...], source: str) -> None:
     assert violations(source, module) == []

@@ -14,7 +14,7 @@ from quietbits.analysis.simulation.secure_sum import SimulatedSecureSum, repeat_
 from quietbits.analysis.simulation.vector_populations import population_chunks
 from quietbits.design.contracts.guarantee import Guarantee
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.vector_gaussian import central_gaussian_error
+from quietbits.design.contracts.gaussian import central_gaussian_error
 from quietbits.design.noise.random_words import WordsLike
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from quietbits.design.secure_sum.modular_arithmetic import centred_representatives, residues

@@ -11,16 +11,17 @@ from quietbits.analysis.study.grid_prior import grid_prior
 from quietbits.analysis.study.mean_estimation import estimate_mean
 from quietbits.analysis.study.variance_bound import VarianceBound, certified_bound
 from quietbits.design.contracts.guarantee import Guarantee
-from quietbits.design.contracts.mean_protocol import MeanProtocol, TableMeanProtocol
+from quietbits.design.contracts.mechanism import ScalarMechanism
 from quietbits.design.local.cldp import CLDPMechanism
 from quietbits.design.local.laplace import LaplaceMechanism
 from quietbits.design.noise.random_words import WordsLike
 from quietbits.design.tables.randomised_response import generalised_randomised_response
+from quietbits.design.tables.table_mean import TableMeanMechanism
 
 INTERVAL = (0.0, 10.0)
 VALUES = np.random.default_rng(5).uniform(-1, 11, 5000)
-PROTOCOLS: dict[str, MeanProtocol] = {
-    "table": TableMeanProtocol(generalised_randomised_response(2.0, 3, interval=INTERVAL)),
+PROTOCOLS: dict[str, ScalarMechanism] = {
+    "table": TableMeanMechanism(generalised_randomised_response(2.0, 3, interval=INTERVAL)),
     "cldp": CLDPMechanism(2.0, INTERVAL),
     "laplace": LaplaceMechanism(2.0, INTERVAL),
 }

@@ -10,7 +10,7 @@ import pytest
 
 from quietbits.arrays import WordArray
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.vector_protocol import VectorMeanProtocol
+from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.noise.random_words import WordSource, secure_words, seeded_words
 from quietbits.design.tables.certificate import certified_table
@@ -233,7 +233,7 @@ def test_aggregates_add_over_chunks_and_messages_take_the_bits_they_say(norm: fl
     assert (sum(parts) == mechanism.aggregate(messages)).all()
     assert parts[0].shape == (5, 8)
     assert parts[0].dtype == np.int64
-    protocol: VectorMeanProtocol = mechanism
+    protocol: VectorMechanism = mechanism
     assert protocol.decode(protocol.aggregate(messages), 9000).shape == (5,)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.vector_protocol import VectorMeanProtocol
+from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.noise.random_words import secure_words
 from quietbits.design.relative_entropy.coding import decode_groups, index_distribution
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
@@ -109,7 +109,7 @@ def test_errors_and_bias_are_as_computed(clip_ratio: float) -> None:
 
 
 def test_one_message_has_a_local_guarantee_and_stands_beside_every_other_mechanism() -> None:
-    protocol: VectorMeanProtocol = small_mechanism(clip_ratio=0.5)
+    protocol: VectorMechanism = small_mechanism(clip_ratio=0.5)
     guarantee = protocol.guarantee
     assert (guarantee.adjacency, guarantee.trust_model, guarantee.delta) == ("replace-one", "local", 1e-5)
     # By mpmath's least over a fine grid of orders, of the bound and Canonne, Kamath, Steinke's conversion.

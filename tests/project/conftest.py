@@ -1,0 +1,32 @@
+"""What belongs to the project, for the tests that look at a copy of it."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import quietbits
+
+ROOT = Path(quietbits.__file__).parent
+
+
+@pytest.fixture(scope="session")
+def project_files() -> list[Path]:
+    """Return the files that git tracks, and new ones that it would not ignore, relative to the checkout."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    return sorted(path for path in map(Path, filter(None, names)) if (ROOT / path).is_file())
+
+
+@pytest.fixture(scope="session")
+def copy_project(project_files: list[Path]) -> Callable[[Path], None]:
+    """Return a function that copies the project's files, and nothing else of the checkout, to a new folder."""
+
+    def copy(folder: Path) -> None:
+        for path in project_files:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / path, folder / path)
+
+    return copy

@@ -343,9 +343,9 @@ def _account(mechanism: "AccountedMechanism", rounds: int, delta: float | None, 
 
 def _draw(mechanism: "AccountedMechanism", account: "PrivacyAccount", plot: Path | None) -> None:
     """Write the plot, if there is to be one."""
-    from ..figures.accounts.account_plots import write_account_plot
-
     if plot is not None:
+        from ..figures.accounts.account_plots import write_account_plot
+
         if account.delta is None:
             raise ValueError("delta must be given for a plot of epsilon: a number above 0 and below 1")
         write_account_plot(mechanism, account, plot)

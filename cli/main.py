@@ -25,6 +25,7 @@ from .sweep import sweep_command
 if TYPE_CHECKING:
     from ..analysis.study.column_data import DataColumn
     from ..analysis.study.mean_study import MeanStudy
+    from ..arrays import FloatArray
     from ..design.tables.lookup_table import LookupTable
 
 
@@ -124,8 +125,6 @@ def design_mvu_command(
     output: Annotated[Path | None, typer.Option(help="Write the table here, as JSON.")] = None,
 ) -> None:
     """Design the unbiased private table with the smallest variance, and certify it (`design_mvu`)."""
-    from ..analysis.study.column_data import read_column
-    from ..analysis.study.grid_prior import grid_prior
     from ..design.tables.file import write_table
     from ..design.tables.mvu import design_mvu
 
@@ -137,7 +136,7 @@ def design_mvu_command(
         bits_in,
         bits_out,
         metric=metric,
-        objective=str(objective) if prior_data is None else grid_prior(read_column(prior_data, prior_column), interval, bits_in),
+        objective=str(objective) if prior_data is None else _prior(prior_data, prior_column, interval, bits_in),
         solver=str(solver),
         symmetric=symmetric,
         interval=interval,
@@ -253,6 +252,13 @@ def reproduce(
         typer.echo(f"{name}: {output}")
 
 
+def _prior(data: Path, column: str | None, interval: tuple[float, float], bits_in: int) -> "FloatArray":
+    from ..analysis.study.column_data import read_column
+    from ..analysis.study.grid_prior import grid_prior
+
+    return grid_prior(read_column(data, column), interval, bits_in)
+
+
 def _run_study(
     data: "DataColumn", epsilon: float, bits_in: int, bits_out: int, metric: str | None, objective: Objective, seed: int
 ) -> "MeanStudy":
@@ -263,14 +269,15 @@ def _run_study(
 
 
 def _write_study(study: "MeanStudy", report: Path | None, results: Path | None) -> None:
-    from ..analysis.study.results_file import write_results
-    from ..figures.report.report import write_report
-
     command = shlex.join(["quietbits", *sys.argv[1:]])
     if report is not None:
+        from ..figures.report.report import write_report
+
         write_report(study, report, command=command)
         typer.echo(f"Report: {report}")
     if results is not None:
+        from ..analysis.study.results_file import write_results
+
         write_results(study, results, command=command)
         typer.echo(f"Results: {results}")
 

@@ -82,7 +82,6 @@ def account_binomial_command(
 ) -> None:
     """Account for binomial noise in a secure sum: Theorem 1 of cpSGD, Rényi divergences, and exactly (`binomial_account`)."""
     from ..analysis.accounting.binomial import BinomialAccount, binomial_account
-    from ..figures.accounts.binomial_account_plot import write_binomial_plot
 
     check_files(plot, output)
     sampling = parse_sampling(sampling_probability, population, sample_size)
@@ -92,6 +91,8 @@ def account_binomial_command(
 
     account = account_of(rounds)
     if plot is not None:
+        from ..figures.accounts.binomial_account_plot import write_binomial_plot
+
         write_binomial_plot(account_of, account, plot)
     _show(account.document(), json, output, BINOMIAL_ACCOUNTS)
 
@@ -140,7 +141,6 @@ def account_poisson_binomial_command(
 ) -> None:
     """Account for the Poisson-binomial mechanism, in the worst case over the other clients (`poisson_binomial_document`)."""
     from ..analysis.accounting.poisson_binomial import poisson_binomial_accounting, poisson_binomial_document
-    from ..figures.accounts.account_plots import write_account_plot
 
     check_files(plot, output)
     if plot is not None and delta is None:
@@ -150,6 +150,8 @@ def account_poisson_binomial_command(
         clients, trials, theta, order=order, dimension=dimension, delta=delta, rounds=rounds, sampling=sampling
     )
     if plot is not None:
+        from ..figures.accounts.account_plots import write_account_plot
+
         mechanism = poisson_binomial_accounting(clients, trials, theta, dimension, sampling)
         write_account_plot(mechanism, mechanism.account(rounds, delta), plot)
     _show(document, json, output)
@@ -194,13 +196,14 @@ def account_discrete_gaussian_command(
 ) -> None:
     """Account for the distributed discrete Gaussian mechanism (`discrete_gaussian_accounting`)."""
     from ..analysis.accounting.discrete_gaussian import discrete_gaussian_accounting, discrete_gaussian_details
-    from ..figures.accounts.account_plots import write_account_plot
 
     check_files(plot, output)
     sampling = parse_sampling(sampling_probability, population, sample_size)
     mechanism = discrete_gaussian_accounting(clients, dimension, clip, local_sigma, granularity, adjacency=adjacency, sampling=sampling)
     account = mechanism.account(rounds, delta)
     if plot is not None:
+        from ..figures.accounts.account_plots import write_account_plot
+
         write_account_plot(mechanism, account, plot)
     details = discrete_gaussian_details(clients, dimension, clip, local_sigma, granularity)
     show_document(account.document() | details, json, output)

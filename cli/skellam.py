@@ -50,7 +50,6 @@ def account_distributed_skellam_command(
 ) -> None:
     """Account for the distributed Skellam mechanism (`distributed_skellam_accounting`)."""
     from ..analysis.accounting.distributed_skellam import distributed_skellam_accounting, distributed_skellam_details
-    from ..figures.accounts.account_plots import write_account_plot
 
     check_files(plot, output)
     sampling = parse_sampling(sampling_probability, population, sample_size)
@@ -59,6 +58,8 @@ def account_distributed_skellam_command(
     )
     account = accounted.account(rounds, delta)
     if plot is not None:
+        from ..figures.accounts.account_plots import write_account_plot
+
         write_account_plot(accounted, account, plot)
     details = distributed_skellam_details(clients, dimension, clip, local_variance, granularity)
     show_document(account.document() | details, json, output)

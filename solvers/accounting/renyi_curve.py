@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from dp_accounting.rdp import compute_epsilon
 
 from ...arguments import check_choice, check_integer
 from ...arrays import FloatArray
@@ -151,6 +150,9 @@ class RenyiCurve:
         if finite.any():
             orders, divergences = self.orders[finite], self.divergences[finite]
             if conversion == "optimal":
+                # Here, because it takes a second to load, and curves are made and composed without it.
+                from dp_accounting.rdp import compute_epsilon
+
                 epsilon, order = (float(number) for number in compute_epsilon(orders, divergences, delta))
             else:
                 candidates = divergences - math.log(delta) / (orders - 1)

@@ -14,7 +14,6 @@ from ...design.tables.file import checksum, table_document
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.verification import verify_table
 from ...files import write_atomically
-from .report_figures import BOUND_NAMES, estimates_figure, variance_figure
 
 TEMPLATE = "report.html.jinja"
 # Of tables with more inputs than this only some rows are printed; the exact weights below them are complete.
@@ -53,6 +52,9 @@ def write_report(study: MeanStudy, path: Path, *, command: str | None = None) ->
 
 def report_html(study: MeanStudy, *, command: str | None = None) -> str:
     """Return a study's report as HTML; `TableError` if a table on it does not verify."""
+    # Here, so that the headline alone does not load matplotlib.
+    from .report_figures import BOUND_NAMES, estimates_figure, variance_figure
+
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
     decimals = _decimals(min(estimate.standard_error for estimate in study.comparison.estimates))
     environment.filters |= {

@@ -49,12 +49,12 @@ from .analysis.sweeps.run import run_sweep as run_sweep
 from .analysis.sweeps.spec import SweepSpec as SweepSpec
 from .analysis.sweeps.spec import load_sweep as load_sweep
 from .analysis.sweeps.summary import summarise_sweep as summarise_sweep
+from .design.contracts.gaussian import central_gaussian_error as central_gaussian_error
 from .design.contracts.guarantee import Guarantee as Guarantee
-from .design.contracts.mean_protocol import MeanProtocol as MeanProtocol
-from .design.contracts.mean_protocol import TableMeanProtocol as TableMeanProtocol
+from .design.contracts.mechanism import ScalarMechanism as ScalarMechanism
+from .design.contracts.mechanism import SecureSumMechanism as SecureSumMechanism
+from .design.contracts.mechanism import VectorMechanism as VectorMechanism
 from .design.contracts.norm_ball import NormBall as NormBall
-from .design.contracts.secure_sum_protocol import SecureSumProtocol as SecureSumProtocol
-from .design.contracts.vector_protocol import VectorMeanProtocol as VectorMeanProtocol
 from .design.federated.model_history import ModelHistory as ModelHistory
 from .design.federated.model_history import apply_package as apply_package
 from .design.federated.model_history import catch_up_package as catch_up_package
@@ -68,7 +68,6 @@ from .design.local.sqkr import sqkr_mechanism as sqkr_mechanism
 from .design.local.vector_calibration import calibrate_vector_table as calibrate_vector_table
 from .design.local.vector_cldp import cldp_mechanism as cldp_mechanism
 from .design.local.vector_gaussian import VectorGaussianMechanism as VectorGaussianMechanism
-from .design.local.vector_gaussian import central_gaussian_error as central_gaussian_error
 from .design.local.vector_laplace import VectorLaplaceMechanism as VectorLaplaceMechanism
 from .design.local.vector_skellam import SkellamMechanism as SkellamMechanism
 from .design.local.vector_skellam import skellam_mechanism as skellam_mechanism
@@ -97,6 +96,7 @@ from .design.tables.mvu import design_mvu as design_mvu
 from .design.tables.mvu import with_certified_bound as with_certified_bound
 from .design.tables.randomised_response import bitwise_randomised_response as bitwise_randomised_response
 from .design.tables.randomised_response import generalised_randomised_response as generalised_randomised_response
+from .design.tables.table_mean import TableMeanMechanism as TableMeanMechanism
 from .errors import ConvergenceError as ConvergenceError
 from .errors import DataError as DataError
 from .errors import InfeasibleError as InfeasibleError

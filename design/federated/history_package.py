@@ -1,7 +1,7 @@
-"""What a client gets so that its model is the server's: the messages of the rounds it has missed, or the model itself; as bytes.
+"""What a client receives so that its model is the server's: the messages of the rounds it has missed, or the model itself; as bytes.
 
-Either kind states a checksum of the state that it leads to: whatever was lost or changed on the way by accident is found out. It is not
-a signature: who changes packages on purpose can change the checksum with them.
+Either kind states a checksum of the state that it leads to, so that accidental loss or change is detected. It is not a signature:
+whoever changes packages on purpose can change the checksum with them.
 """
 
 import struct
@@ -32,23 +32,18 @@ MOST_MOMENTS = 2
 
 @dataclass(frozen=True)
 class HistoryPackage:
-    """The messages of rounds that follow each other.
+    """The messages of consecutive rounds.
 
     Attributes
     ----------
     start_round : int
-        How many rounds the model has been through that these messages are to be applied to.
+        Number of rounds that the model has been through before these.
     rounds : tuple of tuple of bytes
         The messages of each round, all of the same length, in the order in which the server added them up.
     message_bytes : int
         Bytes of a message, 1 to 2**20.
     checksum : bytes
         That of the state after the last of these rounds: 16 bytes.
-
-    Raises
-    ------
-    ValueError
-        If a message has another length, or a number is out of range.
 
     Examples
     --------
@@ -76,29 +71,18 @@ class HistoryPackage:
 
     @property
     def end_round(self) -> int:
-        """How many rounds the model has been through afterwards."""
+        """Number of rounds that the model has been through afterwards."""
         return self.start_round + len(self.rounds)
 
     def to_bytes(self) -> bytes:
-        """Return the package as it is sent.
-
-        Returns
-        -------
-        bytes
-            The package; `read_package` reads it.
-        """
+        """Return the package as it is sent; `read_package` reads it."""
         head = _HISTORY_HEAD.pack(_HISTORY_KIND, self.start_round, len(self.rounds), self.message_bytes, self.checksum)
         return head + b"".join(_COUNT.pack(len(messages)) + b"".join(messages) for messages in self.rounds)
 
 
 @dataclass(frozen=True)
 class FullModelPackage:
-    """The whole model, and the optimiser's memory with it, so that later rounds can be replayed.
-
-    Attributes
-    ----------
-    state : ModelState
-        The state; one or two moments, or none.
+    """The whole model with the optimiser's memory, at most two moments, so that later rounds can be replayed.
 
     Examples
     --------
@@ -112,34 +96,14 @@ class FullModelPackage:
     state: ModelState
 
     def to_bytes(self) -> bytes:
-        """Return the package as it is sent.
-
-        Returns
-        -------
-        bytes
-            The package; `read_package` reads it.
-        """
+        """Return the package as it is sent; `read_package` reads it."""
         state, size = self.state, self.state.parameters.itemsize
         head = _MODEL_HEAD.pack(_MODEL_KIND, state.rounds, size, len(state.moments), state.dimension, state.checksum())
         return head + state.to_bytes()
 
 
 def history_package_bytes(rounds: int, messages: int, message_bytes: int) -> int:
-    """Return the length of a `HistoryPackage`.
-
-    Parameters
-    ----------
-    rounds : int
-        How many rounds are in it.
-    messages : int
-        How many messages these have together.
-    message_bytes : int
-        Bytes of a message.
-
-    Returns
-    -------
-    int
-        Bytes.
+    """Return the length of a `HistoryPackage`, in bytes; `messages` is their number in all rounds together.
 
     Examples
     --------
@@ -150,17 +114,7 @@ def history_package_bytes(rounds: int, messages: int, message_bytes: int) -> int
 
 
 def full_model_bytes(state_bytes: int) -> int:
-    """Return the length of a `FullModelPackage`.
-
-    Parameters
-    ----------
-    state_bytes : int
-        Bytes of the parameters and the optimiser's moments.
-
-    Returns
-    -------
-    int
-        Bytes.
+    """Return the length of a `FullModelPackage` in bytes, from that of the parameters and the optimiser's moments.
 
     Examples
     --------
@@ -176,50 +130,27 @@ def read_package(content: bytes) -> HistoryPackage | FullModelPackage:
     A model is checked against its checksum here. Messages are checked when they have been applied (`apply_package`): it is the state they
     lead to that has to be right.
 
-    Parameters
-    ----------
-    content : bytes
-        What arrived.
-
-    Returns
-    -------
-    HistoryPackage or FullModelPackage
-        The package.
-
     Raises
     ------
     DataError
-        If it is none, is not whole, or is a model that does not have its checksum.
+        If the bytes are not a package, are incomplete, or are a model with another checksum.
 
     Examples
     --------
     >>> read_package(b"no package")
     Traceback (most recent call last):
-    quietbits.errors.DataError: package: starts with b'n', which is no kind of package
+    quietbits.errors.DataError: package: starts with b'n', which is not a kind of package
     """
     kind = content[:1]
     if kind == _HISTORY_KIND:
         return _read_history(content)
     if kind == _MODEL_KIND:
         return _read_model(content)
-    raise DataError(f"package: starts with {kind!r}, which is no kind of package")
+    raise DataError(f"package: starts with {kind!r}, which is not a kind of package")
 
 
 def check_messages(messages: Sequence[bytes], message_bytes: int) -> None:
-    """Refuse messages of a round that are not all of the length agreed upon.
-
-    Parameters
-    ----------
-    messages : sequence of bytes
-        The messages.
-    message_bytes : int
-        Bytes of a message.
-
-    Raises
-    ------
-    ValueError
-        If one has another length.
-    """
+    """Refuse messages of a round that do not all have the agreed length."""
     for message in messages:
         if len(message) != message_bytes:
             raise ValueError(f"messages must have {message_bytes} bytes each, got one of {len(message)}")
@@ -258,7 +189,7 @@ def _read_model(content: bytes) -> FullModelPackage:
     except ValueError as error:
         raise DataError(f"package: {error}") from error
     if state.checksum() != checksum:
-        raise DataError(f"package: the model has the checksum {state.checksum().hex()}, it states {checksum.hex()}")
+        raise DataError(f"package: the model has the checksum {state.checksum().hex()}, the package states {checksum.hex()}")
     return FullModelPackage(state)
 
 

@@ -1,8 +1,8 @@
-"""A server that keeps the messages of past rounds, and clients that replay them instead of getting the model.
+"""A server that keeps the messages of past rounds, and clients that replay them instead of downloading the model.
 
 Triastcyn, Reisser, Louizos 2021 (*DP-REC: Private & Communication-Efficient Federated Learning*), algorithms 5 and 6: the model is a
-function of the first model and of all messages, and messages of a few bytes make a history that is shorter than the model. Any coder will
-do whose decoding gives the same bits on every machine.
+function of the first model and of all messages, and messages of a few bytes make a history that is shorter than the model. Any coder
+whose decoding gives the same bits on every machine is suitable.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from .model_state import MOST_STATE_ROUNDS, ModelState
 from .server_optimiser import ServerOptimiser
 
 Decode = Callable[[bytes], FloatArray]
-"""Returns the update vector of a message, the same bits on every machine; a ``ValueError`` says that it is no message."""
+"""Returns the update vector of a message, the same bits on every machine; ``ValueError`` if it is not a message."""
 
 Deliver = Callable[[bytes], bytes]
 """Returns what arrives of a package."""
@@ -35,10 +35,10 @@ Deliver = Callable[[bytes], bytes]
 
 @dataclass(frozen=True)
 class ModelHistory:
-    """What a server keeps: the model as it is, and the messages of the last rounds.
+    """What a server keeps: the current model, and the messages of the last rounds.
 
-    Messages are kept without their senders, and those of a round in the order of their bytes: who is sent a history learns no more than
-    which messages there were.
+    Messages are kept without their senders, and those of a round in the order of their bytes: whoever receives a history learns only which
+    messages there were.
 
     Attributes
     ----------
@@ -47,15 +47,9 @@ class ModelHistory:
     message_bytes : int
         Bytes of a message, 1 to 2**20.
     rounds : tuple of tuple of bytes
-        Messages of the last rounds, oldest first. Rounds are dropped that nobody will be sent, because the package would be as long as the
-        model.
+        Messages of the last rounds, oldest first. Rounds that would make a package as long as the model are dropped: nobody is sent them.
     retain : int or None
-        How many rounds are kept at most; None: all that are of use.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or there are more rounds than the model has been through.
+        Largest number of rounds to keep; None: all that are useful.
     """
 
     state: ModelState
@@ -64,7 +58,7 @@ class ModelHistory:
     retain: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a history that is none, and drop what is of no use."""
+        """Check the numbers, and drop rounds that are not useful."""
         check_integer("message_bytes", self.message_bytes, low=1, high=LONGEST_MESSAGE)
         check_integer("number of rounds", len(self.rounds), low=0, high=self.state.rounds)
         if self.retain is not None:
@@ -78,17 +72,17 @@ class ModelHistory:
 
     @property
     def first_round(self) -> int:
-        """How many rounds a model must have been through for the history to reach back to it."""
+        """Number of rounds that a model must have been through for the history to reach back to it."""
         return self.state.rounds - len(self.rounds)
 
     @cached_property
     def checksum(self) -> bytes:
-        """Checksum of the state as it is."""
+        """Checksum of the current state."""
         return self.state.checksum()
 
 
 def replay_round(state: ModelState, messages: Sequence[bytes], decode: Decode, optimiser: ServerOptimiser) -> ModelState:
-    """Return the state after a round, from the state before it and the round's messages: what the server does, and each client after it.
+    """Return the state after a round, the same bits wherever it is computed: what the server does, and each client after it.
 
     Parameters
     ----------
@@ -99,12 +93,7 @@ def replay_round(state: ModelState, messages: Sequence[bytes], decode: Decode, o
     decode : Decode
         The coder's receiver.
     optimiser : ServerOptimiser
-        What makes a step of the mean update.
-
-    Returns
-    -------
-    ModelState
-        The new state: the same bits wherever it is computed.
+        Makes a step of the mean update.
 
     Raises
     ------
@@ -131,26 +120,10 @@ def replay_round(state: ModelState, messages: Sequence[bytes], decode: Decode, o
 
 
 def add_round(history: ModelHistory, messages: Sequence[bytes], decode: Decode, optimiser: ServerOptimiser) -> ModelHistory:
-    """Return the server's history after one more round.
+    """Return the server's history after one more round, from the messages that arrived, in any order.
 
-    Parameters
-    ----------
-    history : ModelHistory
-        The history so far; it is not changed.
-    messages : sequence of bytes
-        The messages that arrived, in any order.
-    decode, optimiser
-        As in `replay_round`.
-
-    Returns
-    -------
-    ModelHistory
-        The history with the new state.
-
-    Raises
-    ------
-    ValueError
-        If a message has another length than agreed upon, or as in `replay_round`; the server leaves such messages out.
+    A message that has another length than agreed, or that `replay_round` refuses, raises ``ValueError``; the server leaves such messages
+    out.
     """
     check_messages(messages, history.message_bytes)
     ordered = tuple(sorted(messages))
@@ -159,25 +132,15 @@ def add_round(history: ModelHistory, messages: Sequence[bytes], decode: Decode, 
 
 
 def catch_up_package(history: ModelHistory, last_round: int | None) -> HistoryPackage | FullModelPackage:
-    """Return what brings a client up to date in the fewest bytes.
+    """Return what brings a client up to date in the fewest bytes: the messages it has missed, if they are kept and shorter; else the model.
 
     Parameters
     ----------
     history : ModelHistory
         The server's history.
     last_round : int or None
-        How many rounds the client's model has been through: 0 for the first model, if that is public, such as drawn from a public seed.
-        None if the client has no model.
-
-    Returns
-    -------
-    HistoryPackage or FullModelPackage
-        The messages since then, if they are kept and shorter; else the model.
-
-    Raises
-    ------
-    ValueError
-        If the client is ahead of the server.
+        Number of rounds that the client's model has been through: 0 for the first model, if that is public, such as drawn from a public
+        seed. None if the client has no model.
 
     Examples
     --------
@@ -200,33 +163,28 @@ def catch_up_package(history: ModelHistory, last_round: int | None) -> HistoryPa
 
 
 def apply_package(content: bytes, state: ModelState | None, decode: Decode, optimiser: ServerOptimiser) -> ModelState:
-    """Return the server's state, from what arrived at a client: exactly that, or a fault.
+    """Return the server's state, from what arrived at a client; its checksum is the one that the package states.
 
     Parameters
     ----------
     content : bytes
-        What arrived. It may begin with rounds that the client has already.
+        What arrived. It may begin with rounds that the client already has.
     state : ModelState or None
         The client's state, if it has one; it is not changed.
     decode, optimiser
-        As in `replay_round`; the server's.
-
-    Returns
-    -------
-    ModelState
-        The state, whose checksum is the one that the package states.
+        The server's, as in `replay_round`.
 
     Raises
     ------
     DataError
-        If the package is damaged, does not go with the client's state, or does not lead to the state with its checksum. The client then
-        asks for the whole model.
+        If the package is damaged, does not fit the client's state, or leads to a state with another checksum. The client then asks for the
+        whole model.
     """
     package = read_package(content)
     if isinstance(package, FullModelPackage):
         return package.state
     if state is None:
-        raise DataError("package: a history is of no use without a model")
+        raise DataError("package: a history cannot be used without a model")
     known = state.rounds - package.start_round
     if not 0 <= known <= len(package.rounds):
         reach = f"from round {package.start_round} to {package.end_round}"
@@ -251,7 +209,7 @@ class Synchronisation:
     state : ModelState
         Its state: the server's.
     bytes_down : int
-        Bytes that the server sent, those that did not arrive among them.
+        Bytes that the server sent, including those that did not arrive.
     full_model : bool
         Whether the whole model was sent.
     resent : bool
@@ -278,19 +236,12 @@ def synchronise(
     decode, optimiser
         As in `replay_round`.
     deliver : Deliver
-        The way that packages take; all arrive as they are by default. A lost one arrives as no bytes.
-
-    Returns
-    -------
-    Synchronisation
-        The client's new state, and what it took.
+        The channel that packages take; all arrive unchanged by default. A lost one arrives as no bytes.
 
     Raises
     ------
     DataError
         If the whole model was lost or damaged as well: the client keeps the state it has, and cannot take part in this round.
-    ValueError
-        If the client is ahead of the server.
     """
     package = catch_up_package(history, None if state is None else state.rounds)
     sent = package.to_bytes()

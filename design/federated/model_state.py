@@ -1,4 +1,4 @@
-"""A model with its optimiser's memory: bits that a server and its clients hold alike, and a checksum by which they know it."""
+"""A model with its optimiser's memory: the same bits at the server and its clients, and a checksum to recognise them by."""
 
 import hashlib
 from dataclasses import dataclass
@@ -22,16 +22,11 @@ class ModelState:
     Attributes
     ----------
     rounds : int
-        How many rounds the model has been through, from 0 to 2**32 - 1.
+        Number of rounds that the model has been through, from 0 to 2**32 - 1.
     parameters : ndarray of float32 or float64, shape (dimension,)
-        The model; read-only.
+        The model, finite; read-only.
     moments : tuple of ndarray, same type and shape
         What the optimiser remembers: nothing, momentum, or first and second moments; read-only.
-
-    Raises
-    ------
-    ValueError
-        If the arrays are not of one type and shape, or a number is not finite.
 
     Examples
     --------
@@ -45,7 +40,7 @@ class ModelState:
     moments: tuple[StateArray, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse a state that is none, and keep copies that nobody changes."""
+        """Check the arrays, and keep read-only copies."""
         check_integer("rounds", self.rounds, low=0, high=MOST_STATE_ROUNDS)
         arrays = (self.parameters, *self.moments)
         kind, shape = np.asarray(self.parameters).dtype, np.shape(self.parameters)
@@ -75,23 +70,14 @@ class ModelState:
         return self.parameters.nbytes * (1 + len(self.moments))
 
     def to_bytes(self) -> bytes:
-        """Return parameters, then moments, little-endian.
-
-        Returns
-        -------
-        bytes
-            `state_bytes` of them.
-        """
+        """Return parameters, then moments, little-endian: `state_bytes` bytes."""
         little_endian = self.parameters.dtype.newbyteorder("<")
         return b"".join(array.astype(little_endian).tobytes() for array in (self.parameters, *self.moments))
 
     def checksum(self) -> bytes:
-        """Return a digest (BLAKE2b) of the number of rounds, the arrays' type and all their bits.
+        """Return a digest (BLAKE2b) of 16 bytes of the number of rounds, the arrays' type and all their bits.
 
-        Returns
-        -------
-        bytes
-            16 bytes: states that differ by accident have different ones but for a chance of 2**-128.
+        States that differ by accident have the same one with a probability of 2**-128.
         """
         head = f"{self.rounds} {self.parameters.dtype.name} {len(self.moments)} {self.dimension};".encode()
         return hashlib.blake2b(head + self.to_bytes(), digest_size=CHECKSUM_BYTES).digest()

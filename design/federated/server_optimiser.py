@@ -19,42 +19,17 @@ LARGEST_RATE = 1e6
 
 
 class ServerOptimiser(Protocol):
-    """What makes a new model of the old one and the mean of a round's updates."""
+    """Makes a new model from the old one and the mean of a round's updates."""
 
     def start(self, parameters: ArrayLike) -> ModelState:
-        """Return the state before the first round.
-
-        Parameters
-        ----------
-        parameters : array_like of float32 or float64, shape (dimension,)
-            The first model.
-
-        Returns
-        -------
-        ModelState
-            The state after no round.
-        """
+        """Return the state before the first round, from a first model of float32 or float64, shape (dimension,)."""
         ...
 
     def step(self, state: ModelState, mean_update: FloatArray) -> ModelState:
-        """Return the state after one more round.
+        """Return the state after one more round; nothing is changed in place.
 
-        Parameters
-        ----------
-        state : ModelState
-            The state before it.
-        mean_update : ndarray of float64, shape (dimension,)
-            Mean of the clients' updates, in the direction in which the model is to move.
-
-        Returns
-        -------
-        ModelState
-            The new state; nothing is changed in place.
-
-        Raises
-        ------
-        ValueError
-            If the state is not this optimiser's, the update has another length, or a number of the result is not finite.
+        The update, shape (dimension,), is the mean of the clients' updates, in the direction in which the model is to move. ``ValueError``
+        if the state is not this optimiser's, the update has another length, or a number of the result is not finite.
         """
         ...
 
@@ -71,11 +46,6 @@ class ServerSGD:
         Above 0, up to 1e6; 1 takes the mean of the clients' models.
     momentum : float
         From 0, for none, to 1.
-
-    Raises
-    ------
-    ValueError
-        If a field is out of its range.
 
     Examples
     --------
@@ -96,36 +66,12 @@ class ServerSGD:
         check_real("momentum", self.momentum, low=0.0, high=1.0)
 
     def start(self, parameters: ArrayLike) -> ModelState:
-        """Return the state before the first round, as `ServerOptimiser` describes it.
-
-        Parameters
-        ----------
-        parameters : array_like of float32 or float64, shape (dimension,)
-            The first model.
-
-        Returns
-        -------
-        ModelState
-            With one moment, of zeros, if there is momentum.
-        """
+        """Return a state with one moment, of zeros, if there is momentum."""
         model = np.asarray(parameters)
         return ModelState(0, model, (np.zeros_like(model),) if self.momentum else ())
 
     def step(self, state: ModelState, mean_update: FloatArray) -> ModelState:
-        """Return the state after one more round, as `ServerOptimiser` describes it.
-
-        Parameters
-        ----------
-        state : ModelState
-            The state before it.
-        mean_update : ndarray of float64, shape (dimension,)
-            Mean of the clients' updates.
-
-        Returns
-        -------
-        ModelState
-            The new state.
-        """
+        """Return the state after one more gradient step."""
         update = _check_update(state, mean_update, moments=1 if self.momentum else 0)
         # Overflow is found when the state is made.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -137,7 +83,7 @@ class ServerSGD:
 
 @dataclass(frozen=True)
 class FedAdam:
-    """Adaptive steps: algorithm 2 of Reddi et al. 2021 (*Adaptive Federated Optimization*), which has no correction of early moments.
+    """Adaptive steps: algorithm 2 of Reddi et al. 2021 (*Adaptive Federated Optimization*), without a correction of early moments.
 
     m = first_decay m + (1 - first_decay) update, v = second_decay v + (1 - second_decay) update^2, x = x + learning_rate m / (sqrt(v) +
     adaptivity), where v begins as adaptivity^2.
@@ -149,12 +95,7 @@ class FedAdam:
     first_decay, second_decay : float
         beta_1 and beta_2, from 0 to 1; the paper's are 0.9 and 0.99.
     adaptivity : float
-        tau, above 0; the smaller, the more the steps of all coordinates are alike.
-
-    Raises
-    ------
-    ValueError
-        If a field is out of its range.
+        tau, above 0; the smaller, the more alike the steps of all coordinates are.
 
     Examples
     --------
@@ -177,36 +118,12 @@ class FedAdam:
         check_real("adaptivity", self.adaptivity, low=1e-12, high=LARGEST_RATE)
 
     def start(self, parameters: ArrayLike) -> ModelState:
-        """Return the state before the first round, as `ServerOptimiser` describes it.
-
-        Parameters
-        ----------
-        parameters : array_like of float32 or float64, shape (dimension,)
-            The first model.
-
-        Returns
-        -------
-        ModelState
-            With two moments: zeros, and squares of the adaptivity.
-        """
+        """Return a state with two moments: zeros, and squares of the adaptivity."""
         model = np.asarray(parameters)
         return ModelState(0, model, (np.zeros_like(model), np.full_like(model, self.adaptivity * self.adaptivity)))
 
     def step(self, state: ModelState, mean_update: FloatArray) -> ModelState:
-        """Return the state after one more round, as `ServerOptimiser` describes it.
-
-        Parameters
-        ----------
-        state : ModelState
-            The state before it.
-        mean_update : ndarray of float64, shape (dimension,)
-            Mean of the clients' updates.
-
-        Returns
-        -------
-        ModelState
-            The new state.
-        """
+        """Return the state after one more adaptive step."""
         update = _check_update(state, mean_update, moments=2)
         with np.errstate(over="ignore", invalid="ignore"):
             first = self.first_decay * state.moments[0] + (1.0 - self.first_decay) * update

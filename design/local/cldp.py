@@ -10,13 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer, check_interval, check_real
 from ...arrays import FloatArray
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
-from ..contracts.guarantee import Guarantee
-from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.accounts import pure_privacy
+from ..contracts.mechanism import MOST_CLIENTS, ScalarMechanism
+from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import finite_values
 
 
 @dataclass(frozen=True)
-class CLDPMechanism:
+class CLDPMechanism(ScalarMechanism):
     """Every client sends one bit, up with a probability that is linear in its value (CLDP in one dimension).
 
     With t the value on the scale of [-1, 1] and C = (e^epsilon - 1) / (e^epsilon + 1), the bit is up with probability (1 + C t) / 2 and
@@ -43,6 +45,7 @@ class CLDPMechanism:
 
     epsilon: float
     interval: tuple[float, float] = (0.0, 1.0)
+    delta = 0.0
 
     def __post_init__(self) -> None:
         """Refuse arguments out of range."""
@@ -54,38 +57,20 @@ class CLDPMechanism:
         """One bit."""
         return 1.0
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def privacy(self) -> Privacy:
         """Pure local privacy."""
-        return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local")
+        return pure_privacy(self.epsilon)
 
     @property
     def worst_variance(self) -> float:
         """Variance at the middle of the interval."""
         return (self._half_width / self._contrast) ** 2
 
-    def encode(self, values: ArrayLike, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Draw one bit per value.
-
-        Parameters
-        ----------
-        values : array_like
-            Finite values; those outside the interval count as its nearer end.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of uint8, same shape
-            Bits, 0 or 1.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
-        """
+    def encode(self, values: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
+        """Draw one bit per value, 0 or 1."""
+        words = word_source(words)
         signed = self._signed(values)
-        return (rng.random(signed.shape) < 0.5 + 0.5 * self._contrast * signed).astype(np.uint8)
+        return (words.uniforms(signed.shape) < 0.5 + 0.5 * self._contrast * signed).astype(np.uint8)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of bits that are up.

@@ -1,6 +1,6 @@
 """The Laplace mechanism, uncompressed: the reference that a few bits are measured against."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,15 @@ from ...arguments import check_integer, check_interval, check_real
 from ...arrays import FloatArray
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ..contracts.guarantee import Guarantee
-from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.mechanism import MOST_CLIENTS, ScalarMechanism
+from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import finite_values
+from .vector_laplace import laplace_privacy
 
 
 @dataclass(frozen=True)
-class LaplaceMechanism:
+class LaplaceMechanism(ScalarMechanism):
     """Every client adds Laplace noise of scale (high - low) / epsilon to its value and sends a 64-bit float.
 
     A reference for comparisons, not for releases: the low bits of a floating-point sum give away more than the real-valued mechanism
@@ -45,6 +48,7 @@ class LaplaceMechanism:
     epsilon: float
     interval: tuple[float, float] = (0.0, 1.0)
     metric: str | None = None
+    delta = 0.0
 
     def __post_init__(self) -> None:
         """Refuse arguments out of range."""
@@ -64,38 +68,25 @@ class LaplaceMechanism:
         """Bits of a double-precision number."""
         return 64.0
 
+    def privacy(self) -> Privacy:
+        """Pure local privacy, of the real-valued mechanism."""
+        return laplace_privacy(self.epsilon)
+
     @property
     def guarantee(self) -> Guarantee:
-        """Pure local privacy, of the real-valued mechanism."""
-        return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local", metric=self.metric)
+        """Pure local privacy, with the metric where one is stated."""
+        return replace(super().guarantee, metric=self.metric)
 
     @property
     def worst_variance(self) -> float:
         """Variance of the noise, the same for every value."""
         return 2 * self.scale**2
 
-    def encode(self, values: ArrayLike, rng: np.random.Generator) -> FloatArray:
-        """Add noise to each value.
-
-        Parameters
-        ----------
-        values : array_like
-            Finite values; those outside the interval count as its nearer end.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            Noisy values.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
-        """
+    def encode(self, values: ArrayLike, words: WordsLike) -> FloatArray:
+        """Add noise to each value."""
+        words = word_source(words)
         clipped = np.clip(finite_values("values", values), *self.interval)
-        return clipped + rng.laplace(0.0, self.scale, size=clipped.shape)
+        return clipped + self.scale * words.laplace(clipped.shape)
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
         """Return the sum of the noisy values.

@@ -6,29 +6,25 @@ Shah, Chen, Balle, Kairouz, Theis 2021, *Optimal compression of locally differen
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import ndtr, ndtri
-from scipy.stats import binom
+from scipy.special import bdtr, ndtr, ndtri
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ...errors import InfeasibleError
-from ...solvers.accounting.privacy_loss import pure_privacy_loss
-from ...solvers.accounting.pure_privacy import pure_renyi_divergences
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
-from ..contracts.guarantee import Guarantee
-from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.accounts import pure_privacy
+from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
+from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike, WordSource, word_source
 from ..relative_entropy.coding import decode_relative_entropy, log_importance_weights
 from .privunit import PrivUnitMechanism
 from .random_direction import random_directions
-
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 MOST_BITS = 20
 # Thresholds that are tried before the best is refined.
@@ -36,7 +32,7 @@ THRESHOLDS = 128
 
 
 @dataclass(frozen=True)
-class MinimalRandomCodingMechanism:
+class MinimalRandomCodingMechanism(VectorMechanism):
     """Every client sends the number of a public Gaussian candidate that lies in its vector's cap more often than by chance.
 
     PrivUnitG (`PrivUnitMechanism`) has a density over the normal one of e^epsilon / Z in the cap, where <z, v> is at least the threshold,
@@ -75,6 +71,7 @@ class MinimalRandomCodingMechanism:
     epsilon: float
     bits: int
     ball: NormBall
+    delta = 0.0
 
     def __post_init__(self) -> None:
         """Refuse fields out of range."""
@@ -115,39 +112,21 @@ class MinimalRandomCodingMechanism:
         """Length of the index; the seed is public randomness, which server and client share, and costs nothing."""
         return float(self.bits)
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def privacy(self) -> Privacy:
         """Pure local privacy."""
-        return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local")
+        return pure_privacy(self.epsilon)
 
     @property
     def worst_variance(self) -> float:
         """Variance at the centre of the ball, the largest: ``clip_norm**2 (dimension + threshold m) / m**2``."""
         return self.ball.clip_norm**2 * math.exp(self._log_variance(self.threshold))
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[np.uint64]:
-        """Draw a seed and an index for each client; costs 2**bits candidates each.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness, the public one for seeds too.
-
-        Returns
-        -------
-        ndarray of uint64, shape (clients, 2)
-            The seed, which is public, and the index.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        directions = random_directions(self.ball, vectors, rng)
-        seeds = rng.integers(0, 2**64, len(directions), dtype=np.uint64)
-        indices = [self._draw(self._in_cap(direction, seed), rng) for direction, seed in zip(directions, seeds.tolist(), strict=True)]
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint64]:
+        """Draw the seed, which is public, and an index for each client, shape (clients, 2); costs 2**bits candidates each."""
+        words = word_source(words)
+        directions = random_directions(self.ball, vectors, words)
+        seeds = words(len(directions))
+        indices = [self._draw(self._in_cap(direction, seed), words) for direction, seed in zip(directions, seeds.tolist(), strict=True)]
         return np.column_stack([seeds, np.array(indices, dtype=np.uint64)])
 
     def index_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
@@ -243,30 +222,6 @@ class MinimalRandomCodingMechanism:
         """
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
-    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return bounds on the Rényi divergence of one message for two inputs: what pure privacy implies.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity is one.
-
-        Returns
-        -------
-        ndarray of float64, shape (orders,)
-            Divergences in nats; err upward.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
-        return pure_renyi_divergences(self.epsilon, orders)
-
-    def privacy_loss(self) -> "PrivacyLossDistribution":
-        """Return the loss distribution of binary randomised response, which dominates every two inputs; losses rounded upward."""
-        return pure_privacy_loss(self.epsilon)
-
     def _in_cap(self, direction: FloatArray, seed: int) -> NDArray[np.bool_]:
         # The logarithm of a density ratio at distance one is <z, v> - 1/2.
         return np.asarray(log_importance_weights(direction, self.bits, seed) + 0.5 >= self.threshold)
@@ -280,10 +235,11 @@ class MinimalRandomCodingMechanism:
         part = 1 - share if share > cap else 1 - cap + math.exp(self.epsilon) * (cap - share)
         return min(1.0, part / self._constant(cap) * (1 + 1e-14))
 
-    def _draw(self, in_cap: NDArray[np.bool_], rng: np.random.Generator) -> int:
+    def _draw(self, in_cap: NDArray[np.bool_], words: WordSource) -> int:
         # A uniform number of 53 bits is never rarer below this probability than it should be.
-        outside = rng.random() < self._outside_probability(int(np.count_nonzero(in_cap)))
-        return int(rng.choice(np.flatnonzero(~in_cap if outside else in_cap)))
+        outside = words.uniforms(()) < self._outside_probability(int(np.count_nonzero(in_cap)))
+        candidates = np.flatnonzero(~in_cap if outside else in_cap)
+        return int(candidates[words.integers(len(candidates), ())])
 
     def _constant(self, cap: float) -> float:
         """Return Z for a cap of this probability."""
@@ -294,8 +250,8 @@ class MinimalRandomCodingMechanism:
         low, expected_count = 1 / self._constant(cap), math.floor(self.candidates * cap)
         # E[min(s high, 1 - (1 - s) low)] for K s binomial; the first is the smaller one up to s = cap, and E[s; K s <= n] is cap times a
         # probability of one trial less.
-        few = binom.cdf(expected_count, self.candidates, cap)
-        others = cap * binom.cdf(expected_count - 1, self.candidates - 1, cap)
+        few = bdtr(expected_count, self.candidates, cap)
+        others = cap * bdtr(expected_count - 1, self.candidates - 1, cap) if expected_count > 0 else 0.0
         inside = math.exp(self.epsilon) * low * others + (1 - low) * (1 - few) + low * (cap - others)
         # Means of a normal number above and below the threshold, phi / cap and -phi / (1 - cap).
         return float(math.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi) * (inside - cap) / (cap * beyond))

@@ -6,16 +6,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.pld import privacy_loss_distribution as pld
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from ...arrays import FloatArray
 from ...solvers.accounting.pure_privacy import check_orders, pure_renyi_divergences
-from ..contracts.guarantee import Guarantee
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
+from ..contracts.mechanism import check_vector_epsilon
 from ..contracts.norm_ball import NormBall
-from ..contracts.vector_epsilon import check_vector_epsilon
+from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike, WordSource, word_source
 from .random_direction import random_directions
 from .uncompressed_vector import UncompressedVectorMechanism
 
@@ -60,6 +62,7 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
 
     epsilon: float
     ball: NormBall
+    delta = 0.0
 
     def __post_init__(self) -> None:
         """Refuse arguments out of range."""
@@ -87,39 +90,45 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         """Mean m of <x, v>, ``phi(threshold) (e^epsilon - 1) / Z``."""
         return self._projection_mean(self.threshold)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """Pure local privacy, of the real-valued mechanism."""
-        return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local")
+    def privacy(self) -> Privacy:
+        """Pure local privacy, of the real-valued mechanism; over rounds less than that of randomised response (`privacy_loss`)."""
+
+        def curve() -> RenyiCurve:
+            return RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS))
+
+        def by_loss(rounds: int, delta: float) -> float | None:
+            return composed_loss(self.privacy_loss(), rounds, delta)
+
+        accounts = (pure_account(self.epsilon), renyi_account(curve, "replace-one"), loss_account("pld", by_loss, "replace-one"))
+        return Privacy("local", accounts)
+
+    def privacy_loss(self) -> "PrivacyLossDistribution":
+        """Return the loss distribution of two opposite vectors, which dominates every two vectors; losses rounded upward.
+
+        It is that of randomised response which is seen with `revealing_probability`, and not at all otherwise.
+        """
+        from dp_accounting.pld import privacy_loss_distribution as pld
+
+        seen, unseen = self.revealing_probability, 1 - self.revealing_probability
+        flipped = seen / (math.exp(self.epsilon) + 1)
+        kept = seen - flipped
+        one, other = {0: kept, 1: flipped}, {0: flipped, 1: kept}
+        return pld.from_two_probability_mass_functions(
+            {key: math.log(value) for key, value in (one | {2: unseen}).items() if value > 0},
+            {key: math.log(value) for key, value in (other | {2: unseen}).items() if value > 0},
+        )
 
     @property
     def worst_variance(self) -> float:
         """Variance at the centre of the ball, the largest: ``clip_norm**2 (dimension + threshold m) / m**2``."""
         return self.ball.clip_norm**2 * math.exp(self._log_variance(self.threshold))
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
-        """Draw one message per vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients, dimension)
-            Messages, without their factor ``clip_norm / m``.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        directions = random_directions(self.ball, vectors, rng)
-        messages = rng.standard_normal(directions.shape)
-        shifts = self._projections(len(messages), rng) - np.einsum("ij,ij->i", messages, directions)
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
+        """Draw one message per vector, without its factor ``clip_norm / m``."""
+        words = word_source(words)
+        directions = random_directions(self.ball, vectors, words)
+        messages = words.normals(directions.shape)
+        shifts = self._projections(len(messages), words) - np.einsum("ij,ij->i", messages, directions)
         messages += shifts[:, None] * directions
         return messages
 
@@ -170,23 +179,6 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         divergences = np.where(small, direct, exponents + math.log(self.revealing_probability)) / (finite - 1)
         return np.asarray(np.where(np.isinf(array), self.epsilon, divergences))
 
-    def privacy_loss(self) -> "PrivacyLossDistribution":
-        """Return the loss distribution of two opposite vectors, which dominates every two vectors; losses rounded upward.
-
-        Returns
-        -------
-        PrivacyLossDistribution
-            That of randomised response which is seen with `revealing_probability`, and not at all otherwise.
-        """
-        seen, unseen = self.revealing_probability, 1 - self.revealing_probability
-        flipped = seen / (math.exp(self.epsilon) + 1)
-        kept = seen - flipped
-        one, other = {0: kept, 1: flipped}, {0: flipped, 1: kept}
-        return pld.from_two_probability_mass_functions(
-            {key: math.log(value) for key, value in (one | {2: unseen}).items() if value > 0},
-            {key: math.log(value) for key, value in (other | {2: unseen}).items() if value > 0},
-        )
-
     @property
     def revealing_probability(self) -> float:
         """Largest probability, over pairs of vectors, that a message lies in the threshold's cap of one and not of the other.
@@ -222,12 +214,12 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         mean = self._projection_mean(threshold)
         return math.log(self.ball.dimension + threshold * mean) - 2 * math.log(mean)
 
-    def _projections(self, clients: int, rng: np.random.Generator) -> FloatArray:
+    def _projections(self, clients: int, words: WordSource) -> FloatArray:
         """Draw <x, v>, each tail by the quantile function on its own side."""
         threshold = self.threshold
-        below = rng.random(clients) < self._other_probability(threshold)
+        below = words.uniforms(clients) < self._other_probability(threshold)
         # Above 0, where the quantile is finite.
-        uniforms = 1 - rng.random(clients)
+        uniforms = 1 - words.uniforms(clients)
         upper = np.maximum(-ndtri(uniforms * ndtr(-threshold)), threshold)
         lower = np.minimum(ndtri(uniforms * ndtr(threshold)), threshold)
         return np.asarray(np.where(below, lower, upper))

@@ -1,28 +1,24 @@
 """Vectors in one index and one bit: the sign of one number about the vector, by randomised response."""
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import FloatArray
-from ...solvers.accounting.privacy_loss import pure_privacy_loss
-from ...solvers.accounting.pure_privacy import pure_renyi_divergences
-from ..contracts.guarantee import Guarantee
-from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.accounts import pure_privacy
+from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism, check_vector_epsilon
 from ..contracts.norm_ball import NormBall
-from ..contracts.vector_epsilon import check_vector_epsilon
-
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike, word_source
 
 
 @dataclass(frozen=True)
-class SampledSignMechanism(ABC):
+class SampledSignMechanism(VectorMechanism):
     """An index drawn uniformly, and one bit for the sign of the number that the vector has there: what the mechanisms of CLDP share.
 
     The number t, between -1 and 1 in units of the clip norm, becomes the bit 1 with probability (1 + t) / 2, which is then flipped with
@@ -43,6 +39,7 @@ class SampledSignMechanism(ABC):
 
     epsilon: float
     ball: NormBall
+    delta = 0.0
 
     def __post_init__(self) -> None:
         """Refuse arguments out of range."""
@@ -70,10 +67,9 @@ class SampledSignMechanism(ABC):
         """Bits of an index and a bit, ``ceil(log2(2 * indices))``; there is no shared randomness."""
         return float((2 * self.indices - 1).bit_length())
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """Pure local privacy, with the epsilon that was asked for."""
-        return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local")
+    def privacy(self) -> Privacy:
+        """Pure local privacy of `realised_epsilon`: exact for L1 and L-infinity, where two vectors can differ most at every index."""
+        return pure_privacy(self.realised_epsilon)
 
     @property
     @abstractmethod
@@ -85,32 +81,15 @@ class SampledSignMechanism(ABC):
         """Variance at the centre of the ball, the largest: ``message_norm**2``."""
         return self.message_norm**2
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw one message per vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of int64, shape (clients,)
-            Messages, from 0 to ``2 * indices - 1``.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int64]:
+        """Draw one message per vector, from 0 to ``2 * indices - 1``."""
+        words = word_source(words)
         clipped = self.ball.clip(vectors)
         clients = len(clipped)
-        indices = rng.integers(self.indices, size=clients)
-        bits = rng.random(clients) < (1 + self._numbers(clipped, indices) / self.ball.clip_norm) / 2
+        indices = words.integers(self.indices, clients)
+        bits = words.uniforms(clients) < (1 + self._numbers(clipped, indices) / self.ball.clip_norm) / 2
         # A uniform number below it, of 53 bits, is never rarer than this probability.
-        flips = rng.random(clients) < 1 / (math.exp(self.realised_epsilon) + 1)
+        flips = words.uniforms(clients) < 1 / (math.exp(self.realised_epsilon) + 1)
         return 2 * indices + (bits ^ flips)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
@@ -183,37 +162,6 @@ class SampledSignMechanism(ABC):
             If the shape is wrong, or a coordinate is NaN or infinite.
         """
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
-
-    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return, for each order above 1, a bound on the Rényi divergence of one client's message for two vectors.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity gives `realised_epsilon`.
-
-        Returns
-        -------
-        ndarray of float64, shape (orders,)
-            What pure privacy of `realised_epsilon` implies, in nats: exact for L1 and L-infinity, where two vectors can differ most at
-            every index; errs upward for L2.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
-        return pure_renyi_divergences(self.realised_epsilon, orders)
-
-    def privacy_loss(self) -> "PrivacyLossDistribution":
-        """Return a loss distribution that dominates every two vectors, losses rounded upward.
-
-        Returns
-        -------
-        PrivacyLossDistribution
-            What pure privacy of `realised_epsilon` implies.
-        """
-        return pure_privacy_loss(self.realised_epsilon)
 
     @property
     def _contrast(self) -> float:

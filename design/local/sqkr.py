@@ -6,30 +6,27 @@ Chen, Kairouz, Özgür 2020, *Breaking the communication-privacy-accuracy trilem
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
-from ...solvers.accounting.privacy_loss import pure_privacy_loss
-from ...solvers.accounting.pure_privacy import check_orders, pure_renyi_divergences
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
-from ..contracts.guarantee import Guarantee
-from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.accounts import pure_privacy
+from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
+from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
-
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 MOST_BITS = 16
 LARGEST_KASHIN_CONSTANT = 1e5
 
 
 @dataclass(frozen=True)
-class SQKRMechanism:
+class SQKRMechanism(VectorMechanism):
     """Every client sends the signs of a few coefficients of its vector's Kashin representation, by randomised response.
 
     Public randomness draws `bits` of the frame's coordinates for each client, independently and with replacement. Each coefficient a,
@@ -74,6 +71,7 @@ class SQKRMechanism:
     ball: NormBall
     seed: int = 0
     kashin_constant: float = KASHIN_CONSTANT
+    delta = 0.0
 
     def __post_init__(self) -> None:
         """Refuse fields out of range."""
@@ -106,10 +104,9 @@ class SQKRMechanism:
         """Length of the symbol; the coordinates come from public randomness, which server and client share, and cost nothing."""
         return float(self.bits)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """Pure local privacy, or with an infinite epsilon, none."""
-        return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local")
+    def privacy(self) -> Privacy:
+        """Pure local privacy."""
+        return pure_privacy(self.epsilon)
 
     @property
     def worst_variance(self) -> float:
@@ -119,35 +116,17 @@ class SQKRMechanism:
         growth = float(self._growth(np.array([1.0, least_scale])).max())
         return (self._second_moment + max(0.0, growth)) * self.ball.clip_norm**2
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Draw coordinates and a symbol for each client.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness, the public one for coordinates too.
-
-        Returns
-        -------
-        ndarray of int32, shape (clients, bits + 1)
-            The coordinates, which are public, and in the last column the symbol, from 0 to 2**bits - 1, whose bit m (of value 2**m)
-            is the sign at coordinate m.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int32]:
+        """Draw coordinates, which are public, and in the last column the symbol: bit m (of value 2**m) is the sign at coordinate m."""
+        words = word_source(words)
         coefficients = self._represent(vectors).coefficients
         clients = len(coefficients)
-        coordinates = rng.integers(0, self.frame.size, (clients, self.bits))
+        coordinates = words.integers(self.frame.size, (clients, self.bits))
         drawn = np.take_along_axis(coefficients, coordinates, axis=1)
-        up = rng.random(drawn.shape) < 0.5 + drawn / (2 * self.level)
+        up = words.uniforms(drawn.shape) < 0.5 + drawn / (2 * self.level)
         # A uniform number of 53 bits is never rarer below this probability than it should be: rounding errs toward privacy.
-        replaced = rng.random(clients) < self._replacement
-        symbols = np.where(replaced, rng.integers(0, 2**self.bits, clients), up @ (1 << np.arange(self.bits)))
+        replaced = words.uniforms(clients) < self._replacement
+        symbols = np.where(replaced, words.integers(2**self.bits, clients), up @ (1 << np.arange(self.bits)))
         return np.column_stack([coordinates, symbols]).astype(np.int32)
 
     def symbol_probabilities(self, vectors: ArrayLike, coordinates: NDArray[Any]) -> FloatArray:
@@ -277,32 +256,6 @@ class SQKRMechanism:
             If the shape is wrong, or a coordinate is NaN or infinite.
         """
         return int(np.count_nonzero(self._represent(vectors).scales < 1))
-
-    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return bounds on the Rényi divergence of one message for two inputs: what pure privacy implies.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity is one.
-
-        Returns
-        -------
-        ndarray of float64, shape (orders,)
-            Divergences in nats; infinite without privacy. Err upward, except with one bit, where they are reached.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
-        if math.isinf(self.epsilon):
-            return np.full(check_orders(orders).shape, math.inf)
-        return pure_renyi_divergences(self.epsilon, orders)
-
-    def privacy_loss(self) -> "PrivacyLossDistribution | None":
-        """Return the loss distribution of binary randomised response, which dominates every two inputs; None without privacy."""
-        return None if math.isinf(self.epsilon) else pure_privacy_loss(self.epsilon)
 
     @property
     def _replacement(self) -> float:

@@ -1,6 +1,6 @@
 """Vectors sent uncompressed, in 64-bit floats: what the references share that a compressed mechanism is compared with."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import FloatArray
-from ..contracts.mean_protocol import MOST_CLIENTS
-from ..contracts.norm_ball import NormBall
+from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
+from ..noise.random_words import WordsLike, WordSource, word_source
 
 
-class UncompressedVectorMechanism(ABC):
+class UncompressedVectorMechanism(VectorMechanism):
     """Every client sends a vector of 64-bit floats, and the server adds them up.
 
     Attributes
@@ -20,8 +20,6 @@ class UncompressedVectorMechanism(ABC):
     ball : NormBall
         Public ball of the vectors.
     """
-
-    ball: NormBall
 
     @property
     def bits_per_client(self) -> float:
@@ -84,28 +82,11 @@ class AddedNoiseMechanism(UncompressedVectorMechanism):
     def worst_variance(self) -> float:
         """Expected squared L2 norm of the noise, in squared units of the vectors: the variance of every vector."""
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
-        """Add noise to each vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients, dimension)
-            Noisy vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
+        """Add noise to each vector."""
+        words = word_source(words)
         clipped = self.ball.clip(vectors)
-        return clipped + self._noise(clipped.shape, rng)
+        return clipped + self._noise(clipped.shape, words)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the exact expected squared L2 error of one noisy vector, for each vector.
@@ -128,5 +109,5 @@ class AddedNoiseMechanism(UncompressedVectorMechanism):
         return np.full(len(self.ball.check(vectors)), self.worst_variance)
 
     @abstractmethod
-    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:
         """Draw noise for every coordinate, in the vectors' units."""

@@ -1,18 +1,21 @@
-"""The grid that a vector's coordinates are dithered to: where it lies in a ball, and which row of a table a grid point takes."""
+"""The grid that a vector's coordinates are dithered to, the row of a table that each of its points takes, and the variance of a letter."""
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from ...arrays import FloatArray
+from ...solvers.numerics.separable_budget import largest_piecewise_sum
 from ..contracts.norm_ball import NormBall
+from ..tables.lookup_table import LookupTable
 
 
 @dataclass(frozen=True)
 class VectorGrid:
-    """As many grid points for each coordinate as a table has inputs.
+    """The grid of each coordinate, with a point for every input of a table.
 
     For finite p zero is a grid point: N = 2**(bits_in - 1) - 1 grid steps reach the clip norm on either side, and position k, counted in
     steps from zero, takes row k + N of the table; its last row is not used. (With an even number of inputs from -clip_norm to clip_norm,
@@ -24,12 +27,7 @@ class VectorGrid:
     ball : NormBall
         The ball of the vectors.
     bits_in : int
-        The table has 2**bits_in inputs.
-
-    Raises
-    ------
-    ValueError
-        If the norm is finite and bits_in is less than 2.
+        The table has 2**bits_in inputs; at least 2 for finite p.
 
     Examples
     --------
@@ -58,7 +56,7 @@ class VectorGrid:
 
     @property
     def half_width(self) -> Fraction:
-        """Grid steps that the clip norm is long: N for finite p, half of all steps for p = infinity."""
+        """Length of the clip norm in grid steps: N for finite p, half of all steps for p = infinity."""
         return Fraction(self.steps // 2) if self.centred else Fraction(self.steps, 2)
 
     @property
@@ -77,19 +75,72 @@ class VectorGrid:
         return self.ball.clip_norm / self.radius
 
     def positions(self, vectors: FloatArray, shrinkage: float = 1.0) -> FloatArray:
-        """Return where vectors lie on the grid; those outside the ball are clipped first.
+        """Return where vectors, clipped and multiplied by a shrinkage of at most 1, lie on the grid, shape (clients, dimension).
 
-        Parameters
-        ----------
-        vectors : ndarray of shape (clients, dimension)
-            Finite vectors.
-        shrinkage : float
-            Factor that clipped vectors are multiplied by, at most 1.
-
-        Returns
-        -------
-        ndarray of shape (clients, dimension)
-            Positions in steps: from -N to N for finite p, from 0 to `steps` for p = infinity.
+        Positions are in steps: from -N to N for finite p, from 0 to `steps` for p = infinity.
         """
         scaled = self.ball.clip(vectors) / self.ball.clip_norm * shrinkage
         return np.asarray(np.clip(scaled, -1.0, 1.0) * self.radius if self.centred else (scaled + 1) / 2 * self.steps)
+
+
+@dataclass(frozen=True, eq=False)
+class VectorGridVariance:
+    """Variances of a table's letters, in the vectors' squared units, on the grid and between its points.
+
+    A fraction f of a step from one row to the next, the variance is V + f (V' - V) + f (1 - f) step**2, by the law of total variance. The
+    table must be exactly unbiased.
+
+    Examples
+    --------
+    >>> from quietbits.design.contracts.norm_ball import NormBall
+    >>> from quietbits.design.tables.randomised_response import generalised_randomised_response
+    >>> grid = VectorGrid(NormBall(dimension=2, norm=1.0), bits_in=2)
+    >>> variance = VectorGridVariance(generalised_randomised_response(3.0, 2), grid)
+    >>> at_zero, at_vertex = variance.of_positions(np.array([[0.0, 0.0], [1.0, 0.0]]))
+    >>> bool(max(at_zero, at_vertex) <= variance.largest(1.0))
+    True
+    """
+
+    table: LookupTable
+    grid: VectorGrid
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """Variance of each row, in squared units of the vectors. Shape (2**bits_in,)."""
+        scale = (self.grid.steps * Fraction(self.grid.step)) ** 2
+        return np.array([float(scale * variance) for variance in self.table.moments.variances])
+
+    def of_positions(self, positions: FloatArray) -> FloatArray:
+        """Return the sum of the coordinates' variances for each vector, shape (clients,), from its `VectorGrid.positions`.
+
+        These are expected squared L2 distances between letters, decoded, and positions, in squared units of the vectors.
+        """
+        rows = positions + self.grid.zero
+        lower = np.minimum(rows.astype(np.intp), len(self.rows) - 2)
+        fraction = rows - lower
+        terms = self.rows[lower] + fraction * (np.diff(self.rows)[lower] + self.grid.step**2 * (1 - fraction))
+        return np.asarray(terms.sum(axis=1))
+
+    def largest(self, radius: float) -> float:
+        """Return a bound on the sum of the coordinates' variances for every vector of a ball of this radius, in steps.
+
+        For p = infinity the radius is that of the grid, and the bound is exact. Otherwise it is the value of the concave envelope of a
+        coordinate's variance, as a function of the p-th power that it costs; errs upward.
+        """
+        growths, step_square = np.diff(self.rows), self.grid.step**2
+        dimension = self.grid.ball.dimension
+        if not self.grid.centred:
+            tops = np.clip(0.5 + growths / (2 * step_square), 0.0, 1.0)
+            return float(dimension * (self.rows[:-1] + (growths + step_square * (1 - tops)) * tops).max())
+        zero = self.grid.zero
+        # A coordinate may lie on either side of zero; on the left the row at distance k is zero - k.
+        right, left = self.rows[zero : 2 * zero + 1], self.rows[zero::-1]
+        return largest_piecewise_sum(
+            lefts=np.tile(np.arange(zero, dtype=float), 2),
+            constants=np.concatenate([right[:-1], left[:-1]]),
+            slopes=np.concatenate([np.diff(right), np.diff(left)]) + step_square,
+            curvatures=np.full(2 * zero, step_square),
+            dimension=dimension,
+            norm=self.grid.ball.norm,
+            radius=radius,
+        )

@@ -2,26 +2,79 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.pld import privacy_loss_distribution as pld
-from numpy.typing import ArrayLike
 
+from ...arguments import check_real
 from ...arrays import FloatArray
-from ...solvers.accounting.privacy_loss import pure_privacy_loss
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.accounting.sampled_noise import sampled_laplace_loss
+from ...solvers.accounting.sampling import PoissonSampling, Sampling, amplified_epsilon
 from ...solvers.divergences.laplace_divergence import laplace_vector_divergences
-from ..contracts.guarantee import Guarantee
-from ..contracts.norm_ball import NormBall
-from ..contracts.vector_epsilon import check_vector_epsilon
-from ..contracts.vector_protocol import COMPOSABLE_DIMENSION
+from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
+from ..contracts.mechanism import check_vector_epsilon
+from ..contracts.norm_ball import NormBall, check_norm
+from ..contracts.privacy import Privacy
+from ..noise.random_words import WordSource
 from .uncompressed_vector import AddedNoiseMechanism
 
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+LARGEST_PURE_EPSILON = 100.0
+# Losses of one of many coordinates lie on a grid of steps at most this wide, and at least this many of them; of one alone, on this many.
+LOSS_STEP, FEWEST_LOSSES, USUAL_LOSSES = 1e-4, 20, 1_000
 
-# Losses of one coordinate lie on a grid of at most so wide steps, and at least so many of them.
-LOSS_STEP, FEWEST_LOSSES = 1e-4, 20
+
+def laplace_privacy(
+    epsilon: float, *, adjacency: str = "replace-one", trust_model: str = "local", dimension: int = 1, norm: float = 1.0
+) -> Privacy:
+    """Return what Laplace noise on every coordinate reveals, its scale the L1 sensitivity over epsilon.
+
+    For finite p a shift of one coordinate by the whole sensitivity dominates every other shift. From one input to the other one goes
+    coordinate by coordinate; group privacy (Dong, Roth, Su 2022, *Gaussian differential privacy*, theorem 2.14) bounds the way from below
+    by a composition of the steps' trade-off functions, which for noise of log-concave density is that of one shift by the sum of the
+    steps. For p = infinity all coordinates differ most at once, each by its share of the sensitivity.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure privacy parameter of one round in which everyone takes part, from 1e-6 to 100.
+    adjacency, trust_model : str
+        Which data sets the sensitivity is for, and whom the guarantee is against.
+    dimension : int
+        Number of coordinates.
+    norm : float
+        p of the ball of the vectors.
+
+    Examples
+    --------
+    >>> report = laplace_privacy(0.1).report(1e-5, rounds=100)
+    >>> report.best.name, report.epsilon < report.account("rdp").bound.epsilon < 10
+    ('pld', True)
+    """
+    epsilon = check_real("epsilon", epsilon, low=1e-6, high=LARGEST_PURE_EPSILON)
+    shares = dimension if math.isinf(check_norm(norm)) else 1
+
+    def curve() -> RenyiCurve:
+        return RenyiCurve(np.array(DEFAULT_ORDERS), laplace_vector_divergences(epsilon, dimension, norm, DEFAULT_ORDERS))
+
+    def sampled_curve(_: RenyiCurve, sampling: Sampling) -> RenyiCurve:
+        return RenyiCurve(np.array([math.inf]), np.array([amplified_epsilon(epsilon, sampling.share)]))
+
+    def by_loss(rounds: int, delta: float) -> float | None:
+        step = epsilon / USUAL_LOSSES if shares == 1 else min(LOSS_STEP, epsilon / shares / FEWEST_LOSSES)
+        loss = sampled_laplace_loss(shares / epsilon, PoissonSampling(1.0), "add-or-remove-one", interval=step)
+        return composed_loss(loss, rounds * shares, delta)
+
+    def by_sampled_loss(rounds: int, delta: float, sampling: Sampling) -> float | None:
+        return composed_loss(sampled_laplace_loss(1 / epsilon, sampling, adjacency), rounds, delta) if shares == 1 else None
+
+    return Privacy(
+        trust_model,
+        (
+            pure_account(epsilon, adjacency),
+            renyi_account(curve, adjacency, sampled=sampled_curve),
+            loss_account("pld", by_loss, adjacency, sampled=by_sampled_loss),
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -52,6 +105,7 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
 
     epsilon: float
     ball: NormBall
+    delta = 0.0
 
     def __post_init__(self) -> None:
         """Refuse arguments out of range."""
@@ -67,52 +121,14 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
         """Scale of the noise on each coordinate, in the vectors' units."""
         return self.l1_sensitivity / self.epsilon
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def privacy(self) -> Privacy:
         """Pure local privacy, of the real-valued mechanism."""
-        return Guarantee(self.epsilon, adjacency="replace-one", trust_model="local")
+        return laplace_privacy(self.epsilon, dimension=self.ball.dimension, norm=self.ball.norm)
 
     @property
     def worst_variance(self) -> float:
         """Variance of the noise, the same for every vector: ``2 dimension scale**2``."""
         return 2 * self.ball.dimension * self.scale**2
 
-    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return, for each order above 1, the largest Rényi divergence of one client's message for two vectors.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity gives epsilon.
-
-        Returns
-        -------
-        ndarray of float64, shape (orders,)
-            Divergences in nats; exact for p = 1 and p >= 2, erring upward in between (`laplace_vector_divergences`).
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
-        return laplace_vector_divergences(self.epsilon, self.ball.dimension, self.ball.norm, orders)
-
-    def privacy_loss(self) -> "PrivacyLossDistribution":
-        """Return the loss distribution of a pair that dominates every two vectors, losses rounded upward.
-
-        Returns
-        -------
-        PrivacyLossDistribution
-            For one coordinate, and for p = infinity, where all coordinates differ most at once, that of the noise itself, up to 4096
-            coordinates; otherwise what pure privacy implies. Where coordinates are composed, losses of a total probability of at most
-            1e-15 are taken to be infinite: then no epsilon holds at delta = 0, where `guarantee` is the answer.
-        """
-        dimension = self.ball.dimension
-        if dimension > 1 and (math.isfinite(self.ball.norm) or dimension > COMPOSABLE_DIMENSION):
-            return pure_privacy_loss(self.epsilon)
-        step = min(LOSS_STEP, self.epsilon / dimension / FEWEST_LOSSES)
-        loss = pld.from_laplace_mechanism(self.scale, sensitivity=2 * self.ball.clip_norm, value_discretization_interval=step)
-        return loss if dimension == 1 else loss.self_compose(dimension)
-
-    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
-        return rng.laplace(0.0, self.scale, size=shape)
+    def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:
+        return self.scale * words.laplace(shape)

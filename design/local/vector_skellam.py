@@ -2,39 +2,61 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer, check_real
+from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
 from ...solvers.divergences.dithered_norm import LARGEST_RADIUS, rounded_norm_bound
 from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences, skellam_tail, skellam_variance
-from ..contracts.guarantee import Guarantee
-from ..contracts.mean_protocol import MOST_CLIENTS
+from ...solvers.numerics.bisection import bisect
+from ..contracts.accounts import renyi_account
+from ..contracts.guarantee import TRUST_MODELS
+from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
+from ..contracts.privacy import Privacy
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
-from ..noise.random_words import seeded_words
+from ..noise.random_words import WordsLike, word_source
 from ..noise.skellam_noise import sample_skellam
 from ..transforms.vector_dithering import bounded_rounding
-
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 FEWEST_BITS, MOST_BITS = 2, 32
 # Of the noise, in squared steps: what is sampled exactly.
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
-BISECTIONS = 64
+HALVINGS = 64
 # The norm of the rounded vectors is checked up to a relative 5e-14.
 ROUNDING = 1e-12
 
 
+def skellam_privacy(variance: float, l1_sensitivity: float, l2_sensitivity: float, trust_model: str = "local") -> Privacy:
+    """Return what Skellam noise on whole numbers reveals: by Rényi divergences, since in more dimensions no dominating pair is known.
+
+    Parameters
+    ----------
+    variance : float
+        Variance of a coordinate's noise, of all clients together, in squared steps; above 0.
+    l1_sensitivity, l2_sensitivity : float
+        Largest L1 and L2 distance, in steps, of two vectors of whole numbers; above 0.
+    trust_model : str
+        Whom the guarantee is against.
+    """
+    check_choice("trust_model", trust_model, TRUST_MODELS)
+    if l1_sensitivity < l2_sensitivity:
+        raise ValueError(f"l1_sensitivity must be at least l2_sensitivity, {l2_sensitivity!r}, as L1 norms are, got {l1_sensitivity!r}")
+
+    def curve() -> RenyiCurve:
+        orders = np.array(DEFAULT_ORDERS[:-1])
+        return RenyiCurve(orders, skellam_renyi_divergences(variance, l1_sensitivity, l2_sensitivity, orders))
+
+    return Privacy(trust_model, (renyi_account(curve, "replace-one"),))
+
+
 @dataclass(frozen=True)
-class SkellamMechanism:
+class SkellamMechanism(VectorMechanism):
     """Every client rounds its vector to whole numbers, adds Skellam noise to each, and sends them modulo 2**bits.
 
     The vector is clipped, divided by the granularity, and rounded without bias by systematic rounding, whose result has an L2 norm below
@@ -43,7 +65,7 @@ class SkellamMechanism:
 
     A coordinate that leaves [-2**(bits - 1), 2**(bits - 1)) comes back at the other end. `wrap_probability` bounds how often, and
     `bias_bound` the bias that it causes; the stated variances leave it out. Privacy is not touched by it. Noise is drawn
-    exactly, from the words of a seeded generator: for simulation, not for releases.
+    exactly.
 
     Attributes
     ----------
@@ -97,6 +119,10 @@ class SkellamMechanism:
         """``bits * dimension``."""
         return float(self.bits * self.ball.dimension)
 
+    def privacy(self) -> Privacy:
+        """Local privacy, by Rényi divergences."""
+        return skellam_privacy(self.noise_variance, self.l1_sensitivity, self.l2_sensitivity)
+
     @property
     def norm_bound(self) -> float:
         """Largest L2 norm of a rounded vector, in steps, with certainty; errs upward."""
@@ -112,12 +138,6 @@ class SkellamMechanism:
     def l1_sensitivity(self) -> float:
         """Largest L1 distance of two clients' rounded vectors, in steps; errs upward: ``|k| <= k**2`` for whole numbers."""
         return _l1_sensitivity(self.ball.dimension, self.l2_sensitivity)
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The (epsilon, delta) privacy that the Rényi curve proves for one message."""
-        curve = RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS))
-        return Guarantee(curve.epsilon(self.delta).epsilon, adjacency="replace-one", trust_model="local", delta=self.delta)
 
     @property
     def wrap_probability(self) -> float:
@@ -147,29 +167,11 @@ class SkellamMechanism:
         rounding = min(dimension / 4, math.sqrt(dimension) * self.ball.clip_norm / self.granularity)
         return self.granularity**2 * (dimension * self.noise_variance + rounding)
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
-        """Round each vector, add noise, and reduce modulo 2**bits.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of int8, int16 or int32, shape (clients, dimension)
-            Whole numbers from -2**(bits - 1) to 2**(bits - 1) - 1.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
-        """
-        words = seeded_words(rng)
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Round each vector, add noise, and wrap into [-2**(bits - 1), 2**(bits - 1)), as int8, int16 or int32."""
+        words = word_source(words)
         positions = self.ball.clip(vectors) / self.granularity
-        noisy = bounded_rounding(positions, rng.random(len(positions)), 2.0, self.norm_bound)
+        noisy = bounded_rounding(positions, words.uniforms(len(positions)), 2.0, self.norm_bound)
         noisy += sample_skellam(self.noise_variance, noisy.shape, words)
         half = 1 << (self.bits - 1)
         # The remainder modulo a power of two, of negative numbers too.
@@ -248,30 +250,6 @@ class SkellamMechanism:
         fractions = positions - np.floor(positions)
         noise = self.ball.dimension * self.noise_variance
         return np.asarray(self.granularity**2 * (noise + np.sum(fractions * (1 - fractions), axis=1)))
-
-    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return bounds on the Rényi divergence of one message for two inputs.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity gives infinity.
-
-        Returns
-        -------
-        ndarray of float64, shape (orders,)
-            Divergences in nats; err upward.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
-        return skellam_renyi_divergences(self.noise_variance, self.l1_sensitivity, self.l2_sensitivity, orders)
-
-    def privacy_loss(self) -> "PrivacyLossDistribution | None":
-        """Return None: which pair of vectors is the worst one is not known in more than one dimension."""
-        return None
 
     @property
     def _largest_coordinate(self) -> int:
@@ -353,12 +331,7 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
     if feasible(fine):
         coarse = fine
     # Both the largest coordinate and the noise grow with the radius; `coarse` is feasible throughout.
-    for _ in range(BISECTIONS):
-        middle = math.sqrt(coarse * fine)
-        if feasible(middle):
-            coarse = middle
-        else:
-            fine = middle
+    coarse = bisect(feasible, coarse, fine, HALVINGS, geometric=True).holds
     # The radius that the mechanism computes back from its granularity must not be the next larger number.
     granularity = ball.clip_norm / coarse
     while ball.clip_norm / granularity > coarse:

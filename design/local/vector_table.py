@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,23 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from ...errors import InfeasibleError
-from ...solvers.accounting.privacy_loss import dominating_privacy_loss
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.divergences.dithered_norm import least_shrinkable_radius, rounded_norm_bound, shrinkage
-from ...solvers.divergences.vector_composition import vector_divergences
-from ..contracts.guarantee import Guarantee
-from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
-from ..contracts.vector_protocol import COMPOSABLE_DIMENSION
-from ..noise.random_words import WordSource, secure_words, seeded_words
+from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike, WordSource, word_source
 from ..tables.lookup_table import CHUNK, LetterArray, LookupTable
+from ..tables.table_privacy import table_privacy
 from ..transforms.dithering import dither
 from ..transforms.vector_dithering import bounded_rounding, rejection_bias_bound, rejection_rounding
-from .vector_grid import VectorGrid
-from .vector_grid_variance import VectorGridVariance
-
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+from .vector_grid import VectorGrid, VectorGridVariance
 
 DITHERINGS = ("systematic", "rejection")
 # Letters counted at a time: their indices take eight bytes each.
@@ -36,7 +29,7 @@ COUNTED = 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class VectorTableMechanism:
+class VectorTableMechanism(VectorMechanism):
     """Every client dithers its vector to a grid such that the norm hardly grows, and sends for each coordinate a letter of the table.
 
     The grid is that of `VectorGrid`: for finite p zero is one of its points, for p = infinity coordinates are dithered independently.
@@ -116,7 +109,7 @@ class VectorTableMechanism:
         return 2 * self._norm_bound / self._grid.steps
 
     @property
-    def dithering_bias_bound(self) -> float:
+    def bias_bound(self) -> float:
         """Bound on the L2 distance between the mean of a decoded message and the vector, in the vectors' units; 0.0 without rejection."""
         if not self._rejecting:
             return 0.0
@@ -127,13 +120,13 @@ class VectorTableMechanism:
         """Bits of one letter for each coordinate."""
         return float(self.ball.dimension * self.table.bits_out)
 
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """Local privacy of the whole vector, for every two vectors: the smaller of the pure epsilon and the one that delta allows."""
-        orders = np.array([math.inf] if self.delta == 0 else DEFAULT_ORDERS)
-        divergences = self.renyi_divergences(orders)
-        epsilon = float(divergences[-1]) if self.delta == 0 else RenyiCurve(orders, divergences).epsilon(self.delta).epsilon
-        return Guarantee(epsilon, adjacency="replace-one", trust_model="local", delta=self.delta)
+    def privacy(self) -> Privacy:
+        """Local privacy of the whole vector, for every two vectors.
+
+        A message is a mixture, over dithered vectors, of products of rows, and the divergence of two mixtures is at most the largest one
+        of their parts (it is quasi-convex): so it is bounded over all pairs of dithered vectors, `input_distance` apart at most.
+        """
+        return table_privacy(self.table, dimension=self.ball.dimension, norm=self.ball.norm, radius=self.input_distance)
 
     @cached_property
     def worst_variance(self) -> float:
@@ -151,49 +144,16 @@ class VectorTableMechanism:
         step, zero = Fraction(self.ball.clip_norm) / self._grid.half_width / Fraction(self.shrinkage), self._grid.half_width
         return np.array([float(step * (letter * self._grid.steps - zero)) for letter in self.table.alphabet])
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> LetterArray:
-        """Draw one letter per coordinate, from a seeded generator: for experiments and simulations that others can repeat.
-
-        A release to a server that is not trusted must not be predictable: use `encode_securely` for it.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of random words.
-
-        Returns
-        -------
-        ndarray of the smallest unsigned type, shape (clients, dimension)
-            Letter indices.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        return self._encode(vectors, seeded_words(rng))
-
-    def encode_securely(self, vectors: ArrayLike) -> LetterArray:
-        """Draw one letter per coordinate, from the operating system's cryptographic randomness: for real releases.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-
-        Returns
-        -------
-        ndarray of the smallest unsigned type, shape (clients, dimension)
-            Letter indices.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        return self._encode(vectors, secure_words)
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> LetterArray:
+        """Draw one letter per coordinate, shape (clients, dimension), in the smallest unsigned type."""
+        words = word_source(words)
+        array = self.ball.check(vectors)
+        letters = np.empty(array.shape, dtype=np.min_scalar_type(len(self.table.alphabet) - 1))
+        clients = max(1, CHUNK // self.ball.dimension)
+        for start in range(0, len(array), clients):
+            rows = self._dithered_rows(array[start : start + clients], words)
+            letters[start : start + clients] = self.table.letters_of_rows(rows, words(rows.size).reshape(rows.shape))
+        return letters
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the histogram of the letters of each coordinate.
@@ -281,46 +241,6 @@ class VectorTableMechanism:
             result[start : start + clients] = self._grid_variance.of_positions(positions) / self.shrinkage**2
         return result
 
-    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return, for each order above 1, a bound on the Rényi divergence of one client's message for two vectors.
-
-        A message is a mixture, over dithered vectors, of products of rows, and the divergence of two mixtures is at most the largest one
-        of their parts (it is quasi-convex): so it is bounded over all pairs of dithered vectors, `input_distance` apart at most.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity gives the pure epsilon.
-
-        Returns
-        -------
-        ndarray of shape (orders,)
-            Divergences in nats; err upward.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
-        return vector_divergences(self.table.weights, orders, self.ball.dimension, self.ball.norm, self.input_distance)
-
-    def privacy_loss(self) -> "PrivacyLossDistribution | None":
-        """Return the loss distribution of a pair that dominates every two vectors, losses rounded upward.
-
-        Returns
-        -------
-        PrivacyLossDistribution or None
-            Known for one coordinate, and for p = infinity, where all coordinates can differ at once, up to 4096 of them; None otherwise,
-            and where a letter rules an input out.
-        """
-        dimension = self.ball.dimension
-        if (self._grid.centred and dimension > 1) or dimension > COMPOSABLE_DIMENSION:
-            return None
-        if math.isinf(float(self.renyi_divergences([math.inf])[0])):
-            return None
-        loss = dominating_privacy_loss(self.table.weights, self.input_distance)
-        return loss if dimension == 1 else loss.self_compose(dimension)
-
     @cached_property
     def _grid(self) -> VectorGrid:
         return VectorGrid(self.ball, self.table.bits_in)
@@ -338,25 +258,12 @@ class VectorTableMechanism:
         """Largest norm of a dithered vector, in steps, for finite p."""
         return self._grid.radius if self._rejecting else rounded_norm_bound(self.ball.dimension, self.ball.norm, self._grid.radius)
 
-    def _encode(self, vectors: ArrayLike, words: WordSource) -> LetterArray:
-        array = self.ball.check(vectors)
-        letters = np.empty(array.shape, dtype=np.min_scalar_type(len(self.table.alphabet) - 1))
-        clients = max(1, CHUNK // self.ball.dimension)
-        for start in range(0, len(array), clients):
-            rows = self._dithered_rows(array[start : start + clients], words)
-            letters[start : start + clients] = self.table.letters_of_rows(rows, words(rows.size).reshape(rows.shape))
-        return letters
-
     def _dithered_rows(self, vectors: FloatArray, words: WordSource) -> NDArray[np.integer]:
         positions = self._grid.positions(vectors, self.shrinkage)
         if not self._grid.centred:
             return dither(positions, words(positions.size).reshape(positions.shape))
-
-        def uniforms(count: int) -> FloatArray:
-            return np.asarray((words(count) >> np.uint64(11)) * 2.0**-53)
-
         if self._rejecting:
-            rounded = rejection_rounding(positions, self.ball.norm, self._norm_bound, uniforms)
+            rounded = rejection_rounding(positions, self.ball.norm, self._norm_bound, words.uniforms)
         else:
-            rounded = bounded_rounding(positions, uniforms(len(positions)), self.ball.norm, self._norm_bound)
+            rounded = bounded_rounding(positions, words.uniforms(len(positions)), self.ball.norm, self._norm_bound)
         return rounded + self._grid.zero

@@ -1,4 +1,4 @@
-"""Binomial noise: exact samples, by counting random bits where that is quick and else from ratios of probabilities."""
+"""Binomial noise: exact samples, by counting random bits where that is fast and otherwise from ratios of probabilities."""
 
 import math
 from fractions import Fraction
@@ -9,7 +9,7 @@ import numpy as np
 from ...arguments import check_integer
 from ...arrays import IntegerArray
 from .exact_sampler import CHUNK, WORD_BITS, ExactSampler
-from .random_words import WordSource
+from .random_words import WordsLike, WordSource, word_source
 from .ratio_curve import RatioCurve
 from .rational_parameter import rational_parameter
 from .sample_shape import sample_shape
@@ -17,12 +17,12 @@ from .sample_shape import sample_shape
 MOST_TRIALS = 2**40
 # Fair trials up to this number are counted bit by bit.
 COUNTED_TRIALS = 2 * WORD_BITS
-# Larger variances are split into parts, as Binomial numbers of one probability add up to one.
+# Larger variances are split into parts: sums of binomial numbers of one probability are binomial.
 LARGEST_PART = 2**26
 SAMPLERS = 16
 
 
-def sample_binomial(trials: int, probability: float | Fraction, size: int | tuple[int, ...], words: WordSource) -> IntegerArray:
+def sample_binomial(trials: int, probability: float | Fraction, size: int | tuple[int, ...], words: WordsLike) -> IntegerArray:
     """Draw numbers of successes in independent trials, exactly.
 
     Parameters
@@ -34,18 +34,8 @@ def sample_binomial(trials: int, probability: float | Fraction, size: int | tupl
         trials * probability * (1 - probability), from 2**26 on.
     size : int or tuple of int
         How many, or the shape of the result.
-    words : WordSource
-        Random words: `seeded_words(rng)` for experiments, `secure_words` for releases.
-
-    Returns
-    -------
-    ndarray of int64, shape `size`
-        Independent draws, from 0 to `trials`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    words : WordSource or numpy.random.Generator
+        ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
 
     Examples
     --------
@@ -54,6 +44,7 @@ def sample_binomial(trials: int, probability: float | Fraction, size: int | tupl
     >>> round(float(draws.mean())), round(binomial_variance(1000, Fraction(1, 3)), 1)
     (333, 222.2)
     """
+    words = word_source(words)
     trials = check_integer("trials", trials, low=0, high=MOST_TRIALS)
     exact = rational_parameter("probability", probability, low=0.0, high=1.0)
     shape = sample_shape(size)
@@ -70,24 +61,7 @@ def sample_binomial(trials: int, probability: float | Fraction, size: int | tupl
 
 
 def binomial_variance(trials: int, probability: float | Fraction) -> float:
-    """Return the variance of a Binomial number, trials * probability * (1 - probability).
-
-    Parameters
-    ----------
-    trials : int
-        Number of trials, 0 to 2**40.
-    probability : float or Fraction
-        Chance of success in a trial, from 0 to 1.
-
-    Returns
-    -------
-    float
-        The variance, rounded once.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    """Return the variance of a binomial number, trials * probability * (1 - probability), rounded once.
 
     Examples
     --------
@@ -100,7 +74,7 @@ def binomial_variance(trials: int, probability: float | Fraction) -> float:
 
 
 def _count_bits(trials: int, count: int, words: WordSource) -> IntegerArray:
-    """Return how many of as many random bits as there are trials are up."""
+    """Return, `count` times, how many of `trials` random bits are ones."""
     total = np.zeros(count, dtype=np.int64)
     for start in range(0, count, CHUNK):
         chunk = total[start : start + CHUNK]

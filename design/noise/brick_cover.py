@@ -14,9 +14,9 @@ from ...arrays import FloatArray, IntegerArray
 BRICK_BITS = 16
 # A block is one point wide, or this many times narrower than the spread, up to a factor of two.
 BLOCKS_PER_SPREAD = 32
-# The tails begin where the curve is this low: a matter of speed.
+# The tails begin where the curve is this low; it only affects speed.
 TAIL_HEIGHT = 2.0**-22
-# What `UnimodalCurve.approximate` may be off by.
+# Largest error of `UnimodalCurve.approximate`.
 APPROXIMATION_ERROR = 2.0**-44
 # In units of the whole stack: room for the approximation's error and for rounding a few operations on it.
 ALLOWANCE = 2.0**-40
@@ -31,36 +31,15 @@ class UnimodalCurve(Protocol):
 
     @property
     def spread(self) -> float:
-        """About the standard deviation; a matter of speed."""
+        """About the standard deviation; it only affects speed."""
 
     def approximate(self, points: IntegerArray) -> FloatArray:
-        """Return f in floating point.
-
-        Parameters
-        ----------
-        points : ndarray of int64
-            Whole numbers.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            Values, with an absolute error of at most 2**-44.
-        """
+        """Return f at whole numbers in floating point, with an absolute error of at most 2**-44."""
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
-        """Return whole numbers (low, high) with low <= 2**bits f(point) <= high, by whole numbers only.
+        """Return whole numbers (low, high) with low <= 2**bits f(point) <= high, computed in whole numbers.
 
-        Parameters
-        ----------
-        point : int
-            A whole number.
-        bits : int
-            Bits after the binary point, at least 1.
-
-        Returns
-        -------
-        tuple of int
-            The bounds, a few units apart however many bits are asked for.
+        They are a few units apart, however many `bits` >= 1 are asked for.
         """
 
 
@@ -75,13 +54,13 @@ class BrickCover:
     layers : int
         Height of the curve's top, f = 1, in bricks.
     starts : ndarray of int64, shape (bricks,)
-        Lowest point of every brick; 0 for those that are no rectangle and no wedge.
+        Lowest point of every brick; 0 for those that are neither rectangles nor wedges.
     rectangles : int
         Bricks below this number lie under the curve entirely.
     wedges : int
-        Bricks from `rectangles` to below this number are cut by the curve, or are taken to be as floating point cannot tell.
+        Bricks from `rectangles` to below this number are cut by the curve, or count as cut because floating point cannot tell.
     tails : int
-        Bricks from `wedges` to below this number are cut up for the tails; those from here on are empty.
+        Bricks from `wedges` to below this number are cut up for the tails; the remaining ones are empty.
     wedge_layers : ndarray of int64, shape (wedges - rectangles,)
         Layer of every wedge, 0 at the bottom.
     right, left : int
@@ -119,20 +98,7 @@ class _Side:
 
 
 def cover_with_bricks(curve: UnimodalCurve, brick_bits: int = BRICK_BITS) -> BrickCover:
-    """Cover a curve with 2**brick_bits bricks.
-
-    Parameters
-    ----------
-    curve : UnimodalCurve
-        The curve.
-    brick_bits : int
-        Logarithm of the number of bricks; there must be several for each block.
-
-    Returns
-    -------
-    BrickCover
-        The cover. It is one for certain: where floating point cannot tell, bricks are added.
-    """
+    """Cover a curve with 2**brick_bits bricks, several for each block; where floating point cannot tell, bricks are added."""
     block_bits = max(0, math.floor(math.log2(curve.spread / BLOCKS_PER_SPREAD)))
     shell_bits = max(0, math.ceil(math.log2(curve.spread)))
     right = _side(curve, curve.mode, 1, block_bits, shell_bits)

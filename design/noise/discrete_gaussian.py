@@ -13,7 +13,7 @@ import numpy as np
 from ...arrays import FloatArray, IntegerArray
 from ...solvers.numerics.exponential_bounds import exponential_bounds
 from .exact_sampler import ExactSampler
-from .random_words import WordSource
+from .random_words import WordsLike, word_source
 from .rational_parameter import rational_parameter
 from .sample_shape import sample_shape
 
@@ -27,13 +27,7 @@ MOST_ZEROS = 2000
 
 @dataclass(frozen=True)
 class GaussianCurve:
-    """The function exp(-x**2 / (2 sigma**2)) of whole numbers x.
-
-    Attributes
-    ----------
-    sigma : Fraction
-        The parameter, 1e-6 to 1e12.
-    """
+    """The function exp(-x**2 / (2 sigma**2)) of whole numbers x, for sigma from 1e-6 to 1e12."""
 
     sigma: Fraction
 
@@ -48,40 +42,19 @@ class GaussianCurve:
         return float(self.sigma)
 
     def approximate(self, points: IntegerArray) -> FloatArray:
-        """Return the function in floating point.
+        """Return f at points up to 2**53 in magnitude.
 
-        Parameters
-        ----------
-        points : ndarray of int64
-            Up to 2**53 in magnitude.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            Values; the absolute error is at most 2**-44, as a relative error of a few roundings of the exponent y costs y exp(-y) of them.
+        The absolute error is at most 2**-44: a relative error of a few roundings of the exponent y costs y exp(-y) of them.
         """
         scaled = points / float(self.sigma)
         return np.exp(-0.5 * scaled * scaled)
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
-        """Return whole numbers (low, high) with low <= 2**bits f(point) <= high, at most 2 apart.
-
-        Parameters
-        ----------
-        point : int
-            A whole number.
-        bits : int
-            Bits after the binary point, at least 1.
-
-        Returns
-        -------
-        tuple of int
-            The bounds.
-        """
+        """Return bounds that are at most 2 apart."""
         return exponential_bounds((point / self.sigma) ** 2 / 2, bits)
 
 
-def sample_discrete_gaussian(sigma: float | Fraction, size: int | tuple[int, ...], words: WordSource) -> IntegerArray:
+def sample_discrete_gaussian(sigma: float | Fraction, size: int | tuple[int, ...], words: WordsLike) -> IntegerArray:
     """Draw whole numbers x with probability proportional to exp(-x**2 / (2 sigma**2)), exactly.
 
     Parameters
@@ -90,18 +63,8 @@ def sample_discrete_gaussian(sigma: float | Fraction, size: int | tuple[int, ...
         The parameter, 1e-6 to 1e12; a float counts as the binary fraction that it is.
     size : int or tuple of int
         How many, or the shape of the result.
-    words : WordSource
-        Random words: `seeded_words(rng)` for experiments, `secure_words` for releases.
-
-    Returns
-    -------
-    ndarray of int64, shape `size`
-        Independent draws.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    words : WordSource or numpy.random.Generator
+        ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
 
     Examples
     --------
@@ -110,32 +73,20 @@ def sample_discrete_gaussian(sigma: float | Fraction, size: int | tuple[int, ...
     >>> draws.shape, round(float(draws.std()), 1)
     ((1000, 100), 10.0)
     """
+    words = word_source(words)
     exact = rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)
     shape = sample_shape(size)
     return _sampler(exact).draw(math.prod(shape), words).reshape(shape)
 
 
 def discrete_gaussian_variance(sigma: float | Fraction) -> float:
-    """Return the variance of the discrete Gaussian distribution, which is below sigma**2.
+    """Return the variance of the discrete Gaussian distribution, which is below sigma**2, for sigma from 1e-6 to 1e12.
 
     By Poisson's summation formula it is sigma**2 (1 - 8 pi**2 sigma**2 exp(-2 pi**2 sigma**2) (1 + o(1))); for small sigma it is
     2 exp(-1 / (2 sigma**2)) (1 + o(1)).
 
-    Parameters
-    ----------
-    sigma : float, int or Fraction
-        The parameter, 1e-6 to 1e12.
-
-    Returns
-    -------
-    float
-        The variance, summed in whole numbers and rounded once; from sigma = 2 on sigma**2, as they differ by less than 1e-31 of it.
-        0.0 where it is too small for a float.
-
-    Raises
-    ------
-    ValueError
-        If `sigma` is out of range.
+    It is summed in whole numbers and rounded once; from sigma = 2 on it is sigma**2, as they differ by less than 1e-31 of it. 0.0 where it
+    is too small for a float.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 from ...arrays import FloatArray, IntegerArray
 from ...solvers.numerics.exponential_bounds import exponential_bounds
 from .exact_sampler import ExactSampler
-from .random_words import WordSource
+from .random_words import WordsLike, word_source
 from .rational_parameter import rational_parameter
 from .sample_shape import sample_shape
 
@@ -20,13 +20,7 @@ SAMPLERS = 16
 
 @dataclass(frozen=True)
 class LaplaceCurve:
-    """The function exp(-abs(x) / scale) of whole numbers x.
-
-    Attributes
-    ----------
-    scale : Fraction
-        The parameter, 1e-6 to 1e12.
-    """
+    """The function exp(-abs(x) / scale) of whole numbers x, for scales from 1e-6 to 1e12."""
 
     scale: Fraction
 
@@ -41,39 +35,15 @@ class LaplaceCurve:
         return float(self.scale)
 
     def approximate(self, points: IntegerArray) -> FloatArray:
-        """Return the function in floating point.
-
-        Parameters
-        ----------
-        points : ndarray of int64
-            Up to 2**53 in magnitude.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            Values, with an absolute error of at most 2**-44.
-        """
+        """Return f at points up to 2**53 in magnitude."""
         return np.exp(-np.abs(points) / float(self.scale))
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
-        """Return whole numbers (low, high) with low <= 2**bits f(point) <= high, at most 2 apart.
-
-        Parameters
-        ----------
-        point : int
-            A whole number.
-        bits : int
-            Bits after the binary point, at least 1.
-
-        Returns
-        -------
-        tuple of int
-            The bounds.
-        """
+        """Return bounds that are at most 2 apart."""
         return exponential_bounds(abs(point) / self.scale, bits)
 
 
-def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...], words: WordSource) -> IntegerArray:
+def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...], words: WordsLike) -> IntegerArray:
     """Draw whole numbers x with probability proportional to exp(-abs(x) / scale), exactly.
 
     Parameters
@@ -82,18 +52,8 @@ def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...]
         The parameter, 1e-6 to 1e12; a float counts as the binary fraction that it is.
     size : int or tuple of int
         How many, or the shape of the result.
-    words : WordSource
-        Random words: `seeded_words(rng)` for experiments, `secure_words` for releases.
-
-    Returns
-    -------
-    ndarray of int64, shape `size`
-        Independent draws.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    words : WordSource or numpy.random.Generator
+        ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
 
     Examples
     --------
@@ -102,6 +62,7 @@ def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...]
     >>> round(float(draws.var())), round(discrete_laplace_variance(Fraction(7, 2)))
     (24, 24)
     """
+    words = word_source(words)
     exact = rational_parameter("scale", scale, low=LEAST_SCALE, high=LARGEST_SCALE)
     shape = sample_shape(size)
     return _sampler(exact).draw(math.prod(shape), words).reshape(shape)
@@ -110,20 +71,7 @@ def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...]
 def discrete_laplace_variance(scale: float | Fraction) -> float:
     """Return the variance of the discrete Laplace distribution, 2 q / (1 - q)**2 with q = exp(-1 / scale).
 
-    Parameters
-    ----------
-    scale : float, int or Fraction
-        The parameter, 1e-6 to 1e12.
-
-    Returns
-    -------
-    float
-        The variance, to a few units in the last place; 0.0 where it is too small for a float.
-
-    Raises
-    ------
-    ValueError
-        If `scale` is out of range.
+    Right to a few units in the last place; 0.0 where it is too small for a float.
 
     Examples
     --------

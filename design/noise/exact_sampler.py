@@ -34,7 +34,7 @@ class ExactSampler:
 
     Notes
     -----
-    How long it takes depends on what is drawn: who can time single draws learns something about them.
+    How long it takes depends on what is drawn: whoever can time single draws learns something about them.
     """
 
     curve: UnimodalCurve
@@ -46,20 +46,7 @@ class ExactSampler:
         return cover_with_bricks(self.curve, self.brick_bits)
 
     def draw(self, count: int, words: WordSource) -> IntegerArray:
-        """Draw independent points.
-
-        Parameters
-        ----------
-        count : int
-            How many.
-        words : WordSource
-            Source of random words; little more than one per point is used.
-
-        Returns
-        -------
-        ndarray of int64, shape (count,)
-            The points.
-        """
+        """Draw independent points, shape (count,), from little more than one word each."""
         points = np.empty(count, dtype=np.int64)
         for start in range(0, count, CHUNK):
             chunk = points[start : start + CHUNK]
@@ -115,7 +102,7 @@ class ExactSampler:
         return kept
 
     def _decide(self, point: int, layer: int, scale: Fraction, uniform: int, words: WordSource) -> bool:
-        """Return whether layer + U < scale * f(point), by whole numbers; U begins with the bits of `uniform` and is drawn on from there."""
+        """Return whether layer + U < scale * f(point), by whole numbers; U begins with the bits of `uniform` and is extended as needed."""
         bits = WORD_BITS
         while True:
             low, high = self.curve.bounds(point, bits)

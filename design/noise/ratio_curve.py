@@ -1,4 +1,4 @@
-"""Integer distributions given by the ratios of neighbouring probabilities, all rational: Poisson, Binomial and their like."""
+"""Integer distributions given by the ratios of neighbouring probabilities, all rational: Poisson, binomial and the like."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -36,36 +36,12 @@ class RatioCurve:
     ratio: Callable[[int], tuple[int, int]]
 
     def approximate(self, points: IntegerArray) -> FloatArray:
-        """Return the function in floating point.
-
-        Parameters
-        ----------
-        points : ndarray of int64
-            Whole numbers.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            Values, with an absolute error of at most 2**-44; 0.0 beyond where f is below 2**-48.
-        """
+        """Return f at whole numbers; 0.0 beyond where f is below 2**-48."""
         first, values = self._table
         return np.asarray(values[np.clip(points - first, 0, len(values) - 1)])
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
-        """Return whole numbers (low, high) with low <= 2**bits f(point) <= high, by walking from the mode.
-
-        Parameters
-        ----------
-        point : int
-            A whole number.
-        bits : int
-            Bits after the binary point, at least 1.
-
-        Returns
-        -------
-        tuple of int
-            The bounds, at most 3 apart up to 2**38 steps from the mode.
-        """
+        """Return bounds that are at most 3 apart up to 2**38 steps from the mode, by walking from there."""
         low = high = 1 << (bits + GUARD_BITS)
         for numerator, denominator in self._steps(point - self.mode):
             low, high = low * numerator // denominator, -(-high * numerator // denominator)

@@ -7,26 +7,7 @@ from ...arguments import check_real
 
 
 def rational_parameter(name: str, value: float | Fraction, *, low: float, high: float) -> Fraction:
-    """Return the exact rational number that a whole number, a fraction or a float stands for.
-
-    Parameters
-    ----------
-    name : str
-        The argument's name, for the message.
-    value : float, int or Fraction
-        The value that the caller passed; a float counts as the binary fraction that it is.
-    low, high : float
-        Smallest and largest value that will do.
-
-    Returns
-    -------
-    Fraction
-        The value.
-
-    Raises
-    ------
-    ValueError
-        If `value` is not a real number, is NaN or infinite, or lies outside [low, high].
+    """Return the exact rational number from `low` to `high` that an argument stands for; a float counts as the binary fraction that it is.
 
     Examples
     --------

@@ -6,22 +6,7 @@ MOST_SAMPLES = 2**48
 
 
 def sample_shape(size: int | tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape that `size` asks for.
-
-    Parameters
-    ----------
-    size : int or tuple of int
-        A number of samples, or the shape of the result.
-
-    Returns
-    -------
-    tuple of int
-        The shape.
-
-    Raises
-    ------
-    ValueError
-        If a length is no whole number from 0 on.
+    """Return the shape that `size` asks for: a number of samples, or a shape.
 
     Examples
     --------

@@ -4,7 +4,6 @@ Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Fed
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +13,11 @@ from ...arrays import FloatArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
 from ...solvers.divergences.dp_rec_index_privacy import message_divergences
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
-from ..contracts.guarantee import Guarantee
-from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.accounts import renyi_account
+from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
-from ..noise.random_words import WordSource, secure_words, seeded_words
+from ..contracts.privacy import Account, Privacy
+from ..noise.random_words import WordsLike, word_source
 from .coding import decode_groups, encode_groups
 from .group_layout import GroupLayout
 from .message import DpRecMessage, message_bytes
@@ -25,8 +25,18 @@ from .message import DpRecMessage, message_bytes
 SMALLEST_CLIP_RATIO = 1e-3
 
 
+def message_account(clip_ratio: float) -> Account:
+    """Return the account of a client's messages by their Rényi divergences for any two vectors (`message_divergences`)."""
+
+    def curve() -> RenyiCurve:
+        orders = np.array(DEFAULT_ORDERS[:-1])
+        return RenyiCurve(orders, message_divergences(clip_ratio, orders))
+
+    return renyi_account(curve, "replace-one", name="message")
+
+
 @dataclass(frozen=True)
-class DpRecMechanism:
+class DpRecMechanism(VectorMechanism):
     """Every client sends the number of a shared Gaussian sample that could have come from its vector, for each group of coordinates.
 
     The client clips its vector to the ball, draws a seed, and codes one sample of N(vector, sigma^2 I) relative to N(0, sigma^2 I), the
@@ -87,11 +97,15 @@ class DpRecMechanism:
         """Length of a message as it is sent: the seed, the indices, and what fills the last byte."""
         return 8.0 * message_bytes(self.layout)
 
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """Local privacy of one message, for any two vectors, from `renyi_divergences`; errs upward."""
-        epsilon = RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS)).epsilon(self.delta).epsilon
-        return Guarantee(epsilon, adjacency="replace-one", trust_model="local", delta=self.delta)
+    def privacy(self) -> Privacy:
+        """Local privacy of messages, for any two vectors, whatever the bits and the groups (`message_account`)."""
+        return Privacy("local", (message_account(self.clip_ratio),))
+
+    @property
+    def bias_bound(self) -> float:
+        """Largest norm by which an expectation falls short of its vector: that of the longest vector, in the group of fewest bits."""
+        kept = resampled_moments(self.clip_ratio, 1 << min(self.layout.bits)).mean / self.clip_ratio
+        return self.ball.clip_norm * max(0.0, 1 - kept)
 
     @property
     def worst_variance(self) -> float:
@@ -102,50 +116,20 @@ class DpRecMechanism:
         """
         return self.layout.dimension * self.sigma**2 + self.ball.clip_norm**2
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Draw a seed and code a vector for each client; repeatable, for experiments.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of the clients' randomness, seeds too.
-
-        Returns
-        -------
-        ndarray of uint8, shape (clients, message_bytes)
-            Messages, as packed by `DpRecMessage.to_bytes`.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        return self._encode(vectors, seeded_words(rng))
-
-    def encode_securely(self, vectors: ArrayLike) -> NDArray[np.uint8]:
-        """Do as `encode` does, with the operating system's cryptographic randomness: for releases.
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
+        """Draw a seed and code a vector for each client, as packed by `DpRecMessage.to_bytes`: shape (clients, message_bytes).
 
         Weights and Gumbel noise are floating-point numbers: what is sent has the stated probabilities to within about 1e-6 of each. Shared
         samples come from Philox, which the seed, as the paper has it, makes public.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-
-        Returns
-        -------
-        ndarray of uint8, shape (clients, message_bytes)
-            Messages.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
         """
-        return self._encode(vectors, secure_words)
+        words = word_source(words)
+        clipped = self.ball.clip(vectors)
+        messages = np.empty((len(clipped), message_bytes(self.layout)), dtype=np.uint8)
+        for row, vector in zip(messages, clipped, strict=True):
+            seed = int(words(1)[0])
+            message = DpRecMessage(seed, encode_groups(vector, self.layout, seed, words, self.sigma))
+            row[:] = np.frombuffer(message.to_bytes(self.layout), dtype=np.uint8)
+        return messages
 
     def aggregate(self, messages: NDArray[np.uint8]) -> FloatArray:
         """Return the sum of decoded messages; each needs one sample of each group, whatever the number of bits.
@@ -243,38 +227,6 @@ class DpRecMechanism:
             total += [resampled_moments(self._shift(row), 1 << bits).squared_error for row in clipped[:, part]]
         return total * self.sigma**2
 
-    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return bounds on the Rényi divergence of one client's message for any two vectors, whatever the bits and the groups.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity gives infinity.
-
-        Returns
-        -------
-        ndarray of float64, shape (orders,)
-            Divergences in nats; err upward (`message_divergences`).
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
-        return message_divergences(self.clip_ratio, orders)
-
-    def privacy_loss(self) -> None:
-        """Return None: no pair is known whose loss distribution dominates those of all pairs of vectors."""
-
     def _shift(self, group: FloatArray) -> float:
         # Rounding may leave a clipped vector longer than the ball by a last digit.
         return min(self.clip_ratio, float(np.linalg.norm(group / self.sigma)))
-
-    def _encode(self, vectors: ArrayLike, words: WordSource) -> NDArray[np.uint8]:
-        clipped = self.ball.clip(vectors)
-        messages = np.empty((len(clipped), message_bytes(self.layout)), dtype=np.uint8)
-        for row, vector in zip(messages, clipped, strict=True):
-            seed = int(words(1)[0])
-            message = DpRecMessage(seed, encode_groups(vector, self.layout, seed, words, self.sigma))
-            row[:] = np.frombuffer(message.to_bytes(self.layout), dtype=np.uint8)
-        return messages

@@ -10,6 +10,7 @@ from functools import cached_property
 from ...arguments import check_choice, check_integer
 from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS, EpsilonAtDelta, check_delta
+from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.cpsgd_theorem import (
     LARGEST_THEOREM_EPSILON,
     MOST_TRIALS,
@@ -21,8 +22,11 @@ from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS
 from ...solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
 from ...solvers.divergences.quantised_divergence import quantised_epsilon
 from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS, QuantisedSensitivity, quantised_l2_bound, quantised_sensitivity
-from ..contracts.guarantee import ADJACENCIES, Guarantee
+from ..contracts.accounts import amplified_rounds, composed_rounds, needing_delta
+from ..contracts.guarantee import ADJACENCIES
+from ..contracts.mechanism import SecureSumMechanism
 from ..contracts.norm_ball import NormBall
+from ..contracts.privacy import Account, EpsilonBound, Privacy
 from ..noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ..transforms.k_level_quantisation import quantisation_step
 from ..transforms.rotation import RandomisedHadamard, flattened_bound
@@ -34,7 +38,7 @@ SPARED = 0.01
 
 
 @dataclass(frozen=True)
-class CpsgdParameters:
+class CpsgdParameters(SecureSumMechanism):
     """What clients, levels, noise and failure probability of cpSGD amount to; `quietbits.design.secure_sum.cpsgd.CpsgdMechanism` runs it.
 
     Attributes
@@ -105,10 +109,53 @@ class CpsgdParameters:
         """Number of coordinates of a message: those of a rotated vector, or of the vector itself."""
         return self._rotation.padded_dimension if self.rotated else self.ball.dimension
 
-    @property
-    def bits_per_client(self) -> float:
-        """``padded_dimension * log2(modulus)``; what secure aggregation adds to a message is not in it."""
-        return self.padded_dimension * math.log2(self.modulus)
+    def privacy(self) -> Privacy:
+        """Privacy of sums: ``"theorem-1"`` of the paper as published, ``"rdp"`` and ``"near-gaussian"``.
+
+        The theorem is not proven: exact accounts contradict it for large epsilon, and where it is known to fail it says nothing
+        (`theorem_epsilon`). Several rounds of it compose as (epsilon, delta), and so do sampled rounds of the others.
+        """
+
+        def theorem(delta: float) -> EpsilonBound:
+            return EpsilonBound(self.theorem_epsilon(delta))
+
+        def renyi(delta: float, rounds: int = 1) -> EpsilonBound:
+            found = self.renyi_epsilon(delta, rounds)
+            if found is None:
+                return EpsilonBound.nothing("probability must be 1/2, and trials more, for Rényi divergences")
+            return EpsilonBound(found.epsilon, order=found.order, order_at_edge=found.at_edge)
+
+        def gaussian(delta: float, rounds: int = 1) -> EpsilonBound:
+            found = self.gaussian_epsilon(delta, rounds)
+            if found is None:
+                return EpsilonBound.nothing("trials must be more for their noise to be nearly Gaussian")
+            return EpsilonBound(found)
+
+        def theorem_bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+            if sampling is not None:
+                return amplified_rounds(theorem, delta, rounds, sampling, self.adjacency)
+            if rounds == 1:
+                return theorem(delta)
+            return EpsilonBound(composed_rounds(theorem(delta / (2 * rounds)).epsilon, rounds, delta / 2))
+
+        def renyi_bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+            if sampling is None:
+                return renyi(delta, rounds)
+            if rounds > 1:
+                return EpsilonBound.nothing("rounds must be 1 for the account of sampled vectors by Rényi divergences")
+            return amplified_rounds(renyi, delta, 1, sampling, self.adjacency)
+
+        def gaussian_bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+            return gaussian(delta, rounds) if sampling is None else amplified_rounds(gaussian, delta, rounds, sampling, self.adjacency)
+
+        return Privacy(
+            "secure-sum",
+            (
+                Account("theorem-1", self.adjacency, needing_delta(theorem_bound), proven=False),
+                Account("rdp", self.adjacency, needing_delta(renyi_bound)),
+                Account("near-gaussian", self.adjacency, needing_delta(gaussian_bound)),
+            ),
+        )
 
     @property
     def message_bits_before_aggregation(self) -> float:
@@ -139,21 +186,6 @@ class CpsgdParameters:
         Given a seed, the estimate has no bias if no rotated coordinate is beyond `level_bound`.
         """
         return 2 * self.ball.clip_norm * self._event_delta(self.delta) if self.rotated else 0.0
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The (epsilon, delta) privacy of one sum: the smallest of `theorem_epsilon`, `renyi_epsilon` and `gaussian_epsilon`.
-
-        Raises `InfeasibleError` where none of them proves anything.
-        """
-        renyi, gaussian = self.renyi_epsilon(self.delta), self.gaussian_epsilon(self.delta)
-        epsilon = min(math.inf if renyi is None else renyi.epsilon, math.inf if gaussian is None else gaussian)
-        try:
-            epsilon = min(epsilon, self.theorem_epsilon(self.delta))
-        except InfeasibleError:
-            if math.isinf(epsilon):
-                raise
-        return Guarantee(epsilon, adjacency=self.adjacency, trust_model="secure-sum", delta=self.delta)
 
     @property
     def mean_squared_error_bound(self) -> float:

@@ -3,22 +3,113 @@
 Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure Aggregation*.
 """
 
+import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ...arguments import check_real
-from ...arrays import FloatArray, IntegerArray
+from ...arguments import check_choice, check_real
+from ...arrays import IntegerArray
+from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
-from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, discrete_gaussian_renyi
-from ...solvers.divergences.discrete_gaussian_smoothing import smoothed_gaussian_epsilon
-from ..contracts.guarantee import Guarantee
+from ...solvers.accounting.sampled_noise import sampled_gaussian_curve
+from ...solvers.accounting.sampling import Sampling
+from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, discrete_gaussian_renyi, rounded_norm
+from ...solvers.divergences.discrete_gaussian_smoothing import SmoothedSum, smoothed_gaussian_epsilon, smoothed_sums
+from ..contracts.accounts import loss_account, renyi_account
+from ..contracts.gaussian import gaussian_privacy
+from ..contracts.guarantee import ADJACENCIES
 from ..contracts.norm_ball import NormBall
+from ..contracts.privacy import Privacy
 from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
 from ..noise.random_words import WordSource
 from .rounded_secure_sum import RoundedSecureSum
+
+# What the noise of a sampled round may differ from Gaussian noise: a logarithm of a ratio, all coordinates together.
+NEGLIGIBLE_RATIO = 1e-8
+
+
+def discrete_gaussian_privacy(
+    clients: int, dimension: int, clip_norm: float, local_sigma: float, granularity: float, adjacency: str = "add-or-remove-one"
+) -> Privacy:
+    """Return what a sum of rounded vectors with discrete Gaussian noise from every client reveals.
+
+    Parameters
+    ----------
+    clients : int
+        Number of clients that add noise, 1 to 10**9. Clients that drop out take their noise with them: count those that stay.
+    dimension : int
+        Number of coordinates that are rounded: after padding, where a rotation pads.
+    clip_norm : float
+        L2 norm that vectors are clipped to, before rounding.
+    local_sigma : float
+        Parameter of each client's discrete Gaussian noise, in the vectors' units.
+    granularity : float
+        What a whole number stands for, in the vectors' units.
+    adjacency : str
+        ``"add-or-remove-one"``, as in the paper: a client's vector is there or is zero, and the noise of `clients` clients is there either
+        way. ``"replace-one"`` doubles the sensitivity.
+
+    Returns
+    -------
+    Privacy
+        By ``"rdp"`` (Kairouz, Liu, Steinke 2021), and ``"near-gaussian"``: by the privacy loss of Gaussian noise which the sum nearly is a
+        rounding of (`quietbits.solvers.divergences.discrete_gaussian_smoothing`). With sampled clients both are those of that Gaussian
+        noise. The choice must be secret from the server: all `clients` add noise, those that were not chosen to a vector of zeros.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> privacy = discrete_gaussian_privacy(1000, 1024, 1.0, 0.2, 0.001)
+    >>> round(privacy.epsilon(1e-5), 4), privacy.trust_model
+    (0.5617, 'secure-sum')
+    """
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
+    sensitivity = (2 if adjacency == "replace-one" else 1) * rounded_norm(clip_norm, granularity, dimension) / granularity
+    sigma = check_real("local_sigma in steps of the granularity", local_sigma / granularity, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
+
+    def curve() -> RenyiCurve:
+        orders = np.array(DEFAULT_ORDERS[:-1])
+        return RenyiCurve(orders, discrete_gaussian_renyi(clients, sigma, sensitivity, dimension, orders))
+
+    def by_loss(rounds: int, delta: float) -> float | None:
+        return smoothed_gaussian_epsilon(clients, sigma, sensitivity, dimension, delta, rounds)
+
+    @cache
+    def smoothed() -> SmoothedSum:
+        found = next((one for one in smoothed_sums(clients, sigma) if dimension * one.log_ratio <= NEGLIGIBLE_RATIO), None)
+        if found is None:
+            raise InfeasibleError(
+                f"local_sigma must be larger for sampling to be accounted for: {clients} clients with noise of {sigma:g} steps are too far "
+                "from Gaussian noise"
+            )
+        return found
+
+    # Mixtures of distributions whose probabilities differ by factors of at most e^r differ by no more. Of a Rényi divergence of order a,
+    # P^a Q^(1 - a) then changes by a factor of at most e^((2 a - 1) r).
+    def sampled_curve(_: RenyiCurve, sampling: Sampling) -> RenyiCurve:
+        of_gaussian = sampled_gaussian_curve(smoothed().sigma / sensitivity, sampling, adjacency)
+        orders, ratio = of_gaussian.orders, dimension * smoothed().log_ratio
+        return RenyiCurve(orders, of_gaussian.divergences + (2 * orders - 1) / (orders - 1) * ratio)
+
+    def by_sampled_loss(rounds: int, delta: float, sampling: Sampling) -> float | None:
+        of_gaussian = gaussian_privacy(smoothed().sigma / sensitivity, adjacency, "secure-sum").account("pld")
+        ratio = dimension * smoothed().log_ratio
+        return of_gaussian.bound(delta * math.exp(-rounds * ratio) * (1 - 1e-15), rounds, sampling).epsilon + 2 * rounds * ratio
+
+    return Privacy(
+        "secure-sum",
+        (
+            renyi_account(curve, adjacency, sampled=sampled_curve),
+            loss_account("near-gaussian", by_loss, adjacency, sampled=by_sampled_loss),
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -32,7 +123,7 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     Rounding under a bound on the norm has a bias, which `bias_bound` bounds. A sum outside [-2**(bits - 1), 2**(bits - 1)) comes back
     at the other end; `wrap_probability` bounds how often, and the stated variances leave it out. Privacy is not touched by it.
 
-    Noise is drawn exactly, from the words of a seeded generator: for simulation, not for releases.
+    Noise is drawn exactly.
 
     Attributes
     ----------
@@ -88,38 +179,11 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
         object.__setattr__(self, "local_sigma", check_real("local_sigma", self.local_sigma, low=1e-100, high=1e100))
         check_real("local_sigma in steps of the granularity", self._sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
 
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The (epsilon, delta) privacy of one sum, for neighbours of the stated adjacency.
-
-        The smaller one of what the Rényi curve proves, and of what Gaussian noise does which the sum nearly is a rounding of
-        (`quietbits.solvers.divergences.discrete_gaussian_smoothing`).
-        """
-        epsilon = RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS)).epsilon(self.delta).epsilon
-        smoothed = smoothed_gaussian_epsilon(self.clients, self._sigma, self._sensitivity, self.padded_dimension, self.delta)
-        epsilon = epsilon if smoothed is None else min(epsilon, smoothed)
-        return Guarantee(epsilon, adjacency=self.adjacency, trust_model="secure-sum", delta=self.delta)
-
-    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return bounds on the Rényi divergence of two neighbours' sums.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity gives infinity.
-
-        Returns
-        -------
-        ndarray of float64, shape (orders,)
-            Divergences in nats (corollary 12 of the paper; the sensitivity is the bound on the norm, and twice that for replace-one); err
-            upward.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
-        return discrete_gaussian_renyi(self.clients, self._sigma, self._sensitivity, self.padded_dimension, orders)
+    def privacy(self) -> Privacy:
+        """Privacy of one sum, for neighbours of the stated adjacency (`discrete_gaussian_privacy`)."""
+        return discrete_gaussian_privacy(
+            self.clients, self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency
+        )
 
     @property
     def _sigma(self) -> float:

@@ -5,18 +5,20 @@ Agarwal, Kairouz, Liu 2021, *The Skellam Mechanism for Differentially Private Fe
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from ...arguments import check_real
-from ...arrays import FloatArray, IntegerArray
+from ...arguments import check_choice, check_integer, check_real
+from ...arrays import IntegerArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS, rounded_norm
 from ...solvers.divergences.near_gaussian_noise import skellam_near_gaussian_epsilon
 from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences
-from ..contracts.guarantee import Guarantee
+from ...solvers.numerics.bisection import bisect
+from ..contracts.accounts import loss_account, renyi_account
+from ..contracts.guarantee import ADJACENCIES
 from ..contracts.norm_ball import NormBall
+from ..contracts.privacy import Privacy
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordSource
 from ..noise.skellam_noise import sample_skellam
@@ -24,7 +26,57 @@ from .rounded_secure_sum import RoundedSecureSum
 
 # Of one client's noise, in squared steps: what is sampled exactly.
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
-BISECTIONS = 64
+HALVINGS = 64
+
+
+def distributed_skellam_privacy(
+    clients: int, dimension: int, clip_norm: float, local_variance: float, granularity: float, adjacency: str = "add-or-remove-one"
+) -> Privacy:
+    """Return what a sum of rounded vectors with Skellam noise from every client reveals.
+
+    Parameters
+    ----------
+    clients, dimension, clip_norm, granularity, adjacency
+        As in `discrete_gaussian_privacy`.
+    local_variance : float
+        Variance of each client's Skellam noise on a coordinate, in squared units of the vectors; from 2e-6 to 2 * 10**10 squared steps.
+
+    Returns
+    -------
+    Privacy
+        By ``"rdp"``: the theorem of Agarwal, Kairouz, Liu 2021 for noise of `clients` times the local variance; and ``"near-gaussian"``: by
+        the privacy loss of Gaussian noise, which the sum nearly is (`near_gaussian_noise`). The sensitivities are `rounded_norm` in steps
+        and, for the L1 norm of whole vectors, the smaller of its square and sqrt(dimension) times it: squares of whole numbers are not
+        below their absolute values.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> privacy = distributed_skellam_privacy(1000, 1024, 1.0, 0.04, 0.001)
+    >>> round(privacy.epsilon(1e-5), 4), privacy.trust_model
+    (0.5617, 'secure-sum')
+    """
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    norm = rounded_norm(clip_norm, granularity, dimension) / granularity
+    local_variance = check_real("local_variance", local_variance, low=1e-100, high=1e100)
+    of_one = check_real("local_variance in squared steps", local_variance / granularity**2, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
+    variance = clients * of_one * (1 - 1e-15)
+    vectors = 2 if adjacency == "replace-one" else 1
+    l1, l2 = vectors * min(math.sqrt(dimension) * norm, norm**2), vectors * norm
+
+    def curve() -> RenyiCurve:
+        orders = np.array(DEFAULT_ORDERS[:-1])
+        return RenyiCurve(orders, skellam_renyi_divergences(variance, l1, l2, orders))
+
+    def by_loss(rounds: int, delta: float) -> float | None:
+        return skellam_near_gaussian_epsilon(variance, l2, dimension, delta, rounds)
+
+    return Privacy("secure-sum", (renyi_account(curve, adjacency), loss_account("near-gaussian", by_loss, adjacency)))
 
 
 @dataclass(frozen=True)
@@ -39,7 +91,7 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     Rounding under a bound on the norm has a bias, which `bias_bound` bounds. A sum outside [-2**(bits - 1), 2**(bits - 1)) comes back
     at the other end; `wrap_probability` bounds how often, and the stated variances leave it out. Privacy is not touched by it.
 
-    Noise is drawn exactly, from the words of a seeded generator: for simulation, not for releases.
+    Noise is drawn exactly.
 
     Attributes
     ----------
@@ -95,47 +147,11 @@ class DistributedSkellamMechanism(RoundedSecureSum):
         object.__setattr__(self, "local_variance", check_real("local_variance", self.local_variance, low=1e-100, high=1e100))
         check_real("local_variance in squared steps", self._step_noise_variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
 
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The (epsilon, delta) privacy of one sum, for neighbours of the stated adjacency.
-
-        The smaller one of what the Rényi curve proves, and of what Gaussian noise does which the sum nearly is
-        (`quietbits.solvers.divergences.near_gaussian_noise`).
-        """
-        epsilon = RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS)).epsilon(self.delta).epsilon
-        variance = self._sum_variance * (1 - 1e-15)
-        gaussian = skellam_near_gaussian_epsilon(variance, self._sensitivity, self.padded_dimension, self.delta)
-        return Guarantee(
-            epsilon if gaussian is None else min(epsilon, gaussian),
-            adjacency=self.adjacency,
-            trust_model="secure-sum",
-            delta=self.delta,
+    def privacy(self) -> Privacy:
+        """Privacy of one sum, for neighbours of the stated adjacency (`distributed_skellam_privacy`)."""
+        return distributed_skellam_privacy(
+            self.clients, self.padded_dimension, self.ball.clip_norm, self.local_variance, self.granularity, self.adjacency
         )
-
-    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return bounds on the Rényi divergence of two neighbours' sums.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity gives infinity.
-
-        Returns
-        -------
-        ndarray of float64, shape (orders,)
-            Divergences in nats; err upward: the paper's theorem for noise of `clients` times the local variance and, as sensitivities,
-            the bound S on the L2 norm of a rounded vector and ``min(sqrt(D) S, S**2)`` for its L1 norm, in steps; twice both for
-            replace-one.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
-        # Squares of whole numbers are not below their absolute values.
-        squared_norm = float(self._vectors_moved * self._rounding.largest_squared_norm)
-        l1_sensitivity = min(math.sqrt(self.padded_dimension) * self._sensitivity, squared_norm)
-        return skellam_renyi_divergences(self._sum_variance * (1 - 1e-15), l1_sensitivity, self._sensitivity, orders)
 
     @property
     def _step_noise_variance(self) -> float:
@@ -156,11 +172,5 @@ class DistributedSkellamMechanism(RoundedSecureSum):
         is where the derivative is zero, found by bisection.
         """
         mu = self._sum_variance
-        low, high = 0.0, math.asinh(room / mu)
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            if variance * middle + mu * math.sinh(middle) <= room:
-                low = middle
-            else:
-                high = middle
+        low = bisect(lambda t: variance * t + mu * math.sinh(t) <= room, 0.0, math.asinh(room / mu), HALVINGS).holds
         return low * room - variance * low**2 / 2 - 2 * mu * math.sinh(low / 2) ** 2

@@ -4,9 +4,10 @@ Chen, Özgür, Kairouz 2022, *The Poisson binomial mechanism for unbiased federa
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,24 +22,98 @@ from ...solvers.divergences.poisson_binomial_divergence import (
     PoissonBinomialPairs,
     poisson_binomial_pairs,
 )
-from ..contracts.guarantee import Guarantee
+from ..contracts.accounts import loss_account, pure_account, renyi_account
+from ..contracts.mechanism import SecureSumMechanism
 from ..contracts.norm_ball import NormBall
+from ..contracts.privacy import Account, Privacy
 from ..noise.biased_tosses import count_successes
-from ..noise.random_words import seeded_words
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
 from .modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
 
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-
 SMALLEST_THETA = 1e-6
+MOST_COORDINATES = 2**40
 LARGEST_KASHIN_CONSTANT = 1e5
 # Every other order: with many clients each costs a sum over all values that are possible.
 ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
 
 
+def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension: int = 1) -> Privacy:
+    """Return what sums of coin tosses reveal, all coordinates together.
+
+    Parameters
+    ----------
+    clients : int
+        Number of clients, 1 to 10**7.
+    trials : int
+        Number of trials of each client for each coordinate, 1 to 4096.
+    theta : float
+        Largest distance of a trial's probability from 1/2, from 1e-6 to 0.499.
+    dimension : int
+        Number of coordinates that a client sends, each of which may be at either extreme.
+
+    Returns
+    -------
+    Privacy
+        ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients
+        (`proven_pairs`). Where not all of them were computed, ``"rdp-extremes"`` takes for granted that all others at the same extreme is
+        the worst; no worse one was ever found.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> report = poisson_binomial_privacy(1000, 4, 0.1, dimension=16).report(1e-5)
+    >>> round(report.epsilon, 4), round(report.account("rdp-extremes").bound.epsilon, 4)
+    (0.5612, 0.3895)
+    """
+    dimension = check_integer("dimension", dimension, low=1, high=MOST_COORDINATES)
+    observed, proven = _pairs(clients, trials, theta), proven_pairs(clients, trials, theta)
+
+    def curve_of(pairs: PoissonBinomialPairs) -> Callable[[], RenyiCurve]:
+        return lambda: RenyiCurve(np.array(ORDERS), dimension * pairs.renyi_divergences(ORDERS))
+
+    def by_loss(rounds: int, delta: float) -> float | None:
+        return proven.epsilon(delta) if rounds * dimension == 1 else None
+
+    accounts: tuple[Account, ...] = (
+        pure_account(dimension * proven.largest_loss),
+        renyi_account(curve_of(proven), "replace-one"),
+        loss_account("pld", by_loss, "replace-one"),
+    )
+    if not observed.proven:
+        assumes = "all other clients at the same extreme hide a client the least"
+        accounts = (*accounts, renyi_account(curve_of(observed), "replace-one", name="rdp-extremes", assumes=assumes))
+    return Privacy("secure-sum", accounts)
+
+
+def proven_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
+    """Return pairs of one coordinate's sums whose divergences bound those of every configuration of the other clients.
+
+    The worst configuration has each of the other clients' trials at one of two extremes, so that half of them or more are at the same one.
+    The sum is what these and the client itself send, and further noise, which cannot raise a divergence. So the pairs are those of the
+    worst case itself where all configurations were computed, and of half as many other clients where not: their divergences are about
+    twice as large where they are small.
+    """
+    pairs = _pairs(clients, trials, theta)
+    return pairs if pairs.proven else _pairs((clients - 1) // 2 + 1, trials, theta)
+
+
+def coordinate_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
+    """Return the worst pairs of one coordinate's sums that were found: proven where all configurations were computed."""
+    return _pairs(clients, trials, theta)
+
+
+@lru_cache(maxsize=8)
+def _pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
+    return poisson_binomial_pairs(clients, trials, theta)
+
+
 @dataclass(frozen=True)
-class PoissonBinomialMechanism:
+class PoissonBinomialMechanism(SecureSumMechanism):
     """Every client counts successes in a few trials for each coefficient of its vector; the server sees the counts' sums only.
 
     A vector is clipped and written as a combination of the columns of a public tight frame, with coefficients z none of which is above
@@ -51,8 +126,7 @@ class PoissonBinomialMechanism:
     clipping. With a constant of sqrt(dimension) or more there are none. Privacy does not depend on it.
 
     Trials are exact (`quietbits.design.noise.biased_tosses`): no probability is further from 1/2 than theta. Rounding shifts the mean of a
-    decoded coefficient by no more than ``level (2**-52 + 2**-64 / theta)``. Words are those of a seeded generator: for simulation, not
-    for releases.
+    decoded coefficient by no more than ``level (2**-52 + 2**-64 / theta)``.
 
     Attributes
     ----------
@@ -127,29 +201,12 @@ class PoissonBinomialMechanism:
         """Number of coordinates of a message: the size of the frame, from twice to four times the dimension."""
         return self.frame.size
 
-    @property
-    def bits_per_client(self) -> float:
-        """``padded_dimension * log2(modulus)``; what secure aggregation adds to a message is not in it."""
-        return self.padded_dimension * math.log2(self.modulus)
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The (epsilon, delta) privacy that the Rényi curve proves for one sum, whichever vector a client has.
-
-        It is that of the worst configuration of the other clients; with more than 128 trials of all clients together, the worst that was
-        ever found, all others at the same extreme, of which there is no proof
-        (`quietbits.solvers.divergences.poisson_binomial_divergence.PoissonBinomialPairs.proven`).
-        """
-        curve = RenyiCurve(np.array(ORDERS), self.renyi_divergences(ORDERS))
-        return Guarantee(curve.epsilon(self.delta).epsilon, adjacency="replace-one", trust_model="secure-sum", delta=self.delta)
+    def privacy(self) -> Privacy:
+        """Privacy of one sum, for any vector that a client has (`poisson_binomial_privacy`)."""
+        return poisson_binomial_privacy(self.clients, self.trials, self.theta, self.padded_dimension)
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """0.0: no sum is above clients * trials."""
-        return 0.0
-
-    @property
-    def wrap_probability(self) -> float:
         """0.0: no sum is above clients * trials."""
         return 0.0
 
@@ -162,50 +219,16 @@ class PoissonBinomialMechanism:
         growth = max((1 - scale) ** 2 - share * scale**2 for scale in (1.0, least_scale))
         return self._tosses + max(0.0, growth) * self.ball.clip_norm**2
 
-    def noisy_steps(self, vectors: ArrayLike, rng: np.random.Generator) -> IntegerArray:
-        """Count each client's successes.
-
-        Parameters
-        ----------
-        vectors, rng
-            As in `encode`.
-
-        Returns
-        -------
-        ndarray of int64, shape (clients of the chunk, padded_dimension)
-            Whole numbers from 0 to `trials`.
-
-        Raises
-        ------
-        ValueError
-            As in `encode`.
-        """
-        words = seeded_words(rng)
+    def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+        """Count each client's successes, from 0 to `trials`. Five arrays of the padded shape are in use: encode in chunks."""
+        words = word_source(words)
         coefficients = self._represent(vectors).coefficients
         # No ratio is above 1 in absolute value, and rounding is monotone: no bias is above theta.
         return count_successes(self.theta * (coefficients / self.level), self.trials, words)
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
-        """Count each client's successes.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients of the chunk, dimension)
-            Finite vectors; those outside the ball are clipped. Five arrays of the padded shape are in use: encode in chunks.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of uint8, uint16, uint32 or uint64, shape (clients of the chunk, padded_dimension)
-            Whole numbers from 0 to `trials`, in words that hold the modulus, as a secure sum takes them.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
-        """
-        return messages_modulo(self.noisy_steps(vectors, rng), self.modulus)
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Return `noisy_steps` as messages of a secure sum: the same numbers, which are below the modulus."""
+        return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo clients * trials + 1: what a secure sum reveals.
@@ -326,31 +349,6 @@ class PoissonBinomialMechanism:
         """
         return int(np.count_nonzero(self._represent(vectors).scales < 1))
 
-    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return bounds on the Rényi divergence of the sum for two vectors of one client.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity gives the pure epsilon.
-
-        Returns
-        -------
-        ndarray of float64, shape (orders,)
-            Divergences in nats: that of one coordinate in the worst case over the other clients, as in `guarantee`, times the padded
-            dimension; err upward, as not all coefficients are at an extreme.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
-        return self.padded_dimension * self._pairs.renyi_divergences(orders)
-
-    def privacy_loss(self) -> "PrivacyLossDistribution | None":
-        """Return None: the pair with the largest hockey-stick divergence is not the same for all of them."""
-        return None
-
     @property
     def _constant(self) -> float:
         return min(self.kashin_constant, math.sqrt(self.ball.dimension))
@@ -359,10 +357,6 @@ class PoissonBinomialMechanism:
     def _tosses(self) -> float:
         """Expected squared norm of the decoded message of the zero vector."""
         return self.ball.dimension * self.level**2 / (4 * self.trials * self.theta**2)
-
-    @cached_property
-    def _pairs(self) -> PoissonBinomialPairs:
-        return poisson_binomial_pairs(self.clients, self.trials, self.theta)
 
     def _represent(self, vectors: ArrayLike) -> KashinRepresentation:
         return kashin_representation(self.ball.clip(vectors), self.frame, self.level)

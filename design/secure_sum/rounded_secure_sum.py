@@ -5,11 +5,10 @@ Aggregation*; which noise it is makes the mechanism.
 """
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_choice, check_integer, check_real
@@ -17,21 +16,19 @@ from ...arrays import FloatArray, IntegerArray, WordArray
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS
 from ..contracts.guarantee import ADJACENCIES
+from ..contracts.mechanism import SecureSumMechanism
 from ..contracts.norm_ball import NormBall
-from ..noise.random_words import WordSource, seeded_words
+from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.conditional_rounding import ConditionalRounding
 from ..transforms.rotation import RandomisedFourier, RandomisedHadamard, Rotation
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_modulo, summed_messages
-
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 ROTATIONS = ("hadamard", "fourier")
 # Relative error of what is computed in floating point, with a wide margin.
 ROUNDING = 1e-12
 
 
-class RoundedSecureSum(ABC):
+class RoundedSecureSum(SecureSumMechanism):
     """Clients clip, rotate and round their vectors and add noise; the server sees the sum modulo 2**bits only.
 
     A frozen dataclass that derives from it has the fields below, calls `_check_fields` when it is made, and says what the noise is.
@@ -74,11 +71,6 @@ class RoundedSecureSum(ABC):
     def padded_dimension(self) -> int:
         """Number of coordinates of a message: those of a rotated vector."""
         return self._rotation.padded_dimension
-
-    @property
-    def bits_per_client(self) -> float:
-        """``bits * padded_dimension``; what secure aggregation adds to a message is not in it."""
-        return float(self.bits * self.padded_dimension)
 
     @property
     def norm_bound(self) -> float:
@@ -134,50 +126,16 @@ class RoundedSecureSum(ABC):
         """Bound on the largest variance over the ball, rejected tries counted and wrapping left out; errs upward."""
         return self._noise_variance + self._kept * self._rounding.error_bound
 
-    def noisy_steps(self, vectors: ArrayLike, rng: np.random.Generator) -> IntegerArray:
-        """Clip, rotate and round each vector, and add noise.
-
-        Parameters
-        ----------
-        vectors, rng
-            As in `encode`.
-
-        Returns
-        -------
-        ndarray of int64, shape (clients of the chunk, padded_dimension)
-            Whole numbers, before they are reduced modulo 2**bits.
-
-        Raises
-        ------
-        ValueError
-            As in `encode`.
-        """
-        words = seeded_words(rng)
-        noisy = self._rounding.round(self._rotation.forward(self.ball.clip(vectors)), rng)
+    def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+        """Clip, rotate and round each vector, and add noise. Six arrays of the padded shape are in use: encode in chunks."""
+        words = word_source(words)
+        noisy = self._rounding.round(self._rotation.forward(self.ball.clip(vectors)), words)
         noisy += self._noise(noisy.shape, words)
         return noisy
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
-        """Clip, rotate and round each vector, add noise, and reduce modulo 2**bits.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients of the chunk, dimension)
-            Finite vectors; those outside the ball are clipped. Six arrays of the padded shape are in use: encode in chunks.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of uint8, uint16, uint32 or uint64, shape (clients of the chunk, padded_dimension)
-            Whole numbers from 0 to 2**bits - 1, as a secure sum takes them.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
-        """
-        return messages_modulo(self.noisy_steps(vectors, rng), self.modulus)
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Return `noisy_steps` modulo 2**bits."""
+        return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo 2**bits: what a secure sum reveals.
@@ -270,10 +228,6 @@ class RoundedSecureSum(ABC):
         rotated = self._rotation.forward(self.ball.clip(vectors))
         return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
 
-    def privacy_loss(self) -> "PrivacyLossDistribution | None":
-        """Return None: which pair of vectors is the worst one is not known."""
-        return None
-
     @abstractmethod
     def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
         """Draw one client's noise for each coordinate, in steps."""
@@ -299,16 +253,6 @@ class RoundedSecureSum(ABC):
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         # The rotation and the rounding check the other fields.
         _ = self._rotation, self._rounding
-
-    @property
-    def _vectors_moved(self) -> int:
-        """How many vectors of the bounded norm the sums of two neighbours differ by: the one that is there, or that and its successor."""
-        return 2 if self.adjacency == "replace-one" else 1
-
-    @property
-    def _sensitivity(self) -> float:
-        """Largest L2 distance of two neighbours' sums, in steps."""
-        return self._vectors_moved * math.sqrt(self._rounding.largest_squared_norm) * (1 + 1e-15)
 
     @property
     def _noise_variance(self) -> float:

@@ -11,8 +11,7 @@ from ...solvers.bounds.dual_bound import dual_lower_bound
 from ...solvers.bounds.privacy_constraint import ratio_constraint
 from ...solvers.bounds.ray_pricing import DualValues
 from .lookup_table import Certificate, DualCertificate, LookupTable, Provenance
-from .realised_privacy import realised_epsilon, rounded_up
-from .row_moments import RowMoments, row_moments
+from .table_facts import RowMoments, realised_epsilon, rounded_up, row_moments
 
 OBJECTIVES = ("mean", "worst", "prior")
 # How far input weights, as floats, may sum from one.
@@ -35,24 +34,7 @@ def certified_table(
 ) -> LookupTable:
     """Return the lookup table with these weights and letters, and its recomputed certificate.
 
-    Parameters
-    ----------
-    mechanism, epsilon, metric, alphabet, total, weights, provenance, prior, interval
-        As in `LookupTable`.
-    objective : str
-        ``"mean"``, ``"worst"`` or ``"prior"``.
-    dual : DualCertificate or None
-        Dual values that prove a lower bound on the objective; None for a table without one.
-
-    Returns
-    -------
-    LookupTable
-        The table. Its realised epsilon may exceed the declared one: `verify_table` refuses such a table.
-
-    Raises
-    ------
-    ValueError
-        If the interval or the dual values cannot be.
+    The realised epsilon may exceed the declared one: `verify_table` refuses such a table. Arguments are as in `LookupTable` and `certify`.
     """
     certificate = certify(weights, alphabet, total, epsilon=epsilon, metric=metric, objective=objective, prior=prior, dual=dual)
     return LookupTable(
@@ -74,22 +56,7 @@ def certified_table(
 def with_lower_bound(table: LookupTable, dual: DualCertificate) -> LookupTable:
     """Return a table whose certificate also bounds how far it is from the best table with any number of letters.
 
-    Parameters
-    ----------
-    table : LookupTable
-        The table.
-    dual : DualCertificate
-        Dual values, for example of the staircase solver at the same epsilon, metric, grid and objective.
-
-    Returns
-    -------
-    LookupTable
-        The same table, with lower bound and gap.
-
-    Raises
-    ------
-    ValueError
-        If the dual values do not fit the table.
+    The dual values are, for example, those of the staircase solver at the same epsilon, metric, grid and objective.
     """
     certificate = table.certificate
     objective = certificate.objective
@@ -115,8 +82,10 @@ def certify(
     ----------
     weights, alphabet, total, epsilon, metric, prior
         As in `LookupTable`; rows must sum to the total.
-    objective, dual
-        As in `certified_table`.
+    objective : str
+        ``"mean"``, ``"worst"`` or ``"prior"``.
+    dual : DualCertificate or None
+        Dual values that prove a lower bound on the objective; None for a table without one.
 
     Returns
     -------
@@ -126,7 +95,7 @@ def certify(
     Raises
     ------
     ValueError
-        If the objective, the prior or the dual values cannot be.
+        If the objective, the prior or the dual values do not fit the table.
     """
     moments = row_moments(weights, alphabet, total)
     if dual is not None and moments.max_bias > 0:
@@ -146,26 +115,9 @@ def certify(
 
 
 def objective_value(moments: RowMoments, objective: str, prior: tuple[float, ...] | None) -> float:
-    """Return the figure that a table minimises.
+    """Return what a table minimises: the mean, largest or prior-weighted variance of its rows, exact and rounded once.
 
-    Parameters
-    ----------
-    moments : RowMoments
-        Exact moments of the rows.
-    objective : str
-        ``"mean"``, ``"worst"`` or ``"prior"``.
-    prior : tuple of float or None
-        Input weights; only for ``"prior"``.
-
-    Returns
-    -------
-    float
-        Mean, largest or prior-weighted variance of the rows, exact and rounded once.
-
-    Raises
-    ------
-    ValueError
-        If the objective is unknown, or the prior is missing, superfluous, or no weights that sum to one.
+    A prior goes with the objective ``"prior"`` and no other; its weights sum to one.
     """
     check_choice("objective", objective, OBJECTIVES)
     if (prior is not None) != (objective == "prior"):
@@ -184,24 +136,8 @@ def lower_bound(
 ) -> float:
     """Return the lower bound that dual values prove for an objective, whatever the number of letters.
 
-    Parameters
-    ----------
-    dual : DualCertificate
-        Dual values, one of each kind per grid input. Their input weights must be those of the objective; for ``"worst"`` any will do.
-    rows : int
-        Number of grid inputs.
-    epsilon, metric, objective, prior
-        What the tables that are bounded have in common.
-
-    Returns
-    -------
-    float
-        The bound on the unit interval's scale; errs downward.
-
-    Raises
-    ------
-    ValueError
-        If there is not one value of each kind per input, or the input weights are not those of the objective.
+    It is on the unit interval's scale and errs downward. There is one dual value of each kind for each of the `rows` grid inputs. Their
+    input weights must be those of the objective; for ``"worst"`` any weights are allowed.
     """
     if {len(dual.normalisation), len(dual.unbiasedness)} != {rows}:
         raise ValueError(f"dual must hold {rows} values of each kind, got {len(dual.normalisation)} and {len(dual.unbiasedness)}")
@@ -217,20 +153,7 @@ def lower_bound(
 
 
 def optimality_gap(value: float, bound: float) -> float:
-    """Return how far an objective is above its lower bound, as a fraction of the objective.
-
-    Parameters
-    ----------
-    value : float
-        The objective; positive.
-    bound : float
-        Its lower bound.
-
-    Returns
-    -------
-    float
-        (value - bound) / value.
-    """
+    """Return how far a positive objective is above its lower bound, as a fraction of the objective."""
     return (value - bound) / value
 
 

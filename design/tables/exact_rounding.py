@@ -1,8 +1,8 @@
-"""From a table of floats to whole numbers: exact row sums, exactly unbiased rows, privacy as near as 62 bits allow."""
+"""From a table of floats to whole numbers: exact row sums, exactly unbiased rows, and privacy as close to the floats' as 62 bits allow."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from ...solvers.bounds.privacy_constraint import RatioConstraint
 from ...solvers.numerics.integer_rows import RowLattice, row_lattice
 from ...solvers.numerics.lattice_reduction import dot
 from .letter_grid import LetterGrid, letter_grid, letter_ratios, position_candidates
-from .table_repair import lifted, rebalanced
 
 TOTAL_BITS = 62
 # A column whose entries sum to less is a solver's rounding, not a letter: its ratios mean nothing.
@@ -28,15 +27,7 @@ ROW_TOLERANCE = 1e-7
 
 @dataclass(frozen=True)
 class RoundedTable:
-    """A table of whole numbers.
-
-    Attributes
-    ----------
-    weights : ndarray of int64, shape (rows, letters)
-        Rows sum to 2**62 and have mean i / (rows - 1), both exactly.
-    alphabet : tuple of Fraction
-        Letters, sorted.
-    """
+    """A table of whole numbers: rows sum to 2**62 and have mean i / (rows - 1), both exactly. Letters are sorted."""
 
     weights: NDArray[np.int64]
     alphabet: tuple[Fraction, ...]
@@ -46,8 +37,8 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
     """Round a table of floats to whole numbers that meet the row equations exactly.
 
     Entries too small for the constraint are lifted. The letters move to a rational grid, each split between the two nearest grid
-    letters: post-processing, so that nothing is lost of privacy. All but a few columns are then rounded; in those few, a nearby integer
-    vector that meets the two equations is found.
+    letters: this is post-processing, so no privacy is lost. All but a few columns are then rounded; in those few, a nearby integer vector
+    that meets the two equations is found.
 
     Parameters
     ----------
@@ -58,14 +49,13 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
     constraint : RatioConstraint
         The privacy that the table has, up to a solver's rounding.
     symmetric : bool
-        Whether to return a table that is exactly mirrored: W[-1-i, -1-j] = W[i, j] and a[-1-j] = 1 - a[j]. The given one must be
-        nearly so.
+        Whether the result is exactly mirrored: W[-1-i, -1-j] = W[i, j] and a[-1-j] = 1 - a[j]. The given table must be nearly so.
 
     Returns
     -------
     RoundedTable
-        As many letters; a column of dust becomes a column of zeros. Alphabets increase strictly, unless the table is symmetric and has
-        an odd number of letters in use: then 1/2 is there twice.
+        The same number of letters; a column of dust becomes a column of zeros. Alphabets increase strictly, unless the table is symmetric
+        and has an odd number of letters in use: then 1/2 occurs twice.
 
     Raises
     ------
@@ -92,6 +82,41 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
     if symmetric:
         weights[: len(table) // 2] = weights[: len(table) // 2 - 1 : -1, ::-1]
     return _with_spare_letters(weights, grid.letters, len(alphabet), symmetric)
+
+
+def lifted(table: FloatArray, constraint: RatioConstraint) -> FloatArray:
+    """Return the smallest table that is nowhere below the given one and meets a ratio constraint; its rows may sum to more than before.
+
+    A solver's absolute tolerance says nothing about a ratio: entries that it left too small, often at zero, are raised to what the largest
+    entries of their column allow.
+    """
+    decay = math.exp(-constraint.log_ratio)
+    if not constraint.neighbours_only:
+        return np.asarray(np.maximum(table, table.max(axis=0) * decay))
+    result = table.copy()
+    for row in range(1, len(result)):
+        np.maximum(result[row], result[row - 1] * decay, out=result[row])
+    for row in range(len(result) - 2, -1, -1):
+        np.maximum(result[row], result[row + 1] * decay, out=result[row])
+    return result
+
+
+def rebalanced(table: FloatArray, alphabet: FloatArray) -> FloatArray:
+    """Return a table whose rows sum to one and have the means i / (rows - 1), with the smallest relative changes.
+
+    Row by row, the least sum of squares of d_j / P_j subject to the two equations: d_j = P_j**2 (alpha + beta a_j). The given rows nearly
+    meet them and have at least two positive entries each.
+    """
+    inputs = np.arange(len(table)) / (len(table) - 1)
+    offsets = alphabet - inputs[:, None]
+    squares = table**2
+    mass = squares.sum(axis=1, keepdims=True)
+    centred = offsets - (squares * offsets).sum(axis=1, keepdims=True) / mass
+    missing_sum = 1 - table.sum(axis=1, keepdims=True)
+    # Moving mass between letters changes the mean by d . offsets, which is also d . centred once the sum is settled.
+    missing_mean = -(table * offsets).sum(axis=1, keepdims=True) - missing_sum * (offsets - centred)[:, :1]
+    slope = missing_mean / (squares * centred**2).sum(axis=1, keepdims=True)
+    return np.asarray(table + squares * (missing_sum / mass + slope * centred))
 
 
 def _sorted_table(probabilities: FloatArray, alphabet: FloatArray, symmetric: bool) -> tuple[FloatArray, FloatArray]:
@@ -122,7 +147,7 @@ def _lifted_a_little(table: FloatArray, constraint: RatioConstraint) -> FloatArr
 
 
 def _letters_in_use(table: FloatArray, letters: FloatArray, symmetric: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the letters of columns that are not dust, each once, and the smallest entries of their columns."""
+    """Return the letters of columns that are not dust, without repetition, and the smallest entries of their columns."""
     used = table.sum(axis=0) >= DUST
     letters, smallest = letters[used], table[:, used].min(axis=0)
     apart = np.concatenate([[True], np.diff(letters) > SAME_LETTER * np.ptp(letters)])
@@ -138,7 +163,7 @@ def _letters_in_use(table: FloatArray, letters: FloatArray, symmetric: bool) -> 
 def _best_grid(
     table: FloatArray, letters: FloatArray, constraint: RatioConstraint, symmetric: bool
 ) -> tuple[LetterGrid, list[int], RowLattice]:
-    """Choose how finely letters are placed: finer letters cost less variance, and more privacy, as rows that fit them are rarer."""
+    """Choose how finely letters are placed: finer letters cost less variance and more privacy, as rows that fit them are rarer."""
     steps = len(table) - 1
     used, smallest = _letters_in_use(table, letters, symmetric)
     variances = (table * (letters - np.arange(steps + 1)[:, None] / steps) ** 2).sum(axis=1)
@@ -165,13 +190,13 @@ def _anchors(smallest: FloatArray, positions: tuple[int, ...]) -> list[int]:
     groups = np.array_split(np.arange(len(smallest)), min(MOST_ANCHORS, len(smallest)))
     chosen = [int(group[smallest[group].argmax()]) for group in groups]
     others = [j for j in np.argsort(-smallest, kind="stable").tolist() if j not in chosen]
-    while gcd(*(positions[j] - positions[chosen[0]] for j in chosen)) != 1:
+    while math.gcd(*(positions[j] - positions[chosen[0]] for j in chosen)) != 1:
         chosen.append(others.pop(0))
     return chosen
 
 
 def _with_spare_letters(weights: NDArray[np.int64], letters: tuple[Fraction, ...], count: int, symmetric: bool) -> RoundedTable:
-    """Fill up to `count` letters: with letters of weight zero inside the first gap, and if symmetric also inside the last."""
+    """Add letters of weight zero up to `count`: inside the first gap, and if symmetric also inside the last."""
     if symmetric and len(letters) % 2 != count % 2:
         # An even number of letters has no middle one: it becomes two of half the weight.
         middle = len(letters) // 2

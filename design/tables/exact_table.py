@@ -10,7 +10,7 @@ from ...solvers.bounds.privacy_constraint import ratio_constraint
 from .certificate import certified_table
 from .exact_rounding import TOTAL_BITS, round_table
 from .lookup_table import DualCertificate, LookupTable, Provenance
-from .realised_privacy import realised_epsilon
+from .table_facts import realised_epsilon
 
 # Shares of epsilon kept back for the rounding, tried in turn. The first is enough unless a table has few letters and tiny entries.
 MARGINS = (1e-9, 1e-8, 1e-7, 2e-7, 4e-7, 1e-6, 1e-5, 1e-4)
@@ -29,14 +29,14 @@ def exact_table(
     interval: tuple[float, float] = (0.0, 1.0),
     symmetric: bool = False,
 ) -> LookupTable:
-    """Return the lookup table of a design, made exact.
+    """Return the exact lookup table of a design: realised epsilon at most the declared one, rows exactly unbiased.
 
     Parameters
     ----------
     design : callable
         ``design(target_epsilon)`` returns probabilities, shape (2**bits_in, 2**bits_out), and letters, shape (2**bits_out,), of a table
-        that is private at the target and unbiased, up to a solver's rounding. The target is a little below `epsilon`; it is called once
-        for each margin that is tried, usually one.
+        that is private at the target and unbiased, up to a solver's rounding. The target is a little below `epsilon`; `design` is called
+        once for each margin that is tried, usually one.
     mechanism, epsilon, provenance, metric, prior, interval
         As in `LookupTable`.
     objective, dual
@@ -44,15 +44,10 @@ def exact_table(
     symmetric : bool
         Whether the table is to be mirrored exactly.
 
-    Returns
-    -------
-    LookupTable
-        A table whose realised epsilon is at most the declared one, whose rows are exactly unbiased.
-
     Raises
     ------
     ConvergenceError
-        If the rounded table exceeds epsilon by more than the largest margin: the floats were not what they were said to be.
+        If the rounded table exceeds epsilon even with the largest margin: the floats were not what they were said to be.
     """
     for margin in MARGINS:
         probabilities, alphabet = design(epsilon * (1 - margin))

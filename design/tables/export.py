@@ -28,18 +28,14 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
     table : LookupTable
         The table.
     path : path
-        The file; replaced if it is there.
+        The file; replaced if it exists.
     file_format : str
         ``"c"``: a self-contained C99 header. ``"npz"``: arrays. ``"csv"`` and ``"parquet"``: one row per input and letter.
 
     Raises
     ------
-    ValueError
-        If the format is unknown.
     TableError
         If the table does not verify; nothing is written then.
-    OSError
-        If the file cannot be written.
     """
     check_choice("file_format", file_format, EXPORTS)
     verify_table(table)
@@ -49,15 +45,7 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
 def c_header(table: LookupTable) -> bytes:
     """Return a C99 header that encodes and decodes as the table does, bit for bit given the same random words.
 
-    Parameters
-    ----------
-    table : LookupTable
-        The table.
-
-    Returns
-    -------
-    bytes
-        The header: ``qb_encode(value, dither_word, table_word)``, ``qb_decode(letter)``, and what the table guarantees, as macros.
+    It defines ``qb_encode(value, dither_word, table_word)``, ``qb_decode(letter)``, and what the table guarantees, as macros.
     """
     # C source, not HTML: there is nothing to escape.
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=select_autoescape(default_for_string=False))
@@ -81,16 +69,8 @@ def c_header(table: LookupTable) -> bytes:
 def npz_archive(table: LookupTable) -> bytes:
     """Return a NumPy archive of the table.
 
-    Parameters
-    ----------
-    table : LookupTable
-        The table.
-
-    Returns
-    -------
-    bytes
-        Arrays ``weights``, ``alphabet`` (exact, "p/q"), ``letters`` (floats on the interval's scale), ``interval``, ``total``,
-        ``epsilon``, and ``document``: everything else as JSON.
+    Its arrays are ``weights``, ``alphabet`` (exact, "p/q"), ``letters`` (floats on the interval's scale), ``interval``, ``total``,
+    ``epsilon``, and ``document``: everything else as JSON.
     """
     buffer = io.BytesIO()
     document = table_document(table)
@@ -110,16 +90,8 @@ def npz_archive(table: LookupTable) -> bytes:
 def tidy_frame(table: LookupTable) -> "pd.DataFrame":
     """Return a table as a data frame with one row per input and letter.
 
-    Parameters
-    ----------
-    table : LookupTable
-        The table.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``row``, ``input`` (on the interval's scale), ``letter``, ``alphabet`` (exact, on the unit interval's scale), ``decoded``
-        (on the interval's scale), ``weight`` (out of ``total``), ``probability``.
+    Columns are ``row``, ``input`` (on the interval's scale), ``letter``, ``alphabet`` (exact, on the unit interval's scale), ``decoded``
+    (on the interval's scale), ``weight`` (out of ``total``), ``probability``.
     """
     import pandas as pd
 
@@ -140,34 +112,12 @@ def tidy_frame(table: LookupTable) -> "pd.DataFrame":
 
 
 def csv_text(table: LookupTable) -> bytes:
-    """Return the tidy frame as comma-separated values.
-
-    Parameters
-    ----------
-    table : LookupTable
-        The table.
-
-    Returns
-    -------
-    bytes
-        The text, numbers written so that they are read back exactly.
-    """
+    """Return the tidy frame as comma-separated values, with numbers written so that they are read back exactly."""
     return tidy_frame(table).to_csv(index=False, lineterminator="\n").encode("ascii")
 
 
 def parquet_file(table: LookupTable) -> bytes:
-    """Return the tidy frame as a parquet file, with the rest of the table's document in its metadata.
-
-    Parameters
-    ----------
-    table : LookupTable
-        The table.
-
-    Returns
-    -------
-    bytes
-        The file; its metadata key ``quietbits-table`` holds the document as JSON, without the weights.
-    """
+    """Return the tidy frame as a parquet file; its metadata key ``quietbits-table`` holds the document as JSON, without the weights."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""The file format ``quietbits-table/1``: JSON with a schema and a checksum, written only when it verifies, refused when it was changed."""
+"""The file format ``quietbits-table/1``: JSON with a schema and a checksum, written only if it verifies, refused if it was changed."""
 
 import hashlib
 import json
@@ -25,21 +25,12 @@ LONGEST_MESSAGE = 200
 
 
 def write_table(table: LookupTable, path: str | os.PathLike[str]) -> None:
-    """Write a table to a file, if it verifies.
-
-    Parameters
-    ----------
-    table : LookupTable
-        The table.
-    path : path
-        The file; replaced if it is there.
+    """Write a table to a file, replacing it if it exists.
 
     Raises
     ------
     TableError
         If the table does not verify; nothing is written then.
-    OSError
-        If the file cannot be written.
     """
     verify_table(table)
     lines = (f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in table_document(table).items())
@@ -49,22 +40,10 @@ def write_table(table: LookupTable, path: str | os.PathLike[str]) -> None:
 def read_table(path: str | os.PathLike[str]) -> LookupTable:
     """Read a table from a file, and verify it fully.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-
-    Returns
-    -------
-    LookupTable
-        The verified table.
-
     Raises
     ------
     TableError
         At the first check that fails: ``json``, ``format``, ``schema``, ``checksum``, or one of those of `verify_table`.
-    OSError
-        If the file cannot be read.
     """
     document = _parsed(Path(path).read_bytes())
     _check_schema(document)
@@ -77,41 +56,12 @@ def read_table(path: str | os.PathLike[str]) -> LookupTable:
 
 
 def verify_file(path: str | os.PathLike[str]) -> Certificate:
-    """Verify the table in a file, from the file alone.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-
-    Returns
-    -------
-    Certificate
-        The verified certificate.
-
-    Raises
-    ------
-    TableError
-        At the first check that fails, as in `read_table`.
-    OSError
-        If the file cannot be read.
-    """
+    """Return the certificate of the table in a file, verified from the file alone; raises `TableError` as `read_table` does."""
     return read_table(path).certificate
 
 
 def table_document(table: LookupTable) -> dict[str, Any]:
-    """Return what a table's file holds, checksum included.
-
-    Parameters
-    ----------
-    table : LookupTable
-        The table.
-
-    Returns
-    -------
-    dict
-        Keys and values as in the schema, ready for JSON.
-    """
+    """Return what a table's file holds, checksum included: keys and values as in the schema, ready for JSON."""
     certificate, provenance = table.certificate, table.provenance
     dual = certificate.dual
     document: dict[str, Any] = {
@@ -154,17 +104,9 @@ def table_document(table: LookupTable) -> dict[str, Any]:
 
 
 def checksum(document: dict[str, Any]) -> str:
-    """Return the checksum of a table's document.
+    """Return the SHA-256 checksum, in hexadecimal, of a table's document.
 
-    Parameters
-    ----------
-    document : dict
-        The document, with or without its ``sha256``.
-
-    Returns
-    -------
-    str
-        SHA-256, in hexadecimal, of everything else as JSON with sorted keys and no spaces, in ASCII.
+    It covers everything except the key ``sha256``, as JSON with sorted keys and no spaces, in ASCII.
     """
     rest = {key: value for key, value in document.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")).hexdigest()
@@ -181,7 +123,7 @@ def _parsed(content: bytes) -> Any:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite(text: str) -> float:
@@ -195,7 +137,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     keys = [key for key, _ in pairs]
     for key in keys:
         if keys.count(key) > 1:
-            raise ValueError(f"the key {key!r} is there twice")
+            raise ValueError(f"the key {key!r} occurs twice")
     return dict(pairs)
 
 

@@ -17,16 +17,10 @@ SPACING_BITS = 60
 
 @dataclass(frozen=True)
 class LetterGrid:
-    """Letters a_j = (origin + 2**shift m_j) / (steps scale), with integers m_j.
+    """Letters a_j = (origin + 2**shift m_j) / (steps scale), with integer positions m_j.
 
     The row of input i / steps, weights W with sum 2**k, is unbiased when sum_j W_j m_j = 2**(k - shift) (scale i - origin): a whole number.
-
-    Attributes
-    ----------
-    positions : tuple of int
-        The integers m_j: increasing, the first 0, with no common divisor.
-    origin, shift, scale, steps : int
-        As in the formula.
+    The positions increase, the first is 0, and they have no common divisor.
     """
 
     positions: tuple[int, ...]
@@ -41,37 +35,15 @@ class LetterGrid:
         return tuple(Fraction(self.origin + (position << self.shift), self.steps * self.scale) for position in self.positions)
 
     def moment(self, row: int, total_bits: int) -> int:
-        """Return what sum_j W[row, j] m_j must be.
-
-        Parameters
-        ----------
-        row : int
-            Index of the input.
-        total_bits : int
-            k, at least the shift.
-
-        Returns
-        -------
-        int
-            The moment.
-        """
+        """Return what sum_j W[row, j] m_j must be for a row of sum 2**total_bits; `total_bits` is at least the shift."""
         return (self.scale * row - self.origin) << (total_bits - self.shift)
 
     def splitting(self, alphabet: FloatArray) -> FloatArray:
-        """Return the probabilities with which each of the given letters is replaced by a letter of the grid.
+        """Return the probabilities with which each given letter is replaced by a letter of the grid, shape (letters, grid letters).
 
-        A letter between two grid letters is split so that its mean stays. As this only post-processes what a table sends, privacy
-        and unbiasedness stay as they are, and variance grows by the product of the distances to the two.
-
-        Parameters
-        ----------
-        alphabet : ndarray of shape (letters,)
-            Letters; those outside the grid go to its nearer end.
-
-        Returns
-        -------
-        ndarray of shape (letters, grid letters)
-            A stochastic matrix.
+        A letter between two grid letters is split so that its mean stays; one outside the grid goes to its nearer end. As this only
+        post-processes what a table sends, privacy and unbiasedness stay as they are, and variance grows by the product of the distances to
+        the two grid letters.
         """
         matrix = np.zeros((len(alphabet), len(self.letters)))
         for j, letter in enumerate(alphabet.tolist()):
@@ -98,9 +70,9 @@ def position_candidates(alphabet: FloatArray, *, symmetric: bool) -> list[tuple[
     Returns
     -------
     list of tuple of int
-        Positions as in `LetterGrid`, no two letters at the same one. Some have denominators that are powers of two; some, denominators
-        of good rational approximations to the second letter's ratio: of use for three letters, for four mirrored ones and for evenly
-        spaced ones, where these are twice as precise.
+        Positions as in `LetterGrid`, all different. Some have denominators that are powers of two; some, denominators of good rational
+        approximations to the second letter's ratio: these are twice as precise for three letters, for four mirrored ones and for evenly
+        spaced ones.
     """
     ratios = letter_ratios(alphabet)
     denominators = {ratios[1].limit_denominator(2**bits).denominator for bits in range(1, 40)} | {2**bits for bits in range(8, 58, 2)}
@@ -118,18 +90,7 @@ def position_candidates(alphabet: FloatArray, *, symmetric: bool) -> list[tuple[
 
 
 def letter_ratios(alphabet: FloatArray) -> list[Fraction]:
-    """Return where letters lie between the first and the last, exactly.
-
-    Parameters
-    ----------
-    alphabet : ndarray of shape (letters,)
-        At least two letters, strictly increasing.
-
-    Returns
-    -------
-    list of Fraction
-        Numbers from 0 to 1.
-    """
+    """Return where strictly increasing letters lie between the first and the last, exactly: numbers from 0 to 1."""
     first, last = Fraction(float(alphabet[0])), Fraction(float(alphabet[-1]))
     return [(Fraction(letter) - first) / (last - first) for letter in alphabet.tolist()]
 
@@ -149,11 +110,6 @@ def letter_grid(alphabet: FloatArray, positions: tuple[int, ...], steps: int, to
         Binary logarithm of the rows' sum.
     symmetric : bool
         Whether the grid's letters are mirrored around 1/2, exactly.
-
-    Returns
-    -------
-    LetterGrid
-        The grid.
     """
     first, last = Fraction(float(alphabet[0])), Fraction(float(alphabet[-1]))
     reach = last - first

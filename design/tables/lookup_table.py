@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_interval
 from ...arrays import FloatArray, WordArray
 from ..contracts.guarantee import Guarantee
-from ..noise.random_words import WordSource, secure_words, seeded_words
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import dither, finite_values, grid_position
-from .row_moments import RowMoments, row_moments
+from .table_facts import RowMoments, row_moments
 
 LetterArray = NDArray[np.unsignedinteger]
 # Values encoded at a time: their positions, words and table indices stay in the processor's cache.
@@ -78,19 +78,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a table comes from.
-
-    Attributes
-    ----------
-    versions : tuple of (str, str)
-        Names and versions of the software that made it.
-    solver : str
-        Name of the method.
-    seed : int
-        Root seed of the solver's random numbers.
-    duration : float
-        Seconds that it took.
-    """
+    """How a table was made: software versions by name, method, root seed of the method's random numbers, duration in seconds."""
 
     versions: tuple[tuple[str, str], ...]
     solver: str
@@ -99,22 +87,7 @@ class Provenance:
 
 
 def record_provenance(solver: str, seed: int, duration: float) -> Provenance:
-    """Return a provenance record with the versions of the software that is running.
-
-    Parameters
-    ----------
-    solver : str
-        Name of the method.
-    seed : int
-        Root seed of the solver's random numbers.
-    duration : float
-        Seconds that it took.
-
-    Returns
-    -------
-    Provenance
-        The record.
-    """
+    """Return a provenance record with the versions of the software that is running."""
     try:
         own = version("quietbits")
     except PackageNotFoundError:
@@ -125,7 +98,7 @@ def record_provenance(solver: str, seed: int, duration: float) -> Provenance:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LookupTable:
-    """A scalar mechanism: a value is dithered to a grid input, whose row of integer weights a letter is drawn from.
+    """A scalar mechanism: a value is dithered to a grid input, and a letter is drawn from that input's row of integer weights.
 
     Row i belongs to the input x_i = i / (2**bits_in - 1), letter j stands for the number alphabet[j], both on the unit interval's
     scale; letter j is sent with probability weights[i, j] / total. Nothing is checked here: `verify_table` does that, and every table
@@ -154,7 +127,7 @@ class LookupTable:
     certificate : Certificate
         What was recomputed from the table.
     provenance : Provenance
-        Where it comes from.
+        How it was made.
     adjacency, trust_model : str
         What the guarantee holds for; ``"replace-one"`` and ``"local"``.
     """
@@ -211,36 +184,19 @@ class LookupTable:
         return np.cumsum(self.weights, axis=1, dtype=np.uint64).ravel()
 
     def with_interval(self, low: float, high: float) -> "LookupTable":
-        """Return the same table for values on another interval.
-
-        Parameters
-        ----------
-        low, high : float
-            The interval's ends.
-
-        Returns
-        -------
-        LookupTable
-            The table; weights, unit-scale letters and certificate stay.
-
-        Raises
-        ------
-        ValueError
-            If the ends are not finite or not in order.
-        """
+        """Return the same table for values on another interval; weights, unit-scale letters and certificate stay."""
         return dataclasses.replace(self, interval=check_interval("interval", (low, high)))
 
-    def encode(self, values: ArrayLike, rng: np.random.Generator) -> LetterArray:
-        """Draw one letter per value, from a seeded generator: for experiments and simulations that others can repeat.
-
-        A release to a server that is not trusted must not be predictable: use `encode_securely` for it.
+    def encode(self, values: ArrayLike, words: WordsLike) -> LetterArray:
+        """Draw one letter per value, from two words each.
 
         Parameters
         ----------
         values : array_like
             Finite values; those outside the interval count as its nearer end.
-        rng : numpy.random.Generator
-            Source of two 64-bit words per value.
+        words : WordSource or numpy.random.Generator
+            ``quietbits.secure_words`` for a release, which must not be predictable; a generator, which counts as ``seeded_words`` of it,
+            for experiments.
 
         Returns
         -------
@@ -250,32 +206,20 @@ class LookupTable:
         Raises
         ------
         ValueError
-            If a value is NaN or infinite.
+            If a value is NaN or infinite, or `words` is not a source.
         """
-        return self._encode(values, seeded_words(rng))
-
-    def encode_securely(self, values: ArrayLike) -> LetterArray:
-        """Draw one letter per value, from the operating system's cryptographic randomness: for real releases.
-
-        Parameters
-        ----------
-        values : array_like
-            Finite values; those outside the interval count as its nearer end.
-
-        Returns
-        -------
-        ndarray of the smallest unsigned type, same shape
-            Letter indices.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
-        """
-        return self._encode(values, secure_words)
+        words = word_source(words)
+        array = finite_values("values", values)
+        letters = np.empty(array.size, dtype=self._letter_type)
+        flat = array.ravel()
+        for start in range(0, array.size, CHUNK):
+            chunk = flat[start : start + CHUNK]
+            drawn = words(2 * len(chunk))
+            letters[start : start + CHUNK] = self._look_up(chunk, drawn[: len(chunk)], drawn[len(chunk) :])
+        return letters.reshape(array.shape)
 
     def letters_from_words(self, values: ArrayLike, dither_words: WordArray, table_words: WordArray) -> LetterArray:
-        """Return the letters that given random words lead to: the deterministic heart of both encoders and of the exported C code.
+        """Return the letters that given random words lead to: the deterministic core of the encoder and of the exported C code.
 
         Parameters
         ----------
@@ -285,38 +229,13 @@ class LookupTable:
             Words whose upper 53 bits decide between the two neighbouring grid inputs.
         table_words : ndarray of uint64, same shape
             Words whose upper log2(total) bits draw the letter from the row.
-
-        Returns
-        -------
-        ndarray of the smallest unsigned type, same shape
-            Letter indices.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
         """
         return self._look_up(finite_values("values", values), np.asarray(dither_words, np.uint64), np.asarray(table_words, np.uint64))
 
     def letters_of_rows(self, rows: ArrayLike, table_words: WordArray) -> LetterArray:
-        """Return the letters that given random words draw from given rows: for mechanisms that dither in a way of their own.
+        """Return the letters that given random words draw from rows, given by their indices: for mechanisms with their own dithering.
 
-        Parameters
-        ----------
-        rows : array_like of int
-            Indices of grid inputs, from 0 to 2**bits_in - 1.
-        table_words : ndarray of uint64, same shape
-            Words whose upper log2(total) bits draw the letter from the row.
-
-        Returns
-        -------
-        ndarray of the smallest unsigned type, same shape
-            Letter indices.
-
-        Raises
-        ------
-        ValueError
-            If an index is not a whole number, or no row.
+        The upper log2(total) bits of a word draw the letter.
         """
         array = np.asarray(rows)
         if array.size and not np.issubdtype(array.dtype, np.integer):
@@ -326,22 +245,9 @@ class LookupTable:
         return self._draw(array.astype(np.intp, copy=False), np.asarray(table_words, np.uint64))
 
     def decode(self, indices: ArrayLike) -> FloatArray:
-        """Return the numbers that letters stand for; their average over clients is an unbiased estimate of the values' mean.
+        """Return the numbers that letter indices stand for; their average over clients is an unbiased estimate of the values' mean.
 
-        Parameters
-        ----------
-        indices : array_like of int
-            Letter indices from 0 to 2**bits_out - 1.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            Numbers on the interval's scale; they may lie outside the interval.
-
-        Raises
-        ------
-        ValueError
-            If an index is not a whole number, or no letter.
+        They are on the interval's scale, and may lie outside the interval.
         """
         array = np.asarray(indices)
         if array.size and not np.issubdtype(array.dtype, np.integer):
@@ -351,23 +257,7 @@ class LookupTable:
         return self.letters[array.astype(np.intp)]
 
     def variance(self, values: ArrayLike) -> FloatArray:
-        """Return the exact variance of ``decode(encode(value))``, dithering included.
-
-        Parameters
-        ----------
-        values : array_like
-            Finite values, on or off the grid; those outside the interval count as its nearer end.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            Variances on the interval's scale, in squared units of the values.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
-        """
+        """Return the exact variance of ``decode(encode(value))`` for each value, dithering included, in squared units of the values."""
         positions = grid_position(finite_values("values", values), self.interval, len(self.weights) - 1)
         lower = np.minimum(positions.astype(np.intp), len(self.weights) - 2)
         fraction = positions - lower
@@ -381,16 +271,6 @@ class LookupTable:
     @property
     def _letter_type(self) -> np.dtype[np.unsignedinteger]:
         return np.min_scalar_type(len(self.alphabet) - 1)
-
-    def _encode(self, values: ArrayLike, words_from: WordSource) -> LetterArray:
-        array = finite_values("values", values)
-        letters = np.empty(array.size, dtype=self._letter_type)
-        flat = array.ravel()
-        for start in range(0, array.size, CHUNK):
-            chunk = flat[start : start + CHUNK]
-            words = words_from(2 * len(chunk))
-            letters[start : start + CHUNK] = self._look_up(chunk, words[: len(chunk)], words[len(chunk) :])
-        return letters.reshape(array.shape)
 
     def _look_up(self, values: FloatArray, dither_words: WordArray, table_words: WordArray) -> LetterArray:
         return self._draw(dither(grid_position(values, self.interval, len(self.weights) - 1), dither_words), table_words)

@@ -1,7 +1,7 @@
 """Minimum variance unbiased (MVU) tables: designed, made exact, and certified against every table with any number of letters."""
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -67,8 +67,8 @@ def design_mvu(
     workers : int
         Threads that descend at the same time; the table does not depend on it.
     letters_from : float or None
-        Search for letters as if this were epsilon, and keep them; None to search at epsilon itself. As a function of epsilon tables then
-        change without jumps, where a search may find other letters from one epsilon to the next.
+        Search for letters as if this were epsilon, and keep them; None to search at epsilon itself. Tables then change with epsilon
+        without jumps, whereas a search may find other letters from one epsilon to the next.
 
     Returns
     -------
@@ -79,8 +79,6 @@ def design_mvu(
 
     Raises
     ------
-    ValueError
-        If an argument is out of range.
     InfeasibleError
         If no table exists.
     ConvergenceError
@@ -110,8 +108,8 @@ def design_mvu(
     check_choice("solver", solver, SOLVERS)
     if symmetric and solver != "staircase":
         raise ValueError(f"symmetric=True needs solver 'staircase', got solver {solver!r}")
-    name, prior = check_objective(objective, 2**bits_in)
-    input_weights = _input_weights(name, prior, 2**bits_in)
+    chosen = check_objective(objective, 2**bits_in)
+    input_weights = _input_weights(chosen, 2**bits_in)
     rng = np.random.default_rng(seed)
     if solver == "staircase":
         design, duals = staircase_design(bits_in, bits_out, searched, input_weights, symmetric, starts or 16, rng, workers)
@@ -136,9 +134,9 @@ def design_mvu(
     dual = _dual_certificate(duals)
     candidates = []
     if solver == "staircase" and bits_in <= bits_out and (metric is None or bits_in == 1):
-        # Of two inputs every metric says the same as local privacy. The paper's solvers get no such help: they are there to compare with.
+        # For two inputs every metric is the same as local privacy. The paper's solvers get no such help: they are there for comparison.
         named = replace(provenance, solver="staircase, ended with generalised randomised response")
-        candidates.append(_randomised_response(epsilon, bits_in, bits_out, metric, name, prior, dual, interval, named))
+        candidates.append(_randomised_response(epsilon, bits_in, bits_out, metric, chosen, dual, interval, named))
     try:
         candidates.append(
             exact_table(
@@ -146,8 +144,8 @@ def design_mvu(
                 mechanism="mvu",
                 epsilon=float(epsilon),
                 metric=metric,
-                objective=name,
-                prior=prior,
+                objective=chosen.name,
+                prior=chosen.prior,
                 dual=dual,
                 interval=interval,
                 symmetric=symmetric,
@@ -165,67 +163,40 @@ def design_mvu(
 def with_certified_bound(table: LookupTable) -> LookupTable:
     """Return a table, made by any mechanism, with a lower bound on the objective of every unbiased table that is as private.
 
-    Parameters
-    ----------
-    table : LookupTable
-        An exactly unbiased table.
-
-    Returns
-    -------
-    LookupTable
-        The same table; its certificate has the bound, its proof, and the gap.
-
-    Raises
-    ------
-    ValueError
-        If the table is biased.
-    ConvergenceError
-        If the bound's solver fails.
+    The table must be exactly unbiased; its certificate gets the bound, its proof, and the gap.
     """
     constraint = ratio_constraint(table.epsilon, table.bits_in, table.metric)
-    weights = _input_weights(table.certificate.objective, table.prior, 2**table.bits_in)
+    weights = _input_weights(TableObjective(table.certificate.objective, table.prior), 2**table.bits_in)
     return with_lower_bound(table, _dual_certificate(staircase_bound(table.bits_in, constraint, weights).duals))
 
 
-def check_objective(objective: str | ArrayLike, inputs: int) -> tuple[str, tuple[float, ...] | None]:
-    """Return the objective's name, and the prior's weights scaled to sum one.
+@dataclass(frozen=True)
+class TableObjective:
+    """What a table minimises: ``"mean"``, ``"worst"`` or ``"prior"``, and for the latter the prior's weights, which sum to one."""
 
-    Parameters
-    ----------
-    objective : str or array_like of shape (inputs,)
-        ``"mean"``, ``"worst"`` or non-negative weights.
-    inputs : int
-        Number of grid inputs.
+    name: str
+    prior: tuple[float, ...] | None = None
 
-    Returns
-    -------
-    name : str
-        ``"mean"``, ``"worst"`` or ``"prior"``.
-    prior : tuple of float or None
-        The weights, for ``"prior"``.
 
-    Raises
-    ------
-    ValueError
-        If the objective is neither.
-    """
+def check_objective(objective: str | ArrayLike, inputs: int) -> TableObjective:
+    """Return the objective that ``"mean"``, ``"worst"`` or non-negative weights of shape (inputs,) stand for."""
     if isinstance(objective, str):
         if objective not in ("mean", "worst"):
             raise ValueError(f"objective must be 'mean', 'worst' or {inputs} weights, got {objective!r}")
-        return objective, None
+        return TableObjective(objective)
     try:
         weights = np.asarray(objective, dtype=float)
     except (TypeError, ValueError):
         raise ValueError(f"objective must be 'mean', 'worst' or {inputs} weights, got {objective!r}") from None
     if weights.shape != (inputs,) or not np.all(np.isfinite(weights)) or np.any(weights < 0) or not 0 < weights.sum() < np.inf:
         raise ValueError(f"objective must be 'mean', 'worst' or {inputs} finite non-negative weights, not all zero, got {objective!r}")
-    return "prior", tuple((weights / weights.sum()).tolist())
+    return TableObjective("prior", tuple((weights / weights.sum()).tolist()))
 
 
-def _input_weights(objective: str, prior: tuple[float, ...] | None, inputs: int) -> FloatArray | None:
-    if objective == "worst":
+def _input_weights(objective: TableObjective, inputs: int) -> FloatArray | None:
+    if objective.name == "worst":
         return None
-    return np.full(inputs, 1 / inputs) if prior is None else np.array(prior)
+    return np.full(inputs, 1 / inputs) if objective.prior is None else np.array(objective.prior)
 
 
 def _dual_certificate(duals: DualValues) -> DualCertificate:
@@ -237,15 +208,14 @@ def _randomised_response(
     bits_in: int,
     bits_out: int,
     metric: str | None,
-    objective: str,
-    prior: tuple[float, ...] | None,
+    objective: TableObjective,
     dual: DualCertificate,
     interval: tuple[float, float],
     provenance: Provenance,
 ) -> LookupTable:
     """Return generalised randomised response as a table for the same task: at large epsilon the search only comes close to it."""
     response = generalised_randomised_response(epsilon, bits_in)
-    # Letters that are never sent fill up the alphabet, mirrored, in the outer halves of the first and the last gap.
+    # Letters that are never sent complete the alphabet, mirrored, in the outer halves of the first and the last gap.
     pairs = (2**bits_out - 2**bits_in) // 2
     first, second = response.alphabet[:2]
     below = tuple(first + (second - first) * Fraction(k, 2 * pairs + 2) for k in range(1, pairs + 1))
@@ -261,8 +231,8 @@ def _randomised_response(
         total=response.total,
         weights=weights,
         provenance=provenance,
-        objective=objective,
-        prior=prior,
+        objective=objective.name,
+        prior=objective.prior,
         dual=dual,
         interval=interval,
     )
@@ -273,7 +243,7 @@ def _objective(table: LookupTable) -> float:
 
 
 def _padded(probabilities: FloatArray, alphabet: FloatArray, letters: int, symmetric: bool) -> Table:
-    """Fill up with letters that are never sent; in mirrored pairs for a mirrored table, after splitting its middle letter if need be."""
+    """Add letters that are never sent; in mirrored pairs for a mirrored table, after splitting its middle letter if necessary."""
     missing = letters - len(alphabet)
     if symmetric and missing % 2:
         middle = len(alphabet) // 2

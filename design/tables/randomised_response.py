@@ -17,7 +17,7 @@ LARGEST_BITS = 9
 
 
 def generalised_randomised_response(epsilon: float, bits: int, *, interval: tuple[float, float] = (0.0, 1.0)) -> LookupTable:
-    """Return generalised randomised response: the grid index is sent as it is, or, as often as privacy asks, another one.
+    """Return generalised randomised response: the grid index is sent as it is or replaced by another one, as often as privacy requires.
 
     The weights are o off the diagonal and d on it, with o rounded up and d = total - (B-1) o, so that d / o <= exp(epsilon). With
     (d - o) a_i + o sum_j a_j = total i / (B-1) and sum_j a_j = B/2, the letters are exact rationals: there is no bias (section 3 of
@@ -31,16 +31,6 @@ def generalised_randomised_response(epsilon: float, bits: int, *, interval: tupl
         Bits of the grid index and of the message, 1 to 9.
     interval : tuple of float
         Values (low, high) that the grid spans.
-
-    Returns
-    -------
-    LookupTable
-        The table; its certificate has no lower bound.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -71,30 +61,13 @@ def generalised_randomised_response(epsilon: float, bits: int, *, interval: tupl
 
 
 def bitwise_randomised_response(epsilon: float, bits: int, *, interval: tuple[float, float] = (0.0, 1.0)) -> LookupTable:
-    """Return bitwise randomised response: each bit of the grid index is flipped on its own, with epsilon / bits to spend.
+    """Return bitwise randomised response: each bit of the grid index is flipped independently, with privacy epsilon / bits each.
 
     The weight w_h depends only on the number h of flipped bits; all but w_0 are rounded up and w_0 takes what is left, so that
     w_0 / w_bits <= exp(epsilon). Whatever the weights, a bit's sign then keeps the same share s = sum_h w_h (C(bits-1, h) - C(bits-1, h-1))
     / total of its mean, and the letters 1/2 + (y / (B-1) - 1/2) / s are exactly unbiased (section 3 of Chaudhuri, Guo, Rabbat 2022).
 
-    Parameters
-    ----------
-    epsilon : float
-        Privacy parameter, 0.001 to 20.
-    bits : int
-        Bits of the grid index and of the message, 1 to 9.
-    interval : tuple of float
-        Values (low, high) that the grid spans.
-
-    Returns
-    -------
-    LookupTable
-        The table; its certificate has no lower bound.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    Arguments are those of `generalised_randomised_response`.
     """
     started = time.perf_counter()
     epsilon, bits = _check(epsilon, bits)

@@ -1,4 +1,4 @@
-"""Verification of lookup tables: everything a certificate says is recomputed from the weights, in exact arithmetic, without a solver."""
+"""Verification of lookup tables: everything a certificate says is recomputed from the weights, in exact arithmetic and without a solver."""
 
 import math
 from itertools import pairwise
@@ -10,11 +10,11 @@ from ...errors import ConvergenceError, TableError
 from ...solvers.bounds.privacy_constraint import metric_name, metric_power
 from .certificate import certify, objective_value, optimality_gap
 from .lookup_table import Certificate, LookupTable
-from .realised_privacy import realised_epsilon
+from .table_facts import realised_epsilon
 
 LARGEST_TOTAL_BITS = 62
 MOST_BITS = 9
-# Letters beyond this are no longer numbers that floats can average.
+# Floats cannot average letters beyond this.
 LARGEST_LETTER = 2**200
 # Powers of the metric |y - y'|**p beyond this overflow.
 LARGEST_POWER = 64
@@ -23,18 +23,10 @@ BOUND_TOLERANCE = 1e-9
 
 
 def verify_table(table: LookupTable) -> Certificate:
-    """Recompute everything that a table's certificate says, and refuse the table if anything differs.
+    """Recompute everything that a table's certificate says, and refuse the table if anything differs; return the certificate.
 
-    Parameters
-    ----------
-    table : LookupTable
-        Any table, also one that was read from an untrusted file.
-
-    Returns
-    -------
-    Certificate
-        The table's certificate, now verified: realised epsilon, bias and variances are exact recomputations; the lower bound is proven
-        by its dual values.
+    The table may come from an untrusted file. Realised epsilon, bias and variances are recomputed exactly; the lower bound is proven by its
+    dual values.
 
     Raises
     ------

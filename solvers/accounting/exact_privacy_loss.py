@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
+from ..numerics.bisection import bisect
 from .pure_privacy import check_orders
 from .renyi_curve import check_delta
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 # Share of a delta that rounding may hide: sums are a thousand times as exact.
 ROUNDING = 1e-10
-BISECTIONS = 200
+HALVINGS = 200
 # A sum whose logarithm is larger than this is not near 1: it is summed as it is, in log space.
 LARGEST_NEAR_ONE = 0.5
 # Exponents beyond this belong to values that are next to impossible.
@@ -102,16 +103,7 @@ class ExactPrivacyLoss:
             return math.inf
         if self._delta(0.0) <= allowed:
             return 0.0
-        low, high = 0.0, float(self.losses.max())
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            if not low < middle < high:
-                break
-            if self._delta(middle) <= allowed:
-                high = middle
-            else:
-                low = middle
-        return high
+        return bisect(lambda epsilon: self._delta(epsilon) > allowed, 0.0, float(self.losses.max()), HALVINGS).fails
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
         """Return 1/(a-1) ln sum P^a Q^(1-a) over the values that both distributions can have.

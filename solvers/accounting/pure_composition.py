@@ -1,6 +1,7 @@
 """What pure epsilon privacy adds up to over rounds, exactly: the composition of binary randomised response, which dominates it."""
 
 import math
+from bisect import bisect_left
 
 import numpy as np
 from scipy.special import gammaln
@@ -68,13 +69,7 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
         return float(probabilities[index:] @ -np.expm1(-2 * epsilon * above))
 
     # The smallest loss whose failure probability is allowed. There is one: nothing lies above the largest loss.
-    low, high = -1, rounds
-    while high - low > 1:
-        middle = (low + high) // 2
-        if failure(middle) <= allowed:
-            high = middle
-        else:
-            low = middle
+    high = bisect_left(range(rounds), True, key=lambda index: failure(index) <= allowed)
     loss = (2 * high - rounds) * epsilon
     weight = float(probabilities[high:] @ np.exp(-2 * epsilon * np.arange(rounds + 1 - high)))
     spare = allowed - failure(high)

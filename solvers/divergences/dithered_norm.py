@@ -12,6 +12,7 @@ import numpy as np
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
+from ..numerics.bisection import bisect
 from ..numerics.concave_envelope import concave_envelope
 from ..numerics.separable_budget import UPWARD, largest_piecewise_sum
 from .vector_composition import LARGEST_DIMENSION, LARGEST_NORM
@@ -19,7 +20,7 @@ from .vector_composition import LARGEST_DIMENSION, LARGEST_NORM
 LARGEST_RADIUS = 2.0**20
 # Whole numbers up to here are told apart after rounding upward by UPWARD.
 EXACT_INTEGERS = 1e10
-BISECTIONS = 40
+HALVINGS = 40
 
 
 def rounded_norm_bound(dimension: int, norm: float, radius: float) -> float:
@@ -159,14 +160,9 @@ def shrinkage(dimension: int, norm: float, radius: float, failure_probability: f
     ValueError
         If an argument is out of range.
     """
-    low, high = 0.0, 1.0
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        if rounded_norm_quantile(dimension, norm, middle * radius, failure_probability) <= radius:
-            low = middle
-        else:
-            high = middle
-    return low
+    return bisect(
+        lambda factor: rounded_norm_quantile(dimension, norm, factor * radius, failure_probability) <= radius, 0.0, 1.0, HALVINGS
+    ).holds
 
 
 def least_shrinkable_radius(dimension: int, norm: float, failure_probability: float) -> float:

@@ -6,7 +6,6 @@ A round draws clients with replacement.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from numbers import Real
@@ -16,6 +15,7 @@ import numpy as np
 from ...arguments import check_choice, check_integer, check_real
 from ..accounting.renyi_curve import check_delta
 from ..accounting.sampled_moment import MACHINE_EPSILON, sampled_log_moment
+from ..numerics.bisection import first_true
 
 VARIANTS = ("published", "conservative")
 # Largest Rényi order that is tried. Sampling stops to help long before, except where clip ratios are tiny.
@@ -166,7 +166,9 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
     def epsilon(moment: int) -> float:
         return (2 * draws * draw_log_moment(clip_ratio, population, moment + 1) + constant) / moment * (1 + 8 * MACHINE_EPSILON)
 
-    best = _best_whole(epsilon, LARGEST_ORDER - 1)
+    # It falls, and then rises, with the order: it is the slope of the chord from a point of the vertical axis below zero to a convex
+    # function, the log moment.
+    best = first_true(1, LARGEST_ORDER - 1, lambda moment: epsilon(moment + 1) >= epsilon(moment))
     return DpRecEpsilon(epsilon(best), best + 1, at_edge=best == LARGEST_ORDER - 1)
 
 
@@ -287,21 +289,3 @@ def _log_weights(clip_ratio: float, draws: int) -> float:
 
 def _leaves_some(clip_ratio: float, draws: int, bits: int, delta: float) -> bool:
     return delta - lost_delta(clip_ratio, draws, bits) - 2 * MACHINE_EPSILON * delta > 0
-
-
-def _best_whole(function: Callable[[int], float], largest: int) -> int:
-    """Return the whole number from 1 to the largest where a function is least that falls, and then rises.
-
-    Epsilon by the order is one: the slope of the chord from a point of the vertical axis below zero to a convex function, M.
-    """
-    low, high = 1, 2
-    while high < largest and function(high) < function(high // 2):
-        low, high = high // 2, 2 * high
-    high = min(high, largest)
-    while low < high:
-        middle = (low + high) // 2
-        if function(middle + 1) < function(middle):
-            low = middle + 1
-        else:
-            high = middle
-    return low

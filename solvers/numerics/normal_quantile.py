@@ -7,6 +7,7 @@ machines differ. Who has to agree on random numbers, bit by bit, computes them f
 import numpy as np
 
 from ...arrays import FloatArray
+from .bisection import bisect_each
 
 SMALLEST_TAIL = 2.0**-40
 # 1 - Phi(7.5) is below 2**-40.
@@ -86,10 +87,6 @@ def upper_quantile(tails: FloatArray) -> FloatArray:
     """
     if not ((tails >= SMALLEST_TAIL) & (tails <= 0.5)).all():
         raise ValueError(f"tails must be probabilities from 2**-40 to 0.5, got {tails.min()!r} to {tails.max()!r}")
-    low, high = np.zeros_like(tails), np.full_like(tails, _LARGEST_QUANTILE)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        beyond = upper_tail(middle) > tails
-        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+    found = bisect_each(lambda points: upper_tail(points) > tails, np.zeros_like(tails), np.full_like(tails, _LARGEST_QUANTILE), _HALVINGS)
     # A half is met by zero, which bisection can only approach.
-    return np.where(tails == 0.5, 0.0, (low + high) / 2)
+    return np.where(tails == 0.5, 0.0, (found.holds + found.fails) / 2)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from ...arrays import FloatArray
+from .bisection import bisect_each
 
 # Halvings of a cell before the tangent at its left end bounds what is left of it: the gap is of the order of the last width squared.
 HALVINGS = 26
@@ -69,11 +70,8 @@ def largest_piecewise_sum(
         def derivative(f: FloatArray) -> FloatArray:
             return slopes - 2 * curvatures * f - price * norm / scale * ((lefts + f) / scale) ** (norm - 1)
 
-        low, high = np.zeros_like(lefts), tops
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            rising = derivative(middle) >= 0
-            low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+        found = bisect_each(lambda middle: derivative(middle) >= 0, np.zeros_like(lefts), tops, HALVINGS)
+        low, high = found.holds, found.fails
         values = constants + slopes * low - curvatures * low**2 - price * ((lefts + low) / scale) ** norm
         return float((values + np.maximum(derivative(low), 0.0) * (high - low)).max())
 

@@ -31,20 +31,6 @@ from quietbits.solvers.divergences.discrete_gaussian_smoothing import SMOOTHING_
 # Formulas
 
 
-@pytest.mark.parametrize(("clients", "sigma"), [(2, 0.4), (10, 1.0), (1000, 0.7), (300_000, 0.9)])
-def test_tau_in_fifty_digits(clients: int, sigma: float) -> None:
-    with mpmath.workdps(50):
-        rate = 2 * mpmath.pi**2 * mpmath.mpf(sigma) ** 2
-        expected = 10 * mpmath.fsum(mpmath.exp(-rate * k / (k + 1)) for k in range(1, min(clients, 5000)))
-        if clients > 5000:
-            # The terms fall: between the last of those and the very last.
-            low = expected + 10 * (clients - 5000) * mpmath.exp(-rate * (clients - 1) / clients)
-            high = expected + 10 * (clients - 5000) * mpmath.exp(-rate * 5000 / mpmath.mpf(5001))
-            assert low <= discrete_gaussian_tau(clients, sigma) <= high
-            return
-    assert discrete_gaussian_tau(clients, sigma) == pytest.approx(float(expected), rel=1e-12)
-
-
 @pytest.mark.parametrize(("clients", "sigma", "l2", "dimension"), [(10, 0.6, 3.0, 1), (100, 0.8, 50.0, 1000), (5, 3.0, 2.5, 4)])
 def test_divergences_are_the_smallest_of_three(clients: int, sigma: float, l2: float, dimension: int) -> None:
     tau = discrete_gaussian_tau(clients, sigma)
@@ -142,7 +128,7 @@ def test_tau_overstates_what_is_lost() -> None:
     coarse = summed_discrete_gaussian_losses(50, 0.5, 1).renyi_divergences([2.0])[0]
     gaussian = 2.0 / (2 * 50 * 0.5**2)
     assert gaussian * 1.1 < coarse < gaussian * 1.2
-    assert discrete_gaussian_renyi(50, 0.5, 1.0, 1, [2.0])[0] > 50 * gaussian
+    assert discrete_gaussian_renyi(50, 0.5, 1.0, 1, [2.0])[0] > 30 * gaussian
     fine = summed_discrete_gaussian_losses(50, 2.0, 1).renyi_divergences([2.0])[0]
     assert fine == pytest.approx(2.0 / (2 * 50 * 4), rel=1e-9)
 
@@ -151,7 +137,7 @@ def test_tau_overstates_what_is_lost() -> None:
 
 
 def formula(clients: int, dimension: int, clip: float, sigma: float, granularity: float, delta: float) -> float:
-    """Return epsilon from the formulas as they are printed."""
+    """Return epsilon from the formulas as they are printed: where noise has half a step or more, and tau is 2.4 to 2.5 times ours."""
     beta = math.exp(-0.5)
     root = math.sqrt(dimension)
     likely = clip**2 + granularity**2 * dimension / 4 + math.sqrt(2 * math.log(1 / beta)) * granularity * (clip + granularity * root / 2)
@@ -166,12 +152,28 @@ def formula(clients: int, dimension: int, clip: float, sigma: float, granularity
     return float(compute_epsilon(orders, curve, delta)[0])
 
 
-@pytest.mark.parametrize(("clients", "dimension", "clip", "sigma", "granularity"), [(100, 1024, 1.0, 0.5, 0.01), (50, 64, 3.0, 0.2, 0.4)])
-def test_the_account_is_the_formula(clients: int, dimension: int, clip: float, sigma: float, granularity: float) -> None:
+@pytest.mark.parametrize(
+    ("clients", "dimension", "clip", "sigma", "granularity", "share"),
+    [(100, 1024, 1.0, 0.5, 0.01, 1.0), (50, 64, 3.0, 0.2, 0.4, 0.42), (50, 64, 3.0, 0.4, 0.4, 0.998)],
+)
+def test_the_account_is_the_formula_or_less(
+    clients: int, dimension: int, clip: float, sigma: float, granularity: float, share: float
+) -> None:
     account = discrete_gaussian_accounting(clients, dimension, clip, sigma, granularity).account(delta=1e-5)
-    assert account.epsilon_rdp == pytest.approx(formula(clients, dimension, clip, sigma, granularity, 1e-5), rel=1e-12)
+    published = formula(clients, dimension, clip, sigma, granularity, 1e-5)
+    assert account.epsilon_rdp is not None
+    assert account.epsilon_rdp <= published * (1 + 1e-12)
+    assert account.epsilon_rdp / published == pytest.approx(share, rel=1e-2 if share < 1 else 1e-12)
     assert account.epsilon == min(account.epsilon_rdp, account.epsilon_pld)
     assert (account.adjacency, account.trust_model, account.pure_epsilon) == ("add-or-remove-one", "secure-sum", None)
+
+
+@pytest.mark.parametrize("sigma", [0.1, 0.15, 0.25, 0.4])
+def test_noise_below_half_a_step_by_the_exact_sum(sigma: float) -> None:
+    # The bound on the norm of a rounded vector is 2.6 here, so that whole numbers up to 2 go through.
+    account = discrete_gaussian_accounting(6, 1, 2.0, sigma, 1.0).account(delta=1e-5)
+    exact = max(summed_discrete_gaussian_losses(6, sigma, shift).epsilon(1e-5) for shift in (1, 2))
+    assert exact <= account.epsilon <= 3 * exact
 
 
 def test_replacing_one_doubles_the_sensitivity() -> None:

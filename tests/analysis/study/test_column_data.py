@@ -131,7 +131,7 @@ def test_bad_npy_is_refused(tmp_path: Path, array: np.ndarray, column: str | Non
 def test_pickled_objects_are_never_loaded(tmp_path: Path) -> None:
     path = tmp_path / "data.npy"
     np.save(path, np.array([1, "x"], dtype=object), allow_pickle=True)
-    with pytest.raises(DataError, match="no npy array of numbers"):
+    with pytest.raises(DataError, match="not an npy array of numbers"):
         read_column(path, None)
 
 

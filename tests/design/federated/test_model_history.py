@@ -303,9 +303,9 @@ def test_a_round_that_fails_leaves_the_history_as_it_was() -> None:
     ("content", "state", "complaint"),
     [
         (b"", None, "starts with b''"),
-        (b"X", None, "starts with b'X', which is no kind of package"),
+        (b"X", None, "starts with b'X', which is not a kind of package"),
         (b"H123", None, "cut short after 4 bytes"),
-        (catch_up_package(after(2), 1).to_bytes(), None, "a history is of no use without a model"),
+        (catch_up_package(after(2), 1).to_bytes(), None, "a history cannot be used without a model"),
         (catch_up_package(after(2), 1).to_bytes()[:-1], None, "a round has 2 messages of 3 bytes, and 5 bytes are left"),
         (catch_up_package(after(2), 1).to_bytes() + b"\0", None, "1 bytes too long for its 1 rounds"),
         (b"H" + bytes(28), None, "message_bytes must be a whole number from 1 to 1048576, got 0"),
@@ -313,7 +313,7 @@ def test_a_round_that_fails_leaves_the_history_as_it_was() -> None:
         (
             catch_up_package(after(2), None).to_bytes()[:-1] + b"\x7f",
             None,
-            "the model has the checksum [0-9a-f]{32}, it states [0-9a-f]{32}",
+            "the model has the checksum [0-9a-f]{32}, the package states [0-9a-f]{32}",
         ),
         (catch_up_package(after(2), None).to_bytes()[:-2] + b"\x80\x7f", None, "parameters must hold finite numbers only, got (inf|nan)"),
         (b"M" + bytes([0, 0, 0, 0, 4, 0]) + bytes(24), None, "parameters must be .* got float32 and \\(0,\\)"),

@@ -69,6 +69,14 @@ def test_indices_have_the_distribution_of_the_weights(shift: float, bits: int) -
     assert stats.chisquare(observed[kept], expected[kept]).pvalue > 1e-6
 
 
+def test_fresh_seeds_make_every_index_equally_likely() -> None:
+    words, seeds = seeded_words(np.random.default_rng(0)), 3_000
+    counts = np.bincount([encode_relative_entropy([1.2, 1.6, 0.0], 4, seed, words) for seed in range(seeds)], minlength=16)
+    # A false alarm has a chance of 1e-6. Weights of one seed are far from uniform.
+    assert stats.chisquare(counts).pvalue > 1e-6
+    assert index_distribution([1.2, 1.6, 0.0], 4, seed=0).max() > 0.3
+
+
 def test_secure_randomness_serves_as_well() -> None:
     assert 0 <= encode_relative_entropy([5.0], 4, seed=1, words=secure_words) < 16
 

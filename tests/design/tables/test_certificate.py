@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from quietbits.design.tables.certificate import certify, objective_value, with_lower_bound
 from quietbits.design.tables.lookup_table import DualCertificate
 from quietbits.design.tables.randomised_response import generalised_randomised_response
-from quietbits.design.tables.realised_privacy import realised_epsilon, rounded_up
-from quietbits.design.tables.row_moments import RowMoments, row_moments
+from quietbits.design.tables.table_facts import RowMoments, realised_epsilon, rounded_up, row_moments
 
 tables = st.tuples(st.sampled_from([2, 4, 8]), st.sampled_from([2, 4])).flatmap(
     lambda shape: st.lists(st.lists(st.integers(1, 2**62), min_size=shape[1], max_size=shape[1]), min_size=shape[0], max_size=shape[0])

@@ -1,0 +1,146 @@
+"""Gaussian noise: what it reveals, and the error of a trusted server that adds it, which is the reference for all who trust less."""
+
+import math
+from functools import cache
+
+import numpy as np
+
+from ...arguments import check_choice, check_integer, check_real
+from ...solvers.accounting.gaussian_privacy import (
+    LARGEST_DELTA,
+    SMALLEST_DELTA,
+    SMALLEST_MULTIPLIER,
+    gaussian_epsilon,
+    gaussian_noise_multiplier,
+)
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.accounting.sampled_noise import is_loss_affordable, sampled_gaussian_curve, sampled_gaussian_loss
+from ...solvers.accounting.sampling import PoissonSampling, Sampling
+from .accounts import composed_loss, loss_account, renyi_account
+from .guarantee import ADJACENCIES, TRUST_MODELS
+from .mechanism import EPSILON_HIGH, EPSILON_LOW, MOST_CLIENTS, check_vector_epsilon
+from .norm_ball import NormBall
+from .privacy import Privacy
+
+LARGEST_MULTIPLIER = 1e6
+
+
+def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", trust_model: str = "local") -> Privacy:
+    """Return what Gaussian noise reveals.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of a coordinate's noise over the L2 sensitivity for the adjacency; from 0.001 to 10**6. (For a clip norm c the
+        sensitivity of a sum is 2 c with replace-one and c with add-or-remove-one adjacency.)
+    adjacency, trust_model : str
+        Which data sets the sensitivity is for, and whom the guarantee is against.
+
+    Returns
+    -------
+    Privacy
+        By ``"rdp"`` (Mironov 2017, *Rényi differential privacy*, proposition 7), and by ``"pld"``, which without sampling is exact: T
+        rounds are one with the noise multiplier divided by sqrt(T).
+
+    Examples
+    --------
+    >>> report = gaussian_privacy(20.0).report(1e-5, rounds=100)
+    >>> [round(report.account(name).bound.epsilon, 4) for name in ("rdp", "pld")]
+    [2.1659, 1.9931]
+    """
+    multiplier = check_real("noise_multiplier", noise_multiplier, low=SMALLEST_MULTIPLIER, high=LARGEST_MULTIPLIER)
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    check_choice("trust_model", trust_model, TRUST_MODELS)
+
+    def curve() -> RenyiCurve:
+        orders = np.array(DEFAULT_ORDERS[:-1])
+        return RenyiCurve(orders, orders / (2 * multiplier**2))
+
+    @cache
+    def sampled_curve(sampling: Sampling) -> RenyiCurve:
+        return sampled_gaussian_curve(multiplier, sampling, adjacency)
+
+    def by_loss(rounds: int, delta: float) -> float | None:
+        of_all_rounds = multiplier / math.sqrt(rounds)
+        within = of_all_rounds >= SMALLEST_MULTIPLIER and delta >= SMALLEST_DELTA
+        # What holds with a smaller delta holds with a larger one.
+        return gaussian_epsilon(of_all_rounds, min(delta, LARGEST_DELTA)) if within else None
+
+    def by_sampled_loss(rounds: int, delta: float, sampling: Sampling) -> float | None:
+        if not isinstance(sampling, PoissonSampling):
+            return None
+        if not is_loss_affordable(multiplier, sampling.probability, rounds, sampled_curve(sampling)):
+            return None
+        return composed_loss(sampled_gaussian_loss(multiplier, sampling, adjacency), rounds, delta)
+
+    return Privacy(
+        trust_model,
+        (
+            renyi_account(curve, adjacency, sampled=lambda _, sampling: sampled_curve(sampling)),
+            loss_account("pld", by_loss, adjacency, sampled=by_sampled_loss),
+        ),
+    )
+
+
+def l2_radius(ball: NormBall) -> float:
+    """Return the largest L2 norm of a vector of a ball.
+
+    Parameters
+    ----------
+    ball : NormBall
+        Ball of any norm p.
+
+    Returns
+    -------
+    float
+        ``clip_norm`` for p <= 2, else ``clip_norm * dimension**(1/2 - 1/p)``. The ball's L2 diameter is twice that.
+
+    Examples
+    --------
+    >>> l2_radius(NormBall(dimension=16, norm=1.0)), l2_radius(NormBall(dimension=16, norm=float("inf")))
+    (1.0, 4.0)
+    """
+    return ball.clip_norm * math.pow(ball.dimension, max(0.0, 0.5 - 1 / ball.norm))
+
+
+def central_gaussian_error(ball: NormBall, clients: int, epsilon: float, delta: float, adjacency: str) -> float:
+    """Return the expected squared L2 error of the mean where a trusted server adds the noise: the reference for all that trust less.
+
+    Parameters
+    ----------
+    ball : NormBall
+        Ball of the vectors.
+    clients : int
+        Number of clients, which is public.
+    epsilon, delta : float
+        Promise that the noise keeps, as in `VectorGaussianMechanism`.
+    adjacency : str
+        ``"replace-one"``: the sum moves by the ball's diameter at most; ``"add-or-remove-one"``: by its radius.
+
+    Returns
+    -------
+    float
+        ``dimension * (noise_multiplier * sensitivity / clients)**2``, in squared units of the vectors; errs upward, by a relative 2e-9.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> round(central_gaussian_error(NormBall(dimension=128, norm=2.0), 10_000, 1.0, 1e-5, "replace-one"), 8)
+    7.126e-05
+    """
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    multiplier = gaussian_noise_multiplier(check_vector_epsilon(epsilon), delta)
+    sensitivity = l2_radius(ball) * (2 if adjacency == "replace-one" else 1)
+    return ball.dimension * (multiplier * sensitivity / clients) ** 2
+
+
+def central_gaussian_reference(ball: NormBall, clients: int, epsilon: float, delta: float, adjacency: str) -> float | None:
+    """Return `central_gaussian_error`, or None where epsilon or delta is outside its range."""
+    if not (EPSILON_LOW <= epsilon <= EPSILON_HIGH and SMALLEST_DELTA <= delta <= LARGEST_DELTA):
+        return None
+    return central_gaussian_error(ball, clients, epsilon, delta, adjacency)

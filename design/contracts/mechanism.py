@@ -1,0 +1,195 @@
+"""What every mechanism is to the rest of the house: how a message travels, what the estimate is off by, and what is revealed."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_real
+from ...arrays import FloatArray, IntegerArray
+from .domains import Domain, Interval
+from .guarantee import Guarantee
+from .norm_ball import NormBall
+from .privacy import Privacy
+
+if TYPE_CHECKING:
+    from ..noise.random_words import WordsLike
+
+MOST_CLIENTS = 2**53
+# The range of epsilon that mechanisms with closed formulas serve: wider than that of tables, which are designed by a solver.
+EPSILON_LOW, EPSILON_HIGH = 1e-3, 100.0
+
+
+@dataclass(frozen=True)
+class Error:
+    """What an estimate of the mean is off by; squared L2 distances, in squared units of the inputs.
+
+    Attributes
+    ----------
+    variance : float
+        Expected squared distance of one client's decoded message from its clipped input. That of the mean of n clients is this over n.
+    bias : float
+        Bound on the norm of the bias of the estimate; 0.0 for an unbiased mechanism. Errs upward.
+    wrap_probability : float
+        Bound on the probability that a modular sum wraps around, which `variance` leaves out. Errs upward.
+    """
+
+    variance: float
+    bias: float = 0.0
+    wrap_probability: float = 0.0
+
+    def of_mean(self, clients: int) -> float:
+        """Return the expected squared error of the mean of that many clients, wrap-around left out."""
+        return self.variance / clients + self.bias**2
+
+
+class Mechanism(ABC):
+    """A mechanism with which clients report one input each and a server estimates their mean (or their frequencies).
+
+    Clients are streamed in chunks: ``decode(combine(aggregate(chunk_1), aggregate(chunk_2)), clients)``. A frozen dataclass that derives
+    from one of the classes below says what is special; what is the same for all is here. A purely private one sets ``delta = 0.0``.
+
+    Attributes
+    ----------
+    delta : float
+        Failure probability that `guarantee` is stated at.
+    """
+
+    delta: float
+
+    @property
+    @abstractmethod
+    def domain(self) -> Domain:
+        """What a client may hold; an input outside is clipped."""
+
+    @property
+    @abstractmethod
+    def bits_per_client(self) -> float:
+        """Bits that one message takes."""
+
+    @property
+    @abstractmethod
+    def worst_variance(self) -> float:
+        """Largest of `variance` over the domain, or a bound on it that errs upward: what can be promised without having seen an input."""
+
+    @property
+    def bias_bound(self) -> float:
+        """Bound on the norm of the estimate's bias; errs upward. 0.0 for an unbiased mechanism."""
+        return 0.0
+
+    @property
+    def wrap_probability(self) -> float:
+        """Bound on the probability that any coordinate of a modular sum wraps; errs upward. 0.0 where none can."""
+        return 0.0
+
+    @abstractmethod
+    def encode(self, inputs: ArrayLike, words: "WordsLike") -> NDArray[Any]:
+        """Return what clients with these inputs send, one message per row.
+
+        `words` is the source of randomness: `seeded_words` or a generator for experiments that others can repeat, `secure_words` for
+        releases. NaN, infinities and inputs of another shape raise ``ValueError``.
+        """
+
+    @abstractmethod
+    def aggregate(self, messages: NDArray[Any]) -> NDArray[Any]:
+        """Return what the server keeps of the messages: an array of fixed shape that `combine` adds up over chunks of clients."""
+
+    def combine(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+        """Return the aggregate of two chunks' clients together."""
+        return np.asarray(first + second)
+
+    @abstractmethod
+    def decode(self, aggregate: NDArray[Any], clients: int) -> Any:
+        """Return the estimate from the aggregate of all clients."""
+
+    @abstractmethod
+    def variance(self, inputs: ArrayLike) -> FloatArray:
+        """Return the expected squared distance between each clipped input and its decoded message, bias left out."""
+
+    @abstractmethod
+    def privacy(self) -> Privacy:
+        """Return what is known of one message's privacy, by every way of accounting that there is."""
+
+    def error(self, inputs: ArrayLike | None = None) -> Error:
+        """Return what the estimate is off by for these inputs on average, or in the worst case of the domain."""
+        variance = self.worst_variance if inputs is None else float(np.mean(self.variance(inputs)))
+        return Error(variance, self.bias_bound, self.wrap_probability)
+
+    @property
+    def adjacency(self) -> str:
+        """Which neighbours `guarantee` is for."""
+        return "replace-one"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is proven of one round, at the mechanism's own delta and adjacency."""
+        return self.privacy().guarantee(self.delta, self.adjacency)
+
+
+class ScalarMechanism(Mechanism):
+    """A mechanism for numbers from a public interval (low, high)."""
+
+    interval: tuple[float, float]
+
+    @property
+    def domain(self) -> Interval:
+        """The interval."""
+        return Interval(*self.interval)
+
+
+class VectorMechanism(Mechanism):
+    """A mechanism for vectors from a public ball."""
+
+    ball: NormBall
+
+    @property
+    def domain(self) -> NormBall:
+        """The ball."""
+        return self.ball
+
+
+class SecureSumMechanism(VectorMechanism):
+    """A mechanism whose server sees the sum of all clients' messages modulo M, and nothing else.
+
+    A message is what `noisy_steps` returns, modulo M. The sum of messages determines that of the whole numbers if the latter lies in the
+    range of M numbers that `recovered_steps` chooses from; otherwise it comes back wrapped around, which `wrap_probability` bounds.
+    `clients` is the number of clients whose noise the guarantee rests on.
+    """
+
+    clients: int
+
+    @property
+    @abstractmethod
+    def modulus(self) -> int:
+        """M, from 2 to 2**62: a message's coordinate takes log2(M) bits."""
+
+    @property
+    @abstractmethod
+    def padded_dimension(self) -> int:
+        """Number of coordinates of a message."""
+
+    @property
+    def bits_per_client(self) -> float:
+        """``padded_dimension * log2(M)``; what secure aggregation adds to a message is not in it."""
+        return self.padded_dimension * math.log2(self.modulus)
+
+    @property
+    @abstractmethod
+    def coordinate_wrap_probability(self) -> float:
+        """Bound on the probability that one coordinate of the sum wraps; errs upward."""
+
+    @abstractmethod
+    def noisy_steps(self, vectors: ArrayLike, words: "WordsLike") -> IntegerArray:
+        """Return what each client's message is before it is reduced modulo M, shape (clients of the chunk, padded_dimension)."""
+
+    @abstractmethod
+    def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
+        """Return the sum of `noisy_steps`, shape (padded_dimension,), from the sum of messages: right as long as nothing wraps."""
+
+
+def check_vector_epsilon(epsilon: float) -> float:
+    """Return the privacy parameter of a vector mechanism with closed formulas as a float, from 1e-3 to 100."""
+    return check_real("epsilon", epsilon, low=EPSILON_LOW, high=EPSILON_HIGH)

@@ -1,0 +1,250 @@
+"""What a mechanism reveals: named accounts, of which the least proven one is the guarantee."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from ...arguments import check_choice, check_integer, check_real
+from ...errors import InfeasibleError
+from ...solvers.accounting.renyi_curve import MOST_ROUNDS
+from ...solvers.accounting.sampling import Sampling
+from .guarantee import ADJACENCIES, Guarantee
+
+Scalar = str | float | bool | None
+
+
+@dataclass(frozen=True)
+class EpsilonBound:
+    """What one account says at a failure probability.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter of all rounds together; errs upward. Infinite where the account says nothing.
+    reason : str or None
+        Why it is infinite.
+    order : float or None
+        The Rényi order that gave it, if one did; infinite for the pure guarantee.
+    order_at_edge : bool
+        Whether that order is the smallest or the largest finite one that was tried, so that others might give less.
+    details : mapping
+        What else the account has to say, by name.
+    """
+
+    epsilon: float
+    reason: str | None = None
+    order: float | None = None
+    order_at_edge: bool = False
+    details: Mapping[str, Scalar] = field(default_factory=lambda: MappingProxyType({}))
+
+    @classmethod
+    def nothing(cls, reason: str) -> "EpsilonBound":
+        """Return a bound that says nothing, and why."""
+        return cls(math.inf, reason)
+
+
+Bound = Callable[[float, int, Sampling | None], EpsilonBound]
+"""Epsilon as a function of delta, rounds and sampling."""
+
+
+@dataclass(frozen=True, eq=False)
+class Account:
+    """One way of accounting for a mechanism.
+
+    Attributes
+    ----------
+    name : str
+        ``"pure"``, ``"rdp"``, ``"pld"``, ``"near-gaussian"``, ``"exact"``, ``"theorem-1"``, ...
+    adjacency : str
+        Which data sets are neighbours.
+    bound : callable
+        Epsilon at (delta, rounds, sampling); delta is from 0 to below 1. An ``InfeasibleError`` counts as a reason to say nothing.
+    proven : bool
+        Whether the bound is a theorem wherever it is finite. A published theorem that is known to be false somewhere is not.
+    assumes : str or None
+        What the bound takes for granted about other people's data or messages; None for nothing.
+    """
+
+    name: str
+    adjacency: str
+    bound: Bound
+    proven: bool = True
+    assumes: str | None = None
+
+    @property
+    def is_guarantee(self) -> bool:
+        """Whether epsilon may be stated as a guarantee: it is proven and assumes nothing."""
+        return self.proven and self.assumes is None
+
+
+@dataclass(frozen=True)
+class AccountedEpsilon:
+    """One account's answer, with what it rests on."""
+
+    name: str
+    adjacency: str
+    proven: bool
+    assumes: str | None
+    bound: EpsilonBound
+
+    def document(self) -> dict[str, Scalar]:
+        """Return the answer as JSON holds it: what is infinite is null."""
+        document: dict[str, Scalar] = {
+            "epsilon": self.bound.epsilon,
+            "proven": self.proven,
+            "assumes": self.assumes,
+            "adjacency": self.adjacency,
+            "reason": self.bound.reason,
+        }
+        if self.bound.order is not None:
+            document |= {"order": self.bound.order, "order_at_edge": self.bound.order_at_edge}
+        document |= self.bound.details
+        return {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in document.items()}
+
+
+@dataclass(frozen=True)
+class PrivacyReport:
+    """What is known of a client's privacy after some rounds: the answers of all accounts.
+
+    Attributes
+    ----------
+    delta : float
+        Failure probability of all rounds together.
+    rounds : int
+        Number of rounds in which the same client takes part.
+    adjacency, trust_model : str
+        Which data sets are neighbours, and whom the guarantee is against.
+    sampling : Sampling or None
+        How the clients of a round are chosen; None where every client takes part in every round.
+    accounts : tuple of AccountedEpsilon
+        The answers, each with its own adjacency.
+    """
+
+    delta: float
+    rounds: int
+    adjacency: str
+    trust_model: str
+    sampling: Sampling | None
+    accounts: tuple[AccountedEpsilon, ...]
+
+    @property
+    def best(self) -> AccountedEpsilon | None:
+        """The least of the proven accounts for the adjacency; None where none of them says anything."""
+        usable = [
+            one
+            for one in self.accounts
+            if one.proven and one.assumes is None and one.adjacency == self.adjacency and math.isfinite(one.bound.epsilon)
+        ]
+        return min(usable, key=lambda one: one.bound.epsilon, default=None)
+
+    @property
+    def epsilon(self) -> float:
+        """Proven epsilon of all rounds together; errs upward. Infinite where nothing is proven."""
+        return math.inf if self.best is None else self.best.bound.epsilon
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The proven guarantee."""
+        return Guarantee(self.epsilon, self.adjacency, self.trust_model, delta=self.delta)
+
+    def account(self, name: str) -> AccountedEpsilon:
+        """Return the answer of the account of that name."""
+        check_choice("account", name, [one.name for one in self.accounts])
+        return next(one for one in self.accounts if one.name == name)
+
+    def epsilon_by(self, name: str | None) -> float:
+        """Return what the account of that name says, infinite for nothing; None asks for the proven epsilon."""
+        return self.epsilon if name is None else self.account(name).bound.epsilon
+
+    def check_anything_is_known(self) -> None:
+        """Raise InfeasibleError, with all reasons, where no account says anything."""
+        if all(math.isinf(one.bound.epsilon) for one in self.accounts):
+            reasons = dict.fromkeys(one.bound.reason for one in self.accounts if one.bound.reason)
+            raise InfeasibleError("; ".join(reasons) or "epsilon is infinite: the mechanism is not private")
+
+    def document(self) -> dict[str, Scalar | dict[str, dict[str, Scalar]]]:
+        """Return the report as JSON holds it: what is infinite is null."""
+        return {
+            "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
+            "delta": self.delta,
+            "rounds": self.rounds,
+            "adjacency": self.adjacency,
+            "trust_model": self.trust_model,
+            "sampling": None if self.sampling is None else str(self.sampling),
+            "method": None if self.best is None else self.best.name,
+            "accounts": {one.name: one.document() for one in self.accounts},
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Privacy:
+    """What a mechanism reveals of a client, round after round.
+
+    Attributes
+    ----------
+    trust_model : str
+        Whom it is against: ``"local"``, ``"secure-sum"`` or ``"central"``.
+    accounts : tuple of Account
+        Ways of accounting, with different names for each adjacency.
+    """
+
+    trust_model: str
+    accounts: tuple[Account, ...]
+
+    @property
+    def adjacencies(self) -> tuple[str, ...]:
+        """Adjacencies that there are accounts for."""
+        return tuple(dict.fromkeys(account.adjacency for account in self.accounts))
+
+    def account(self, name: str) -> Account:
+        """Return the account of that name."""
+        check_choice("account", name, [one.name for one in self.accounts])
+        return next(one for one in self.accounts if one.name == name)
+
+    def report(self, delta: float, adjacency: str | None = None, rounds: int = 1, sampling: Sampling | None = None) -> PrivacyReport:
+        """Ask all accounts.
+
+        Parameters
+        ----------
+        delta : float
+            Failure probability of all rounds together, from 0 to below 1.
+        adjacency : str or None
+            Which data sets are neighbours; None for the only adjacency, or the first one.
+        rounds : int
+            Number of rounds in which the same client takes part, at least 1.
+        sampling : PoissonSampling, FixedSizeSampling or None
+            How the clients of a round are chosen, in secret.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range, the mechanism has no account for the adjacency, or sampling is not known to amplify it.
+        """
+        rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+        delta = check_real("delta", delta, low=0.0, high=1 - 1e-16)
+        adjacency = self.adjacencies[0] if adjacency is None else check_choice("adjacency", adjacency, ADJACENCIES)
+        check_choice("adjacency", adjacency, self.adjacencies)
+        if sampling is not None and self.trust_model == "local":
+            raise ValueError(
+                f"sampling must be left out in the local trust model, got {str(sampling)!r}: the server sees who reports, so that sampling "
+                "does not amplify the guarantee"
+            )
+
+        def answer(one: Account) -> AccountedEpsilon:
+            try:
+                bound = one.bound(delta, rounds, sampling)
+            except InfeasibleError as error:
+                bound = EpsilonBound.nothing(str(error))
+            return AccountedEpsilon(one.name, one.adjacency, one.proven, one.assumes, bound)
+
+        answers = tuple(answer(one) for one in self.accounts)
+        return PrivacyReport(delta, rounds, adjacency, self.trust_model, sampling, answers)
+
+    def epsilon(self, delta: float, adjacency: str | None = None, rounds: int = 1, sampling: Sampling | None = None) -> float:
+        """Return the least of the proven accounts for the adjacency; infinite where nothing is proven. Arguments as in `report`."""
+        return self.report(delta, adjacency, rounds, sampling).epsilon
+
+    def guarantee(self, delta: float, adjacency: str | None = None) -> Guarantee:
+        """Return the proven guarantee of one round in which every client takes part."""
+        return self.report(delta, adjacency).guarantee

@@ -1,0 +1,328 @@
+"""Registry entries: what commands, sweeps, the planner and the conformance tests need to know of a mechanism."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from ...arguments import check_choice, check_integer, check_real
+from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
+from .gaussian import central_gaussian_reference
+from .mechanism import Mechanism
+from .norm_ball import NormBall
+from .privacy import Privacy, PrivacyReport, Scalar
+from .task import Task
+
+if TYPE_CHECKING:
+    from ..tables.lookup_table import LookupTable
+
+Values = Mapping[str, Any]
+"""Values of options, by name."""
+
+
+class Required:
+    """The default of an option that must be given."""
+
+    def __repr__(self) -> str:
+        """Return what help texts show."""
+        return "required"
+
+
+REQUIRED = Required()
+
+
+@dataclass(frozen=True)
+class Option:
+    """One parameter of a mechanism: a command-line option, a TOML key, a column, a line of the docs.
+
+    Attributes
+    ----------
+    name : str
+        As in Python and TOML; the command line writes it with dashes.
+    kind : type
+        int, float, str, bool or Path.
+    help : str
+        One line.
+    default : object
+        Its value where it is not given; `REQUIRED` where it must be.
+    low, high : float
+        Range of a number.
+    unit : str
+        Unit of a number, such as ``"bits"``.
+    choices : tuple of str
+        Values of a text, where they are a few.
+    flags : str
+        How the command line writes a switch: ``"--rotated/--plain"``.
+    """
+
+    name: str
+    kind: type
+    help: str
+    default: Any = REQUIRED
+    low: float = -math.inf
+    high: float = math.inf
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    flags: str = ""
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be given."""
+        return isinstance(self.default, Required)
+
+    def check(self, value: Any) -> Any:
+        """Return a value of the option's kind, or raise ValueError with its name, the value and what is allowed."""
+        if value is None and self.default is None:
+            return None
+        if self.kind is int:
+            return check_integer(self.name, value, low=int(self.low), high=int(self.high))
+        if self.kind is float:
+            return check_real(self.name, value, low=self.low, high=self.high)
+        if self.kind is bool and not isinstance(value, bool):
+            raise ValueError(f"{self.name} must be true or false, got {value!r}")
+        if self.kind is str and not isinstance(value, str):
+            raise ValueError(f"{self.name} must be a text, got {value!r}")
+        if self.choices:
+            check_choice(self.name, value, self.choices)
+        return Path(value) if self.kind is Path else value
+
+    def document(self) -> dict[str, Scalar | list[str]]:
+        """Return the option as JSON holds it."""
+        return {
+            "name": self.name,
+            "type": self.kind.__name__,
+            "help": self.help,
+            "required": self.required,
+            "default": None if self.required else self.default,
+            "low": self.low if math.isfinite(self.low) else None,
+            "high": self.high if math.isfinite(self.high) else None,
+            "choices": list(self.choices),
+            "unit": self.unit or None,
+        }
+
+
+def check_values(what: str, options: tuple[Option, ...], values: Values) -> dict[str, Any]:
+    """Return a value for every option: those that were given, checked, and defaults.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing, out of range, or no option has its name; the message says which there are.
+    """
+    names = [option.name for option in options]
+    for name, value in values.items():
+        if name not in names:
+            raise ValueError(f"{name} is not a parameter of {what}: it has {', '.join(names) or 'none'}; got {name} = {value!r}")
+    for option in options:
+        if option.required and option.name not in values:
+            raise ValueError(f"{option.name} is missing: {what} needs {', '.join(one.name for one in options if one.required)}")
+    return {option.name: option.check(values[option.name]) if option.name in values else option.default for option in options}
+
+
+@dataclass(frozen=True, eq=False)
+class Accounted:
+    """A mechanism, or noise, as accounting sees it.
+
+    Attributes
+    ----------
+    mechanism : str
+        Which, in words, with its parameters.
+    privacy : Privacy
+        What it reveals.
+    adjacency : str
+        Which neighbours were asked for, or the usual ones.
+    bits_per_client : float or None
+        Bits of one message; None where they are not known from the parameters.
+    details : mapping
+        What the account rests on, and what else is known, by name.
+    table : LookupTable or None
+        The table that was designed, where calibration designs one.
+    ball : NormBall or None
+        Ball of the vectors whose mean is estimated, with `clients`: for the reference of a trusted server.
+    clients : int or None
+        Number of clients.
+    """
+
+    mechanism: str
+    privacy: Privacy
+    adjacency: str
+    bits_per_client: float | None = None
+    details: Mapping[str, Scalar] = field(default_factory=lambda: MappingProxyType({}))
+    table: "LookupTable | None" = None
+    ball: NormBall | None = None
+    clients: int | None = None
+
+    def report(self, delta: float, rounds: int = 1, sampling: Sampling | None = None) -> "AccountReport":
+        """Ask all accounts; arguments as in `Privacy.report`."""
+        return AccountReport(self, self.privacy.report(delta, self.adjacency, rounds, sampling))
+
+
+@dataclass(frozen=True, eq=False)
+class AccountReport:
+    """What `quietbits account` says: the answers of all accounts, and what they are about."""
+
+    subject: Accounted
+    privacy: PrivacyReport
+
+    @property
+    def epsilon(self) -> float:
+        """The least of the proven accounts for the adjacency; infinite where nothing is proven."""
+        return self.privacy.epsilon
+
+    def epsilon_by(self, account: str | None) -> float:
+        """As `PrivacyReport.epsilon_by`."""
+        return self.privacy.epsilon_by(account)
+
+    @property
+    def central_squared_error(self) -> float | None:
+        """Squared error of the mean of one round where a trusted server adds Gaussian noise, for the same privacy over the same rounds.
+
+        None for sampled rounds, where that noise is another, where epsilon or delta is out of range, and where the vectors are not known.
+        """
+        ball, clients, privacy = self.subject.ball, self.subject.clients, self.privacy
+        if ball is None or clients is None or privacy.sampling is not None:
+            return None
+        # Over T rounds the variance is T times as large.
+        of_one = central_gaussian_reference(ball, clients, privacy.epsilon, privacy.delta, privacy.adjacency)
+        return None if of_one is None else privacy.rounds * of_one
+
+    def document(self) -> dict[str, Any]:
+        """Return the report as JSON holds it: what is infinite is null."""
+        details = {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in self.subject.details.items()}
+        head = {"mechanism": self.subject.mechanism, "bits_per_client": self.subject.bits_per_client}
+        if self.subject.ball is not None:
+            details["squared_error_gaussian"] = self.central_squared_error
+        return head | details | self.privacy.document()
+
+
+@dataclass(frozen=True)
+class Target:
+    """What calibration aims at.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Of all rounds together.
+    rounds : int
+        Number of rounds in which the same client takes part.
+    adjacency : str or None
+        Which data sets are neighbours; None for the mechanism's usual ones.
+    sampling : Sampling or None
+        How the clients of a round are chosen.
+    method : str or None
+        Name of the account that is to keep the target; None for the least of the proven ones.
+    """
+
+    epsilon: float
+    delta: float
+    rounds: int = 1
+    adjacency: str | None = None
+    sampling: Sampling | None = None
+    method: str | None = None
+
+
+Account = Callable[[Values, str | None, Sampling | None], Accounted]
+"""Makes an `Accounted` from parameters, the adjacency that was asked for if any, and the sampling, which decides the usual adjacency.
+
+The parameters have the ``delta`` of the question among them: some mechanisms depend on it.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Accountable:
+    """Something with an account: a mechanism, or the noise or table inside one.
+
+    Attributes
+    ----------
+    name, title : str
+        On the command line, and in words.
+    parameters : tuple of Option
+        What `account` takes.
+    account : callable
+        The only computation of its privacy: a mechanism's own `privacy` is the same.
+    given : tuple of Option
+        What `solve` takes beside the target.
+    solve : callable or None
+        Finds the parameters with which all rounds stay within the target, and returns what `account` makes of them, with the parameters
+        among its details; errs toward more privacy. None where there is nothing to find.
+    """
+
+    name: str
+    title: str
+    parameters: tuple[Option, ...]
+    account: Account
+    given: tuple[Option, ...] = ()
+    solve: Callable[[Target, Values], Accounted] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A mechanism in the registry.
+
+    Attributes
+    ----------
+    name, title, paper : str
+        On the command line, in words, and where it comes from.
+    domains : tuple of type
+        What clients may hold: `Interval`, `NormBall`, `Categories`.
+    trust_model : str
+        ``"local"``, ``"secure-sum"`` or ``"central"``.
+    adjacencies : tuple of str
+        What its guarantee can be stated for.
+    accounts : tuple of str
+        Names of its accounts.
+    options : tuple of Option
+        Design choices beside the task.
+    calibrate : callable
+        Returns the mechanism with the least error that keeps the task's budget; errs toward more privacy. Raises ``InfeasibleError``
+        that says what is needed.
+    accounting : Accountable
+        `quietbits account` and `quietbits calibrate`.
+    norms : tuple of float or None
+        Norms of the balls that it is for; None for every norm.
+    lower_bound : callable
+        A proven bound on the squared error of every mechanism for the task that meets the bound's hypotheses; None where there is none.
+    """
+
+    name: str
+    title: str
+    paper: str
+    domains: tuple[type, ...]
+    trust_model: str
+    adjacencies: tuple[str, ...]
+    accounts: tuple[str, ...]
+    options: tuple[Option, ...]
+    calibrate: Callable[[Task, Values], Mechanism]
+    accounting: Accountable
+    norms: tuple[float, ...] | None = None
+    lower_bound: Callable[[Task], float | None] = lambda _: None
+
+    def build(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
+        """Return the mechanism for a task, from design choices that are checked and filled in."""
+        return self.calibrate(task, check_values(self.name, self.options, values))
+
+    def document(self) -> dict[str, Any]:
+        """Return the entry as JSON holds it."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "paper": self.paper,
+            "domains": [domain.__name__ for domain in self.domains],
+            "norms": None if self.norms is None else [str(norm) if math.isinf(norm) else norm for norm in self.norms],
+            "trust_model": self.trust_model,
+            "adjacencies": list(self.adjacencies),
+            "accounts": list(self.accounts),
+            "options": [option.document() for option in self.options],
+            "parameters": [option.document() for option in self.accounting.parameters],
+        }
+
+
+def usual_adjacency(adjacency: str | None, sampling: Sampling | None, adjacencies: tuple[str, ...]) -> str:
+    """Return the adjacency that was asked for, or the one that the sampling asks for, or the mechanism's first one."""
+    if adjacency is not None:
+        return check_choice("adjacency", adjacency, adjacencies)
+    if sampling is not None:
+        return "replace-one" if isinstance(sampling, FixedSizeSampling) else "add-or-remove-one"
+    return adjacencies[0]

@@ -1,0 +1,87 @@
+"""What is wanted of a mechanism: a budget, for clients of a domain."""
+
+from dataclasses import dataclass
+
+from ...arguments import check_choice, check_integer, check_real
+from ...errors import InfeasibleError
+from ...solvers.accounting.renyi_curve import MOST_ROUNDS
+from ...solvers.accounting.sampling import Sampling
+from .domains import Domain, Interval
+from .guarantee import ADJACENCIES
+from .mechanism import MOST_CLIENTS
+from .norm_ball import NormBall
+
+SMALLEST_TARGET, LARGEST_TARGET = 1e-5, 1e4
+
+
+@dataclass(frozen=True)
+class Task:
+    """A budget for the mean (or the frequencies) of clients' inputs.
+
+    Attributes
+    ----------
+    domain : Interval, NormBall or Categories
+        What a client may hold.
+    clients : int
+        Number of clients.
+    epsilon : float
+        Privacy parameter of all rounds together, from 1e-5 to 10**4.
+    delta : float
+        Failure probability of all rounds together, from 0 to below 1; 0 asks for pure privacy.
+    adjacency : str
+        Which data sets are neighbours. There is no default: comparisons state one.
+    rounds : int
+        Number of rounds in which the same client takes part.
+    bits : int or None
+        Bits of the largest message over the number of coordinates; None for any.
+    sampling : PoissonSampling, FixedSizeSampling or None
+        How the clients of a round are chosen, in secret.
+    """
+
+    domain: Domain
+    clients: int
+    epsilon: float
+    delta: float
+    adjacency: str
+    rounds: int = 1
+    bits: int | None = None
+    sampling: Sampling | None = None
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
+        object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET))
+        object.__setattr__(self, "delta", check_real("delta", self.delta, low=0.0, high=1 - 1e-16))
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        object.__setattr__(self, "rounds", check_integer("rounds", self.rounds, low=1, high=MOST_ROUNDS))
+
+    def ball(self, name: str, norms: tuple[float, ...] | None = None) -> NormBall:
+        """Return the domain as a ball of one of the norms that a mechanism is for; None for every norm."""
+        if not isinstance(self.domain, NormBall):
+            raise InfeasibleError(f"domain must be a ball of vectors for {name}, got {self.domain}")
+        if norms is not None and self.domain.norm not in norms:
+            raise InfeasibleError(f"norm must be {' or '.join(f'{norm:g}' for norm in norms)} for {name}, got {self.domain.norm:g}")
+        return self.domain
+
+    def interval(self, name: str) -> tuple[float, float]:
+        """Return the domain as the ends of an interval."""
+        if not isinstance(self.domain, Interval):
+            raise InfeasibleError(f"domain must be an interval of numbers for {name}, got {self.domain}")
+        return self.domain.low, self.domain.high
+
+    def check_delta(self, name: str) -> float:
+        """Return delta, which must be above 0 for mechanisms without a pure guarantee."""
+        if self.delta == 0:
+            raise InfeasibleError(f"delta must be above 0 for {name}, got {self.delta!r}")
+        return self.delta
+
+    def check_adjacency(self, name: str, adjacencies: tuple[str, ...]) -> str:
+        """Return the adjacency, if the mechanism can state its guarantee for it."""
+        if self.adjacency not in adjacencies:
+            raise InfeasibleError(f"adjacency must be {' or '.join(adjacencies)} for {name}, got {self.adjacency!r}")
+        return self.adjacency
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of an input."""
+        return self.domain.dimension if isinstance(self.domain, NormBall) else 1

@@ -1,0 +1,107 @@
+"""What integer weights really guarantee, in exact arithmetic: the realised privacy, and the mean and variance of every row."""
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal, localcontext
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...solvers.bounds.privacy_constraint import metric_power
+
+# Digits of the only logarithm taken; its relative error, 1e-50, is far below the rounding up to a float.
+DIGITS = 50
+
+
+@dataclass(frozen=True)
+class RowMoments:
+    """Exact mean and variance of what each row of a table decodes to, on the unit interval's scale."""
+
+    means: tuple[Fraction, ...]
+    variances: tuple[Fraction, ...]
+
+    @cached_property
+    def max_bias(self) -> Fraction:
+        """Largest distance of a row's mean from its input i / (rows - 1)."""
+        steps = len(self.means) - 1
+        return max(abs(mean - Fraction(i, steps)) for i, mean in enumerate(self.means))
+
+    @cached_property
+    def mean_variance(self) -> Fraction:
+        """Average of the rows' variances."""
+        return sum(self.variances, Fraction(0)) / len(self.variances)
+
+    @cached_property
+    def worst_variance(self) -> Fraction:
+        """Largest of the rows' variances."""
+        return max(self.variances)
+
+
+def row_moments(weights: NDArray[np.int64], alphabet: tuple[Fraction, ...], total: int) -> RowMoments:
+    """Return the exact moments of every row, for non-negative weights of shape (rows, letters) whose rows sum to `total`.
+
+    Variances are around the rows' means, not around their inputs; the two agree where there is no bias.
+    """
+    denominator = math.lcm(*(letter.denominator for letter in alphabet))
+    # Python integers: weights and letters have about 60 bits each, and their sums of products are kept whole.
+    numerators = np.array([int(letter * denominator) for letter in alphabet], dtype=object)
+    whole = weights.astype(object)
+    first, second = whole @ numerators, whole @ numerators**2
+    means = tuple(Fraction(one, total * denominator) for one in first)
+    variances = tuple(Fraction(total * two - one * one, (total * denominator) ** 2) for one, two in zip(first, second, strict=True))
+    return RowMoments(means, variances)
+
+
+def realised_epsilon(weights: NDArray[np.int64], metric: str | None) -> float:
+    """Return the smallest epsilon that a table satisfies, for weights of shape (rows, letters) whose rows have the same sum.
+
+    Local privacy (metric None): the largest log-ratio of two entries of a column. Metric privacy |y - y'|**p: the largest log-ratio of
+    neighbouring entries, divided by their distance (1 / (rows - 1))**p; as p >= 1 no other pair needs a larger epsilon (eq. 3 of
+    Chaudhuri, Guo, Rabbat 2022).
+
+    Errs upward, by at most one unit in the last place. Infinite where a zero stands beside a non-zero.
+    """
+    ratio = largest_ratio(weights, neighbours_only=metric is not None)
+    if ratio is None:
+        return math.inf
+    power = metric_power(metric)
+    with localcontext() as context:
+        context.prec = DIGITS
+        # Decimal functions round correctly; each next_plus turns "nearest" into "up", so that the product cannot fall below the truth.
+        context.rounding = ROUND_CEILING
+        epsilon = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).next_plus().ln().next_plus()
+        if power is not None:
+            epsilon *= (Decimal(len(weights) - 1) ** Decimal(power)).next_plus()
+        return 0.0 if ratio == 1 else rounded_up(Fraction(epsilon))
+
+
+def largest_ratio(weights: NDArray[np.int64], *, neighbours_only: bool) -> Fraction | None:
+    """Return the largest ratio of two entries of one column, at least 1, found by exact comparison.
+
+    None if a zero stands beside a non-zero. Columns of zeros are skipped.
+    """
+    if neighbours_only:
+        high, low = np.maximum(weights[1:], weights[:-1]), np.minimum(weights[1:], weights[:-1])
+    else:
+        high, low = weights.max(axis=0), weights.min(axis=0)
+    if np.any((low == 0) & (high > 0)):
+        return None
+    best_high, best_low = 1, 1
+    for top, bottom in zip(high.ravel().tolist(), low.ravel().tolist(), strict=True):
+        if top * best_low > best_high * bottom:
+            best_high, best_low = top, bottom
+    return Fraction(best_high, best_low)
+
+
+def rounded_up(value: Fraction) -> float:
+    """Return the smallest float that is not below a number.
+
+    Examples
+    --------
+    >>> rounded_up(Fraction(1, 2)), rounded_up(Fraction(1, 10)) > 0.1, rounded_up(Fraction(1, 3)) > Fraction(1, 3)
+    (0.5, False, True)
+    """
+    nearest = float(value)
+    return nearest if nearest >= value else math.nextafter(nearest, math.inf)

@@ -1,0 +1,90 @@
+"""Mean estimation with a lookup table."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer
+from ...arrays import FloatArray
+from ..contracts.guarantee import Guarantee
+from ..contracts.mechanism import MOST_CLIENTS, ScalarMechanism
+from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike
+from .lookup_table import LetterArray, LookupTable
+from .table_privacy import table_privacy
+
+
+@dataclass(frozen=True, eq=False)
+class TableMeanMechanism(ScalarMechanism):
+    """Mean estimation with a lookup table: letters are sent, and the server keeps their histogram.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quietbits.design.tables.randomised_response import generalised_randomised_response
+    >>> protocol = TableMeanMechanism(generalised_randomised_response(5.0, 3))
+    >>> messages = protocol.encode(np.full(100_000, 0.3), np.random.default_rng(1))
+    >>> round(protocol.decode(protocol.aggregate(messages), 100_000), 2)
+    0.3
+    """
+
+    table: LookupTable
+    delta = 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:  # type: ignore[override]
+        """The table's interval (low, high)."""
+        return self.table.interval
+
+    def privacy(self) -> Privacy:
+        """Local privacy that is realised, computed from the table's whole numbers."""
+        return table_privacy(self.table)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is realised; the declared metric guarantee where the table has one, which says more."""
+        return super().guarantee if self.table.metric is None else self.table.guarantee
+
+    @property
+    def bits_per_client(self) -> float:
+        """Bits of one letter."""
+        return self.table.bits_per_client
+
+    @property
+    def worst_variance(self) -> float:
+        """Largest variance over the interval, on the grid or between two of its points.
+
+        Between grid points the variance is a parabola in the fractional part f, V + f (V' - V) + f (1 - f) s**2, whose top lies at
+        f = 1/2 + (V' - V) / (2 s**2) if that is between 0 and 1, else at one of its ends.
+        """
+        low, high = self.interval
+        steps = len(self.table.weights) - 1
+        variances = self.table.variance(np.linspace(low, high, steps + 1))
+        means = np.array([float(mean) for mean in self.table.moments.means])
+        tops = 0.5 + np.diff(variances) / (2 * (np.diff(means) * (high - low)) ** 2)
+        positions = np.arange(steps) + np.clip(tops, 0.0, 1.0)
+        return float(max(variances.max(), self.table.variance(low + (high - low) * positions / steps).max()))
+
+    def encode(self, values: ArrayLike, words: WordsLike) -> LetterArray:
+        """Draw one letter index per value."""
+        return self.table.encode(values, words)
+
+    def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
+        """Return how often each letter was sent, shape (2**bits_out,)."""
+        histogram = np.bincount(messages.ravel(), minlength=len(self.table.alphabet))
+        if len(histogram) > len(self.table.alphabet):
+            raise ValueError(f"messages must be from 0 to {len(self.table.alphabet) - 1}, got {len(histogram) - 1}")
+        return histogram
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> float:
+        """Return the average of the numbers that the letters stand for; it may lie outside the interval."""
+        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+        if aggregate.sum() != clients:
+            raise ValueError(f"clients must be the number of letters in the histogram, {int(aggregate.sum())}, got {clients!r}")
+        return float(aggregate @ self.table.letters / clients)
+
+    def variance(self, values: ArrayLike) -> FloatArray:
+        """Return the exact variance of one decoded letter for each value, dithering included."""
+        return self.table.variance(values)

@@ -1,0 +1,66 @@
+"""What messages drawn from a table reveal: of one number, or of a vector whose coordinates go through the same table."""
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...arguments import check_integer, check_real
+from ...solvers.accounting.privacy_loss import dominating_privacy_loss
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.divergences.vector_composition import vector_divergences
+from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
+from ..contracts.norm_ball import check_norm
+from ..contracts.privacy import Account, Privacy
+from .lookup_table import LookupTable
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+
+def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, radius: float = 1.0) -> Privacy:
+    """Return what a vector's message reveals whose coordinates go through the same table, one by one.
+
+    Parameters
+    ----------
+    table : LookupTable
+        The table.
+    dimension : int
+        Number of coordinates, at least 1.
+    norm : float
+        p of the L_p norm in which vectors are close, from 1 to 64, or infinity.
+    radius : float
+        Largest L_p distance of two vectors, on the table's unit scale, above 0: of the vectors of grid points that the table sees, after
+        dithering.
+
+    Returns
+    -------
+    Privacy
+        Pure, and by Rényi divergences of the whole vector; also by privacy loss for one coordinate, or where each coordinate has a bound
+        of its own (p = infinity), since then the worst pair of rows is the worst in each. All are computed from the table's weights.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    """
+    dimension = check_integer("dimension", dimension, low=1, high=2**31)
+    norm = check_norm(norm)
+    radius = check_real("radius", radius, low=1e-9, high=1e6)
+    pure = float(vector_divergences(table.weights, [math.inf], dimension, norm, radius)[0])
+
+    def curve() -> RenyiCurve:
+        return RenyiCurve(np.array(DEFAULT_ORDERS), vector_divergences(table.weights, DEFAULT_ORDERS, dimension, norm, radius))
+
+    @cache
+    def loss() -> "PrivacyLossDistribution":
+        return dominating_privacy_loss(table.weights, radius)
+
+    def by_loss(rounds: int, delta: float) -> float | None:
+        return composed_loss(loss(), rounds * dimension, delta)
+
+    accounts: tuple[Account, ...] = (pure_account(pure, table.adjacency), renyi_account(curve, table.adjacency))
+    if (dimension == 1 or math.isinf(norm)) and math.isfinite(pure):
+        accounts = (*accounts, loss_account("pld", by_loss, table.adjacency))
+    return Privacy(table.trust_model, accounts)

@@ -1,0 +1,131 @@
+"""Where a condition that holds on one side only changes: for whole numbers exactly, for others to within a bracket."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import FloatArray
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """Two numbers that a condition changes between.
+
+    Attributes
+    ----------
+    holds, fails : float
+        Where it holds, and where it does not.
+    """
+
+    holds: float
+    fails: float
+
+
+@dataclass(frozen=True, eq=False)
+class Brackets:
+    """Pairs of numbers that a condition changes between, one for each entry of an array.
+
+    Attributes
+    ----------
+    holds, fails : ndarray
+        Where it holds, and where it does not.
+    """
+
+    holds: FloatArray
+    fails: FloatArray
+
+
+def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int = 2) -> int:
+    """Return the first whole number from `low` on at which a condition holds that holds for all larger ones.
+
+    Numbers are tried from `low` on with growing strides, for conditions that cost the more the larger the number is. At `high` the
+    condition is never tried.
+
+    Parameters
+    ----------
+    low, high : int
+        Smallest and largest number that is returned.
+    holds : callable
+        The condition.
+    growth : int
+        Factor from one stride to the next, at least 2.
+
+    Returns
+    -------
+    int
+        The number; `high` if the condition holds at none below.
+
+    Examples
+    --------
+    >>> first_true(1, 100, lambda number: number**2 >= 50), first_true(1, 5, lambda number: number**2 >= 50)
+    (8, 5)
+    """
+    below, above, stride = low - 1, low, 1
+    while above < high and not holds(above):
+        stride *= growth
+        below, above = above, min(high, low - 1 + stride)
+    return below + 1 + bisect_left(range(below + 1, above), True, key=holds)
+
+
+def bisect(holds: Callable[[float], bool], low: float, high: float, halvings: int, *, geometric: bool = False) -> Bracket:
+    """Return where a condition changes that holds at `low` and fails at `high`, whichever of the two is larger.
+
+    Parameters
+    ----------
+    holds : callable
+        The condition; it is not tried at either end.
+    low, high : float
+        The ends.
+    halvings : int
+        Number of halvings at most: they end where no number is left between the two.
+    geometric : bool
+        Whether to halve ratios, of positive numbers, in place of differences.
+
+    Returns
+    -------
+    Bracket
+        The last two numbers.
+
+    Examples
+    --------
+    >>> found = bisect(lambda number: number**2 <= 2, 1.0, 2.0, 100)
+    >>> found.holds, found.fails
+    (1.414213562373095, 1.4142135623730951)
+    """
+    for _ in range(halvings):
+        middle = math.sqrt(low * high) if geometric else (low + high) / 2
+        if middle in (low, high):
+            break
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return Bracket(low, high)
+
+
+def bisect_each(holds: Callable[[FloatArray], NDArray[np.bool_]], low: FloatArray, high: FloatArray, halvings: int) -> Brackets:
+    """Return, for each entry of an array, where a condition changes that holds at `low` and fails at `high`.
+
+    Parameters
+    ----------
+    holds : callable
+        The condition, from an array of numbers to one of truth values.
+    low, high : ndarray
+        The ends.
+    halvings : int
+        Number of halvings.
+
+    Returns
+    -------
+    Brackets
+        The last two numbers of each entry.
+    """
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        found = holds(middle)
+        low, high = np.where(found, middle, low), np.where(found, high, middle)
+    return Brackets(low, high)

@@ -1,0 +1,149 @@
+"""Rényi divergences of summed discrete Gaussians, against the exact distribution of the sum, however little noise there is."""
+
+import itertools
+import math
+from functools import cache
+
+import mpmath
+import numpy as np
+import pytest
+
+from quietbits.solvers.divergences.discrete_gaussian_divergence import (
+    DIRECT_TERMS,
+    discrete_gaussian_renyi,
+    discrete_gaussian_tau,
+)
+
+ORDERS = [1.01, 1.1, 1.5, 2.0, 3.0, 4.5, 8.0, 16.0, 32.0, 64.0]
+SIGMAS = [0.05, 0.08, 0.12, 0.16, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.4, 2.0]
+CLIENTS = [2, 3, 6]
+SHIFTS = [1, 2, 3]
+# Logarithms of up to 64 * 10^5 in long double.
+ROUNDING = 1e-12
+
+
+@cache
+def log_masses(clients: int, sigma: float) -> np.ndarray:
+    """Logarithms of the probabilities of a sum of discrete Gaussians by convolution in log space.
+
+    Sums of order 64 have their weight around 64 shifts: each client's noise goes further than all 192 of them.
+    """
+    reach = 200 + math.ceil(40 * sigma)
+    value = np.arange(-reach, reach + 1, dtype=np.longdouble)
+    one = -(value**2) / (2 * np.longdouble(sigma) ** 2)
+    one -= np.logaddexp.reduce(one)
+    total = one
+    for _ in range(clients - 1):
+        longer = np.full(len(total) + len(one) - 1, -np.inf, dtype=np.longdouble)
+        for start, weight in enumerate(one):
+            part = longer[start : start + len(total)]
+            np.logaddexp(part, total + weight, out=part)
+        total = longer
+    return total
+
+
+def exact_divergences(own: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return np.array([float(np.logaddexp.reduce(order * own + (1 - order) * other)) / (order - 1) for order in ORDERS])
+
+
+def shifted_divergences(clients: int, sigma: float, shift: int) -> np.ndarray:
+    """The larger divergence of the two directions."""
+    masses = log_masses(clients, sigma)
+    return np.maximum(exact_divergences(masses[shift:], masses[:-shift]), exact_divergences(masses[:-shift], masses[shift:]))
+
+
+def published_tau(clients: int, sigma: float) -> float:
+    """Kairouz, Liu, Steinke 2021, theorem 5, as it is printed."""
+    return 10 * sum(math.exp(-2 * math.pi**2 * sigma**2 * k / (k + 1)) for k in range(1, clients))
+
+
+def published_divergences(clients: int, sigma: float, shift: int) -> np.ndarray:
+    """The same paper, corollary 12, in one dimension."""
+    orders, ratio, tau = np.array(ORDERS), shift / (math.sqrt(clients) * sigma), published_tau(clients, sigma)
+    return np.minimum(orders / 2 * ratio**2 + tau, orders / 2 * (ratio + tau) ** 2)
+
+
+def test_the_exact_sum_is_the_gaussian_of_one_client() -> None:
+    # At whole orders a discrete Gaussian has the divergence of a Gaussian.
+    whole = [ORDERS.index(order) for order in (2.0, 3.0, 8.0, 64.0)]
+    for sigma, shift in itertools.product((0.1, 0.5, 1.4), SHIFTS):
+        expected = np.array(ORDERS)[whole] / 2 * (shift / sigma) ** 2
+        np.testing.assert_allclose(shifted_divergences(1, sigma, shift)[whole], expected, rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("clients", CLIENTS)
+@pytest.mark.parametrize("sigma", SIGMAS)
+def test_above_the_exact_sum(clients: int, sigma: float) -> None:
+    for shift in SHIFTS:
+        claimed = discrete_gaussian_renyi(clients, sigma, float(shift), 1, ORDERS)
+        assert np.all(shifted_divergences(clients, sigma, shift) <= claimed * (1 + ROUNDING))
+
+
+@pytest.mark.parametrize("sigma", SIGMAS)
+def test_above_the_exact_sum_in_several_dimensions(sigma: float) -> None:
+    # Coordinates are independent: their divergences add up.
+    one = {0: np.zeros(len(ORDERS)), **{shift: shifted_divergences(3, sigma, shift) for shift in SHIFTS}}
+    for shifts in [(1, 1), (2, 1), (3, 3), (1, 0, 0, 0), (1, 1, 1, 1), (3, 2, 1, 0), (2, 2, 2, 2)]:
+        exact = np.sum([one[shift] for shift in shifts], axis=0)
+        claimed = discrete_gaussian_renyi(3, sigma, math.hypot(*shifts), len(shifts), ORDERS)
+        assert np.all(exact <= claimed * (1 + ROUNDING))
+
+
+def test_two_clients_reach_the_bound() -> None:
+    # With next to no noise and a shift by one, at order 3: no smaller tau would be true.
+    for sigma in (0.05, 0.08, 0.12):
+        exact = shifted_divergences(2, sigma, 1)[ORDERS.index(3.0)]
+        assert discrete_gaussian_renyi(2, sigma, 1.0, 1, [3.0])[0] == pytest.approx(exact, rel=1e-11)
+
+
+def test_the_published_bound_is_false_with_little_noise() -> None:
+    # The figures of one case, then the claim over the grid: false with little noise, and true where theorem 5 is stated, from 1/2 on.
+    assert published_divergences(2, 0.16, 1)[0] == pytest.approx(17.63, abs=5e-3)
+    assert shifted_divergences(2, 0.16, 1)[0] == pytest.approx(18.84, abs=5e-3)
+    for clients, sigma in itertools.product(CLIENTS, SIGMAS):
+        shares = [published_divergences(clients, sigma, shift) / shifted_divergences(clients, sigma, shift) for shift in SHIFTS]
+        if sigma <= 0.12:
+            assert np.min(shares) < 0.93
+        if sigma >= 0.5:
+            assert np.min(shares) >= 1 - ROUNDING
+
+
+@pytest.mark.parametrize("clients", [2, 3, 10, 1000])
+def test_tau_is_below_the_published_one_where_that_holds(clients: int) -> None:
+    for sigma in (0.5, 0.6, 1.0, 2.0, 4.0):
+        assert 2.4 <= published_tau(clients, sigma) / discrete_gaussian_tau(clients, sigma) <= 2.5 + 1e-9
+    assert published_tau(clients, 0.12) < discrete_gaussian_tau(clients, 0.12)
+
+
+def theta_ratio(variance: mpmath.mpf) -> mpmath.mpf:
+    """ln(sum rho(x) / sum rho(x + 1/2)) through Jacobi's theta functions: in x for small variances, in frequencies for others."""
+    if variance < 0.1:
+        nome = mpmath.exp(-1 / (2 * variance))
+        return mpmath.log(mpmath.jtheta(3, 0, nome) / mpmath.jtheta(2, 0, nome))
+    nome = mpmath.exp(-2 * mpmath.pi**2 * variance)
+    return mpmath.log(mpmath.jtheta(3, 0, nome) / mpmath.jtheta(4, 0, nome))
+
+
+@pytest.mark.parametrize("clients", [2, 7, 40])
+@pytest.mark.parametrize("sigma", [0.001, 0.05, 0.3, 0.5641, 0.565, 0.8, 1.0, 3.0, 5.0])
+def test_tau_in_fifty_digits(clients: int, sigma: float) -> None:
+    with mpmath.workdps(500 if sigma > 2 else 50):
+        expected = mpmath.fsum(theta_ratio(mpmath.mpf(sigma) ** 2 * k / (k + 1)) for k in range(1, clients))
+        assert expected <= discrete_gaussian_tau(clients, sigma) <= expected * (1 + mpmath.mpf(3) / 10**12)
+
+
+def test_tau_of_many_clients() -> None:
+    # The terms fall: beyond those that are summed one by one, between the last of those and the very last.
+    clients, sigma = 3 * DIRECT_TERMS, 0.7
+    with mpmath.workdps(30):
+        first = discrete_gaussian_tau(DIRECT_TERMS + 1, sigma)
+        last = theta_ratio(mpmath.mpf(sigma) ** 2 * (clients - 1) / clients)
+        ending = theta_ratio(mpmath.mpf(sigma) ** 2 * DIRECT_TERMS / (DIRECT_TERMS + 1))
+    beyond = clients - 1 - DIRECT_TERMS
+    assert first * (1 - 2e-12) + beyond * last <= discrete_gaussian_tau(clients, sigma) <= (first + beyond * ending) * (1 + 2e-12)
+
+
+def test_more_noise_never_costs_more() -> None:
+    for clients in (1, 2, 50, 1000):
+        divergences = [discrete_gaussian_renyi(clients, sigma, 3.0, 4, ORDERS) for sigma in np.geomspace(0.01, 3, 200).tolist()]
+        assert np.all(np.diff(divergences, axis=0) < 0)

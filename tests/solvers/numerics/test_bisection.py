@@ -1,0 +1,59 @@
+"""Where a condition changes: every whole number up to a few hundred, and brackets of two numbers that nothing lies between."""
+
+import math
+
+import numpy as np
+import pytest
+
+from quietbits.solvers.numerics.bisection import bisect, bisect_each, first_true
+
+
+@pytest.mark.parametrize("growth", [2, 4, 10])
+@pytest.mark.parametrize("low", [-3, 0, 1, 7])
+def test_the_first_number_of_all(low: int, growth: int) -> None:
+    for high in range(low, low + 30):
+        for threshold in range(low - 2, high + 3):
+            tried: list[int] = []
+
+            def holds(number: int, threshold: int = threshold, tried: list[int] = tried) -> bool:
+                tried.append(number)
+                return number >= threshold
+
+            assert first_true(low, high, holds, growth=growth) == min(max(threshold, low), high)
+            assert all(low <= number < high for number in tried)
+            assert len(tried) == len(set(tried))
+
+
+def test_large_numbers_are_not_tried_for_a_small_answer() -> None:
+    tried: list[int] = []
+
+    def holds(number: int) -> bool:
+        tried.append(number)
+        return number >= 100
+
+    assert first_true(1, 10**15, holds) == 100
+    assert max(tried) == 128
+    assert len(tried) <= 16
+
+
+def test_neighbouring_numbers() -> None:
+    found = bisect(lambda number: number**3 <= 5, 1.0, 2.0, 200)
+    assert found.holds**3 <= 5 < found.fails**3
+    assert found.fails == math.nextafter(found.holds, 2.0)
+    falling = bisect(lambda number: number**3 > 5, 2.0, 1.0, 200)
+    assert (falling.holds, falling.fails) == (found.fails, found.holds)
+
+
+def test_ratios_are_halved() -> None:
+    found = bisect(lambda number: number <= 3e-200, 1e-300, 1e300, 12, geometric=True)
+    assert found.holds <= 3e-200 < found.fails
+    assert math.log(found.fails / found.holds) == pytest.approx(math.log(1e300) * 2 / 2**12, rel=1e-9)
+    same = bisect(lambda number: pytest.fail(f"{number} was tried"), 0.3, 0.3, 5, geometric=True)
+    assert (same.holds, same.fails) == (0.3, 0.3)
+
+
+def test_each_entry_has_its_bracket() -> None:
+    targets = np.array([[2.0, 3.0], [5.0, 7.5]])
+    found = bisect_each(lambda points: points**2 <= targets, np.zeros((2, 2)), np.full((2, 2), 4.0), 40)
+    assert np.all((found.holds**2 <= targets) & (targets < found.fails**2))
+    np.testing.assert_allclose(found.fails - found.holds, 4.0 * 2.0**-40)

@@ -70,7 +70,7 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
     sampling = None if "population" in parameters else parse_sampling(**{key: values[key] for key in SAMPLING})
     report = account(
         name,
-        delta=0.0 if values["delta"] is None else values["delta"],
+        delta=values["delta"],
         rounds=values["rounds"],
         adjacency=values["adjacency"],
         sampling=sampling,

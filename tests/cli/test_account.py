@@ -130,8 +130,8 @@ def test_a_table_is_a_vector_of_one_coordinate(answer: Answer) -> None:
 
 
 def test_an_order_at_the_edge_is_said(run: Run, answer: Answer) -> None:
-    typed = ("account", "skellam", "--variance", 0.01, "--l1", 1, "--l2", 1, "--delta", 0.5)
-    assert "is at the edge of the orders tried" in run(*typed).stdout
+    typed = ("account", "gaussian", "--noise-multiplier", 0.02, "--delta", 0.5)
+    assert "WARNING: order 1.05 of rdp is at the edge of the orders tried" in run(*typed).stdout
     assert answer(*typed)["accounts"]["rdp"]["order_at_edge"] is True
     assert "WARNING" not in run("account", *GAUSSIAN).stdout
 

@@ -109,7 +109,7 @@ def test_a_calibrated_table_is_written_and_accounted_for(run: Run, answer: Answe
     assert answer("account", "vector", "designed.json", *options)["epsilon"] == found["epsilon"]
 
 
-@pytest.mark.parametrize("typed", [["gaussian"], CPSGD + ["--bits", "18"], ["distributed-skellam", *SHARED]])
+@pytest.mark.parametrize("typed", [["gaussian"], [*CPSGD, "--bits", "18"], ["distributed-skellam", *SHARED]])
 def test_a_table_for_people_and_a_file(run: Run, answer: Answer, folder: Path, typed: list[str]) -> None:
     result = run("calibrate", *typed, *BUDGET, "--output", "found.json")
     assert result.exit_code == 0, result.output

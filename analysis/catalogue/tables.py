@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...design.contracts.domains import Interval
 from ...design.contracts.mechanism import Mechanism
-from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.norm_ball import NormBall, parse_norm
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
 from ...design.contracts.task import Task
 from ...design.local.vector_calibration import calibrate_vector_table
@@ -24,7 +24,7 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, metr
 from ...solvers.divergences.vector_composition import vector_bounds
 from ..calibration.parameter import calibrate_parameter
 from ..calibration.table_cache import TableCache
-from .local import PURE_ACCOUNTS, REPLACE_ONE, parse_norm, scalar_lower_bound
+from .local import PURE_ACCOUNTS, REPLACE_ONE, scalar_lower_bound
 from .shared_options import CLIP, DIMENSION, NORM, check_order, per_round_epsilon, pure_epsilon_of_rounds
 
 # Tables are designed with the same random starts everywhere, so that a cache serves them all.

@@ -1,8 +1,6 @@
 """What `account` and `calibrate` ask of a mechanism that says nothing else: a budget, for which it is built."""
 
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
-from types import MappingProxyType
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...solvers.accounting.sampling import Sampling
@@ -10,6 +8,7 @@ from .domains import Domain, Interval
 from .guarantee import ADJACENCIES
 from .mechanism import MOST_CLIENTS, Mechanism
 from .norm_ball import LARGEST_CLIP_NORM, NormBall, parse_norm
+from .privacy import Scalar
 from .registry import Accountable, Accounted, Option, Target, Values, usual_adjacency
 from .task import LARGEST_TARGET, SMALLEST_TARGET, Task
 
@@ -36,13 +35,8 @@ def derived_accounting(
 
     def built(values: Values, task: Task) -> Accounted:
         mechanism = calibrate(task, {option.name: values[option.name] for option in options})
-        numbers = {
-            field.name: getattr(mechanism, field.name)
-            for field in (fields(mechanism) if is_dataclass(mechanism) else ())
-            if isinstance(getattr(mechanism, field.name), int | float | str) and field.name != "epsilon"
-        }
         return Accounted(
-            f"{title}, epsilon {task.epsilon:g}", mechanism.privacy(), task.adjacency, mechanism.bits_per_client, MappingProxyType(numbers)
+            f"{title}, epsilon {task.epsilon:g}", mechanism.privacy(), task.adjacency, mechanism.bits_per_client, _numbers(mechanism)
         )
 
     def account(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
@@ -58,3 +52,10 @@ def derived_accounting(
 
     known: tuple[Any, ...] = (CLIENTS, *size, *options)
     return Accountable(name, title, (EPSILON, *known), account, given=known, solve=solve)
+
+
+def _numbers(mechanism: Mechanism) -> dict[str, Scalar]:
+    """Return what a mechanism's fields say of it, by name."""
+    names: Iterable[str] = getattr(mechanism, "__dataclass_fields__", ())
+    values = {"epsilon_per_round" if name == "epsilon" else name: getattr(mechanism, name) for name in names}
+    return {name: value for name, value in values.items() if isinstance(value, int | float | str)}

@@ -183,7 +183,7 @@ def _root(excess: Callable[[float], float], low: float, high: float, *, toleranc
 def _nudged(root: float, is_safe: Callable[[float], bool]) -> float:
     """Return a number a little above a root, on its safe side."""
     for doublings in range(DOUBLINGS):
-        above = root * (1 + NUDGE * 2**doublings)
+        above = root * (1 + NUDGE * 2.0**doublings)
         if is_safe(above):
             return above
     raise ConvergenceError(f"the calibration of Gaussian noise ended at {root!r}, and is not safe a little above it")

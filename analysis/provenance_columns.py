@@ -1,4 +1,4 @@
-"""Columns that say of every row of a result table how it came about, so that a row can be repeated when nothing else is left of it."""
+"""Columns that say how each row of a result table was produced, so that a row can be reproduced from itself alone."""
 
 import pandas as pd
 
@@ -7,18 +7,7 @@ from ..design.tables.lookup_table import record_provenance
 
 
 def guarantee_columns(guarantee: Guarantee) -> dict[str, object]:
-    """Return a guarantee as columns of a tidy table.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-        What a mechanism promises.
-
-    Returns
-    -------
-    dict
-        ``epsilon``, ``delta``, ``metric``, ``adjacency`` and ``trust_model``.
-    """
+    """Return a guarantee as columns of a tidy table: ``epsilon``, ``delta``, ``metric``, ``adjacency`` and ``trust_model``."""
     return {
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
@@ -29,22 +18,9 @@ def guarantee_columns(guarantee: Guarantee) -> dict[str, object]:
 
 
 def with_provenance(frame: pd.DataFrame, experiment: str, seed: int) -> pd.DataFrame:
-    """Return a result table with its experiment's name, its seed and the versions of the software as further columns.
+    """Return a result table with the further columns ``experiment``, ``seed`` and ``version_<name>`` for each piece of software.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Results, one per row.
-    experiment : str
-        Name of the experiment.
-    seed : int
-        Root seed of everything random in it.
-
-    Returns
-    -------
-    DataFrame
-        The table with the columns ``experiment``, ``seed`` and ``version_<name>`` for each piece of software. How long it took is left
-        out on purpose: the same seed and the same versions give the same table.
+    The duration is left out on purpose: the same seed and the same versions give the same table.
     """
     versions = {f"version_{name}": version for name, version in record_provenance(experiment, seed, 0.0).versions}
     return frame.assign(experiment=experiment, seed=seed, **versions)

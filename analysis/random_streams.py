@@ -1,4 +1,4 @@
-"""Random streams that depend on a root seed and a task's own name, and on nothing else."""
+"""Random streams that depend only on a root seed and a task's own name."""
 
 import hashlib
 
@@ -12,22 +12,7 @@ LARGEST_SEED = 2**63 - 1
 def named_stream(seed: int, name: str) -> np.random.Generator:
     """Return the random generator of one task: the same whatever other tasks there are, in whatever order they run.
 
-    Parameters
-    ----------
-    seed : int
-        Root seed, from 0 to 2**63 - 1.
-    name : str
-        The task's name.
-
-    Returns
-    -------
-    numpy.random.Generator
-        A generator, independent of those of other names and seeds.
-
-    Raises
-    ------
-    ValueError
-        If the seed is out of range.
+    Seeds are from 0 to 2**63 - 1; generators of different names or seeds are independent.
 
     Examples
     --------

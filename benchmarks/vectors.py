@@ -10,6 +10,7 @@ import numpy as np
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.sqkr import sqkr_mechanism
 from quietbits.design.local.vector_table import VectorTableMechanism
+from quietbits.design.noise.random_words import secure_words
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from quietbits.solvers.divergences.dithered_norm import rounded_norm_bound
 from quietbits.solvers.divergences.vector_composition import vector_divergences
@@ -45,7 +46,7 @@ def main() -> None:
         for bits in (3, 9):
             mechanism = VectorTableMechanism(generalised_randomised_response(1.0, bits), NormBall(DIMENSION, norm))
             show(f"encode, p = {norm:g}, {bits} bits", seconds(partial(mechanism.encode, unit, rng)), gaussian)
-        show(f"encode_securely, p = {norm:g}, {bits} bits", seconds(partial(mechanism.encode_securely, unit)), gaussian)
+        show(f"encode, secure, p = {norm:g}, {bits} bits", seconds(partial(mechanism.encode, unit, secure_words)), gaussian)
         messages = mechanism.encode(unit, rng)
         show(f"aggregate, p = {norm:g}, {bits} bits", seconds(partial(mechanism.aggregate, messages)), gaussian)
     table = generalised_randomised_response(1.0, 9)

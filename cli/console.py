@@ -1,7 +1,7 @@
 """What every subcommand of `quietbits` prints with: tables' width, a progress bar, and faults in one line."""
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,3 +112,32 @@ def check_folders(*files: Path | None) -> None:
     for file in files:
         if file is not None and not file.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(file.parent))
+
+
+def show_document(document: dict[str, Any], json: bool, output: Path | None) -> None:
+    """Print a JSON object if it is asked for, and write it to a file if there is one; numbers that are infinite become null."""
+    import math
+    from json import dumps
+
+    from ..files import write_atomically
+
+    document = {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in document.items()}
+    if output is not None:
+        write_atomically(output, (dumps(document, indent=2, allow_nan=False) + "\n").encode())
+    if json:
+        typer.echo(dumps(document, allow_nan=False))
+
+
+def grid(title: str, rows: Iterable[tuple[str, str]]) -> None:
+    """Print names and values as a table without a header."""
+    from rich.table import Table
+
+    table = Table(title=title, show_header=False)
+    for name, value in rows:
+        table.add_row(name, value)
+    console().print(table, markup=False)
+
+
+def warn(text: str) -> None:
+    """Print a warning below a table."""
+    console().print(text, style="yellow")

@@ -8,7 +8,7 @@ from .account import Json, Output, show_document
 from .console import check_folders, console
 
 if TYPE_CHECKING:
-    from ..design.contracts.secure_sum_protocol import SecureSumProtocol
+    from ..design.contracts.mechanism import SecureSumMechanism
 
 Mechanism = Annotated[str, typer.Argument(help="distributed-discrete-gaussian, distributed-skellam, cpsgd or poisson-binomial.")]
 Clients = Annotated[int, typer.Option(help="Number of clients in the sum.")]
@@ -138,7 +138,7 @@ def _build(
     delta: float,
     adjacency: str | None,
     rotation_seed: int,
-) -> "SecureSumProtocol":
+) -> "SecureSumMechanism":
     from ..analysis.catalogue.secure_sum_mechanisms import build_secure_sum_mechanism
     from ..design.contracts.norm_ball import NormBall
 

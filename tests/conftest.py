@@ -1,6 +1,7 @@
 """Property tests draw the same examples in every run, and none fails for being slow; and what every figure must be."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,18 @@ if TYPE_CHECKING:
 
 settings.register_profile("repeatable", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
+
+
+class CheckoutIsNoTestPackage:
+    """Keep pytest from importing the checkout, which has an `__init__.py`, under its folder's name: any module may be called that."""
+
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        return pytest.Dir.from_parent(parent, path=path) if path == Path(__file__).parents[1] else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # As a plugin, because what stands in a conftest is not asked about the folders above it.
+    config.pluginmanager.register(CheckoutIsNoTestPackage())
 
 
 @pytest.fixture(scope="session")

@@ -1,26 +1,23 @@
 """The privacy of binomial noise in a secure sum: the published theorem, Rényi divergences, and exactly where the worst case is known."""
 
 import math
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from ...arguments import check_choice, check_integer
+from ...arguments import check_choice
+from ...design.contracts.accounts import amplified_rounds, composed_rounds, needing_delta
 from ...design.contracts.guarantee import ADJACENCIES
-from ...errors import InfeasibleError
+from ...design.contracts.privacy import Account, Bound, EpsilonBound, Privacy
+from ...design.contracts.registry import Accounted, AccountReport, usual_adjacency
 from ...solvers.accounting.exact_privacy_loss import SMALLEST_COMPOSED_DELTA, composed_exact_epsilon
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.binomial_divergence import MOST_EXACT_TRIALS, shifted_binomial_losses, shifted_binomial_renyi
 from ...solvers.divergences.cpsgd_theorem import binomial_squared_error, binomial_theorem_epsilon, check_noise, is_theorem_doubtful
 from ...solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
-from .composed_rounds import composed_rounds
-from .secret_sampling import delta_of_everyone, sampled_share
-from .subsampling import Sampling, amplified_pure_epsilon
 from .worst_shift import WorstShift, whole_steps, worst_shift
 
-# Ways of accounting.
-METHODS = ("theorem", "exact", "rdp", "gaussian")
 # Uses that are composed: in one direction, and where each may be in either of two.
 MOST_USES, MOST_MIXED_USES = 20_000, 64
 # Orders of the moments accountant, the values it may look at in all, and what it counts as failure, as a share of delta.
@@ -30,49 +27,30 @@ NEGLECTED = 1e-9
 
 
 @dataclass(frozen=True)
-class BinomialAccount:
-    """What binomial noise in a secure sum promises, by four ways of accounting.
+class BinomialNoise:
+    """Binomial noise in a secure sum, and how far it lets neighbours be apart.
 
     Attributes
     ----------
-    mechanism : str
-        The noise, in words.
-    trials, probability, scale, dimension, l1, l2, linf, rounds, delta
-        What was asked.
-    epsilon : float or None
-        By Theorem 1 of cpSGD; several rounds by the composition theorem of Kairouz, Oh, Viswanath 2015. Errs upward. None where the
-        theorem's condition does not hold.
-    epsilon_reason : str or None
-        Why that is None.
-    epsilon_doubtful : bool
-        Whether it is where exact accounts are known to contradict the theorem, so that it is no guarantee
-        (`quietbits.solvers.divergences.cpsgd_theorem.is_theorem_doubtful`).
-    epsilon_exact : float or None
-        By the distribution of the privacy loss; errs upward, by less than a share of 1e-5. None where the sensitivities do not tell which
-        pair of vectors is the worst, or it is too expensive.
-    epsilon_exact_reason : str or None
-        Why that is None.
-    epsilon_rdp : float or None
-        By Rényi divergences, a moments accountant: it holds for every shape of the sensitivities. Errs upward. None where it is too
-        expensive, or proves nothing.
-    order : float or None
-        The Rényi order that gave it.
-    epsilon_gaussian : float or None
-        By the privacy of the Gaussian noise that it nearly is: for every shape of the sensitivities, from the L2 sensitivity alone. Errs
-        upward. None where there is too little noise, or it is too different.
-    worst_shift, worst_coordinates : int or None
-        The pair that is the worst: so many coordinates, each shifted by so many steps of the scale.
-    squared_error : float
-        Expected squared L2 norm of the noise of one round; exact.
+    trials : int
+        Trials of a coordinate's noise, of all clients together.
+    probability : float
+        Probability of success of a trial.
+    scale : float
+        What one success adds; the vectors' coordinates are multiples of it.
+    dimension : int
+        Number of coordinates.
+    l1, l2, linf : float
+        Largest distance of two neighbours' vectors in each norm, in the vectors' units.
     adjacency : str
-        Which data sets are neighbours: those that the sensitivities are for.
-    trust_model : str
-        ``"secure-sum"``.
-    sampling : str or None
-        How clients' vectors are chosen for a round; None for all of them.
+        Which neighbours the sensitivities are for.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of its range.
     """
 
-    mechanism: str
     trials: int
     probability: float
     scale: float
@@ -80,32 +58,157 @@ class BinomialAccount:
     l1: float
     l2: float
     linf: float
-    rounds: int
-    delta: float
-    epsilon: float | None
-    epsilon_reason: str | None
-    epsilon_doubtful: bool
-    epsilon_exact: float | None
-    epsilon_exact_reason: str | None
-    epsilon_rdp: float | None
-    order: float | None
-    epsilon_gaussian: float | None
-    worst_shift: int | None
-    worst_coordinates: int | None
-    squared_error: float
-    adjacency: str
-    trust_model: str
-    sampling: str | None = None
+    adjacency: str = "replace-one"
 
-    def document(self) -> dict[str, str | float | bool | None]:
-        """Return the account as JSON holds it.
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        trials, probability, scale = check_noise(self.trials, self.probability, self.scale)
+        object.__setattr__(self, "trials", trials)
+        object.__setattr__(self, "probability", probability)
+        object.__setattr__(self, "scale", scale)
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        # Checks the dimension and the sensitivities.
+        _ = self.worst_shift
 
-        Returns
-        -------
-        dict
-            The fields by name, always the same ones.
+    @property
+    def worst_shift(self) -> WorstShift:
+        """The pair of vectors that the noise hides least, if it is known."""
+        return worst_shift(self.probability, self.scale, self.dimension, self.l1, self.l2, self.linf)
+
+    @property
+    def l2_steps(self) -> float:
+        """The L2 sensitivity in steps of the scale: the root of a whole number."""
+        return math.sqrt(whole_steps((self.l2 / self.scale) ** 2))
+
+    def privacy(self) -> Privacy:
+        """Return the privacy of sums.
+
+        ``"theorem-1"`` of cpSGD is as published, and not proven: exact accounts contradict it for large epsilon (its detail ``doubtful``
+        says where this is known). ``"exact"`` is by the distribution of the privacy loss, where the sensitivities tell which pair of
+        vectors is the worst; it errs upward by less than a share of 1e-5. ``"rdp"`` is a moments accountant and ``"near-gaussian"`` the
+        privacy of the Gaussian noise that it nearly is: both hold for every shape of the sensitivities.
         """
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        accounts = (
+            Account("theorem-1", self.adjacency, needing_delta(self._theorem), proven=False),
+            Account("exact", self.adjacency, needing_delta(self._sampled_once(self._exact, "the exact account"))),
+            Account("rdp", self.adjacency, needing_delta(self._sampled_once(self._moments, "the account by Rényi divergences"))),
+            Account("near-gaussian", self.adjacency, needing_delta(self._gaussian)),
+        )
+        return Privacy("secure-sum", accounts)
+
+    def _theorem(self, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        """Return what Theorem 1 says; rounds compose as (epsilon, delta)-private ones, half of delta spent on either part."""
+
+        def single(delta: float) -> EpsilonBound:
+            epsilon = binomial_theorem_epsilon(
+                self.trials, self.probability, self.scale, self.dimension, self.l1, self.l2, self.linf, delta
+            )
+            doubtful = is_theorem_doubtful(epsilon, self.trials, self.probability, self.scale, self.l2, delta)
+            return EpsilonBound(epsilon, details={"doubtful": doubtful})
+
+        if sampling is not None:
+            return amplified_rounds(single, delta, rounds, sampling, self.adjacency)
+        if rounds == 1:
+            return single(delta)
+        of_one = single(delta / (2 * rounds))
+        return EpsilonBound(composed_rounds(of_one.epsilon, rounds, delta / 2), details=of_one.details)
+
+    def _gaussian(self, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        def everyone(delta: float, rounds: int = 1) -> EpsilonBound:
+            found = binomial_near_gaussian_epsilon(self.trials, self.probability, self.l2_steps, self.dimension, delta, rounds)
+            if found is None:
+                return EpsilonBound.nothing("trials must be more for the noise to be nearly Gaussian")
+            return EpsilonBound(found)
+
+        return everyone(delta, rounds) if sampling is None else amplified_rounds(everyone, delta, rounds, sampling, self.adjacency)
+
+    def _sampled_once(self, unsampled: "Bound", what: str) -> "Bound":
+        """Return a bound that also holds for one sampled round: exact for a pair that is the worst at every epsilon."""
+
+        def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+            if sampling is None:
+                return unsampled(delta, rounds, None)
+            if rounds > 1:
+                return EpsilonBound.nothing(f"rounds must be 1 for {what} of sampled vectors")
+            return amplified_rounds(lambda delta: unsampled(delta, 1, None), delta, 1, sampling, self.adjacency)
+
+        return bound
+
+    def _exact(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
+        worst = self.worst_shift
+        if worst.shift is None or worst.coordinates is None:
+            return EpsilonBound.nothing(worst.reason or "the worst pair of vectors is not known")
+        uses = worst.coordinates * rounds
+        if uses == 0:
+            return EpsilonBound(0.0)
+        if self.trials > MOST_EXACT_TRIALS:
+            return EpsilonBound.nothing(f"trials must be at most {MOST_EXACT_TRIALS} for the exact account")
+        symmetric = self.probability == 0.5
+        if not symmetric and rounds > 1:
+            return EpsilonBound.nothing(
+                "rounds must be 1 for the exact account unless probability is 0.5: each round may shift in another direction"
+            )
+        if uses > (MOST_USES if symmetric else MOST_MIXED_USES):
+            return EpsilonBound.nothing(f"the worst case of {uses} shifts is too expensive to compose")
+        forth, back = shifted_binomial_losses(self.trials, self.probability, worst.shift)
+        found = composed_exact_epsilon(forth, None if symmetric else back, uses, delta)
+        if found is None:
+            return EpsilonBound.nothing(f"delta must be at least {SMALLEST_COMPOSED_DELTA:g} for the exact account of more than one shift")
+        if math.isinf(found):
+            return EpsilonBound.nothing(
+                "the exact epsilon is infinite: the ends of the noise's support, where a shift is certain, are likelier than delta"
+            )
+        return EpsilonBound(found)
+
+    def _moments(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
+        """Return epsilon by Rényi divergences.
+
+        Divergences of coordinates add up. Where the worst vector is not known, let r_j be the divergence of a shift by j: a vector's is at
+        most max_j (r_j / j^2) sum v_i^2, and max_j (r_j / j) sum |v_i|, and max_j r_j for each coordinate.
+        """
+        worst = self.worst_shift
+        total, squares = whole_steps(self.l1 / self.scale), whole_steps((self.l2 / self.scale) ** 2)
+        largest = min(whole_steps(self.linf / self.scale), total, math.isqrt(squares))
+        changed = min(self.dimension, total)
+        if worst.coordinates == 0 or largest == 0:
+            return EpsilonBound(0.0)
+        # Rare values end about nine deviations from the mean.
+        values = min(self.trials, 18 * math.sqrt(self.trials * self.probability * (1 - self.probability)) + 100)
+        shifts = [largest] if worst.shift is not None else range(1, largest + 1)
+        if self.trials > MOST_EXACT_TRIALS or values * len(shifts) * len(ORDERS) > MOST_VALUES:
+            return EpsilonBound.nothing("too many trials and shifts for the account by Rényi divergences")
+        neglected = min(NEGLECTED * delta / (changed * rounds), 0.5)
+        found = [shifted_binomial_renyi(self.trials, self.probability, shift, ORDERS, neglected) for shift in shifts]
+        divergences = np.array([one.divergences for one in found])
+        if worst.coordinates is not None:
+            coordinates, vector = worst.coordinates, worst.coordinates * divergences[0]
+        else:
+            steps = np.array(list(shifts), dtype=float)[:, None]
+            coordinates = changed
+            bounds = (squares * (divergences / steps**2), total * (divergences / steps), self.dimension * divergences)
+            vector = np.minimum.reduce([bound.max(axis=0) for bound in bounds])
+        spared = delta - rounds * coordinates * max(one.failure for one in found)
+        if spared <= 0 or not np.isfinite(vector).any():
+            return EpsilonBound.nothing("trials must be more for the account by Rényi divergences")
+        best = RenyiCurve(np.array(ORDERS), vector).composed(rounds).epsilon(spared)
+        return EpsilonBound(best.epsilon, order=best.order, order_at_edge=best.at_edge)
+
+
+def accounted_binomial(noise: BinomialNoise) -> Accounted:
+    """Return binomial noise as accounting sees it, with the pair of vectors that is the worst and its squared error."""
+    worst = noise.worst_shift
+    details = {name: getattr(noise, name) for name in ("trials", "probability", "scale", "dimension", "l1", "l2", "linf")}
+    return Accounted(
+        mechanism=f"binomial noise, {noise.trials} trials, probability {noise.probability:g}, scale {noise.scale:g}",
+        privacy=noise.privacy(),
+        adjacency=noise.adjacency,
+        details=details
+        | {
+            "worst_shift": worst.shift,
+            "worst_coordinates": worst.coordinates,
+            "squared_error": binomial_squared_error(noise.trials, noise.probability, noise.scale, noise.dimension),
+        },
+    )
 
 
 def binomial_account(
@@ -118,275 +221,39 @@ def binomial_account(
     linf: float,
     delta: float,
     rounds: int = 1,
-    adjacency: str = "replace-one",
+    adjacency: str | None = None,
     sampling: Sampling | None = None,
-) -> BinomialAccount:
-    """Return what binomial noise in a secure sum promises.
+) -> AccountReport:
+    """Return what binomial noise in a secure sum reveals, by all accounts.
 
     Parameters
     ----------
-    trials, probability, scale, dimension
-        As in `binomial_theorem_epsilon`; the vectors' coordinates are multiples of the scale.
-    l1, l2, linf : float
-        Largest distance of two neighbours' vectors in each norm, in the vectors' units.
+    trials, probability, scale, dimension, l1, l2, linf
+        As in `BinomialNoise`.
     delta : float
         Failure probability of all rounds together, above 0 and below 1.
     rounds : int
         Number of rounds, at least 1.
-    adjacency : str
-        Which neighbours the sensitivities are for: ``"replace-one"`` or ``"add-or-remove-one"``.
+    adjacency : str or None
+        Which neighbours the sensitivities are for; None for those of the sampling, and replace-one without.
     sampling : PoissonSampling, FixedSizeSampling or None
-        How clients' vectors are chosen for a round, in secret (`secret_sampling`). More than one sampled round is
-        accounted for by composition of (epsilon, delta), and not by Rényi divergences.
-
-    Returns
-    -------
-    BinomialAccount
-        The account.
+        How clients' vectors are chosen for a round, in secret.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
     InfeasibleError
-        If the condition of Theorem 1 does not hold, and there is no other account either.
+        If no account says anything.
 
     Examples
     --------
     >>> found = binomial_account(10**4, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
-    >>> round(found.epsilon, 4), round(found.epsilon_exact, 4), round(found.epsilon_rdp, 4)
-    (0.1861, 0.071, 0.0778)
-    >>> round(binomial_account(10**6, 0.5, 1.0, 1024, 4000.0, 500.0, 100.0, 1e-6).epsilon_gaussian, 3)
-    4.887
+    >>> [round(found.epsilon_by(name), 4) for name in ("theorem-1", "exact", "rdp")], round(found.epsilon, 4)
+    ([0.1861, 0.071, 0.0778], 0.071)
     """
-    return binomial_account_by(METHODS, trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency, sampling)
-
-
-def binomial_account_by(
-    methods: Collection[str],
-    trials: int,
-    probability: float,
-    scale: float,
-    dimension: int,
-    l1: float,
-    l2: float,
-    linf: float,
-    delta: float,
-    rounds: int = 1,
-    adjacency: str = "replace-one",
-    sampling: Sampling | None = None,
-) -> BinomialAccount:
-    """Return `binomial_account` by some ways of accounting alone, which is quicker.
-
-    Parameters
-    ----------
-    methods : collection of str
-        Which of ``"theorem"``, ``"exact"``, ``"rdp"`` and ``"gaussian"``; what the others would say is None.
-    trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency, sampling
-        As in `binomial_account`.
-
-    Returns
-    -------
-    BinomialAccount
-        The account.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    InfeasibleError
-        If none of the ways proves anything.
-    """
-    trials, probability, scale = check_noise(trials, probability, scale)
-    delta = check_delta(delta)
-    rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
-    check_choice("adjacency", adjacency, ADJACENCIES)
-    if sampling is not None:
-        return _sampled(methods, trials, probability, scale, dimension, l1, l2, linf, delta, rounds, adjacency, sampling)
-    worst = worst_shift(probability, scale, dimension, l1, l2, linf)
-    theorem, exact, reason, rdp, order, gaussian = _Theorem(None, None, doubtful=False), None, None, None, None, None
-    if "theorem" in methods:
-        theorem = _theorem(trials, probability, scale, dimension, l1, l2, linf, delta, rounds)
-    if "exact" in methods:
-        exact, reason = _exact(trials, probability, worst, delta, rounds)
-    if "rdp" in methods:
-        rdp, order = _moments(trials, probability, scale, dimension, l1, l2, linf, worst, delta, rounds)
-    if "gaussian" in methods:
-        steps = math.sqrt(whole_steps((l2 / scale) ** 2))
-        gaussian = binomial_near_gaussian_epsilon(trials, probability, steps, dimension, delta, rounds)
-    if theorem.epsilon is None and exact is None and rdp is None and gaussian is None:
-        reasons = "; ".join(text for text in (theorem.reason, reason) if text)
-        raise InfeasibleError(reasons or "trials must be more for these ways of accounting")
-    return BinomialAccount(
-        mechanism=f"binomial noise, {trials} trials, probability {probability:g}, scale {scale:g}",
-        trials=trials,
-        probability=probability,
-        scale=scale,
-        dimension=dimension,
-        l1=l1,
-        l2=l2,
-        linf=linf,
-        rounds=rounds,
-        delta=delta,
-        epsilon=theorem.epsilon,
-        epsilon_reason=theorem.reason,
-        epsilon_doubtful=theorem.doubtful,
-        epsilon_exact=exact,
-        epsilon_exact_reason=reason,
-        epsilon_rdp=rdp,
-        order=order,
-        epsilon_gaussian=gaussian,
-        worst_shift=worst.shift,
-        worst_coordinates=worst.coordinates,
-        squared_error=binomial_squared_error(trials, probability, scale, dimension),
-        adjacency=adjacency,
-        trust_model="secure-sum",
-    )
-
-
-def _sampled(
-    methods: Collection[str],
-    trials: int,
-    probability: float,
-    scale: float,
-    dimension: int,
-    l1: float,
-    l2: float,
-    linf: float,
-    delta: float,
-    rounds: int,
-    adjacency: str,
-    sampling: Sampling,
-) -> BinomialAccount:
-    """Return the account of rounds with sampled vectors: ln(1 + q (e^epsilon - 1)) at q delta for each (Balle, Barthe, Gaboardi 2018).
-
-    For a pair that is the worst at every epsilon this is exact. Rounds compose as in `_theorem`.
-    """
-    share = sampled_share(sampling, adjacency)
-    of_one_round = delta if rounds == 1 else delta / (2 * rounds)
-    everyone = binomial_account_by(
-        methods, trials, probability, scale, dimension, l1, l2, linf, delta_of_everyone(of_one_round, share), adjacency=adjacency
-    )
-
-    def amplified(epsilon: float | None) -> float | None:
-        return None if epsilon is None else amplified_pure_epsilon(epsilon, share)
-
-    account = replace(everyone, delta=delta, rounds=rounds, sampling=str(sampling), epsilon=amplified(everyone.epsilon))
-    if rounds == 1:
-        return replace(
-            account,
-            epsilon_exact=amplified(everyone.epsilon_exact),
-            epsilon_rdp=amplified(everyone.epsilon_rdp),
-            epsilon_gaussian=amplified(everyone.epsilon_gaussian),
-        )
-    reason = "rounds must be 1 for the exact account of sampled vectors"
-    if account.epsilon is None and everyone.epsilon_gaussian is None:
-        raise InfeasibleError("; ".join(text for text in (everyone.epsilon_reason, reason) if text))
-
-    def over_rounds(epsilon: float | None) -> float | None:
-        return None if epsilon is None else composed_rounds(epsilon, rounds, delta / 2)
-
-    return replace(
-        account,
-        epsilon=over_rounds(account.epsilon),
-        epsilon_exact=None,
-        epsilon_exact_reason=reason,
-        epsilon_rdp=None,
-        order=None,
-        epsilon_gaussian=over_rounds(amplified(everyone.epsilon_gaussian)),
-    )
-
-
-@dataclass(frozen=True)
-class _Theorem:
-    """Epsilon by Theorem 1, or why there is none, and whether what it says of one round is doubtful."""
-
-    epsilon: float | None
-    reason: str | None
-    doubtful: bool
-
-
-def _theorem(
-    trials: int, probability: float, scale: float, dimension: int, l1: float, l2: float, linf: float, delta: float, rounds: int
-) -> _Theorem:
-    """Return what Theorem 1 says.
-
-    Rounds that are (e, d)-private each are, for every d', (e', T d + d')-private together, e' being that of T uses of binary randomised
-    response (Kairouz, Oh, Viswanath 2015, theorem 3.3): half of delta is spent on either.
-    """
-    of_one_round = delta if rounds == 1 else delta / (2 * rounds)
-    try:
-        single = binomial_theorem_epsilon(trials, probability, scale, dimension, l1, l2, linf, of_one_round)
-    except InfeasibleError as error:
-        return _Theorem(None, str(error), doubtful=False)
-    doubtful = is_theorem_doubtful(single, trials, probability, scale, l2, of_one_round)
-    return _Theorem(single if rounds == 1 else composed_rounds(single, rounds, delta / 2), None, doubtful)
-
-
-def _exact(trials: int, probability: float, worst: WorstShift, delta: float, rounds: int) -> tuple[float | None, str | None]:
-    """Return the exact epsilon, or why there is none."""
-    if worst.shift is None or worst.coordinates is None:
-        return None, worst.reason
-    uses = worst.coordinates * rounds
-    if uses == 0:
-        return 0.0, None
-    if trials > MOST_EXACT_TRIALS:
-        return None, f"trials must be at most {MOST_EXACT_TRIALS} for the exact account"
-    symmetric = probability == 0.5
-    if not symmetric and rounds > 1:
-        return None, "rounds must be 1 for the exact account unless probability is 0.5: each round may shift in another direction"
-    if uses > (MOST_USES if symmetric else MOST_MIXED_USES):
-        return None, f"the worst case of {uses} shifts is too expensive to compose"
-    forth, back = shifted_binomial_losses(trials, probability, worst.shift)
-    found = composed_exact_epsilon(forth, None if symmetric else back, uses, delta)
-    if found is None:
-        return None, f"delta must be at least {SMALLEST_COMPOSED_DELTA:g} for the exact account of more than one shift"
-    if math.isinf(found):
-        return None, "the exact epsilon is infinite: the ends of the noise's support, where a shift is certain, are likelier than delta"
-    return found, None
-
-
-def _moments(
-    trials: int,
-    probability: float,
-    scale: float,
-    dimension: int,
-    l1: float,
-    l2: float,
-    linf: float,
-    worst: WorstShift,
-    delta: float,
-    rounds: int,
-) -> tuple[float | None, float | None]:
-    """Return epsilon by Rényi divergences and the order that gave it, or None.
-
-    Divergences of coordinates add up. Where the worst vector is not known, let r_j be the divergence of a shift by j: a vector's is at most
-    max_j (r_j / j^2) sum v_i^2, and max_j (r_j / j) sum |v_i|, and max_j r_j for each coordinate.
-    """
-    if worst.coordinates == 0:
-        return 0.0, None
-    total, squares = whole_steps(l1 / scale), whole_steps((l2 / scale) ** 2)
-    largest = min(whole_steps(linf / scale), total, math.isqrt(squares))
-    changed = min(dimension, total)
-    # Rare values end about nine deviations from the mean.
-    values = min(trials, 18 * math.sqrt(trials * probability * (1 - probability)) + 100)
-    shifts = [largest] if worst.shift is not None else range(1, largest + 1)
-    if largest == 0:
-        return 0.0, None
-    if trials > MOST_EXACT_TRIALS or values * len(shifts) * len(ORDERS) > MOST_VALUES:
-        return None, None
-    neglected = min(NEGLECTED * delta / (changed * rounds), 0.5)
-    found = [shifted_binomial_renyi(trials, probability, shift, ORDERS, neglected) for shift in shifts]
-    divergences = np.array([one.divergences for one in found])
-    if worst.coordinates is not None:
-        coordinates, vector = worst.coordinates, worst.coordinates * divergences[0]
-    else:
-        steps = np.array(list(shifts), dtype=float)[:, None]
-        coordinates = changed
-        bounds = (squares * (divergences / steps**2), total * (divergences / steps), dimension * divergences)
-        vector = np.minimum.reduce([bound.max(axis=0) for bound in bounds])
-    spared = delta - rounds * coordinates * max(one.failure for one in found)
-    if spared <= 0 or not np.isfinite(vector).any():
-        return None, None
-    best = RenyiCurve(np.array(ORDERS), vector).composed(rounds).epsilon(spared)
-    return best.epsilon, best.order
+    neighbours = usual_adjacency(adjacency, sampling, ("replace-one", "add-or-remove-one"))
+    noise = BinomialNoise(trials, probability, scale, dimension, l1, l2, linf, neighbours)
+    report = accounted_binomial(noise).report(delta, rounds, sampling)
+    report.privacy.check_anything_is_known()
+    return report

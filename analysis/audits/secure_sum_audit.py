@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_choice, check_integer
 from ...arrays import FloatArray, IntegerArray
-from ...design.contracts.secure_sum_protocol import SecureSumProtocol
+from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.secure_sum.modular_arithmetic import centred_representatives, messages_modulo, residues
 from ...design.transforms.dithering import finite_values
 from .privacy_audit import AuditResult, Score, audit_mechanism
@@ -16,7 +16,7 @@ OTHERS = ("zero", "same")
 
 
 def audit_secure_sum(
-    protocol: SecureSumProtocol,
+    protocol: SecureSumMechanism,
     repetitions: int,
     rng: np.random.Generator,
     *,
@@ -29,7 +29,7 @@ def audit_secure_sum(
 
     Parameters
     ----------
-    protocol : SecureSumProtocol
+    protocol : SecureSumMechanism
         The mechanism, made for few clients and coordinates: each repetition encodes all of them.
     repetitions : int
         How often the round is run on each of two neighbouring populations, from 100 to 10**8.
@@ -71,13 +71,13 @@ def audit_secure_sum(
 
 
 def neighbouring_vectors(
-    protocol: SecureSumProtocol, *, others: str = "zero", direction: ArrayLike | None = None
+    protocol: SecureSumMechanism, *, others: str = "zero", direction: ArrayLike | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return two populations that differ in the first client, as far as the mechanism's adjacency lets them.
 
     Parameters
     ----------
-    protocol : SecureSumProtocol
+    protocol : SecureSumMechanism
         The mechanism.
     others : str
         What the other clients' vectors are: ``"zero"``, or ``"same"`` as the first client's in the first population. Where clients add
@@ -113,7 +113,7 @@ def neighbouring_vectors(
     return first, second
 
 
-def secure_sum_score(protocol: SecureSumProtocol, first: ArrayLike, second: ArrayLike) -> Score:
+def secure_sum_score(protocol: SecureSumMechanism, first: ArrayLike, second: ArrayLike) -> Score:
     """Return the score of an adversary who projects the decoded sum on the difference of two populations' means.
 
     The adversary subtracts the expected sum for the first population from the residues before it picks representatives around zero: that is
@@ -121,7 +121,7 @@ def secure_sum_score(protocol: SecureSumProtocol, first: ArrayLike, second: Arra
 
     Parameters
     ----------
-    protocol : SecureSumProtocol
+    protocol : SecureSumMechanism
         The mechanism. Its `decode` is taken to be linear, but for a constant, in the sum's whole numbers.
     first, second : array_like of shape (clients, dimension)
         The two populations.
@@ -155,7 +155,7 @@ def secure_sum_score(protocol: SecureSumProtocol, first: ArrayLike, second: Arra
     return score
 
 
-def _sums(protocol: SecureSumProtocol, vectors: FloatArray, rounds: int, rng: np.random.Generator) -> IntegerArray:
+def _sums(protocol: SecureSumMechanism, vectors: FloatArray, rounds: int, rng: np.random.Generator) -> IntegerArray:
     """Return the sum of the messages of each of several rounds modulo M, shape (rounds, padded_dimension)."""
     clients = check_integer("clients of the population", len(vectors), low=protocol.clients, high=protocol.clients)
     steps = protocol.noisy_steps(np.tile(vectors, (rounds, 1)), rng)

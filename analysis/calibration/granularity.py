@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import cache
 
 from ...arguments import check_integer, check_real
+from ...design.contracts.registry import Target
 from ...errors import InfeasibleError
-from ...solvers.accounting.renyi_curve import MOST_ROUNDS, check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import (
     LARGEST_DIMENSION,
     MOST_BITS,
@@ -15,28 +15,26 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
     granularity_for_bits,
 )
 from ...solvers.numerics.safe_root import safe_root
-from ..accounting.privacy_account import PrivacyAccount
-from .privacy_calibration import LARGEST_TARGET, SMALLEST_TARGET, TOLERANCE, Calibration
+from .parameter import TOLERANCE, check_target
 
 # The standard deviation of one client's noise is looked for up to so many clip norms, and down to so few.
 MOST_CLIP_NORMS, LEAST_CLIP_NORMS = 1e9, 1e-9
 
 NamedParameters = tuple[tuple[str, float], ...]
+"""Parameters of a mechanism by name, hashable."""
 
 
 def calibrate_granularity(
     parameters: Callable[[float, float], NamedParameters],
-    account: Callable[[NamedParameters], PrivacyAccount | None],
+    epsilon_of: Callable[[NamedParameters], float],
     clients: int,
     dimension: int,
     clip_norm: float,
     bits: int,
-    epsilon: float,
-    delta: float,
-    rounds: int,
+    target: Target,
     deviations: float,
-) -> Calibration:
-    """Return the least noise of a mechanism, and the granularity with which its sum fits the bits.
+) -> NamedParameters:
+    """Return the least noise of a mechanism, and the granularity with which its sum fits the bits; errs toward more noise.
 
     Granularity and noise depend on each other: more noise needs coarser steps, and coarser steps raise the sensitivity. Epsilon falls as
     the noise grows and the granularity follows (`granularity_for_bits`), but not to zero: too few bits cannot give every epsilon.
@@ -45,8 +43,8 @@ def calibrate_granularity(
     ----------
     parameters : callable
         What to call a standard deviation of one client's noise and the finest granularity that fits, both in the vectors' units.
-    account : callable
-        Account of a mechanism with such parameters; None where it has too little noise to be accounted for.
+    epsilon_of : callable
+        Epsilon of all rounds with such parameters; infinite where there is too little noise to be accounted for.
     clients : int
         Number of clients that add noise, 1 to 10**9.
     dimension : int
@@ -55,31 +53,21 @@ def calibrate_granularity(
         L2 norm that vectors are clipped to, above 0.
     bits : int
         Bits of a coordinate: sums are taken modulo 2**bits; 1 to 62.
-    epsilon : float
-        Privacy parameter after all rounds, from 1e-5 to 10**4.
-    delta : float
-        Failure probability, above 0 and below 1: for messages.
-    rounds : int
-        Number of rounds, at least 1.
+    target : Target
+        What epsilon of all rounds is to be, from 1e-5 to 10**4, and delta.
     deviations : float
-        Standard deviations of a coordinate of the sum in half the modulus, 0.1 to 100.
-
-    Returns
-    -------
-    Calibration
-        Of what `parameters` names; errs toward more noise.
+        Standard deviations of a coordinate of the sum in half the modulus, 0.1 to 100: 4 leaves a Gaussian one outside with probability
+        6.3e-5.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
     InfeasibleError
-        If the bits are too few for the clients and epsilon; the message says how many would do.
+        If the bits are too few for the clients and epsilon; the message says how many are enough.
     """
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)
-    epsilon = check_real("epsilon", epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET)
-    delta = check_delta(delta)
-    check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+    epsilon, delta = check_target(target)
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
     deviations = check_real("deviations", deviations, low=0.1, high=100.0)
@@ -89,12 +77,8 @@ def calibrate_granularity(
         return parameters(deviation, granularity_for_bits(clients, dimension, clip_norm, deviation, width, deviations=deviations))
 
     @cache
-    def accounted(inverse: float, width: int) -> PrivacyAccount | None:
-        return account(fitting(inverse, width))
-
     def reached(inverse: float, width: int) -> float:
-        found = accounted(inverse, width)
-        return math.inf if found is None or found.epsilon is None else found.epsilon
+        return epsilon_of(fitting(inverse, width))
 
     most_noise = 1 / MOST_CLIP_NORMS
     tolerance = TOLERANCE * min(1.0, epsilon)
@@ -115,6 +99,4 @@ def calibrate_granularity(
         tolerance=tolerance,
         name="clip norm over the standard deviation of a client's noise",
     )
-    final = accounted(inverse, bits)
-    assert final is not None  # noqa: S101 - the root was accounted for
-    return Calibration(epsilon, fitting(inverse, bits), final)
+    return fitting(inverse, bits)

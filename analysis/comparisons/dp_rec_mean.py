@@ -13,13 +13,13 @@ from joblib import Parallel, delayed, parallel_config
 
 from ...arguments import check_integer
 from ...arrays import FloatArray
+from ...design.contracts.gaussian import central_gaussian_error
 from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.mechanism import VectorMechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.vector_protocol import VectorMeanProtocol
 from ...design.local.minimal_random_coding import minimal_random_coding_mechanism
 from ...design.local.privunit import PrivUnitMechanism
 from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
-from ...design.local.vector_gaussian import central_gaussian_error
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...design.relative_entropy.group_layout import uniform_layout
 from ...progress import OnStep
@@ -110,7 +110,7 @@ class _Setting:
 
     panel: str
     series: str
-    mechanism: DpRecMechanism | VectorMeanProtocol
+    mechanism: DpRecMechanism | VectorMechanism
     guarantee: Guarantee
     repetitions: int
     variant: str = ""
@@ -286,7 +286,7 @@ def _settings_by_epsilon(size: MeanComparisonSize) -> list[_Setting]:
                 mechanism = _dp_rec(size, size.groups, size.bits_per_group, error, largest)
                 promise = dp_rec_account(mechanism.clip_ratio, *budget, variant).guarantee
                 settings.append(_Setting("epsilon", name, mechanism, promise, size.repetitions, variant, epsilon, error, sampled=True))
-        local: list[tuple[str, VectorMeanProtocol, int]] = [(PRIVUNIT, PrivUnitMechanism(epsilon, ball), size.repetitions)]
+        local: list[tuple[str, VectorMechanism, int]] = [(PRIVUNIT, PrivUnitMechanism(epsilon, ball), size.repetitions)]
         if epsilon in size.sqkr_epsilons:
             local.append((SQKR, sqkr_mechanism(epsilon, ball), size.sqkr_repetitions))
         if epsilon in size.mmrc_epsilons:

@@ -9,9 +9,9 @@ import pandas as pd
 from joblib import Parallel, delayed, parallel_config
 
 from ...arguments import check_integer
+from ...design.contracts.gaussian import central_gaussian_error
+from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.secure_sum_protocol import SecureSumProtocol
-from ...design.local.vector_gaussian import central_gaussian_error
 from ...errors import InfeasibleError
 from ...progress import OnStep
 from ..calibration.cpsgd import MOST_BITS, calibrate_cpsgd
@@ -61,13 +61,13 @@ class CalibratedSum:
 
     Attributes
     ----------
-    mechanism : SecureSumProtocol
+    mechanism : SecureSumMechanism
         The mechanism.
     epsilon : float
         Epsilon by the account that the mechanism was calibrated with; errs upward.
     """
 
-    mechanism: SecureSumProtocol
+    mechanism: SecureSumMechanism
     epsilon: float
 
 
@@ -196,7 +196,7 @@ def _calibrated(size: ComparisonSize, ball: NormBall, clients: int, name: str, b
         return None
 
 
-def _measured(mechanism: SecureSumProtocol, repetitions: int, seed: int) -> dict[str, object]:
+def _measured(mechanism: SecureSumMechanism, repetitions: int, seed: int) -> dict[str, object]:
     names = ("predicted_squared_error", "measured_squared_error", "standard_error", "wrapped_coordinates")
     if repetitions == 0:
         return {"rounds": 0, **dict.fromkeys(names, math.nan)}

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ...design.local.vector_gaussian import central_gaussian_error
+from ...design.contracts.gaussian import central_gaussian_error
 from ...design.local.vector_grid import VectorGrid
 from ...design.local.vector_table import VectorTableMechanism
 from ...progress import OnStep, silent

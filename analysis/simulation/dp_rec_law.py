@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 
 from ...arguments import check_integer
 from ...arrays import FloatArray
-from ...design.contracts.mean_protocol import MOST_CLIENTS
+from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
-from ...design.contracts.mean_protocol import MOST_CLIENTS
+from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from .dp_rec_law import draw_decoded, message_law

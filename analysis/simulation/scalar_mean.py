@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from ...arguments import check_integer
-from ...design.contracts.mean_protocol import MOST_CLIENTS, MeanProtocol
+from ...design.contracts.mechanism import MOST_CLIENTS, ScalarMechanism
 from ...design.local.cldp import CLDPMechanism
 from ...design.local.laplace import LaplaceMechanism
 from ...design.tables.mvu import design_mvu
 from ...design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
-from ...design.tables.table_mean import TableMeanProtocol
+from ...design.tables.table_mean import TableMeanMechanism
 from ..provenance_columns import guarantee_columns, with_provenance
 from ..random_streams import named_stream
 from ..study.variance_bound import VarianceBound, certified_bound
@@ -77,12 +77,12 @@ class SimulatedVariance:
     squared_error: float
 
 
-def simulate_variance(protocol: MeanProtocol, value: float, size: SimulationSize, rng: np.random.Generator) -> SimulatedVariance:
+def simulate_variance(protocol: ScalarMechanism, value: float, size: SimulationSize, rng: np.random.Generator) -> SimulatedVariance:
     """Let clients that hold one value report it, and measure how far the estimates of their mean are off.
 
     Parameters
     ----------
-    protocol : MeanProtocol
+    protocol : ScalarMechanism
         The mechanism.
     value : float
         What every client holds, inside the protocol's interval.
@@ -152,12 +152,12 @@ def scalar_mean_variances(epsilons: Iterable[float], size: SimulationSize, *, se
     frames = []
     for epsilon in epsilons:
         mvu = design_mvu(epsilon, BITS, BITS, interval=INTERVAL, seed=seed)
-        protocols: dict[str, MeanProtocol] = {
-            "bRR(3)": TableMeanProtocol(bitwise_randomised_response(epsilon, BITS, interval=INTERVAL)),
-            "gRR(3)": TableMeanProtocol(generalised_randomised_response(epsilon, BITS, interval=INTERVAL)),
+        protocols: dict[str, ScalarMechanism] = {
+            "bRR(3)": TableMeanMechanism(bitwise_randomised_response(epsilon, BITS, interval=INTERVAL)),
+            "gRR(3)": TableMeanMechanism(generalised_randomised_response(epsilon, BITS, interval=INTERVAL)),
             "CLDP": CLDPMechanism(epsilon, INTERVAL),
-            "MVU(1)": TableMeanProtocol(design_mvu(epsilon, BITS, 1, interval=INTERVAL, seed=seed)),
-            "MVU(3)": TableMeanProtocol(mvu),
+            "MVU(1)": TableMeanMechanism(design_mvu(epsilon, BITS, 1, interval=INTERVAL, seed=seed)),
+            "MVU(3)": TableMeanMechanism(mvu),
             "Laplace": LaplaceMechanism(epsilon, INTERVAL),
         }
         bound = certified_bound(mvu)
@@ -166,7 +166,7 @@ def scalar_mean_variances(epsilons: Iterable[float], size: SimulationSize, *, se
     return with_provenance(frame, "scalar mean", seed)
 
 
-def _variances(name: str, protocol: MeanProtocol, size: SimulationSize, seed: int, bound: VarianceBound | None) -> pd.DataFrame:
+def _variances(name: str, protocol: ScalarMechanism, size: SimulationSize, seed: int, bound: VarianceBound | None) -> pd.DataFrame:
     """Return the rows of one mechanism at one epsilon."""
     guarantee = protocol.guarantee
     frame = pd.DataFrame(

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, WordArray
+from ...design.contracts.gaussian import central_gaussian_error
 from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.mechanism import EPSILON_HIGH, EPSILON_LOW, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.secure_sum_protocol import SecureSumProtocol
-from ...design.contracts.vector_epsilon import EPSILON_HIGH, EPSILON_LOW
-from ...design.local.vector_gaussian import central_gaussian_error
 from ...design.secure_sum.aggregation import SecureSum
 from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add, modular_sum
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA
@@ -102,13 +101,13 @@ class SimulatedSecureSum:
 
 
 def simulate_secure_sum(
-    protocol: SecureSumProtocol, chunks: Iterable[FloatArray], rng: np.random.Generator, *, masked: bool = False
+    protocol: SecureSumMechanism, chunks: Iterable[FloatArray], rng: np.random.Generator, *, masked: bool = False
 ) -> SimulatedSecureSum:
     """Let clients send their messages into a secure sum, chunk after chunk, and compare what comes out with what went in.
 
     Parameters
     ----------
-    protocol : SecureSumProtocol
+    protocol : SecureSumMechanism
         The mechanism.
     chunks : iterable of ndarray of shape (clients of the chunk, dimension)
         The vectors of all of the mechanism's clients; one chunk is held at a time.
@@ -153,7 +152,7 @@ def simulate_secure_sum(
 class _Clients:
     """The side of the clients: sends messages, and keeps what no server sees, for comparison."""
 
-    def __init__(self, protocol: SecureSumProtocol, rng: np.random.Generator) -> None:
+    def __init__(self, protocol: SecureSumMechanism, rng: np.random.Generator) -> None:
         self.protocol, self.rng = protocol, rng
         self.clients = self.clipped = 0
         self.variance = 0.0
@@ -214,13 +213,13 @@ def _central_error(ball: NormBall, clients: int, guarantee: Guarantee) -> float 
 
 
 def repeat_secure_sum(
-    protocol: SecureSumProtocol, population: str, repetitions: int, *, seed: int = 0, nonzero: int | None = None, masked: bool = False
+    protocol: SecureSumMechanism, population: str, repetitions: int, *, seed: int = 0, nonzero: int | None = None, masked: bool = False
 ) -> pd.DataFrame:
     """Simulate several rounds of one mechanism, with the same public rotation, vectors and noise drawn anew each time.
 
     Parameters
     ----------
-    protocol : SecureSumProtocol
+    protocol : SecureSumMechanism
         The mechanism.
     population : str
         Whence the vectors come, as in `population_chunks`, scaled by the ball's clip_norm.

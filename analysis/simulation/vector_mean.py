@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import FloatArray
-from ...design.contracts.vector_protocol import VectorMeanProtocol
+from ...design.contracts.mechanism import VectorMechanism
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class SimulatedVectorMean:
     worst_squared_error: float
 
 
-def simulate_vector_mean(protocol: VectorMeanProtocol, chunks: Iterable[FloatArray], rng: np.random.Generator) -> SimulatedVectorMean:
+def simulate_vector_mean(protocol: VectorMechanism, chunks: Iterable[FloatArray], rng: np.random.Generator) -> SimulatedVectorMean:
     """Let clients report their vectors, chunk after chunk, and compare the estimate with the true mean.
 
     Parameters
     ----------
-    protocol : VectorMeanProtocol
+    protocol : VectorMechanism
         The mechanism.
     chunks : iterable of ndarray of shape (clients of the chunk, dimension)
         The vectors, as `population_chunks` draws them; one chunk is held at a time.

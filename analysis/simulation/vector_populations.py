@@ -6,7 +6,7 @@ import numpy as np
 
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray
-from ...design.contracts.mean_protocol import MOST_CLIENTS
+from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 

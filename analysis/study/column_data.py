@@ -18,7 +18,7 @@ from ...arrays import FloatArray
 from ...errors import DataError
 
 FORMATS = (".csv", ".parquet", ".npy")
-# What a csv cell that holds no number may say, in lower case.
+# What a csv cell without a number may say, in lower case.
 MISSING = ("", "na", "n/a", "nan", "none", "null")
 
 
@@ -37,8 +37,8 @@ class DataColumn:
     interval : tuple of float
         (low, high); a value outside counts as the nearer end.
     interval_is_public : bool
-        Whether the interval was stated. False: it is the range of the values, which gives away the smallest and the largest, so that
-        no guarantee covers what is computed from it.
+        Whether the interval was stated. False: it is the range of the values, which reveals the smallest and the largest, so that no
+        guarantee covers what is computed from it.
     """
 
     name: str
@@ -54,31 +54,14 @@ class DataColumn:
 
     @property
     def clipped_count(self) -> int:
-        """How many values lie outside the interval."""
+        """Number of values outside the interval."""
         return int(np.count_nonzero(self.clipped != self.values))
 
 
 def load_column(path: Path, column: str | None, interval: tuple[float, float] | None) -> DataColumn:
-    """Read a column and attach its interval.
+    """Read a column, as `read_column` does, and attach its public interval (low, high).
 
-    Parameters
-    ----------
-    path, column
-        As for `read_column`.
-    interval : tuple of float or None
-        The public interval (low, high). None takes the smallest and the largest value: this is not private, and the result says so.
-
-    Returns
-    -------
-    DataColumn
-        The column.
-
-    Raises
-    ------
-    DataError
-        As for `read_column`, or if the interval is to be taken from values that are all equal.
-    ValueError
-        If the interval is not finite or not in order.
+    Without one, the smallest and the largest value are taken: this is not private, and the result says so. `DataError` if these are equal.
     """
     if interval is not None:
         interval = check_interval("interval", interval)
@@ -100,12 +83,7 @@ def read_column(path: Path, column: str | None) -> FloatArray:
     path : Path
         A csv file with a header, a parquet file or a npy file.
     column : str or None
-        The column's name; in a two-dimensional npy array its number, counted from 0. None for an npy array with one dimension.
-
-    Returns
-    -------
-    ndarray of float64, shape (rows,)
-        Finite values.
+        The column's name; in a two-dimensional npy array its number, counted from 0. None for a npy array with one dimension.
 
     Raises
     ------
@@ -132,7 +110,7 @@ def read_column(path: Path, column: str | None) -> FloatArray:
 
 
 def _read_csv(path: Path, column: str | None) -> FloatArray:
-    # With one thread, pyarrow's messages say in which row the fault is.
+    # With one thread, pyarrow's messages name the row at fault.
     serial = pyarrow.csv.ReadOptions(use_threads=False)
     with pyarrow.csv.open_csv(path, read_options=serial) as reader:
         name = _chosen(path, column, reader.schema.names)
@@ -165,7 +143,7 @@ def _read_npy(path: Path, column: str | None) -> FloatArray:
     try:
         array = np.load(path, allow_pickle=False)
     except ValueError as error:
-        raise DataError(f"{path}: the file is no npy array of numbers: {error}") from error
+        raise DataError(f"{path}: the file is not an npy array of numbers: {error}") from error
     if array.dtype.names is not None and array.ndim == 1:
         array = array[_chosen(path, column, list(array.dtype.names))]
     elif array.ndim == 2:

@@ -8,13 +8,8 @@ from .column_data import DataColumn
 def body_mass_index() -> DataColumn:
     """Return the body mass index of the patients in scikit-learn's diabetes data (Efron, Hastie, Johnstone, Tibshirani 2004).
 
-    Each patient is a client who would rather not tell; the clinic wants the mean. The interval, 15 to 45 kg/m2, is common medical
-    knowledge, from severely underweight to severely obese, and was chosen without the data.
-
-    Returns
-    -------
-    DataColumn
-        442 values, in kg/m2.
+    Each patient is a client who would rather keep the value private; the clinic wants the mean. The interval, 15 to 45 kg/m2, is common
+    medical knowledge, from severely underweight to severely obese, and was chosen without the data.
 
     Examples
     --------

@@ -10,7 +10,8 @@ from ...design.transforms.dithering import finite_values, grid_position
 def grid_prior(values: FloatArray, interval: tuple[float, float], bits_in: int) -> FloatArray:
     """Return how often each grid input is used, on average over dithering, when these values are encoded.
 
-    The prior shapes the table, and the table is public: take it from public or past data, never from the clients to be protected.
+    The result has shape (2**bits_in,) and sums to one. The prior shapes the table, and the table is public: take it from public or past
+    data, never from the clients to be protected.
 
     Parameters
     ----------
@@ -20,16 +21,6 @@ def grid_prior(values: FloatArray, interval: tuple[float, float], bits_in: int) 
         The grid's ends (low, high).
     bits_in : int
         Bits of the grid index, 1 to 9.
-
-    Returns
-    -------
-    ndarray of float64, shape (2**bits_in,)
-        Non-negative weights summing to one.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or there are no values.
 
     Examples
     --------

@@ -9,7 +9,7 @@ import numpy as np
 from ...arguments import check_interval
 from ...arrays import FloatArray
 from ...design.contracts.guarantee import Guarantee
-from ...design.contracts.mean_protocol import MeanProtocol
+from ...design.contracts.mechanism import ScalarMechanism
 from ...design.transforms.dithering import finite_values
 from ..random_streams import named_stream
 from .variance_bound import VarianceBound
@@ -36,15 +36,15 @@ class MeanEstimate:
         Exact standard deviation of the estimate over the mechanism's randomness, given these values. It depends on the values, so it
         is for experiments and must not be released.
     worst_standard_error : float
-        The largest that it can be for this number of clients, whatever their values: what may be published.
+        The largest that it can be for this number of clients, whatever their values: this may be published.
     bits_per_client : float
         Bits that each client sends.
     guarantee : Guarantee
         What each client is promised.
     objective : float or None
-        The figure that the certified bound is about, for this protocol, in squared units; None without a bound.
+        What the certified bound is about, for this protocol, in squared units; None without a bound.
     lower_bound : float or None
-        The certified bound, in squared units; None if there is none, or if this protocol's guarantee is weaker than the bound's.
+        The certified bound, in squared units; None without one, or if this protocol's guarantee is weaker than the bound's.
     """
 
     mechanism: str
@@ -70,7 +70,7 @@ class MeanEstimate:
 
 @dataclass(frozen=True)
 class MeanComparison:
-    """The same clients, asked with several protocols.
+    """Estimates by several protocols from the same clients.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class MeanComparison:
 def estimate_mean(
     values: FloatArray,
     interval: tuple[float, float],
-    protocols: Mapping[str, MeanProtocol],
+    protocols: Mapping[str, ScalarMechanism],
     *,
     seed: int = 0,
     bound: VarianceBound | None = None,
@@ -116,10 +116,10 @@ def estimate_mean(
     Parameters
     ----------
     values : ndarray of shape (clients,)
-        Finite values, one per client.
+        Finite values, one per client; at least one.
     interval : tuple of float
         Public interval (low, high) that values are clipped to; that of every protocol.
-    protocols : mapping of str to MeanProtocol
+    protocols : mapping of str to ScalarMechanism
         The protocols, by name. Each draws from its own random stream, keyed by (seed, name), so that its result does not depend on
         which others are there.
     seed : int
@@ -127,17 +127,7 @@ def estimate_mean(
     bound : VarianceBound or None
         Certified bound to compare with.
     on_start : callable
-        Called with each protocol's name when its turn comes.
-
-    Returns
-    -------
-    MeanComparison
-        One estimate per protocol, in the order given.
-
-    Raises
-    ------
-    ValueError
-        If there are no values, one of them is not finite, or a protocol has another interval.
+        Called with each protocol's name before it runs.
 
     Examples
     --------
@@ -172,7 +162,7 @@ def estimate_mean(
 
 
 def _estimate(
-    name: str, protocol: MeanProtocol, values: FloatArray, true_mean: float, seed: int, bound: VarianceBound | None
+    name: str, protocol: ScalarMechanism, values: FloatArray, true_mean: float, seed: int, bound: VarianceBound | None
 ) -> MeanEstimate:
     rng = named_stream(seed, name)
     variance_sum = 0.0

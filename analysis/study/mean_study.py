@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from ...design.contracts.mean_protocol import MeanProtocol
+from ...design.contracts.mechanism import ScalarMechanism
 from ...design.local.laplace import LaplaceMechanism
 from ...design.tables.lookup_table import LookupTable, Provenance, record_provenance
 from ...design.tables.mvu import design_mvu
 from ...design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
-from ...design.tables.table_mean import TableMeanProtocol
+from ...design.tables.table_mean import TableMeanMechanism
 from ...progress import OnStep, silent
 from ...solvers.bounds.privacy_constraint import metric_name
 from .column_data import DataColumn
@@ -36,12 +36,12 @@ class MeanStudy:
         What the MVU tables minimise.
     tables : mapping of str to LookupTable
         The designed tables by name; the first is the MVU table with `bits_out` bits.
-    protocols : mapping of str to MeanProtocol
+    protocols : mapping of str to ScalarMechanism
         All mechanisms by name, in the order of the tables; uncompressed Laplace noise comes last.
     comparison : MeanComparison
         One estimate per protocol, in the same order.
     provenance : Provenance
-        Versions, solver, seed, duration.
+        How the study was made.
     """
 
     data: DataColumn
@@ -51,7 +51,7 @@ class MeanStudy:
     metric: str | None
     objective: str
     tables: Mapping[str, LookupTable]
-    protocols: Mapping[str, MeanProtocol]
+    protocols: Mapping[str, ScalarMechanism]
     comparison: MeanComparison
     provenance: Provenance
 
@@ -96,19 +96,7 @@ def study_mean(
     seed : int
         Root seed of the solver and of every mechanism's random stream.
     on_step : callable
-        Called before each step with the number of steps done, the number of all, and what comes next; at the end once more.
-
-    Returns
-    -------
-    MeanStudy
-        Designs, certificates and estimates.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    ConvergenceError
-        If a solver fails.
+        Called before each step with the number of steps done, the number of all steps, and the next step's name; at the end once more.
     """
     started = time.perf_counter()
     metric = metric_name(metric)
@@ -118,7 +106,7 @@ def study_mean(
     for name, design in designs.items():
         on_step(len(tables), steps, f"designing {name}")
         tables[name] = design()
-    protocols: dict[str, MeanProtocol] = {name: TableMeanProtocol(table) for name, table in tables.items()}
+    protocols: dict[str, ScalarMechanism] = {name: TableMeanMechanism(table) for name, table in tables.items()}
     protocols["Laplace noise, uncompressed"] = LaplaceMechanism(epsilon, data.interval, "l1" if metric == "l1" else None)
     turns = iter(range(len(tables), steps))
     comparison = estimate_mean(

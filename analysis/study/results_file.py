@@ -4,33 +4,22 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ...design.contracts.guarantee import Guarantee
 from ...design.tables.file import table_document
 from ...design.tables.verification import verify_table
 from ...files import write_atomically
+from ..provenance_columns import guarantee_columns
 from .mean_study import MeanStudy
 
 FORMAT = "quietbits-mean-study/1"
 
 
 def write_results(study: MeanStudy, path: Path, *, command: str | None = None) -> None:
-    """Write a study's results as JSON.
-
-    Parameters
-    ----------
-    study : MeanStudy
-        The study.
-    path : Path
-        The file; replaced if it is there.
-    command : str or None
-        The command that made the study.
+    """Write a study's results, and the command that made it, as JSON; an existing file is replaced.
 
     Raises
     ------
     TableError
         If a table does not verify; nothing is written then.
-    OSError
-        If the file cannot be written.
     """
     for table in study.tables.values():
         verify_table(table)
@@ -40,19 +29,9 @@ def write_results(study: MeanStudy, path: Path, *, command: str | None = None) -
 def results_document(study: MeanStudy, *, command: str | None = None) -> dict[str, Any]:
     """Return a study's results, ready for JSON.
 
-    Parameters
-    ----------
-    study : MeanStudy
-        The study.
-    command : str or None
-        The command that made it.
-
-    Returns
-    -------
-    dict
-        ``data``, ``epsilon``, ``bits_in``, ``bits_out``, ``metric``, ``objective``; ``true_mean`` and ``unclipped_mean``, not private;
-        ``bound``; ``estimates``, one per mechanism, in the units of the values; ``tables`` by mechanism, in the format
-        ``quietbits-table/1``; ``provenance``.
+    Keys are ``data``, ``epsilon``, ``bits_in``, ``bits_out``, ``metric``, ``objective``; ``true_mean`` and ``unclipped_mean``, not private;
+    ``bound``; ``estimates``, one per mechanism, in the units of the values; ``tables`` by mechanism, in the format ``quietbits-table/1``;
+    ``provenance``.
     """
     comparison, bound = study.comparison, study.comparison.bound
     return {
@@ -72,7 +51,7 @@ def results_document(study: MeanStudy, *, command: str | None = None) -> dict[st
         "objective": study.objective,
         "true_mean": comparison.true_mean,
         "unclipped_mean": comparison.unclipped_mean,
-        "bound": bound and {"value": bound.value, "objective": bound.objective, "guarantee": _guarantee(bound.guarantee)},
+        "bound": bound and {"value": bound.value, "objective": bound.objective, "guarantee": guarantee_columns(bound.guarantee)},
         "estimates": [
             {
                 "mechanism": row.mechanism,
@@ -82,7 +61,7 @@ def results_document(study: MeanStudy, *, command: str | None = None) -> dict[st
                 "worst_standard_error": row.worst_standard_error,
                 "confidence_interval": list(row.confidence_interval),
                 "bits_per_client": row.bits_per_client,
-                "guarantee": _guarantee(row.guarantee),
+                "guarantee": guarantee_columns(row.guarantee),
                 "objective": row.objective,
                 "lower_bound": row.lower_bound,
                 "ratio_to_bound": row.ratio_to_bound,
@@ -97,14 +76,4 @@ def results_document(study: MeanStudy, *, command: str | None = None) -> dict[st
             "seed": study.provenance.seed,
             "duration": study.provenance.duration,
         },
-    }
-
-
-def _guarantee(guarantee: Guarantee) -> dict[str, Any]:
-    return {
-        "epsilon": guarantee.epsilon,
-        "delta": guarantee.delta,
-        "metric": guarantee.metric,
-        "adjacency": guarantee.adjacency,
-        "trust_model": guarantee.trust_model,
     }

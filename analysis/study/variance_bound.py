@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...design.contracts.guarantee import Guarantee
-from ...design.contracts.mean_protocol import MeanProtocol
+from ...design.contracts.mechanism import ScalarMechanism
 from ...design.tables.lookup_table import LookupTable
 
 
@@ -37,34 +37,15 @@ class VarianceBound:
     bits_in: int
     prior: tuple[float, ...] | None = None
 
-    def objective_of(self, protocol: MeanProtocol) -> float:
-        """Return what the bound is to be compared with.
-
-        Parameters
-        ----------
-        protocol : MeanProtocol
-            A mechanism on the same interval.
-
-        Returns
-        -------
-        float
-            The mechanism's objective, in squared units of the values.
-        """
+    def objective_of(self, protocol: ScalarMechanism) -> float:
+        """Return the objective of a mechanism on the same interval, in squared units of the values."""
         variances = protocol.variance(np.linspace(*self.interval, 2**self.bits_in))
         return float(variances.max() if self.objective == "worst" else np.average(variances, weights=self.prior))
 
     def holds_for(self, guarantee: Guarantee) -> bool:
-        """Return whether a mechanism with another guarantee is bound as well, because its guarantee is at least as strong.
+        """Return whether the bound also holds for mechanisms with another guarantee, because that one is at least as strong.
 
-        Parameters
-        ----------
-        guarantee : Guarantee
-            The other mechanism's guarantee.
-
-        Returns
-        -------
-        bool
-            True if it implies this bound's guarantee. Metric privacy implies local privacy with the same epsilon, not the reverse.
+        Metric privacy implies local privacy with the same epsilon, not the reverse.
         """
         own = self.guarantee
         same_kind = (guarantee.adjacency, guarantee.trust_model) == (own.adjacency, own.trust_model)
@@ -72,18 +53,7 @@ class VarianceBound:
 
 
 def certified_bound(table: LookupTable) -> VarianceBound | None:
-    """Return the bound that a table's certificate proves, on the scale of the table's interval.
-
-    Parameters
-    ----------
-    table : LookupTable
-        The table.
-
-    Returns
-    -------
-    VarianceBound or None
-        The bound; None if the certificate has none.
-    """
+    """Return the bound that a table's certificate proves, on the scale of the table's interval; None if the certificate has none."""
     if table.certificate.lower_bound is None:
         return None
     low, high = table.interval

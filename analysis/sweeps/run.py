@@ -12,7 +12,7 @@ import pandas as pd
 from joblib import Parallel, delayed, parallel_config
 
 from ...arguments import check_integer
-from ...design.contracts.vector_protocol import VectorMeanProtocol
+from ...design.contracts.mechanism import VectorMechanism
 from ...progress import OnStep, silent
 from ..calibration.table_cache import TableCache
 from .store import SweepStore, task_rows
@@ -130,7 +130,7 @@ def run_sweep(
     done = len(finished)
     on_step(done, steps, f"{done} of {len(tasks)} tasks were finished before" if done else "starting")
 
-    built: dict[MechanismDesign, VectorMeanProtocol] = {}
+    built: dict[MechanismDesign, VectorMechanism] = {}
     faults: dict[MechanismDesign | SweepTask, str] = {}
     with _parallel(workers, dask) as parallel:
         for number, mechanism in _unordered(parallel, build_design, [(design, cache) for design in designs]):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...arguments import check_integer, check_real
-from ...design.contracts.mean_protocol import MOST_CLIENTS
+from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
 from ...errors import DataError
 from ..catalogue.vector_mechanisms import MechanismSpec, check_design

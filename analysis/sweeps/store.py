@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ...design.contracts.vector_protocol import VectorMeanProtocol
+from ...design.contracts.mechanism import VectorMechanism
 from ...design.tables.lookup_table import record_provenance
 from ...files import write_atomically
 from ..simulation.vector_mean import SimulatedVectorMean
@@ -112,14 +112,14 @@ def task_columns(task: SweepTask) -> dict[str, str | int | float | None]:
     }
 
 
-def task_rows(task: SweepTask, mechanism: VectorMeanProtocol, result: SimulatedVectorMean) -> pa.Table:
+def task_rows(task: SweepTask, mechanism: VectorMechanism, result: SimulatedVectorMean) -> pa.Table:
     """Return a task's result as tidy rows, one for each of `METRICS`.
 
     Parameters
     ----------
     task : SweepTask
         The task.
-    mechanism : VectorMeanProtocol
+    mechanism : VectorMechanism
         What it ran.
     result : SimulatedVectorMean
         What came out.

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...design.contracts.gaussian import central_gaussian_error
 from ...design.contracts.norm_ball import NormBall
-from ...design.local.vector_gaussian import central_gaussian_error
 from ..catalogue.vector_mechanisms import MechanismSpec
 from .store import GUARANTEE_COLUMNS, TASK_COLUMNS
 

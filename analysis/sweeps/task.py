@@ -8,8 +8,8 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
+from ...design.contracts.mechanism import VectorMechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.vector_protocol import VectorMeanProtocol
 from ...errors import ConvergenceError
 from ..calibration.table_cache import TableCache
 from ..catalogue.vector_mechanisms import MechanismSpec, build_mechanism
@@ -110,7 +110,7 @@ class SweepTask:
         return hashlib.sha256(json.dumps([self.name, self.seed, *context]).encode()).hexdigest()
 
 
-def build_design(design: MechanismDesign, cache: TableCache | None) -> VectorMeanProtocol | str:
+def build_design(design: MechanismDesign, cache: TableCache | None) -> VectorMechanism | str:
     """Build the mechanism of a design, and work out what it guarantees.
 
     Parameters
@@ -122,7 +122,7 @@ def build_design(design: MechanismDesign, cache: TableCache | None) -> VectorMea
 
     Returns
     -------
-    VectorMeanProtocol or str
+    VectorMechanism or str
         The mechanism, or a message that says why there is none.
     """
     try:
@@ -135,14 +135,14 @@ def build_design(design: MechanismDesign, cache: TableCache | None) -> VectorMea
     return mechanism
 
 
-def run_task(task: SweepTask, mechanism: VectorMeanProtocol) -> SimulatedVectorMean | str:
+def run_task(task: SweepTask, mechanism: VectorMechanism) -> SimulatedVectorMean | str:
     """Draw a task's vectors and simulate its mechanism on them.
 
     Parameters
     ----------
     task : SweepTask
         The task.
-    mechanism : VectorMeanProtocol
+    mechanism : VectorMechanism
         What `build_design` has made of its design.
 
     Returns

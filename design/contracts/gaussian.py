@@ -18,7 +18,7 @@ from ...solvers.accounting.sampled_noise import is_loss_affordable, sampled_gaus
 from ...solvers.accounting.sampling import PoissonSampling, Sampling
 from .accounts import composed_loss, loss_account, renyi_account
 from .guarantee import ADJACENCIES, TRUST_MODELS
-from .mechanism import MOST_CLIENTS, check_vector_epsilon
+from .mechanism import EPSILON_HIGH, EPSILON_LOW, MOST_CLIENTS, check_vector_epsilon
 from .norm_ball import NormBall
 from .privacy import Privacy
 
@@ -137,3 +137,10 @@ def central_gaussian_error(ball: NormBall, clients: int, epsilon: float, delta: 
     multiplier = gaussian_noise_multiplier(check_vector_epsilon(epsilon), delta)
     sensitivity = l2_radius(ball) * (2 if adjacency == "replace-one" else 1)
     return ball.dimension * (multiplier * sensitivity / clients) ** 2
+
+
+def central_gaussian_reference(ball: NormBall, clients: int, epsilon: float, delta: float, adjacency: str) -> float | None:
+    """Return `central_gaussian_error`, or None where epsilon or delta is outside its range."""
+    if not (EPSILON_LOW <= epsilon <= EPSILON_HIGH and SMALLEST_DELTA <= delta <= LARGEST_DELTA):
+        return None
+    return central_gaussian_error(ball, clients, epsilon, delta, adjacency)

@@ -16,7 +16,7 @@ from .norm_ball import NormBall
 from .privacy import Privacy
 
 if TYPE_CHECKING:
-    from ..noise.random_words import WordSource
+    from ..noise.random_words import WordsLike
 
 MOST_CLIENTS = 2**53
 # The range of epsilon that mechanisms with closed formulas serve: wider than that of tables, which are designed by a solver.
@@ -86,7 +86,7 @@ class Mechanism(ABC):
         return 0.0
 
     @abstractmethod
-    def encode(self, inputs: ArrayLike, words: "WordSource | np.random.Generator") -> NDArray[Any]:
+    def encode(self, inputs: ArrayLike, words: "WordsLike") -> NDArray[Any]:
         """Return what clients with these inputs send, one message per row.
 
         `words` is the source of randomness: `seeded_words` or a generator for experiments that others can repeat, `secure_words` for
@@ -182,7 +182,7 @@ class SecureSumMechanism(VectorMechanism):
         """Bound on the probability that one coordinate of the sum wraps; errs upward."""
 
     @abstractmethod
-    def noisy_steps(self, vectors: ArrayLike, words: "WordSource | np.random.Generator") -> IntegerArray:
+    def noisy_steps(self, vectors: ArrayLike, words: "WordsLike") -> IntegerArray:
         """Return what each client's message is before it is reduced modulo M, shape (clients of the chunk, padded_dimension)."""
 
     @abstractmethod

@@ -15,23 +15,7 @@ LARGEST_CLIP_NORM = 1e100
 
 
 def check_norm(norm: float) -> float:
-    """Return p of an L_p norm as a float.
-
-    Parameters
-    ----------
-    norm : float
-        1 or more; infinity for the largest absolute coordinate.
-
-    Returns
-    -------
-    float
-        The same.
-
-    Raises
-    ------
-    ValueError
-        If it is less than 1, NaN, or no number.
-    """
+    """Return p of an L_p norm as a float: from 1, or infinity for the largest absolute coordinate."""
     if isinstance(norm, float) and math.isinf(norm) and norm > 0:
         return math.inf
     try:
@@ -53,11 +37,6 @@ class NormBall:
     clip_norm : float
         Largest norm that a vector keeps, in the vectors' units; above 0.
 
-    Raises
-    ------
-    ValueError
-        If a field is out of its range.
-
     Examples
     --------
     >>> ball = NormBall(dimension=2, norm=2.0, clip_norm=1.0)
@@ -70,48 +49,21 @@ class NormBall:
     clip_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse a ball that is none."""
+        """Check the fields' ranges."""
         object.__setattr__(self, "dimension", check_integer("dimension", self.dimension, low=1, high=LARGEST_DIMENSION))
         object.__setattr__(self, "norm", check_norm(self.norm))
         object.__setattr__(self, "clip_norm", check_real("clip_norm", self.clip_norm, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM))
 
     def check(self, vectors: ArrayLike) -> FloatArray:
-        """Return vectors as a float array of shape (clients, dimension).
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            One vector per client.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients, dimension)
-            The vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is another one, or a coordinate is NaN or infinite.
-        """
+        """Return finite vectors as a float array of shape (clients, dimension), refusing another shape."""
         array = finite_values("vectors", vectors)
         if array.ndim != 2 or array.shape[1] != self.dimension:
             raise ValueError(f"vectors must have the shape (clients, {self.dimension}), got {array.shape}")
         return array
 
     def norms(self, vectors: FloatArray) -> FloatArray:
-        """Return the L_p norm of each vector.
-
-        Parameters
-        ----------
-        vectors : ndarray of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        ndarray of shape (clients,)
-            Norms.
-        """
-        # Powers of coordinates that are neither tiny nor huge: nothing overflows, and nothing vanishes.
+        """Return the L_p norm of each vector, shape (clients,)."""
+        # Powers of coordinates that are neither tiny nor huge: nothing overflows or underflows.
         largest = np.abs(vectors).max(axis=1)
         scale = np.where(largest > 0, largest, 1.0)
         return np.asarray(scale * np.linalg.norm(vectors / scale[:, None], ord=self.norm, axis=1))
@@ -119,20 +71,7 @@ class NormBall:
     def clip(self, vectors: ArrayLike) -> FloatArray:
         """Return vectors moved into the ball: scaled down for finite p, each coordinate cut off for p = infinity.
 
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients, dimension)
-            Vectors inside the ball, up to floating-point rounding of the norm.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
+        They are inside up to floating-point rounding of the norm.
         """
         array = self.check(vectors)
         if math.isinf(self.norm):
@@ -140,21 +79,5 @@ class NormBall:
         return array / np.maximum(self.norms(array) / self.clip_norm, 1.0)[:, None]
 
     def clipped_count(self, vectors: ArrayLike) -> int:
-        """Return how many vectors lie outside the ball, and so are changed by `clip`.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        int
-            Number of vectors whose norm is above `clip_norm`, by more than floating-point rounding.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+        """Return how many vectors `clip` changes: those outside the ball by more than floating-point rounding."""
         return int(np.count_nonzero(self.norms(self.check(vectors)) > self.clip_norm * (1 + 1e-12)))

@@ -5,13 +5,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_choice, check_integer, check_real
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
+from .gaussian import central_gaussian_reference
 from .mechanism import Mechanism
+from .norm_ball import NormBall
 from .privacy import Privacy, PrivacyReport, Scalar
 from .task import Task
+
+if TYPE_CHECKING:
+    from ..tables.lookup_table import LookupTable
 
 Values = Mapping[str, Any]
 """Values of options, by name."""
@@ -44,10 +49,10 @@ class Option:
         Its value where it is not given; `REQUIRED` where it must be.
     low, high : float
         Range of a number.
-    choices : tuple of str
-        Values of a text, where they are a few.
     unit : str
         Unit of a number, such as ``"bits"``.
+    choices : tuple of str
+        Values of a text, where they are a few.
     flags : str
         How the command line writes a switch: ``"--rotated/--plain"``.
     """
@@ -58,8 +63,8 @@ class Option:
     default: Any = REQUIRED
     low: float = -math.inf
     high: float = math.inf
-    choices: tuple[str, ...] = ()
     unit: str = ""
+    choices: tuple[str, ...] = ()
     flags: str = ""
 
     @property
@@ -132,6 +137,12 @@ class Accounted:
         Bits of one message; None where they are not known from the parameters.
     details : mapping
         What the account rests on, and what else is known, by name.
+    table : LookupTable or None
+        The table that was designed, where calibration designs one.
+    ball : NormBall or None
+        Ball of the vectors whose mean is estimated, with `clients`: for the reference of a trusted server.
+    clients : int or None
+        Number of clients.
     """
 
     mechanism: str
@@ -139,6 +150,9 @@ class Accounted:
     adjacency: str
     bits_per_client: float | None = None
     details: Mapping[str, Scalar] = field(default_factory=lambda: MappingProxyType({}))
+    table: "LookupTable | None" = None
+    ball: NormBall | None = None
+    clients: int | None = None
 
     def report(self, delta: float, rounds: int = 1, sampling: Sampling | None = None) -> "AccountReport":
         """Ask all accounts; arguments as in `Privacy.report`."""
@@ -161,10 +175,25 @@ class AccountReport:
         """As `PrivacyReport.epsilon_by`."""
         return self.privacy.epsilon_by(account)
 
+    @property
+    def central_squared_error(self) -> float | None:
+        """Squared error of the mean of one round where a trusted server adds Gaussian noise, for the same privacy over the same rounds.
+
+        None for sampled rounds, where that noise is another, where epsilon or delta is out of range, and where the vectors are not known.
+        """
+        ball, clients, privacy = self.subject.ball, self.subject.clients, self.privacy
+        if ball is None or clients is None or privacy.sampling is not None:
+            return None
+        # Over T rounds the variance is T times as large.
+        of_one = central_gaussian_reference(ball, clients, privacy.epsilon, privacy.delta, privacy.adjacency)
+        return None if of_one is None else privacy.rounds * of_one
+
     def document(self) -> dict[str, Any]:
         """Return the report as JSON holds it: what is infinite is null."""
         details = {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in self.subject.details.items()}
         head = {"mechanism": self.subject.mechanism, "bits_per_client": self.subject.bits_per_client}
+        if self.subject.ball is not None:
+            details["squared_error_gaussian"] = self.central_squared_error
         return head | details | self.privacy.document()
 
 
@@ -195,7 +224,10 @@ class Target:
 
 
 Account = Callable[[Values, str | None, Sampling | None], Accounted]
-"""Makes an `Accounted` from parameters, the adjacency that was asked for if any, and the sampling, which decides the usual adjacency."""
+"""Makes an `Accounted` from parameters, the adjacency that was asked for if any, and the sampling, which decides the usual adjacency.
+
+The parameters have the ``delta`` of the question among them: some mechanisms depend on it.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +245,8 @@ class Accountable:
     given : tuple of Option
         What `solve` takes beside the target.
     solve : callable or None
-        Returns the parameters with which all rounds stay within the target; errs toward more privacy. None where there is nothing to find.
+        Finds the parameters with which all rounds stay within the target, and returns what `account` makes of them, with the parameters
+        among its details; errs toward more privacy. None where there is nothing to find.
     """
 
     name: str
@@ -221,7 +254,7 @@ class Accountable:
     parameters: tuple[Option, ...]
     account: Account
     given: tuple[Option, ...] = ()
-    solve: Callable[[Target, Values], dict[str, Any]] | None = None
+    solve: Callable[[Target, Values], Accounted] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ..contracts.accounts import pure_privacy
 from ..contracts.mechanism import MOST_CLIENTS, ScalarMechanism
 from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import finite_values
 
 
@@ -65,28 +66,11 @@ class CLDPMechanism(ScalarMechanism):
         """Variance at the middle of the interval."""
         return (self._half_width / self._contrast) ** 2
 
-    def encode(self, values: ArrayLike, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Draw one bit per value.
-
-        Parameters
-        ----------
-        values : array_like
-            Finite values; those outside the interval count as its nearer end.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of uint8, same shape
-            Bits, 0 or 1.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
-        """
+    def encode(self, values: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
+        """Draw one bit per value, 0 or 1."""
+        words = word_source(words)
         signed = self._signed(values)
-        return (rng.random(signed.shape) < 0.5 + 0.5 * self._contrast * signed).astype(np.uint8)
+        return (words.uniforms(signed.shape) < 0.5 + 0.5 * self._contrast * signed).astype(np.uint8)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the number of bits that are up.

@@ -12,6 +12,7 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ..contracts.guarantee import Guarantee
 from ..contracts.mechanism import MOST_CLIENTS, ScalarMechanism
 from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import finite_values
 from .vector_laplace import laplace_privacy
 
@@ -81,28 +82,11 @@ class LaplaceMechanism(ScalarMechanism):
         """Variance of the noise, the same for every value."""
         return 2 * self.scale**2
 
-    def encode(self, values: ArrayLike, rng: np.random.Generator) -> FloatArray:
-        """Add noise to each value.
-
-        Parameters
-        ----------
-        values : array_like
-            Finite values; those outside the interval count as its nearer end.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            Noisy values.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
-        """
+    def encode(self, values: ArrayLike, words: WordsLike) -> FloatArray:
+        """Add noise to each value."""
+        words = word_source(words)
         clipped = np.clip(finite_values("values", values), *self.interval)
-        return clipped + rng.laplace(0.0, self.scale, size=clipped.shape)
+        return clipped + self.scale * words.laplace(clipped.shape)
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
         """Return the sum of the noisy values.

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import ndtr, ndtri
-from scipy.stats import binom
+from scipy.special import bdtr, ndtr, ndtri
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
@@ -22,6 +21,7 @@ from ..contracts.accounts import pure_privacy
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike, WordSource, word_source
 from ..relative_entropy.coding import decode_relative_entropy, log_importance_weights
 from .privunit import PrivUnitMechanism
 from .random_direction import random_directions
@@ -121,29 +121,12 @@ class MinimalRandomCodingMechanism(VectorMechanism):
         """Variance at the centre of the ball, the largest: ``clip_norm**2 (dimension + threshold m) / m**2``."""
         return self.ball.clip_norm**2 * math.exp(self._log_variance(self.threshold))
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[np.uint64]:
-        """Draw a seed and an index for each client; costs 2**bits candidates each.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness, the public one for seeds too.
-
-        Returns
-        -------
-        ndarray of uint64, shape (clients, 2)
-            The seed, which is public, and the index.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        directions = random_directions(self.ball, vectors, rng)
-        seeds = rng.integers(0, 2**64, len(directions), dtype=np.uint64)
-        indices = [self._draw(self._in_cap(direction, seed), rng) for direction, seed in zip(directions, seeds.tolist(), strict=True)]
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint64]:
+        """Draw the seed, which is public, and an index for each client, shape (clients, 2); costs 2**bits candidates each."""
+        words = word_source(words)
+        directions = random_directions(self.ball, vectors, words)
+        seeds = words(len(directions))
+        indices = [self._draw(self._in_cap(direction, seed), words) for direction, seed in zip(directions, seeds.tolist(), strict=True)]
         return np.column_stack([seeds, np.array(indices, dtype=np.uint64)])
 
     def index_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
@@ -252,10 +235,11 @@ class MinimalRandomCodingMechanism(VectorMechanism):
         part = 1 - share if share > cap else 1 - cap + math.exp(self.epsilon) * (cap - share)
         return min(1.0, part / self._constant(cap) * (1 + 1e-14))
 
-    def _draw(self, in_cap: NDArray[np.bool_], rng: np.random.Generator) -> int:
+    def _draw(self, in_cap: NDArray[np.bool_], words: WordSource) -> int:
         # A uniform number of 53 bits is never rarer below this probability than it should be.
-        outside = rng.random() < self._outside_probability(int(np.count_nonzero(in_cap)))
-        return int(rng.choice(np.flatnonzero(~in_cap if outside else in_cap)))
+        outside = words.uniforms(()) < self._outside_probability(int(np.count_nonzero(in_cap)))
+        candidates = np.flatnonzero(~in_cap if outside else in_cap)
+        return int(candidates[words.integers(len(candidates), ())])
 
     def _constant(self, cap: float) -> float:
         """Return Z for a cap of this probability."""
@@ -266,8 +250,8 @@ class MinimalRandomCodingMechanism(VectorMechanism):
         low, expected_count = 1 / self._constant(cap), math.floor(self.candidates * cap)
         # E[min(s high, 1 - (1 - s) low)] for K s binomial; the first is the smaller one up to s = cap, and E[s; K s <= n] is cap times a
         # probability of one trial less.
-        few = binom.cdf(expected_count, self.candidates, cap)
-        others = cap * binom.cdf(expected_count - 1, self.candidates - 1, cap)
+        few = bdtr(expected_count, self.candidates, cap)
+        others = cap * bdtr(expected_count - 1, self.candidates - 1, cap) if expected_count > 0 else 0.0
         inside = math.exp(self.epsilon) * low * others + (1 - low) * (1 - few) + low * (cap - others)
         # Means of a normal number above and below the threshold, phi / cap and -phi / (1 - cap).
         return float(math.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi) * (inside - cap) / (cap * beyond))

@@ -17,6 +17,7 @@ from ..contracts.accounts import composed_loss, loss_account, pure_account, reny
 from ..contracts.mechanism import check_vector_epsilon
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike, WordSource, word_source
 from .random_direction import random_directions
 from .uncompressed_vector import UncompressedVectorMechanism
 
@@ -122,29 +123,12 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         """Variance at the centre of the ball, the largest: ``clip_norm**2 (dimension + threshold m) / m**2``."""
         return self.ball.clip_norm**2 * math.exp(self._log_variance(self.threshold))
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
-        """Draw one message per vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients, dimension)
-            Messages, without their factor ``clip_norm / m``.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        directions = random_directions(self.ball, vectors, rng)
-        messages = rng.standard_normal(directions.shape)
-        shifts = self._projections(len(messages), rng) - np.einsum("ij,ij->i", messages, directions)
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
+        """Draw one message per vector, without its factor ``clip_norm / m``."""
+        words = word_source(words)
+        directions = random_directions(self.ball, vectors, words)
+        messages = words.normals(directions.shape)
+        shifts = self._projections(len(messages), words) - np.einsum("ij,ij->i", messages, directions)
         messages += shifts[:, None] * directions
         return messages
 
@@ -230,12 +214,12 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         mean = self._projection_mean(threshold)
         return math.log(self.ball.dimension + threshold * mean) - 2 * math.log(mean)
 
-    def _projections(self, clients: int, rng: np.random.Generator) -> FloatArray:
+    def _projections(self, clients: int, words: WordSource) -> FloatArray:
         """Draw <x, v>, each tail by the quantile function on its own side."""
         threshold = self.threshold
-        below = rng.random(clients) < self._other_probability(threshold)
+        below = words.uniforms(clients) < self._other_probability(threshold)
         # Above 0, where the quantile is finite.
-        uniforms = 1 - rng.random(clients)
+        uniforms = 1 - words.uniforms(clients)
         upper = np.maximum(-ndtri(uniforms * ndtr(-threshold)), threshold)
         lower = np.minimum(ndtri(uniforms * ndtr(threshold)), threshold)
         return np.asarray(np.where(below, lower, upper))

@@ -5,12 +5,13 @@ from numpy.typing import ArrayLike
 
 from ...arrays import FloatArray
 from ..contracts.norm_ball import NormBall
+from ..noise.random_words import WordsLike, word_source
 
 # Vectors of a smaller norm, in units of the clip norm, count as zero: squares of their coordinates would underflow.
 SHORTEST = 1e-100
 
 
-def random_directions(ball: NormBall, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
+def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> FloatArray:
     """Replace each vector by its direction, or by the opposite one, so that the expectation is the vector over the clip norm.
 
     Parameters
@@ -19,7 +20,7 @@ def random_directions(ball: NormBall, vectors: ArrayLike, rng: np.random.Generat
         L2 ball of the vectors.
     vectors : array_like of shape (clients, dimension)
         Finite vectors; those outside the ball are clipped.
-    rng : numpy.random.Generator
+    words : WordSource or numpy.random.Generator
         Source of the signs.
 
     Returns
@@ -30,18 +31,19 @@ def random_directions(ball: NormBall, vectors: ArrayLike, rng: np.random.Generat
     Raises
     ------
     ValueError
-        If the shape is wrong, or a coordinate is NaN or infinite.
+        If the shape is wrong, a coordinate is NaN or infinite, or `words` is not a source.
 
     Examples
     --------
     >>> random_directions(NormBall(dimension=2, norm=2.0), [[6.0, 8.0]], np.random.default_rng(0)).round(12).tolist()
     [[0.6, 0.8]]
     """
+    words = word_source(words)
     scaled = ball.clip(vectors) / ball.clip_norm
     clients, dimension = scaled.shape
     norms = np.linalg.norm(scaled, axis=1)
     # The zero vector has no direction of its own: any one does, for both signs are equally likely.
     short = norms < SHORTEST
     scaled[short] = np.eye(1, dimension)
-    signs = np.where(rng.random(clients) < (1 + norms) / 2, 1.0, -1.0)
+    signs = np.where(words.uniforms(clients) < (1 + norms) / 2, 1.0, -1.0)
     return np.asarray(scaled * (signs / np.where(short, 1.0, norms))[:, None])

@@ -14,6 +14,7 @@ from ..contracts.accounts import pure_privacy
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism, check_vector_epsilon
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike, word_source
 
 
 @dataclass(frozen=True)
@@ -80,32 +81,15 @@ class SampledSignMechanism(VectorMechanism):
         """Variance at the centre of the ball, the largest: ``message_norm**2``."""
         return self.message_norm**2
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw one message per vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of int64, shape (clients,)
-            Messages, from 0 to ``2 * indices - 1``.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int64]:
+        """Draw one message per vector, from 0 to ``2 * indices - 1``."""
+        words = word_source(words)
         clipped = self.ball.clip(vectors)
         clients = len(clipped)
-        indices = rng.integers(self.indices, size=clients)
-        bits = rng.random(clients) < (1 + self._numbers(clipped, indices) / self.ball.clip_norm) / 2
+        indices = words.integers(self.indices, clients)
+        bits = words.uniforms(clients) < (1 + self._numbers(clipped, indices) / self.ball.clip_norm) / 2
         # A uniform number below it, of 53 bits, is never rarer than this probability.
-        flips = rng.random(clients) < 1 / (math.exp(self.realised_epsilon) + 1)
+        flips = words.uniforms(clients) < 1 / (math.exp(self.realised_epsilon) + 1)
         return 2 * indices + (bits ^ flips)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from ..contracts.accounts import pure_privacy
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
 
 MOST_BITS = 16
@@ -115,35 +116,17 @@ class SQKRMechanism(VectorMechanism):
         growth = float(self._growth(np.array([1.0, least_scale])).max())
         return (self._second_moment + max(0.0, growth)) * self.ball.clip_norm**2
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Draw coordinates and a symbol for each client.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness, the public one for coordinates too.
-
-        Returns
-        -------
-        ndarray of int32, shape (clients, bits + 1)
-            The coordinates, which are public, and in the last column the symbol, from 0 to 2**bits - 1, whose bit m (of value 2**m)
-            is the sign at coordinate m.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int32]:
+        """Draw coordinates, which are public, and in the last column the symbol: bit m (of value 2**m) is the sign at coordinate m."""
+        words = word_source(words)
         coefficients = self._represent(vectors).coefficients
         clients = len(coefficients)
-        coordinates = rng.integers(0, self.frame.size, (clients, self.bits))
+        coordinates = words.integers(self.frame.size, (clients, self.bits))
         drawn = np.take_along_axis(coefficients, coordinates, axis=1)
-        up = rng.random(drawn.shape) < 0.5 + drawn / (2 * self.level)
+        up = words.uniforms(drawn.shape) < 0.5 + drawn / (2 * self.level)
         # A uniform number of 53 bits is never rarer below this probability than it should be: rounding errs toward privacy.
-        replaced = rng.random(clients) < self._replacement
-        symbols = np.where(replaced, rng.integers(0, 2**self.bits, clients), up @ (1 << np.arange(self.bits)))
+        replaced = words.uniforms(clients) < self._replacement
+        symbols = np.where(replaced, words.integers(2**self.bits, clients), up @ (1 << np.arange(self.bits)))
         return np.column_stack([coordinates, symbols]).astype(np.int32)
 
     def symbol_probabilities(self, vectors: ArrayLike, coordinates: NDArray[Any]) -> FloatArray:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer
 from ...arrays import FloatArray
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
+from ..noise.random_words import WordsLike, WordSource, word_source
 
 
 class UncompressedVectorMechanism(VectorMechanism):
@@ -81,28 +82,11 @@ class AddedNoiseMechanism(UncompressedVectorMechanism):
     def worst_variance(self) -> float:
         """Expected squared L2 norm of the noise, in squared units of the vectors: the variance of every vector."""
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
-        """Add noise to each vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients, dimension)
-            Noisy vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
+        """Add noise to each vector."""
+        words = word_source(words)
         clipped = self.ball.clip(vectors)
-        return clipped + self._noise(clipped.shape, rng)
+        return clipped + self._noise(clipped.shape, words)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the exact expected squared L2 error of one noisy vector, for each vector.
@@ -125,5 +109,5 @@ class AddedNoiseMechanism(UncompressedVectorMechanism):
         return np.full(len(self.ball.check(vectors)), self.worst_variance)
 
     @abstractmethod
-    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
+    def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:
         """Draw noise for every coordinate, in the vectors' units."""

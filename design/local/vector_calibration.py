@@ -1,13 +1,10 @@
 """Tables for vectors whose privacy is solved for: which table makes the whole vector's message (epsilon, delta)-private."""
 
-import math
 from collections.abc import Callable
 from functools import cache, partial
 
-import numpy as np
-
 from ...arguments import check_integer, check_real
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
+from ...solvers.accounting.renyi_curve import MOST_ROUNDS, check_delta
 from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon
 from ...solvers.numerics.safe_root import safe_root
 from ..contracts.norm_ball import NormBall
@@ -90,7 +87,7 @@ def calibrate_vector_table(
         values: dict[float, float] = {}
 
         def realised(table_epsilon: float) -> float:
-            values[table_epsilon] = _epsilon(design(table_epsilon), delta, rounds)
+            values[table_epsilon] = design(table_epsilon).privacy().epsilon(delta, rounds=rounds)
             return values[table_epsilon]
 
         low = EPSILON_LOW
@@ -105,11 +102,3 @@ def calibrate_vector_table(
     kept = cache(partial(mechanism, letters_from=above))
     closer, closer_values = search(kept, above, above)
     return kept(closer) if closer_values[closer] > values[argument] else searched(argument)
-
-
-def _epsilon(mechanism: VectorTableMechanism, delta: float, rounds: int) -> float:
-    """Return what the rounds of a mechanism cost."""
-    if delta == 0:
-        return rounds * float(mechanism.renyi_divergences(math.inf)[0])
-    orders = np.array(DEFAULT_ORDERS)
-    return RenyiCurve(orders, mechanism.renyi_divergences(orders)).composed(rounds).epsilon(delta).epsilon

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from ...arguments import check_real
 from ...arrays import FloatArray
 from ...solvers.accounting.gaussian_privacy import (
@@ -16,6 +14,7 @@ from ..contracts.gaussian import gaussian_privacy, l2_radius
 from ..contracts.mechanism import check_vector_epsilon
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
+from ..noise.random_words import WordSource
 from .uncompressed_vector import AddedNoiseMechanism
 
 LARGEST_MULTIPLIER = 1e6
@@ -82,5 +81,5 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
         """Variance of the noise, the same for every vector: ``dimension standard_deviation**2``."""
         return self.ball.dimension * self.standard_deviation**2
 
-    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
-        return rng.normal(0.0, self.standard_deviation, size=shape)
+    def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:
+        return self.standard_deviation * words.normals(shape)

@@ -15,7 +15,7 @@ from ..tables.lookup_table import LookupTable
 
 @dataclass(frozen=True)
 class VectorGrid:
-    """As many grid points for each coordinate as a table has inputs.
+    """The grid of each coordinate, with a point for every input of a table.
 
     For finite p zero is a grid point: N = 2**(bits_in - 1) - 1 grid steps reach the clip norm on either side, and position k, counted in
     steps from zero, takes row k + N of the table; its last row is not used. (With an even number of inputs from -clip_norm to clip_norm,
@@ -27,12 +27,7 @@ class VectorGrid:
     ball : NormBall
         The ball of the vectors.
     bits_in : int
-        The table has 2**bits_in inputs.
-
-    Raises
-    ------
-    ValueError
-        If the norm is finite and bits_in is less than 2.
+        The table has 2**bits_in inputs; at least 2 for finite p.
 
     Examples
     --------
@@ -61,7 +56,7 @@ class VectorGrid:
 
     @property
     def half_width(self) -> Fraction:
-        """Grid steps that the clip norm is long: N for finite p, half of all steps for p = infinity."""
+        """Length of the clip norm in grid steps: N for finite p, half of all steps for p = infinity."""
         return Fraction(self.steps // 2) if self.centred else Fraction(self.steps, 2)
 
     @property
@@ -80,19 +75,9 @@ class VectorGrid:
         return self.ball.clip_norm / self.radius
 
     def positions(self, vectors: FloatArray, shrinkage: float = 1.0) -> FloatArray:
-        """Return where vectors lie on the grid; those outside the ball are clipped first.
+        """Return where vectors, clipped and multiplied by a shrinkage of at most 1, lie on the grid, shape (clients, dimension).
 
-        Parameters
-        ----------
-        vectors : ndarray of shape (clients, dimension)
-            Finite vectors.
-        shrinkage : float
-            Factor that clipped vectors are multiplied by, at most 1.
-
-        Returns
-        -------
-        ndarray of shape (clients, dimension)
-            Positions in steps: from -N to N for finite p, from 0 to `steps` for p = infinity.
+        Positions are in steps: from -N to N for finite p, from 0 to `steps` for p = infinity.
         """
         scaled = self.ball.clip(vectors) / self.ball.clip_norm * shrinkage
         return np.asarray(np.clip(scaled, -1.0, 1.0) * self.radius if self.centred else (scaled + 1) / 2 * self.steps)
@@ -102,14 +87,8 @@ class VectorGrid:
 class VectorGridVariance:
     """Variances of a table's letters, in the vectors' squared units, on the grid and between its points.
 
-    A fraction f of a step from one row to the next, the variance is V + f (V' - V) + f (1 - f) step**2, by the law of total variance.
-
-    Attributes
-    ----------
-    table : LookupTable
-        The table, exactly unbiased.
-    grid : VectorGrid
-        The grid that its rows stand for.
+    A fraction f of a step from one row to the next, the variance is V + f (V' - V) + f (1 - f) step**2, by the law of total variance. The
+    table must be exactly unbiased.
 
     Examples
     --------
@@ -132,17 +111,9 @@ class VectorGridVariance:
         return np.array([float(scale * variance) for variance in self.table.moments.variances])
 
     def of_positions(self, positions: FloatArray) -> FloatArray:
-        """Return the sum of the coordinates' variances for each vector.
+        """Return the sum of the coordinates' variances for each vector, shape (clients,), from its `VectorGrid.positions`.
 
-        Parameters
-        ----------
-        positions : ndarray of shape (clients, dimension)
-            Where vectors lie on the grid, as `VectorGrid.positions` gives them.
-
-        Returns
-        -------
-        ndarray of shape (clients,)
-            Expected squared L2 distances between letters, decoded, and positions, in squared units of the vectors.
+        These are expected squared L2 distances between letters, decoded, and positions, in squared units of the vectors.
         """
         rows = positions + self.grid.zero
         lower = np.minimum(rows.astype(np.intp), len(self.rows) - 2)
@@ -151,18 +122,10 @@ class VectorGridVariance:
         return np.asarray(terms.sum(axis=1))
 
     def largest(self, radius: float) -> float:
-        """Return a bound on the sum of the coordinates' variances for every vector of a ball.
+        """Return a bound on the sum of the coordinates' variances for every vector of a ball of this radius, in steps.
 
-        Parameters
-        ----------
-        radius : float
-            Radius of the ball, in steps, above 0; not used for p = infinity, where it is that of the grid.
-
-        Returns
-        -------
-        float
-            For p = infinity exact. Otherwise the value of the concave envelope of a coordinate's variance, as a function of the p-th
-            power that it costs; errs upward.
+        For p = infinity the radius is that of the grid, and the bound is exact. Otherwise it is the value of the concave envelope of a
+        coordinate's variance, as a function of the p-th power that it costs; errs upward.
         """
         growths, step_square = np.diff(self.rows), self.grid.step**2
         dimension = self.grid.ball.dimension

@@ -15,6 +15,7 @@ from ..contracts.accounts import composed_loss, loss_account, pure_account, reny
 from ..contracts.mechanism import check_vector_epsilon
 from ..contracts.norm_ball import NormBall, check_norm
 from ..contracts.privacy import Privacy
+from ..noise.random_words import WordSource
 from .uncompressed_vector import AddedNoiseMechanism
 
 LARGEST_PURE_EPSILON = 100.0
@@ -129,5 +130,5 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
         """Variance of the noise, the same for every vector: ``2 dimension scale**2``."""
         return 2 * self.ball.dimension * self.scale**2
 
-    def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:
-        return rng.laplace(0.0, self.scale, size=shape)
+    def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:
+        return self.scale * words.laplace(shape)

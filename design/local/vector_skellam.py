@@ -20,7 +20,7 @@ from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
-from ..noise.random_words import seeded_words
+from ..noise.random_words import WordsLike, word_source
 from ..noise.skellam_noise import sample_skellam
 from ..transforms.vector_dithering import bounded_rounding
 
@@ -65,7 +65,7 @@ class SkellamMechanism(VectorMechanism):
 
     A coordinate that leaves [-2**(bits - 1), 2**(bits - 1)) comes back at the other end. `wrap_probability` bounds how often, and
     `bias_bound` the bias that it causes; the stated variances leave it out. Privacy is not touched by it. Noise is drawn
-    exactly, from the words of a seeded generator: for simulation, not for releases.
+    exactly.
 
     Attributes
     ----------
@@ -167,29 +167,11 @@ class SkellamMechanism(VectorMechanism):
         rounding = min(dimension / 4, math.sqrt(dimension) * self.ball.clip_norm / self.granularity)
         return self.granularity**2 * (dimension * self.noise_variance + rounding)
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
-        """Round each vector, add noise, and reduce modulo 2**bits.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of int8, int16 or int32, shape (clients, dimension)
-            Whole numbers from -2**(bits - 1) to 2**(bits - 1) - 1.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
-        """
-        words = seeded_words(rng)
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Round each vector, add noise, and wrap into [-2**(bits - 1), 2**(bits - 1)), as int8, int16 or int32."""
+        words = word_source(words)
         positions = self.ball.clip(vectors) / self.granularity
-        noisy = bounded_rounding(positions, rng.random(len(positions)), 2.0, self.norm_bound)
+        noisy = bounded_rounding(positions, words.uniforms(len(positions)), 2.0, self.norm_bound)
         noisy += sample_skellam(self.noise_variance, noisy.shape, words)
         half = 1 << (self.bits - 1)
         # The remainder modulo a power of two, of negative numbers too.

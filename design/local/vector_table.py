@@ -16,7 +16,7 @@ from ...solvers.divergences.dithered_norm import least_shrinkable_radius, rounde
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
-from ..noise.random_words import WordSource, secure_words, seeded_words
+from ..noise.random_words import WordsLike, WordSource, word_source
 from ..tables.lookup_table import CHUNK, LetterArray, LookupTable
 from ..tables.table_privacy import table_privacy
 from ..transforms.dithering import dither
@@ -144,49 +144,16 @@ class VectorTableMechanism(VectorMechanism):
         step, zero = Fraction(self.ball.clip_norm) / self._grid.half_width / Fraction(self.shrinkage), self._grid.half_width
         return np.array([float(step * (letter * self._grid.steps - zero)) for letter in self.table.alphabet])
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> LetterArray:
-        """Draw one letter per coordinate, from a seeded generator: for experiments and simulations that others can repeat.
-
-        A release to a server that is not trusted must not be predictable: use `encode_securely` for it.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of random words.
-
-        Returns
-        -------
-        ndarray of the smallest unsigned type, shape (clients, dimension)
-            Letter indices.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        return self._encode(vectors, seeded_words(rng))
-
-    def encode_securely(self, vectors: ArrayLike) -> LetterArray:
-        """Draw one letter per coordinate, from the operating system's cryptographic randomness: for real releases.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-
-        Returns
-        -------
-        ndarray of the smallest unsigned type, shape (clients, dimension)
-            Letter indices.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        return self._encode(vectors, secure_words)
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> LetterArray:
+        """Draw one letter per coordinate, shape (clients, dimension), in the smallest unsigned type."""
+        words = word_source(words)
+        array = self.ball.check(vectors)
+        letters = np.empty(array.shape, dtype=np.min_scalar_type(len(self.table.alphabet) - 1))
+        clients = max(1, CHUNK // self.ball.dimension)
+        for start in range(0, len(array), clients):
+            rows = self._dithered_rows(array[start : start + clients], words)
+            letters[start : start + clients] = self.table.letters_of_rows(rows, words(rows.size).reshape(rows.shape))
+        return letters
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the histogram of the letters of each coordinate.
@@ -291,25 +258,12 @@ class VectorTableMechanism(VectorMechanism):
         """Largest norm of a dithered vector, in steps, for finite p."""
         return self._grid.radius if self._rejecting else rounded_norm_bound(self.ball.dimension, self.ball.norm, self._grid.radius)
 
-    def _encode(self, vectors: ArrayLike, words: WordSource) -> LetterArray:
-        array = self.ball.check(vectors)
-        letters = np.empty(array.shape, dtype=np.min_scalar_type(len(self.table.alphabet) - 1))
-        clients = max(1, CHUNK // self.ball.dimension)
-        for start in range(0, len(array), clients):
-            rows = self._dithered_rows(array[start : start + clients], words)
-            letters[start : start + clients] = self.table.letters_of_rows(rows, words(rows.size).reshape(rows.shape))
-        return letters
-
     def _dithered_rows(self, vectors: FloatArray, words: WordSource) -> NDArray[np.integer]:
         positions = self._grid.positions(vectors, self.shrinkage)
         if not self._grid.centred:
             return dither(positions, words(positions.size).reshape(positions.shape))
-
-        def uniforms(count: int) -> FloatArray:
-            return np.asarray((words(count) >> np.uint64(11)) * 2.0**-53)
-
         if self._rejecting:
-            rounded = rejection_rounding(positions, self.ball.norm, self._norm_bound, uniforms)
+            rounded = rejection_rounding(positions, self.ball.norm, self._norm_bound, words.uniforms)
         else:
-            rounded = bounded_rounding(positions, uniforms(len(positions)), self.ball.norm, self._norm_bound)
+            rounded = bounded_rounding(positions, words.uniforms(len(positions)), self.ball.norm, self._norm_bound)
         return rounded + self._grid.zero

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
-from .random_words import WordSource
+from .random_words import WordsLike, word_source
 
 MOST_TRIALS = 2**20
 LARGEST_BIAS = 0.499
@@ -13,7 +13,7 @@ BLOCK = 2**18
 HALF_WORD = np.uint64(2**63)
 
 
-def count_successes(biases: FloatArray, trials: int, words: WordSource) -> IntegerArray:
+def count_successes(biases: FloatArray, trials: int, words: WordsLike) -> IntegerArray:
     """Return numbers of successes in trials of probability 1/2 + bias, for each of many biases, in an array of their shape.
 
     A trial succeeds if a word of 64 bits is below a whole number: its probability is a multiple of 2**-64, rounded toward 1/2 by less than
@@ -26,8 +26,8 @@ def count_successes(biases: FloatArray, trials: int, words: WordSource) -> Integ
         Probabilities of success less 1/2, from -0.499 to 0.499.
     trials : int
         From 1 to 2**20.
-    words : WordSource
-        Random words: `seeded_words(rng)` for experiments, `secure_words` for releases.
+    words : WordSource or numpy.random.Generator
+        ``quietbits.secure_words`` for releases; a generator for experiments.
 
     Examples
     --------
@@ -36,6 +36,7 @@ def count_successes(biases: FloatArray, trials: int, words: WordSource) -> Integ
     >>> counts.mean(axis=0).round(1).tolist()
     [2.5, 5.0, 9.0]
     """
+    words = word_source(words)
     trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
     flat = np.asarray(biases, dtype=float).ravel()
     if not (np.abs(flat) <= LARGEST_BIAS).all():

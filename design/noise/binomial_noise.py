@@ -9,7 +9,7 @@ import numpy as np
 from ...arguments import check_integer
 from ...arrays import IntegerArray
 from .exact_sampler import CHUNK, WORD_BITS, ExactSampler
-from .random_words import WordSource
+from .random_words import WordsLike, WordSource, word_source
 from .ratio_curve import RatioCurve
 from .rational_parameter import rational_parameter
 from .sample_shape import sample_shape
@@ -22,7 +22,7 @@ LARGEST_PART = 2**26
 SAMPLERS = 16
 
 
-def sample_binomial(trials: int, probability: float | Fraction, size: int | tuple[int, ...], words: WordSource) -> IntegerArray:
+def sample_binomial(trials: int, probability: float | Fraction, size: int | tuple[int, ...], words: WordsLike) -> IntegerArray:
     """Draw numbers of successes in independent trials, exactly.
 
     Parameters
@@ -34,8 +34,8 @@ def sample_binomial(trials: int, probability: float | Fraction, size: int | tupl
         trials * probability * (1 - probability), from 2**26 on.
     size : int or tuple of int
         How many, or the shape of the result.
-    words : WordSource
-        Random words: `seeded_words(rng)` for experiments, `secure_words` for releases.
+    words : WordSource or numpy.random.Generator
+        ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
 
     Examples
     --------
@@ -44,6 +44,7 @@ def sample_binomial(trials: int, probability: float | Fraction, size: int | tupl
     >>> round(float(draws.mean())), round(binomial_variance(1000, Fraction(1, 3)), 1)
     (333, 222.2)
     """
+    words = word_source(words)
     trials = check_integer("trials", trials, low=0, high=MOST_TRIALS)
     exact = rational_parameter("probability", probability, low=0.0, high=1.0)
     shape = sample_shape(size)

@@ -13,7 +13,7 @@ import numpy as np
 from ...arrays import FloatArray, IntegerArray
 from ...solvers.numerics.exponential_bounds import exponential_bounds
 from .exact_sampler import ExactSampler
-from .random_words import WordSource
+from .random_words import WordsLike, word_source
 from .rational_parameter import rational_parameter
 from .sample_shape import sample_shape
 
@@ -54,7 +54,7 @@ class GaussianCurve:
         return exponential_bounds((point / self.sigma) ** 2 / 2, bits)
 
 
-def sample_discrete_gaussian(sigma: float | Fraction, size: int | tuple[int, ...], words: WordSource) -> IntegerArray:
+def sample_discrete_gaussian(sigma: float | Fraction, size: int | tuple[int, ...], words: WordsLike) -> IntegerArray:
     """Draw whole numbers x with probability proportional to exp(-x**2 / (2 sigma**2)), exactly.
 
     Parameters
@@ -63,8 +63,8 @@ def sample_discrete_gaussian(sigma: float | Fraction, size: int | tuple[int, ...
         The parameter, 1e-6 to 1e12; a float counts as the binary fraction that it is.
     size : int or tuple of int
         How many, or the shape of the result.
-    words : WordSource
-        Random words: `seeded_words(rng)` for experiments, `secure_words` for releases.
+    words : WordSource or numpy.random.Generator
+        ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
 
     Examples
     --------
@@ -73,6 +73,7 @@ def sample_discrete_gaussian(sigma: float | Fraction, size: int | tuple[int, ...
     >>> draws.shape, round(float(draws.std()), 1)
     ((1000, 100), 10.0)
     """
+    words = word_source(words)
     exact = rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)
     shape = sample_shape(size)
     return _sampler(exact).draw(math.prod(shape), words).reshape(shape)

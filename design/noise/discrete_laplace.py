@@ -10,7 +10,7 @@ import numpy as np
 from ...arrays import FloatArray, IntegerArray
 from ...solvers.numerics.exponential_bounds import exponential_bounds
 from .exact_sampler import ExactSampler
-from .random_words import WordSource
+from .random_words import WordsLike, word_source
 from .rational_parameter import rational_parameter
 from .sample_shape import sample_shape
 
@@ -43,7 +43,7 @@ class LaplaceCurve:
         return exponential_bounds(abs(point) / self.scale, bits)
 
 
-def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...], words: WordSource) -> IntegerArray:
+def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...], words: WordsLike) -> IntegerArray:
     """Draw whole numbers x with probability proportional to exp(-abs(x) / scale), exactly.
 
     Parameters
@@ -52,8 +52,8 @@ def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...]
         The parameter, 1e-6 to 1e12; a float counts as the binary fraction that it is.
     size : int or tuple of int
         How many, or the shape of the result.
-    words : WordSource
-        Random words: `seeded_words(rng)` for experiments, `secure_words` for releases.
+    words : WordSource or numpy.random.Generator
+        ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
 
     Examples
     --------
@@ -62,6 +62,7 @@ def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...]
     >>> round(float(draws.var())), round(discrete_laplace_variance(Fraction(7, 2)))
     (24, 24)
     """
+    words = word_source(words)
     exact = rational_parameter("scale", scale, low=LEAST_SCALE, high=LARGEST_SCALE)
     shape = sample_shape(size)
     return _sampler(exact).draw(math.prod(shape), words).reshape(shape)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...arrays import IntegerArray
 from .exact_sampler import ExactSampler
-from .random_words import WordSource
+from .random_words import WordsLike, word_source
 from .ratio_curve import RatioCurve
 from .rational_parameter import rational_parameter
 from .sample_shape import sample_shape
@@ -19,7 +19,7 @@ LARGEST_PART = 2**26
 SAMPLERS = 16
 
 
-def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: WordSource) -> IntegerArray:
+def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: WordsLike) -> IntegerArray:
     """Draw Poisson numbers, exactly.
 
     Parameters
@@ -28,8 +28,8 @@ def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: W
         Mean and variance, 1e-6 to 1e10; a float counts as the binary fraction that it is. Time grows with it from 2**26 on.
     size : int or tuple of int
         How many, or the shape of the result.
-    words : WordSource
-        Random words: `seeded_words(rng)` for experiments, `secure_words` for releases.
+    words : WordSource or numpy.random.Generator
+        ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
 
     Examples
     --------
@@ -38,6 +38,7 @@ def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: W
     >>> round(float(draws.mean()), 1), round(float(draws.var()), 1)
     (2.5, 2.5)
     """
+    words = word_source(words)
     exact = rational_parameter("rate", rate, low=LEAST_RATE, high=LARGEST_RATE)
     shape = sample_shape(size)
     parts = math.ceil(exact / LARGEST_PART)

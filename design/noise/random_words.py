@@ -1,29 +1,152 @@
-"""Sources of uniformly random 64-bit words: repeatable ones for experiments, the operating system's for releases."""
+"""Sources of random words, and of the draws that mechanisms make from them: repeatable ones for experiments, secure ones for releases."""
 
-import secrets
-from collections.abc import Callable
+import math
+import os
+import threading
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
+from scipy.special import ndtri
 
-from ...arrays import WordArray
+from ...arguments import check_integer
+from ...arrays import FloatArray, IntegerArray, WordArray
+from .key_stream import KeyStream
 
-WordSource = Callable[[int], WordArray]
-"""Returns as many independent, uniformly random 64-bit words as asked for."""
+MOST_WORDS = 2**48
+LARGEST_HIGH = 2**63
 
 
-def seeded_words(rng: np.random.Generator) -> WordSource:
+class WordSource(ABC):
+    """A source of independent, uniformly random 64-bit words: ``words(count)`` returns that many.
+
+    Mechanisms draw from it by the methods below. A class that has only `__call__` is a complete source; the other draws are then made of
+    words as they say here, and `shape` is a length or a tuple of lengths.
+    """
+
+    @abstractmethod
+    def __call__(self, count: int) -> WordArray:
+        """Return the next words, shape (count,), which the caller may overwrite."""
+
+    def uniforms(self, shape: int | tuple[int, ...]) -> FloatArray:
+        """Draw multiples of 2**-53 in [0, 1), all equally likely: the upper 53 bits of a word each."""
+        return np.asarray((self._words(shape) >> np.uint64(11)) * 2.0**-53)
+
+    def normals(self, shape: int | tuple[int, ...]) -> FloatArray:
+        """Draw standard normal numbers by the inverse of the distribution function.
+
+        One bit is the sign; 63 bits choose one of the cells of probability 2**-64 that half of the distribution is cut into, and the
+        result is the quantile at the middle of the cell. So the result is an exact normal number that was moved within its cell, up to
+        the rounding of floating point: every union of cells has its exact probability. The outermost cells, beyond 9.08 standard
+        deviations, have the total probability 2**-63; the largest result is 9.16 in absolute value, which a normal number
+        exceeds with probability 2**-64.
+        """
+        words = self._words(shape)
+        return np.asarray(np.where(words & np.uint64(1), -1.0, 1.0) * -ndtri(_cell_middles(words) * 2.0**-64))
+
+    def laplace(self, shape: int | tuple[int, ...]) -> FloatArray:
+        """Draw Laplace numbers of scale 1, by the inverse of the distribution function as in `normals`.
+
+        The largest result is 64 ln 2, about 44.4, in absolute value, which a Laplace number exceeds with probability 2**-64.
+        """
+        words = self._words(shape)
+        return np.asarray(np.where(words & np.uint64(1), -1.0, 1.0) * -np.log(_cell_middles(words) * 2.0**-63))
+
+    def integers(self, high: int, shape: int | tuple[int, ...]) -> IntegerArray:
+        """Draw whole numbers from 0 to high - 1, `high` at most 2**63, all exactly equally likely: surplus words are drawn again."""
+        high = check_integer("high", high, low=1, high=LARGEST_HIGH)
+        words = self._words(shape)
+        drawn = words.ravel()
+        largest = np.uint64((1 << 64) - (1 << 64) % high - 1)
+        surplus = np.flatnonzero(drawn > largest)
+        while surplus.size:
+            drawn[surplus] = self(surplus.size)
+            surplus = surplus[drawn[surplus] > largest]
+        return (drawn % np.uint64(high)).astype(np.int64).reshape(words.shape)
+
+    def permutation(self, count: int) -> IntegerArray:
+        """Draw an order of the numbers 0 to count - 1, all exactly equally likely: that of distinct words."""
+        words = self(count)
+        while len(np.unique(words)) < count:
+            words = self(count)
+        return np.argsort(words).astype(np.int64)
+
+    def random_bytes(self, count: int) -> bytes:
+        """Draw bytes, for keys."""
+        return self(-(-count // 8)).tobytes()[:count]
+
+    def _words(self, shape: int | tuple[int, ...]) -> WordArray:
+        lengths = shape if isinstance(shape, tuple) else (shape,)
+        return self(math.prod(lengths)).reshape(lengths)
+
+
+WordsLike = WordSource | np.random.Generator
+"""What `word_source` accepts."""
+
+
+@dataclass(frozen=True, eq=False)
+class SeededWords(WordSource):
+    """The draws of a numpy generator, call for call; made by `seeded_words`."""
+
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a generator."""
+        if not isinstance(self.rng, np.random.Generator):
+            raise ValueError(f"rng must be a numpy.random.Generator, such as numpy.random.default_rng(seed), got {self.rng!r}")
+
+    def __call__(self, count: int) -> WordArray:
+        """Return the next words."""
+        return self.rng.integers(0, 2**64, size=count, dtype=np.uint64)
+
+    def uniforms(self, shape: int | tuple[int, ...]) -> FloatArray:
+        """Draw by the generator's ``random``."""
+        return self.rng.random(shape)
+
+    def normals(self, shape: int | tuple[int, ...]) -> FloatArray:
+        """Draw by the generator's ``standard_normal``."""
+        return self.rng.standard_normal(shape)
+
+    def laplace(self, shape: int | tuple[int, ...]) -> FloatArray:
+        """Draw by the generator's ``laplace``."""
+        return self.rng.laplace(size=shape)
+
+    def integers(self, high: int, shape: int | tuple[int, ...]) -> IntegerArray:
+        """Draw by the generator's ``integers``."""
+        return self.rng.integers(0, high, size=shape)
+
+    def permutation(self, count: int) -> IntegerArray:
+        """Draw by the generator's ``permutation``."""
+        return self.rng.permutation(count)
+
+    def random_bytes(self, count: int) -> bytes:
+        """Draw by the generator's ``bytes``."""
+        return self.rng.bytes(count)
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or sent to another process."""
+        raise TypeError(
+            "seeded words must not be pickled or copied: workers that get copies of one generator draw the same numbers; derive a stream "
+            "for each from a name, by quietbits.analysis.random_streams.named_stream(seed, name)"
+        )
+
+
+def seeded_words(rng: np.random.Generator) -> SeededWords:
     """Return the words of a seeded generator: for experiments and simulations that others can repeat.
 
-    Whoever knows the seed knows the noise: a release must use `secure_words`.
+    Whoever knows the seed knows the noise: a release must use `secure_words`. Two workers that are handed copies of one generator draw
+    the same numbers, and their noise is the same: the source refuses to be pickled or copied, a generator does not. Derive a stream for
+    each task from its name, as `quietbits.analysis.random_streams.named_stream` does.
 
     Parameters
     ----------
     rng : numpy.random.Generator
-        The generator; it advances with every word.
+        The generator; it advances with every draw.
 
     Returns
     -------
-    WordSource
+    SeededWords
         The source.
 
     Raises
@@ -34,30 +157,123 @@ def seeded_words(rng: np.random.Generator) -> WordSource:
     Examples
     --------
     >>> words = seeded_words(np.random.default_rng(0))
-    >>> words(2).dtype, len(words(3))
-    (dtype('uint64'), 3)
+    >>> words(2).dtype, words.integers(10, (3, 2)).shape
+    (dtype('uint64'), (3, 2))
     """
-    if not isinstance(rng, np.random.Generator):
-        raise ValueError(f"rng must be a numpy.random.Generator, such as numpy.random.default_rng(seed), got {rng!r}")
-    return lambda count: rng.integers(0, 2**64, size=count, dtype=np.uint64)
+    return SeededWords(rng)
 
 
-def secure_words(count: int) -> WordArray:
-    """Return words of the operating system's cryptographic randomness: the source for releases.
+class SecureWords(WordSource):
+    """Cryptographic random words, for releases: AES-256 in counter mode under keys of the operating system.
 
-    Parameters
-    ----------
-    count : int
-        How many.
-
-    Returns
-    -------
-    ndarray of uint64, shape (count,)
-        The words.
+    Every thread has a stream of its own, and so has a process after a fork: no word is handed out twice. Keys are replaced every 8 MiB
+    (`quietbits.design.noise.key_stream`): whoever reads the process's memory can compute what was drawn under the present key, and a
+    copy of a running virtual machine draws on from it. A pickled source is a new one where it arrives.
 
     Examples
     --------
     >>> secure_words(4).shape
     (4,)
     """
-    return np.frombuffer(secrets.token_bytes(8 * count), dtype=np.uint64)
+
+    def __init__(self) -> None:
+        self._own = _OwnStream()
+
+    def __call__(self, count: int) -> WordArray:
+        """Return words that nobody has seen.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        ndarray of uint64, shape (count,)
+            The words.
+
+        Raises
+        ------
+        ValueError
+            If `count` is not a whole number from 0 to 2**48.
+        """
+        count = check_integer("count", count, low=0, high=MOST_WORDS)
+        while True:
+            process = _this_process()
+            # Not in its place while it is used: a signal handler that draws words in between gets another stream.
+            stream, self._own.stream = self._own.stream, None
+            if stream is None or self._own.process != process:
+                stream = KeyStream()
+            words = stream.take(count)
+            self._own.stream, self._own.process = stream, process
+            # A signal handler may have forked in between, too.
+            if process == _this_process():
+                return words
+
+    def __reduce__(self) -> tuple[type["SecureWords"], tuple[()]]:
+        """Make a new source of every copy."""
+        return SecureWords, ()
+
+
+class _OwnStream(threading.local):
+    """A thread's stream, and the process in which it was keyed."""
+
+    stream: KeyStream | None = None
+    process: tuple[int, int] | None = None
+
+
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+# Where processes fork.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_fork)
+
+
+def _this_process() -> tuple[int, int]:
+    """Return what differs between a process and its forks: a late one may have the number of an early one that has ended.
+
+    The number alone tells forks apart that were made without Python's knowledge.
+    """
+    return os.getpid(), _forks
+
+
+secure_words = SecureWords()
+
+
+def word_source(words: WordsLike) -> WordSource:
+    """Return the source that a caller means by `words`: the check that every ``encode`` makes.
+
+    Parameters
+    ----------
+    words : WordSource or numpy.random.Generator
+        A source; a generator counts as ``seeded_words(generator)``.
+
+    Returns
+    -------
+    WordSource
+        The source.
+
+    Raises
+    ------
+    ValueError
+        If `words` is neither.
+    """
+    if isinstance(words, WordSource):
+        return words
+    if isinstance(words, np.random.Generator):
+        return SeededWords(words)
+    raise ValueError(
+        "words must be quietbits.secure_words, for releases, or a numpy.random.Generator such as numpy.random.default_rng(seed), or "
+        f"seeded_words of one, for experiments, got {words!r}"
+    )
+
+
+def _cell_middles(words: WordArray) -> FloatArray:
+    """Return the upper 63 bits of words, as numbers from 1/2 to 2**63, rounded to floating point."""
+    return np.asarray((words >> np.uint64(1)) + 0.5, dtype=np.float64)

@@ -11,26 +11,27 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
-from ..noise.random_words import WordSource
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import finite_values
 from .group_layout import MOST_GROUP_BITS, GroupLayout
 from .shared_randomness import NUMBERS_PER_BLOCK, NUMBERS_PER_CHUNK, SampleArray, SharedNormals
 
 LARGEST_SIGMA = 1e100
-# Beyond, one weight takes all in any case, and float32 inner products have errors that can be seen.
+# Beyond this, one weight takes all in any case, and errors of float32 inner products are no longer negligible.
 LARGEST_SHIFT = 1e4
 
 
 def log_importance_weights(mean: ArrayLike, bits: int, seed: int, sigma: float = 1.0, group: int = 0) -> FloatArray:
     """Return the log density ratios of the target N(mean, sigma^2 I) to the prior N(0, sigma^2 I) at all 2**bits shared samples.
 
-    At the sample sigma z it is ``<z, mean> / sigma - ||mean||^2 / (2 sigma^2)``: inner products are all that is needed. Samples are made
-    and dropped in pieces of 2**16 numbers, so that memory does not grow with 2**bits times the dimension.
+    At the sample sigma z it is ``<z, mean> / sigma - ||mean||^2 / (2 sigma^2)``: only inner products are needed. Samples are made and
+    dropped in pieces of 2**16 numbers, so that memory does not grow with 2**bits times the dimension. Inner products are in float32:
+    errors are of the order of 1e-6 times ``||mean|| / sigma``.
 
     Parameters
     ----------
     mean : array_like of shape (dimension,)
-        Mean of the target; that of the prior is zero. For a public prior mean, code the difference.
+        Mean of the target, at most 10 000 sigma long; that of the prior is zero. For a public prior mean, code the difference.
     bits : int
         log2 of the number of samples, 1 to 20.
     seed : int
@@ -39,16 +40,6 @@ def log_importance_weights(mean: ArrayLike, bits: int, seed: int, sigma: float =
         Standard deviation of both, in the mean's units; above 0.
     group : int
         Which of the seed's independent lists of samples, from 0.
-
-    Returns
-    -------
-    ndarray of float64, shape (2**bits,)
-        Log ratios. Inner products are in float32: errors are of the order of 1e-6 times ``||mean|| / sigma``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or the mean is longer than 10 000 sigma.
 
     Examples
     --------
@@ -64,7 +55,7 @@ def log_importance_weights(mean: ArrayLike, bits: int, seed: int, sigma: float =
     scale = float(np.abs(vector).max())
     if scale == 0:
         return np.zeros(1 << bits)
-    # Of length one: float32 then serves means of every size alike.
+    # Of length one, so that float32 is as precise for means of every size.
     direction = vector / scale
     length = float(np.linalg.norm(direction))
     shift = scale / sigma * length
@@ -76,20 +67,7 @@ def log_importance_weights(mean: ArrayLike, bits: int, seed: int, sigma: float =
 def index_distribution(mean: ArrayLike, bits: int, seed: int, sigma: float = 1.0, group: int = 0) -> FloatArray:
     """Return the probabilities with which the coder sends each index: the weights w of algorithm 1.
 
-    Parameters
-    ----------
-    mean, bits, seed, sigma, group
-        As in `log_importance_weights`.
-
-    Returns
-    -------
-    ndarray of float64, shape (2**bits,)
-        Probabilities.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    Arguments are those of `log_importance_weights`.
 
     Examples
     --------
@@ -101,27 +79,17 @@ def index_distribution(mean: ArrayLike, bits: int, seed: int, sigma: float = 1.0
     return np.asarray(ratios / ratios.sum())
 
 
-def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordSource, sigma: float = 1.0, group: int = 0) -> int:
-    """Draw the index of a sample from N(0, sigma^2 I), with probabilities that make the sample one of N(mean, sigma^2 I), nearly.
+def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordsLike, sigma: float = 1.0, group: int = 0) -> int:
+    """Draw the index of a sample from N(0, sigma^2 I), with probabilities that make the sample nearly one of N(mean, sigma^2 I).
 
     The index is drawn by Gumbel noise on the log weights: the largest sum has the probabilities of `index_distribution`.
 
     Parameters
     ----------
     mean, bits, seed, sigma, group
-        As in `log_importance_weights`. For privacy the seed must be drawn by the client, at random and anew for each message.
-    words : WordSource
-        The client's own randomness, which nobody else may know: ``seeded_words(rng)`` for experiments, ``secure_words`` for releases.
-
-    Returns
-    -------
-    int
-        The index, 0 to 2**bits - 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+        As in `log_importance_weights`. For privacy the client must draw the seed at random, anew for each message.
+    words : WordSource or numpy.random.Generator
+        The client's own randomness, unknown to others: ``secure_words`` for releases, a generator for experiments.
 
     Examples
     --------
@@ -131,6 +99,7 @@ def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordSo
     >>> decode_relative_entropy(index, dimension=3, seed=1).shape
     (3,)
     """
+    words = word_source(words)
     weights = log_importance_weights(mean, bits, seed, sigma, group)
     # In the open interval (0, 1).
     uniforms = ((words(len(weights)) >> np.uint64(12)) + 0.5) * 2.0**-52
@@ -138,26 +107,7 @@ def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordSo
 
 
 def decode_relative_entropy(index: int, dimension: int, seed: int, sigma: float = 1.0, group: int = 0) -> FloatArray:
-    """Return the sample of an index: it alone is generated, the same bits on every machine.
-
-    Parameters
-    ----------
-    index : int
-        What was sent.
-    dimension : int
-        Length of the vector.
-    seed, sigma, group
-        As in `log_importance_weights`.
-
-    Returns
-    -------
-    ndarray of float64, shape (dimension,)
-        The sample, an estimate of the mean.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    """Return the sample of an index, an estimate of the mean: it alone is generated, with the same bits on every machine.
 
     Examples
     --------
@@ -168,27 +118,10 @@ def decode_relative_entropy(index: int, dimension: int, seed: int, sigma: float 
     return _check_sigma(sigma) * SharedNormals(seed, dimension, group).vector(index).astype(float)
 
 
-def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, words: WordSource, sigma: float = 1.0) -> tuple[int, ...]:
-    """Code the groups of a vector independently: compression by parts.
+def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, words: WordsLike, sigma: float = 1.0) -> tuple[int, ...]:
+    """Code the groups of a vector independently (compression by parts), and return an index for each group.
 
-    Parameters
-    ----------
-    mean : array_like of shape (layout.dimension,)
-        Mean of the target.
-    layout : GroupLayout
-        The groups, and their bits.
-    seed, words, sigma
-        As in `encode_relative_entropy`.
-
-    Returns
-    -------
-    tuple of int
-        An index for each group.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    The mean has shape (layout.dimension,); the other arguments are those of `encode_relative_entropy`.
 
     Examples
     --------
@@ -206,47 +139,14 @@ def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, words: WordSo
 
 
 def decode_groups(indices: tuple[int, ...], layout: GroupLayout, seed: int, sigma: float = 1.0) -> FloatArray:
-    """Return the vector whose groups are the samples of given indices.
-
-    Parameters
-    ----------
-    indices : tuple of int
-        An index for each group.
-    layout : GroupLayout
-        The groups, and their bits.
-    seed, sigma
-        As in `decode_relative_entropy`.
-
-    Returns
-    -------
-    ndarray of float64, shape (layout.dimension,)
-        The vector.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or an index is not one of its group.
-    """
+    """Return the vector, shape (layout.dimension,), whose groups are the samples of the given indices."""
     check_indices(indices, layout)
     parts = enumerate(zip(indices, layout.sizes, strict=True))
     return np.concatenate([decode_relative_entropy(index, size, seed, sigma, group) for group, (index, size) in parts])
 
 
 def check_indices(indices: tuple[int, ...], layout: GroupLayout) -> None:
-    """Refuse indices that do not belong to a layout.
-
-    Parameters
-    ----------
-    indices : tuple of int
-        An index for each group.
-    layout : GroupLayout
-        The groups, and their bits.
-
-    Raises
-    ------
-    ValueError
-        If there are more or fewer indices than groups, or one has more bits than its group.
-    """
+    """Refuse indices that are not one for each group of a layout, within the group's bits."""
     if len(indices) != layout.groups:
         raise ValueError(f"indices must have one for each of the {layout.groups} groups, got {len(indices)}")
     for index, bits in zip(indices, layout.bits, strict=True):

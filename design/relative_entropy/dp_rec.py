@@ -17,7 +17,7 @@ from ..contracts.accounts import renyi_account
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Account, Privacy
-from ..noise.random_words import WordSource, secure_words, seeded_words
+from ..noise.random_words import WordsLike, word_source
 from .coding import decode_groups, encode_groups
 from .group_layout import GroupLayout
 from .message import DpRecMessage, message_bytes
@@ -116,50 +116,20 @@ class DpRecMechanism(VectorMechanism):
         """
         return self.layout.dimension * self.sigma**2 + self.ball.clip_norm**2
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Draw a seed and code a vector for each client; repeatable, for experiments.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        rng : numpy.random.Generator
-            Source of the clients' randomness, seeds too.
-
-        Returns
-        -------
-        ndarray of uint8, shape (clients, message_bytes)
-            Messages, as packed by `DpRecMessage.to_bytes`.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
-        return self._encode(vectors, seeded_words(rng))
-
-    def encode_securely(self, vectors: ArrayLike) -> NDArray[np.uint8]:
-        """Do as `encode` does, with the operating system's cryptographic randomness: for releases.
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
+        """Draw a seed and code a vector for each client, as packed by `DpRecMessage.to_bytes`: shape (clients, message_bytes).
 
         Weights and Gumbel noise are floating-point numbers: what is sent has the stated probabilities to within about 1e-6 of each. Shared
         samples come from Philox, which the seed, as the paper has it, makes public.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-
-        Returns
-        -------
-        ndarray of uint8, shape (clients, message_bytes)
-            Messages.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
         """
-        return self._encode(vectors, secure_words)
+        words = word_source(words)
+        clipped = self.ball.clip(vectors)
+        messages = np.empty((len(clipped), message_bytes(self.layout)), dtype=np.uint8)
+        for row, vector in zip(messages, clipped, strict=True):
+            seed = int(words(1)[0])
+            message = DpRecMessage(seed, encode_groups(vector, self.layout, seed, words, self.sigma))
+            row[:] = np.frombuffer(message.to_bytes(self.layout), dtype=np.uint8)
+        return messages
 
     def aggregate(self, messages: NDArray[np.uint8]) -> FloatArray:
         """Return the sum of decoded messages; each needs one sample of each group, whatever the number of bits.
@@ -260,12 +230,3 @@ class DpRecMechanism(VectorMechanism):
     def _shift(self, group: FloatArray) -> float:
         # Rounding may leave a clipped vector longer than the ball by a last digit.
         return min(self.clip_ratio, float(np.linalg.norm(group / self.sigma)))
-
-    def _encode(self, vectors: ArrayLike, words: WordSource) -> NDArray[np.uint8]:
-        clipped = self.ball.clip(vectors)
-        messages = np.empty((len(clipped), message_bytes(self.layout)), dtype=np.uint8)
-        for row, vector in zip(messages, clipped, strict=True):
-            seed = int(words(1)[0])
-            message = DpRecMessage(seed, encode_groups(vector, self.layout, seed, words, self.sigma))
-            row[:] = np.frombuffer(message.to_bytes(self.layout), dtype=np.uint8)
-        return messages

@@ -1,4 +1,4 @@
-"""How a long vector is cut into groups that are coded each for itself, with bits of their own: compression by parts."""
+"""How a long vector is cut into groups that are coded independently, each with its own number of bits: compression by parts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MOST_GROUPS = 2**20
 
 @dataclass(frozen=True)
 class GroupLayout:
-    """Groups of coordinates that follow each other, such as the tensors of a network, and the bits of each.
+    """Groups of consecutive coordinates, such as the tensors of a network, and the bits of each.
 
     Attributes
     ----------
@@ -22,11 +22,6 @@ class GroupLayout:
         Coordinates of each group, from 1.
     bits : tuple of int
         Bits that code each group, 1 to 20.
-
-    Raises
-    ------
-    ValueError
-        If there is no group, the two lengths differ, or a number is out of range.
 
     Examples
     --------
@@ -39,7 +34,7 @@ class GroupLayout:
     bits: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Refuse a layout that is none."""
+        """Check the numbers, and that there are as many sizes as bits."""
         sizes = tuple(check_integer("sizes", size, low=1, high=LARGEST_DIMENSION) for size in self.sizes)
         bits = tuple(check_integer("bits", number, low=1, high=MOST_GROUP_BITS) for number in self.bits)
         check_integer("number of groups", len(sizes), low=1, high=MOST_GROUPS)
@@ -56,7 +51,7 @@ class GroupLayout:
 
     @property
     def dimension(self) -> int:
-        """Coordinates of all groups together."""
+        """Number of coordinates of all groups together."""
         return sum(self.sizes)
 
     @property
@@ -65,38 +60,13 @@ class GroupLayout:
         return sum(self.bits)
 
     def slices(self) -> Iterator[slice]:
-        """Yield where each group is in the whole vector.
-
-        Yields
-        ------
-        slice
-            Coordinates of one group.
-        """
+        """Yield the coordinates of each group in the whole vector."""
         for size, end in zip(self.sizes, accumulate(self.sizes), strict=True):
             yield slice(end - size, end)
 
 
 def uniform_layout(dimension: int, groups: int, bits: int) -> GroupLayout:
-    """Return a layout of groups that are as equal as they can be, with the same number of bits each.
-
-    Parameters
-    ----------
-    dimension : int
-        Coordinates of the whole vector.
-    groups : int
-        Number of groups, from 1 to `dimension`; the first ones are one longer if it does not divide the dimension.
-    bits : int
-        Bits of each group, 1 to 20.
-
-    Returns
-    -------
-    GroupLayout
-        The layout.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    """Return a layout of groups of equal size and bits; the first ones are one coordinate longer if `groups` does not divide `dimension`.
 
     Examples
     --------

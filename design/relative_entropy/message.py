@@ -1,4 +1,4 @@
-"""What a client of DP-REC sends: the seed that it has chosen, and an index for each group, packed without a bit between them."""
+"""What a client of DP-REC sends: the seed it has drawn and an index for each group, packed without gaps."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -10,17 +10,7 @@ from .shared_randomness import SEED_BITS
 
 
 def message_bytes(layout: GroupLayout) -> int:
-    """Return the length of a message: 64 bits of seed and the groups' bits, filled up to whole bytes.
-
-    Parameters
-    ----------
-    layout : GroupLayout
-        The groups, and their bits.
-
-    Returns
-    -------
-    int
-        Length in bytes.
+    """Return the length of a message in bytes: 64 bits of seed and the groups' bits, padded to whole bytes.
 
     Examples
     --------
@@ -32,19 +22,7 @@ def message_bytes(layout: GroupLayout) -> int:
 
 @dataclass(frozen=True)
 class DpRecMessage:
-    """One client's message (Triastcyn, Reisser, Louizos 2021, algorithm 3).
-
-    Attributes
-    ----------
-    seed : int
-        The client's seed, 0 to 2**64 - 1.
-    indices : tuple of int
-        An index for each group.
-
-    Raises
-    ------
-    ValueError
-        If the seed is out of range.
+    """One client's message (Triastcyn, Reisser, Louizos 2021, algorithm 3): a seed from 0 to 2**64 - 1, and an index for each group.
 
     Examples
     --------
@@ -58,27 +36,11 @@ class DpRecMessage:
     indices: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Refuse a seed out of range."""
+        """Check the seed's range."""
         object.__setattr__(self, "seed", check_integer("seed", self.seed, low=0, high=2**SEED_BITS - 1))
 
     def to_bytes(self, layout: GroupLayout) -> bytes:
-        """Return the message as it is sent: the seed, then the indices, the most significant bit first, and zeros up to a whole byte.
-
-        Parameters
-        ----------
-        layout : GroupLayout
-            The groups, and their bits; public.
-
-        Returns
-        -------
-        bytes
-            As many as `message_bytes` says.
-
-        Raises
-        ------
-        ValueError
-            If the indices do not belong to the layout.
-        """
+        """Return the message as it is sent: the seed, then the indices, the most significant bit first, and zeros up to a whole byte."""
         check_indices(self.indices, layout)
         length = message_bytes(layout)
         fields = [format(self.seed, f"0{SEED_BITS}b"), *(format(i, f"0{bits}b") for i, bits in zip(self.indices, layout.bits, strict=True))]
@@ -88,23 +50,8 @@ class DpRecMessage:
     def from_bytes(cls, data: bytes, layout: GroupLayout) -> "DpRecMessage":
         """Return the message that `to_bytes` has packed.
 
-        Parameters
-        ----------
-        data : bytes
-            What has arrived.
-        layout : GroupLayout
-            The groups, and their bits; public.
-
-        Returns
-        -------
-        DpRecMessage
-            The message.
-
-        Raises
-        ------
-        ValueError
-            If the length is another one, or a bit is set after the last index. Other damage cannot be seen: every seed and every index is a
-            lawful one.
+        ``ValueError`` if the length is wrong or a bit is set after the last index. Other damage cannot be detected: every seed and every
+        index is valid.
         """
         length = message_bytes(layout)
         if len(data) != length:

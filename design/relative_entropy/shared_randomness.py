@@ -1,7 +1,7 @@
-"""Normal numbers that two machines derive from one seed, bit by bit the same, any one of them without those before it.
+"""Normal numbers that two machines derive from one seed with the same bits, each of them without those before it.
 
 The words are those of the counter-based generator Philox (Salmon, Moraes, Dror, Shaw 2011, *Parallel Random Numbers: As Easy as 1, 2, 3*),
-which is defined in whole numbers. What becomes of a word takes one rounding to float32, one product and one sum, whose results IEEE 754
+which is defined in whole numbers. A word becomes numbers by one rounding to float32, one product and one sum, whose results IEEE 754
 fixes, and a table that is computed from such operations too: no logarithm, no cosine, whose last bits differ between machines.
 """
 
@@ -24,7 +24,7 @@ MOST_STREAMS = 2**32
 MOST_SAMPLES = 2**32
 # Philox makes four words of 64 bits at a time: eight numbers.
 NUMBERS_PER_BLOCK = 8
-# Numbers that are made at a time: small enough for caches.
+# Numbers made at a time: small enough for caches.
 NUMBERS_PER_CHUNK = 2**16
 
 # A word of 32 bits, as a float32, is an odd whole number of either sign: |f| / 2**32 is the probability of the tail. Cells of the table
@@ -60,7 +60,7 @@ def _quantile_table() -> _QuantileTable:
 
 
 def normals_from_words(words: WordArray) -> SampleArray:
-    """Return two standard normal numbers for each uniformly random word, the same bits on every machine.
+    """Return two standard normal numbers for each uniformly random word, the same bits on every machine; shape (2 * count,).
 
     The low half of a word, then the high half, is read as a signed number of 32 bits, made odd, and rounded to a float32, f. The number is
     x(f) = sign(f) Q(|f| / 2**32), Q the upper quantile of the normal distribution, interpolated linearly between 2**10 knots in each octave
@@ -68,23 +68,13 @@ def normals_from_words(words: WordArray) -> SampleArray:
     quantiles, by less than 6e-7; none is beyond 6.231, where normal numbers are with probability 5e-10. The distribution is symmetric, and
     its variance is 1 to within 1e-7.
 
-    Parameters
-    ----------
-    words : ndarray of uint64, shape (count,)
-        Words.
-
-    Returns
-    -------
-    ndarray of float32, shape (2 * count,)
-        Numbers.
-
     Examples
     --------
     >>> normals_from_words(np.array([0x7FFFFFFF_00000000, 0x80000000_C0000000], dtype=np.uint64)).astype(float).round(4).tolist()
     [6.2303, 0.0, -0.6745, 0.0]
     """
     table = _quantile_table()
-    # Little-endian, as on nearly every machine: the others copy.
+    # Little-endian, as on nearly every machine; others make a copy.
     odd = words.astype("<u8", copy=False).view("<i4") | np.int32(1)
     numbers = odd.astype(np.float32)
     cells = (numbers.view(np.uint32) >> _CELL_SHIFT).astype(np.intp)
@@ -95,12 +85,12 @@ def normals_from_words(words: WordArray) -> SampleArray:
 
 @dataclass(frozen=True)
 class SharedNormals:
-    """A long list of standard normal vectors, z_0, z_1, ..., that whoever knows the seed can make, each on its own.
+    """A long list of standard normal vectors, z_0, z_1, ..., any of which can be made from the seed alone.
 
     Philox has the key (seed, stream). Vector z_k takes the ceil(dimension / 8) counters from k * ceil(dimension / 8) on, where the first
     counter is 1, and eight numbers from each; the numbers that are left over are dropped.
 
-    Philox is no cipher: vectors may be public, as relative entropy coding has them, but must not be somebody's secret.
+    Philox is not a cipher: vectors may be public, as in relative entropy coding, but must not be secret.
 
     Attributes
     ----------
@@ -110,11 +100,6 @@ class SharedNormals:
         Length of each vector, from 1 to 2**31.
     stream : int
         Which of the independent lists of this seed, from 0 to 2**32 - 1.
-
-    Raises
-    ------
-    ValueError
-        If a field is out of range.
 
     Examples
     --------
@@ -128,7 +113,7 @@ class SharedNormals:
     stream: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse fields out of range."""
+        """Check the fields' ranges."""
         object.__setattr__(self, "seed", check_integer("seed", self.seed, low=0, high=2**SEED_BITS - 1))
         object.__setattr__(self, "dimension", check_integer("dimension", self.dimension, low=1, high=LARGEST_DIMENSION))
         object.__setattr__(self, "stream", check_integer("stream", self.stream, low=0, high=MOST_STREAMS - 1))
@@ -139,64 +124,19 @@ class SharedNormals:
         return -(-self.dimension // NUMBERS_PER_BLOCK)
 
     def vectors(self, first: int, count: int) -> SampleArray:
-        """Return some vectors that follow each other.
-
-        Parameters
-        ----------
-        first : int
-            Number of the first one, from 0.
-        count : int
-            How many, from 1; the last one has a number of at most 2**32 - 1.
-
-        Returns
-        -------
-        ndarray of float32, shape (count, dimension)
-            z_first, ..., z_(first + count - 1).
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of range.
-        """
+        """Return `count` consecutive vectors, shape (count, dimension); the last one has a number of at most 2**32 - 1."""
         first = check_integer("first", first, low=0, high=MOST_SAMPLES - 1)
         count = check_integer("count", count, low=1, high=MOST_SAMPLES - first)
         numbers = normals_from_words(self._philox(first).random_raw(count * self.blocks * NUMBERS_PER_BLOCK // 2))
         return numbers.reshape(count, -1)[:, : self.dimension]
 
     def vector(self, index: int) -> SampleArray:
-        """Return one vector.
-
-        Parameters
-        ----------
-        index : int
-            Its number, from 0 to 2**32 - 1.
-
-        Returns
-        -------
-        ndarray of float32, shape (dimension,)
-            z_index.
-
-        Raises
-        ------
-        ValueError
-            If there is no such vector.
-        """
+        """Return the vector with an index from 0 to 2**32 - 1."""
         index = check_integer("index", index, low=0, high=MOST_SAMPLES - 1)
         return np.concatenate(list(self.parts(index)))
 
     def parts(self, index: int) -> Iterator[SampleArray]:
-        """Yield one vector piece by piece, so that a long one is never whole in memory.
-
-        Parameters
-        ----------
-        index : int
-            Number of the vector, from 0 to 2**32 - 1.
-
-        Yields
-        ------
-        ndarray of float32, shape (2**16,), the last one shorter
-            Coordinates that follow each other.
-        """
+        """Yield one vector in pieces of 2**16 coordinates, the last one shorter, so that a long one is never whole in memory."""
         generator = self._philox(index)
         for start in range(0, self.dimension, NUMBERS_PER_CHUNK):
             length = min(NUMBERS_PER_CHUNK, self.dimension - start)

@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from ...arguments import check_integer
 from ...arrays import WordArray
 from ...errors import InfeasibleError
+from ..noise.random_words import WordsLike, word_source
 from .modular_arithmetic import check_modulus, check_residues, modular_add, modular_subtract, modular_sum
 from .pairwise_masks import KEY_BYTES, LONGEST_VECTOR, MOST_CLIENTS, MaskGraph, MaskSource, check_regular
 
@@ -89,23 +90,29 @@ class SecureSum:
         """Bits of one masked message, length * log2(modulus); what setting up and recovering masks takes is not in it."""
         return self.length * float(np.log2(self.modulus))
 
-    def session(self, rng: np.random.Generator) -> "SecureSumSession":
+    def session(self, words: WordsLike) -> "SecureSumSession":
         """Draw the clients' secrets and the order of the ring, for one sum.
 
         Parameters
         ----------
-        rng : numpy.random.Generator
+        words : WordSource or numpy.random.Generator
             Source of randomness.
 
         Returns
         -------
         SecureSumSession
             The session. Masks must not serve twice: draw a new one for every sum.
-        """
-        graph = MaskGraph(rng.permutation(self.clients), self.degree)
-        return SecureSumSession(self, graph, MaskSource(rng.bytes(KEY_BYTES), self.length, self.modulus))
 
-    def total(self, chunks: Iterable[ArrayLike], rng: np.random.Generator, dropped: Collection[int] = ()) -> WordArray:
+        Raises
+        ------
+        ValueError
+            If `words` is not a source.
+        """
+        words = word_source(words)
+        graph = MaskGraph(words.permutation(self.clients), self.degree)
+        return SecureSumSession(self, graph, MaskSource(words.random_bytes(KEY_BYTES), self.length, self.modulus))
+
+    def total(self, chunks: Iterable[ArrayLike], words: WordsLike, dropped: Collection[int] = ()) -> WordArray:
         """Run one session over clients that come in chunks: mask, drop some messages, add up the others, take off what is left of masks.
 
         Memory is a few times that of a chunk, and a few words per client and neighbour for the graph. Time goes into masks: each client
@@ -115,7 +122,7 @@ class SecureSum:
         ----------
         chunks : iterable of array_like of int, each of shape (clients of the chunk, length)
             Values from 0 to M - 1 of clients 0, 1, ... in turn; together as many as there are clients.
-        rng : numpy.random.Generator
+        words : WordSource or numpy.random.Generator
             Source of randomness for the masks; the result does not depend on it.
         dropped : collection of int
             Numbers of the clients whose messages don't arrive.
@@ -128,11 +135,11 @@ class SecureSum:
         Raises
         ------
         ValueError
-            If values are outside 0 to M - 1, shapes or numbers of clients don't fit.
+            If values are outside 0 to M - 1, shapes or numbers of clients don't fit, or `words` is not a source.
         InfeasibleError
             If too many clients dropped out, as `SecureSumSession.unmask` says.
         """
-        session = self.session(rng)
+        session = self.session(words)
         survivors = np.ones(self.clients, dtype=bool)
         for client in dropped:
             survivors[check_integer("dropped", client, low=0, high=self.clients - 1)] = False

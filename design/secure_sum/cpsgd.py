@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray, IntegerArray, WordArray
 from ..noise.binomial_noise import sample_binomial
-from ..noise.random_words import seeded_words
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.k_level_quantisation import quantisation_error, quantise_k_levels
 from .cpsgd_parameters import CpsgdParameters
 from .modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
@@ -29,7 +29,7 @@ class CpsgdMechanism(CpsgdParameters):
     further apart, but biases the estimate (`bias_bound`). Vectors must not depend on the seed of the rotation.
 
     The guarantee is that of the noise of all `clients` together: a client that drops out takes its noise with it, and `decode` refuses a
-    sum over another number of clients. Noise is drawn exactly, from the words of a seeded generator: for simulation, not for releases.
+    sum over another number of clients. Noise is drawn exactly.
 
     The fields are those of `CpsgdParameters`.
 
@@ -49,50 +49,16 @@ class CpsgdMechanism(CpsgdParameters):
         """0.0, as `wrap_probability`."""
         return 0.0
 
-    def noisy_steps(self, vectors: ArrayLike, rng: np.random.Generator) -> IntegerArray:
-        """Clip each vector, rotate it if so wished, round it to levels, and add noise.
-
-        Parameters
-        ----------
-        vectors, rng
-            As in `encode`.
-
-        Returns
-        -------
-        ndarray of int64, shape (clients of the chunk, padded_dimension)
-            Whole numbers from 0 to levels - 1 + trials.
-
-        Raises
-        ------
-        ValueError
-            As in `encode`.
-        """
-        words = seeded_words(rng)
-        noisy = quantise_k_levels(self._flattened(vectors), self.levels, self.level_bound, rng)
+    def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+        """Clip, rotate if so wished, quantise and add noise, from 0 to levels - 1 + trials. Six arrays of the padded shape are in use."""
+        words = word_source(words)
+        noisy = quantise_k_levels(self._flattened(vectors), self.levels, self.level_bound, words)
         noisy += sample_binomial(self.trials, self.probability, noisy.shape, words)
         return noisy
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
-        """Return `noisy_steps` as messages of a secure sum: the same numbers, which are below the modulus.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients of the chunk, dimension)
-            Finite vectors; those outside the ball are clipped. Six arrays of the padded shape are in use: encode in chunks.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of uint8, uint16, uint32 or uint64, shape (clients of the chunk, padded_dimension)
-            Whole numbers from 0 to levels - 1 + trials.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
-        """
-        return messages_modulo(self.noisy_steps(vectors, rng), self.modulus)
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Return `noisy_steps` as messages of a secure sum: the same numbers, which are below the modulus."""
+        return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages: what a secure sum reveals.

@@ -4,6 +4,7 @@ Chen, Özgür, Kairouz 2022, *The Poisson binomial mechanism for unbiased federa
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -26,7 +27,7 @@ from ..contracts.mechanism import SecureSumMechanism
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Account, Privacy
 from ..noise.biased_tosses import count_successes
-from ..noise.random_words import seeded_words
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
 from .modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
 
@@ -55,8 +56,8 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
     -------
     Privacy
         ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients
-        (`proven_pairs`). Where not all of them were computed, ``"rdp-extremes"`` and ``"pld-extremes"`` take for granted that all others
-        at the same extreme is the worst; no worse one was ever found.
+        (`proven_pairs`). Where not all of them were computed, ``"rdp-extremes"`` takes for granted that all others at the same extreme is
+        the worst; no worse one was ever found.
 
     Raises
     ------
@@ -67,27 +68,26 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
     --------
     >>> report = poisson_binomial_privacy(1000, 4, 0.1, dimension=16).report(1e-5)
     >>> round(report.epsilon, 4), round(report.account("rdp-extremes").bound.epsilon, 4)
-    (0.5612, 0.3895)
+    (0.5671, 0.3895)
     """
     dimension = check_integer("dimension", dimension, low=1, high=MOST_COORDINATES)
     observed, proven = _pairs(clients, trials, theta), proven_pairs(clients, trials, theta)
 
-    def accounts(pairs: PoissonBinomialPairs, ending: str, assumes: str | None) -> tuple[Account, ...]:
-        def curve() -> RenyiCurve:
-            return RenyiCurve(np.array(ORDERS), dimension * pairs.renyi_divergences(ORDERS))
+    def curve_of(pairs: PoissonBinomialPairs) -> Callable[[], RenyiCurve]:
+        return lambda: RenyiCurve(np.array(ORDERS), dimension * pairs.renyi_divergences(ORDERS))
 
-        def by_loss(rounds: int, delta: float) -> float | None:
-            return pairs.epsilon(delta) if rounds * dimension == 1 else None
+    def by_loss(rounds: int, delta: float) -> float | None:
+        return proven.epsilon(delta) if rounds * dimension == 1 else None
 
-        return (
-            renyi_account(curve, "replace-one", name=f"rdp{ending}", assumes=assumes),
-            loss_account(f"pld{ending}", by_loss, "replace-one", assumes=assumes),
-        )
-
-    found = (pure_account(dimension * proven.largest_loss), *accounts(proven, "", None))
+    accounts: tuple[Account, ...] = (
+        pure_account(dimension * proven.largest_loss),
+        renyi_account(curve_of(proven), "replace-one"),
+        loss_account("pld", by_loss, "replace-one"),
+    )
     if not observed.proven:
-        found = (*found, *accounts(observed, "-extremes", "all other clients at the same extreme hide a client the least"))
-    return Privacy("secure-sum", found)
+        assumes = "all other clients at the same extreme hide a client the least"
+        accounts = (*accounts, renyi_account(curve_of(observed), "replace-one", name="rdp-extremes", assumes=assumes))
+    return Privacy("secure-sum", accounts)
 
 
 def proven_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
@@ -126,8 +126,7 @@ class PoissonBinomialMechanism(SecureSumMechanism):
     clipping. With a constant of sqrt(dimension) or more there are none. Privacy does not depend on it.
 
     Trials are exact (`quietbits.design.noise.biased_tosses`): no probability is further from 1/2 than theta. Rounding shifts the mean of a
-    decoded coefficient by no more than ``level (2**-52 + 2**-64 / theta)``. Words are those of a seeded generator: for simulation, not
-    for releases.
+    decoded coefficient by no more than ``level (2**-52 + 2**-64 / theta)``.
 
     Attributes
     ----------
@@ -156,7 +155,7 @@ class PoissonBinomialMechanism(SecureSumMechanism):
     >>> ball = NormBall(dimension=3, norm=2.0)
     >>> mechanism = PoissonBinomialMechanism(ball, clients=1000, trials=8, theta=0.125, delta=1e-5)
     >>> print(mechanism.guarantee)
-    epsilon = 0.502481, delta = 1e-05, replace-one adjacency, secure-sum trust model
+    epsilon = 0.732027, delta = 1e-05, replace-one adjacency, secure-sum trust model
     >>> messages = mechanism.encode(np.tile([0.6, 0.2, -0.7], (1000, 1)), np.random.default_rng(0))
     >>> messages.dtype, mechanism.decode(mechanism.aggregate(messages), 1000).round(1).tolist()
     (dtype('uint16'), [0.6, 0.2, -0.7])
@@ -220,50 +219,16 @@ class PoissonBinomialMechanism(SecureSumMechanism):
         growth = max((1 - scale) ** 2 - share * scale**2 for scale in (1.0, least_scale))
         return self._tosses + max(0.0, growth) * self.ball.clip_norm**2
 
-    def noisy_steps(self, vectors: ArrayLike, rng: np.random.Generator) -> IntegerArray:
-        """Count each client's successes.
-
-        Parameters
-        ----------
-        vectors, rng
-            As in `encode`.
-
-        Returns
-        -------
-        ndarray of int64, shape (clients of the chunk, padded_dimension)
-            Whole numbers from 0 to `trials`.
-
-        Raises
-        ------
-        ValueError
-            As in `encode`.
-        """
-        words = seeded_words(rng)
+    def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+        """Count each client's successes, from 0 to `trials`. Five arrays of the padded shape are in use: encode in chunks."""
+        words = word_source(words)
         coefficients = self._represent(vectors).coefficients
         # No ratio is above 1 in absolute value, and rounding is monotone: no bias is above theta.
         return count_successes(self.theta * (coefficients / self.level), self.trials, words)
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
-        """Count each client's successes.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients of the chunk, dimension)
-            Finite vectors; those outside the ball are clipped. Five arrays of the padded shape are in use: encode in chunks.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of uint8, uint16, uint32 or uint64, shape (clients of the chunk, padded_dimension)
-            Whole numbers from 0 to `trials`, in words that hold the modulus, as a secure sum takes them.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
-        """
-        return messages_modulo(self.noisy_steps(vectors, rng), self.modulus)
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Return `noisy_steps` as messages of a secure sum: the same numbers, which are below the modulus."""
+        return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo clients * trials + 1: what a secure sum reveals.

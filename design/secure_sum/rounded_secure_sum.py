@@ -9,7 +9,6 @@ from abc import abstractmethod
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_choice, check_integer, check_real
@@ -19,7 +18,7 @@ from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism
 from ..contracts.norm_ball import NormBall
-from ..noise.random_words import WordSource, seeded_words
+from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.conditional_rounding import ConditionalRounding
 from ..transforms.rotation import RandomisedFourier, RandomisedHadamard, Rotation
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_modulo, summed_messages
@@ -127,50 +126,16 @@ class RoundedSecureSum(SecureSumMechanism):
         """Bound on the largest variance over the ball, rejected tries counted and wrapping left out; errs upward."""
         return self._noise_variance + self._kept * self._rounding.error_bound
 
-    def noisy_steps(self, vectors: ArrayLike, rng: np.random.Generator) -> IntegerArray:
-        """Clip, rotate and round each vector, and add noise.
-
-        Parameters
-        ----------
-        vectors, rng
-            As in `encode`.
-
-        Returns
-        -------
-        ndarray of int64, shape (clients of the chunk, padded_dimension)
-            Whole numbers, before they are reduced modulo 2**bits.
-
-        Raises
-        ------
-        ValueError
-            As in `encode`.
-        """
-        words = seeded_words(rng)
-        noisy = self._rounding.round(self._rotation.forward(self.ball.clip(vectors)), rng)
+    def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+        """Clip, rotate and round each vector, and add noise. Six arrays of the padded shape are in use: encode in chunks."""
+        words = word_source(words)
+        noisy = self._rounding.round(self._rotation.forward(self.ball.clip(vectors)), words)
         noisy += self._noise(noisy.shape, words)
         return noisy
 
-    def encode(self, vectors: ArrayLike, rng: np.random.Generator) -> NDArray[Any]:
-        """Clip, rotate and round each vector, add noise, and reduce modulo 2**bits.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients of the chunk, dimension)
-            Finite vectors; those outside the ball are clipped. Six arrays of the padded shape are in use: encode in chunks.
-        rng : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        ndarray of uint8, uint16, uint32 or uint64, shape (clients of the chunk, padded_dimension)
-            Whole numbers from 0 to 2**bits - 1, as a secure sum takes them.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, a coordinate is NaN or infinite, or `rng` is no generator.
-        """
-        return messages_modulo(self.noisy_steps(vectors, rng), self.modulus)
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Return `noisy_steps` modulo 2**bits."""
+        return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo 2**bits: what a secure sum reveals.

@@ -5,11 +5,9 @@ import json
 import os
 from collections.abc import Callable
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from jinja2 import Environment, StrictUndefined, select_autoescape
 
 from ...arguments import check_choice
@@ -17,6 +15,9 @@ from ...files import write_atomically
 from .file import table_document
 from .lookup_table import LookupTable
 from .verification import verify_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: str) -> None:
@@ -86,12 +87,14 @@ def npz_archive(table: LookupTable) -> bytes:
     return buffer.getvalue()
 
 
-def tidy_frame(table: LookupTable) -> pd.DataFrame:
+def tidy_frame(table: LookupTable) -> "pd.DataFrame":
     """Return a table as a data frame with one row per input and letter.
 
     Columns are ``row``, ``input`` (on the interval's scale), ``letter``, ``alphabet`` (exact, on the unit interval's scale), ``decoded``
     (on the interval's scale), ``weight`` (out of ``total``), ``probability``.
     """
+    import pandas as pd
+
     rows, letters = table.weights.shape
     low, high = table.interval
     return pd.DataFrame(
@@ -115,6 +118,9 @@ def csv_text(table: LookupTable) -> bytes:
 
 def parquet_file(table: LookupTable) -> bytes:
     """Return the tidy frame as a parquet file; its metadata key ``quietbits-table`` holds the document as JSON, without the weights."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     document = {key: value for key, value in table_document(table).items() if key != "weights"}
     columns = pa.Table.from_pandas(tidy_frame(table), preserve_index=False)
     buffer = io.BytesIO()

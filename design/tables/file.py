@@ -8,16 +8,17 @@ from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
 
 from ...errors import TableError
 from ...files import write_atomically
 from .lookup_table import Certificate, DualCertificate, LookupTable, Provenance
 from .verification import verify_table
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 FORMAT = "quietbits-table/1"
 LONGEST_MESSAGE = 200
@@ -141,11 +142,16 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 @cache
-def _validator() -> Draft202012Validator:
+def _validator() -> "Draft202012Validator":
+    # Here and below, because tables are written more often than read.
+    from jsonschema import Draft202012Validator
+
     return Draft202012Validator(json.loads((files(__package__) / "table.schema.json").read_text(encoding="utf-8")))
 
 
 def _check_schema(document: Any) -> None:
+    from jsonschema.exceptions import best_match
+
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT:
         raise TableError("format", f"expected {FORMAT!r}, got {str(found)[:LONGEST_MESSAGE]!r}")

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_interval
 from ...arrays import FloatArray, WordArray
 from ..contracts.guarantee import Guarantee
-from ..noise.random_words import WordSource, secure_words, seeded_words
+from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import dither, finite_values, grid_position
 from .table_facts import RowMoments, row_moments
 
@@ -187,17 +187,16 @@ class LookupTable:
         """Return the same table for values on another interval; weights, unit-scale letters and certificate stay."""
         return dataclasses.replace(self, interval=check_interval("interval", (low, high)))
 
-    def encode(self, values: ArrayLike, rng: np.random.Generator) -> LetterArray:
-        """Draw one letter per value, from a seeded generator: for experiments and simulations that others can repeat.
-
-        A release to a server that is not trusted must not be predictable: use `encode_securely` for it.
+    def encode(self, values: ArrayLike, words: WordsLike) -> LetterArray:
+        """Draw one letter per value, from two words each.
 
         Parameters
         ----------
         values : array_like
             Finite values; those outside the interval count as its nearer end.
-        rng : numpy.random.Generator
-            Source of two 64-bit words per value.
+        words : WordSource or numpy.random.Generator
+            ``quietbits.secure_words`` for a release, which must not be predictable; a generator, which counts as ``seeded_words`` of it,
+            for experiments.
 
         Returns
         -------
@@ -207,29 +206,17 @@ class LookupTable:
         Raises
         ------
         ValueError
-            If a value is NaN or infinite.
+            If a value is NaN or infinite, or `words` is not a source.
         """
-        return self._encode(values, seeded_words(rng))
-
-    def encode_securely(self, values: ArrayLike) -> LetterArray:
-        """Draw one letter per value, from the operating system's cryptographic randomness: for real releases.
-
-        Parameters
-        ----------
-        values : array_like
-            Finite values; those outside the interval count as its nearer end.
-
-        Returns
-        -------
-        ndarray of the smallest unsigned type, same shape
-            Letter indices.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
-        """
-        return self._encode(values, secure_words)
+        words = word_source(words)
+        array = finite_values("values", values)
+        letters = np.empty(array.size, dtype=self._letter_type)
+        flat = array.ravel()
+        for start in range(0, array.size, CHUNK):
+            chunk = flat[start : start + CHUNK]
+            drawn = words(2 * len(chunk))
+            letters[start : start + CHUNK] = self._look_up(chunk, drawn[: len(chunk)], drawn[len(chunk) :])
+        return letters.reshape(array.shape)
 
     def letters_from_words(self, values: ArrayLike, dither_words: WordArray, table_words: WordArray) -> LetterArray:
         """Return the letters that given random words lead to: the deterministic core of the encoder and of the exported C code.
@@ -284,16 +271,6 @@ class LookupTable:
     @property
     def _letter_type(self) -> np.dtype[np.unsignedinteger]:
         return np.min_scalar_type(len(self.alphabet) - 1)
-
-    def _encode(self, values: ArrayLike, words_from: WordSource) -> LetterArray:
-        array = finite_values("values", values)
-        letters = np.empty(array.size, dtype=self._letter_type)
-        flat = array.ravel()
-        for start in range(0, array.size, CHUNK):
-            chunk = flat[start : start + CHUNK]
-            words = words_from(2 * len(chunk))
-            letters[start : start + CHUNK] = self._look_up(chunk, words[: len(chunk)], words[len(chunk) :])
-        return letters.reshape(array.shape)
 
     def _look_up(self, values: FloatArray, dither_words: WordArray, table_words: WordArray) -> LetterArray:
         return self._draw(dither(grid_position(values, self.interval, len(self.weights) - 1), dither_words), table_words)

@@ -13,9 +13,7 @@ from ...errors import ConvergenceError
 from ...solvers.bounds.privacy_constraint import metric_name, ratio_constraint
 from ...solvers.bounds.ray_pricing import DualValues
 from ...solvers.bounds.staircase import staircase_bound
-from ...solvers.table_search.alternating import solve_alternating
 from ...solvers.table_search.table_strategy import NEARLY_PUBLIC, Table, staircase_design, table_at_letters
-from ...solvers.table_search.trust_region import solve_trust_region
 from .certificate import certified_table, objective_value, with_lower_bound
 from .exact_table import exact_table
 from .lookup_table import DualCertificate, LookupTable, Provenance, record_provenance
@@ -116,7 +114,11 @@ def design_mvu(
     if solver == "staircase":
         design, duals = staircase_design(bits_in, bits_out, searched, input_weights, symmetric, starts or 16, rng, workers)
     else:
-        paper = solve_trust_region if solver == "trust-region" else solve_alternating
+        # Loaded for those who ask for it: cvxpy and SciPy's optimisers take longer to load than most tables take to design.
+        if solver == "trust-region":
+            from ...solvers.table_search.trust_region import solve_trust_region as paper
+        else:
+            from ...solvers.table_search.alternating import solve_alternating as paper
         found = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, searched, input_weights, starts=starts or 5, rng=rng)
         design = table_at_letters(found.alphabet, 2**bits_in, searched, input_weights)
     if solver != "staircase" or searched is not constraint:

@@ -9,40 +9,48 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer
 from ...arrays import FloatArray
 from ..contracts.guarantee import Guarantee
-from ..contracts.mean_protocol import MOST_CLIENTS
+from ..contracts.mechanism import MOST_CLIENTS, ScalarMechanism
+from ..contracts.privacy import Privacy
+from ..noise.random_words import WordsLike
 from .lookup_table import LetterArray, LookupTable
+from .table_privacy import table_privacy
 
 
 @dataclass(frozen=True, eq=False)
-class TableMeanProtocol:
+class TableMeanMechanism(ScalarMechanism):
     """Mean estimation with a lookup table: letters are sent, and the server keeps their histogram.
 
     Examples
     --------
     >>> import numpy as np
     >>> from quietbits.design.tables.randomised_response import generalised_randomised_response
-    >>> protocol = TableMeanProtocol(generalised_randomised_response(5.0, 3))
+    >>> protocol = TableMeanMechanism(generalised_randomised_response(5.0, 3))
     >>> messages = protocol.encode(np.full(100_000, 0.3), np.random.default_rng(1))
     >>> round(protocol.decode(protocol.aggregate(messages), 100_000), 2)
     0.3
     """
 
     table: LookupTable
+    delta = 0.0
 
     @property
-    def interval(self) -> tuple[float, float]:
+    def interval(self) -> tuple[float, float]:  # type: ignore[override]
         """The table's interval (low, high)."""
         return self.table.interval
+
+    def privacy(self) -> Privacy:
+        """Local privacy that is realised, computed from the table's whole numbers."""
+        return table_privacy(self.table)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is realised; the declared metric guarantee where the table has one, which says more."""
+        return super().guarantee if self.table.metric is None else self.table.guarantee
 
     @property
     def bits_per_client(self) -> float:
         """Bits of one letter."""
         return self.table.bits_per_client
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The table's guarantee, with the declared epsilon."""
-        return self.table.guarantee
 
     @property
     def worst_variance(self) -> float:
@@ -59,9 +67,9 @@ class TableMeanProtocol:
         positions = np.arange(steps) + np.clip(tops, 0.0, 1.0)
         return float(max(variances.max(), self.table.variance(low + (high - low) * positions / steps).max()))
 
-    def encode(self, values: ArrayLike, rng: np.random.Generator) -> LetterArray:
+    def encode(self, values: ArrayLike, words: WordsLike) -> LetterArray:
         """Draw one letter index per value."""
-        return self.table.encode(values, rng)
+        return self.table.encode(values, words)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return how often each letter was sent, shape (2**bits_out,)."""

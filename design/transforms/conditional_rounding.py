@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.norm_ball import NormBall
+from ..noise.random_words import WordsLike, word_source
 from .vector_dithering import independent_rounding, rejection_bias_bound
 
 # A try is accepted with probability 1 - exp(-1/2) = 0.39 or more: 2.55 tries or fewer on average.
@@ -161,7 +162,7 @@ class ConditionalRounding:
         fractions = positions - np.floor(positions)
         return np.asarray(self.granularity**2 * np.einsum("ij,ij->i", fractions, 1 - fractions))
 
-    def round(self, vectors: ArrayLike, rng: np.random.Generator) -> IntegerArray:
+    def round(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Round vectors; those that were rejected are drawn again, and only those.
 
         How often depends on the vector: an observer of the time that it takes learns something.
@@ -170,7 +171,7 @@ class ConditionalRounding:
         ----------
         vectors : array_like of shape (clients, dimension)
             Finite vectors of L2 norm at most clip_norm, up to a relative 1e-9, by which they are shortened.
-        rng : numpy.random.Generator
+        words : WordSource or numpy.random.Generator
             Source of randomness. The bound on the norm does not rest on it.
 
         Returns
@@ -183,11 +184,12 @@ class ConditionalRounding:
         ValueError
             If the shape is another one, a coordinate is NaN or infinite, or a vector is too long.
         """
+        words = word_source(words)
         positions = self._positions(vectors)
-        rounded = independent_rounding(positions, rng.random(positions.shape))
+        rounded = independent_rounding(positions, words.uniforms(positions.shape))
         waiting = np.flatnonzero(~self._accepted(rounded))
         while waiting.size:
-            candidates = independent_rounding(positions[waiting], rng.random((waiting.size, self.dimension)))
+            candidates = independent_rounding(positions[waiting], words.uniforms((waiting.size, self.dimension)))
             accepted = self._accepted(candidates)
             rounded[waiting[accepted]] = candidates[accepted]
             waiting = waiting[~accepted]

@@ -9,14 +9,15 @@ from numpy.typing import ArrayLike
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
 from ...solvers.divergences.quantised_sensitivity import LARGEST_BOUND, MOST_LEVELS, SMALLEST_BOUND
+from ..noise.random_words import WordsLike, word_source
 from .dithering import finite_values
 from .vector_dithering import independent_rounding
 
 
-def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, rng: np.random.Generator) -> IntegerArray:
+def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: WordsLike) -> IntegerArray:
     """Round each coordinate to one of its two neighbouring levels, without bias and independently of the others.
 
-    Level r stands for ``-bound + r * quantisation_step(levels, bound)``. Generators in the same state round in a coupled way: the levels
+    Level r stands for ``-bound + r * quantisation_step(levels, bound)``. Sources in the same state round in a coupled way: the levels
     of two vectors then differ, in each coordinate, by their distance in steps rounded down or up.
 
     Parameters
@@ -27,7 +28,7 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, rng: np.ran
         Number of levels, 2 to 2**24.
     bound : float
         Levels reach from -bound to bound, in the vectors' units; 1e-105 to 1e101.
-    rng : numpy.random.Generator
+    words : WordSource or numpy.random.Generator
         Source of randomness: one uniform number per coordinate.
 
     Returns
@@ -38,7 +39,7 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, rng: np.ran
     Raises
     ------
     ValueError
-        If an argument is out of range, a coordinate is NaN or infinite, or `rng` is no generator.
+        If an argument is out of range, a coordinate is NaN or infinite, or `words` is not a source.
 
     Examples
     --------
@@ -46,10 +47,9 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, rng: np.ran
     >>> sorted(set(drawn.tolist())), round(float(drawn.mean()), 2)
     ([1, 2], 1.25)
     """
-    if not isinstance(rng, np.random.Generator):
-        raise ValueError(f"rng must be a numpy.random.Generator, such as numpy.random.default_rng(seed), got {rng!r}")
+    words = word_source(words)
     positions = _positions(vectors, levels, bound)
-    return independent_rounding(positions, rng.random(positions.shape))
+    return independent_rounding(positions, words.uniforms(positions.shape))
 
 
 def quantisation_error(vectors: ArrayLike, levels: int, bound: float) -> FloatArray:

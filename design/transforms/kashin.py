@@ -1,4 +1,4 @@
-"""Kashin's representation: a vector as a combination of a few more unit vectors than it has coordinates, with small coefficients only.
+"""Kashin's representation: a vector as a combination of somewhat more unit vectors than it has coordinates, all with small coefficients.
 
 In a tight frame U of shape (dimension, size), U U^T = I, every vector x has many representations x = U a. Its shortest, a = U^T x, has
 some large coefficients; Kashin's has none above K / sqrt(size) times the length of x, for a constant K, so that every coefficient can be
@@ -20,7 +20,7 @@ from ...solvers.numerics.walsh_hadamard import walsh_hadamard
 KASHIN_CONSTANT = 1 / (0.6 * math.sqrt(0.8))
 LARGEST_DIMENSION = 2**24
 LARGEST_SEED = 2**63 - 1
-# Projections go to a box that is smaller than the one they are to end in, which takes a finite number of them.
+# Projections go to a smaller box than the final one, so that a finite number of them suffices.
 INNER_BOX = 0.9
 MOST_PROJECTIONS = 64
 # Numbers worked on at a time: a few megabytes.
@@ -43,11 +43,6 @@ class KashinFrame:
     seed : int
         Public seed of rows and signs, from 0 to 2**63 - 1.
 
-    Raises
-    ------
-    ValueError
-        If a field is out of range.
-
     Examples
     --------
     >>> frame = KashinFrame(dimension=5, seed=1)
@@ -59,7 +54,7 @@ class KashinFrame:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse fields out of range."""
+        """Check the fields' ranges."""
         object.__setattr__(self, "dimension", check_integer("dimension", self.dimension, low=1, high=LARGEST_DIMENSION))
         object.__setattr__(self, "seed", check_integer("seed", self.seed, low=0, high=LARGEST_SEED))
 
@@ -69,36 +64,14 @@ class KashinFrame:
         return 2 << (self.dimension - 1).bit_length()
 
     def analysis(self, vectors: FloatArray) -> FloatArray:
-        """Return the inner products with the columns, U^T x: the shortest coefficients that represent a vector.
-
-        Parameters
-        ----------
-        vectors : ndarray of shape (clients, dimension)
-            Vectors.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients, size)
-            Coefficients.
-        """
+        """Return the inner products of vectors with the columns, U^T x, shape (clients, size): their shortest coefficients."""
         rows, signs = self._rows_and_signs
         scattered = np.zeros((len(vectors), self.size))
         scattered[:, rows] = vectors * signs
         return np.asarray(walsh_hadamard(scattered))
 
     def synthesis(self, coefficients: FloatArray) -> FloatArray:
-        """Return the vectors that coefficients stand for, U a.
-
-        Parameters
-        ----------
-        coefficients : ndarray of shape (clients, size)
-            Coefficients.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients, dimension)
-            Vectors.
-        """
+        """Return the vectors that coefficients stand for, U a, shape (clients, dimension)."""
         rows, signs = self._rows_and_signs
         return np.asarray(walsh_hadamard(coefficients)[:, rows] * signs)
 
@@ -112,7 +85,7 @@ class KashinFrame:
 
 @dataclass(frozen=True, eq=False)
 class KashinRepresentation:
-    """Coefficients whose frame combination is a vector, or where none were found that are small enough, a multiple of it.
+    """Coefficients whose frame combination is a vector or, where none small enough were found, a multiple of it.
 
     Attributes
     ----------
@@ -127,36 +100,19 @@ class KashinRepresentation:
 
 
 def kashin_representation(vectors: FloatArray, frame: KashinFrame, level: float) -> KashinRepresentation:
-    """Represent vectors by coefficients that are at most a level, exactly.
+    """Represent vectors, shape (clients, dimension), exactly by coefficients of at most a level above 0, in the vectors' units.
 
     The coefficients with U a = x are a plane, those below the level a box. Starting from U^T x, coefficients are cut off to a box of nine
     tenths the size and then projected to the plane, in turns, until the projection lies in the full box. Lyubarskii and Vershynin's own
     algorithm adds up what is cut off at levels that fall by eta = 0.4; it does not cut again what it has added, and with these frames at
     K = 1.86 it leaves most vectors of 1000 dimensions unrepresented where the projections represent all.
 
-    No level below sqrt(dimension / size) times the length does for every vector: each frame of practical size has a few directions that
-    need more, which are close to no vector that was chosen without knowing the seed. Such a vector has no representation at the level, and
-    so no quantiser at that level is unbiased for it. It is scaled down until it has one, which is what clipping to the ball does, too.
+    No level below sqrt(dimension / size) times the length suffices for every vector: each frame of practical size has a few directions that
+    need more, to which no vector chosen without knowing the seed is close. Such a vector has no representation at the level, and so no
+    quantiser at that level is unbiased for it. It is scaled down until it has one, as clipping to the ball does, too.
     ``level >= sqrt(dimension / size)`` times the largest length scales no vector down.
 
-    Parameters
-    ----------
-    vectors : ndarray of shape (clients, dimension)
-        Vectors.
-    frame : KashinFrame
-        The frame.
-    level : float
-        Largest coefficient, in the vectors' units; above 0.
-
-    Returns
-    -------
-    KashinRepresentation
-        Coefficients and scales. ``synthesis(coefficients) = scale * vector`` up to rounding errors, a relative 1e-15 or so.
-
-    Raises
-    ------
-    ValueError
-        If the level is not above 0.
+    ``synthesis(coefficients) = scale * vector`` holds up to rounding errors, a relative 1e-15 or so.
 
     Examples
     --------
@@ -187,7 +143,7 @@ def _represent(vectors: FloatArray, frame: KashinFrame, level: float) -> tuple[F
         outside = np.abs(current).max(axis=1) > level
         found[waiting[~outside]] = current[~outside]
         waiting, current = waiting[outside], current[outside]
-    # The shortest coefficients are the better ones where the projections made things worse: none is above sqrt(dimension / size).
+    # Where the projections made things worse, take the shortest coefficients: none is above sqrt(dimension / size).
     shortest = found[waiting]
     largest, largest_shortest = np.abs(current).max(axis=1), np.abs(shortest).max(axis=1)
     better = largest <= largest_shortest

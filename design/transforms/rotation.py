@@ -1,6 +1,6 @@
 """Random rotations with a public seed, after which no coordinate of a vector is large: the length stays, and the peaks go.
 
-Two of them stand in for each other. `RandomisedHadamard` is the rotation of Agarwal et al. 2018 (*cpSGD*) and pads to a power of two;
+Either of two can be used. `RandomisedHadamard` is the rotation of Agarwal et al. 2018 (*cpSGD*) and pads to a power of two;
 `RandomisedFourier`, of Kairouz, Liu, Steinke 2021 (*The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure
 Aggregation*), pads by one coordinate at most.
 """
@@ -38,7 +38,10 @@ class Rotation(Protocol):
         """Rotate vectors of shape (..., dimension) into the shape (..., padded_dimension)."""
 
     def inverse(self, vectors: ArrayLike) -> FloatArray:
-        """Rotate vectors of shape (..., padded_dimension) back, and leave out the padding: shape (..., dimension)."""
+        """Rotate vectors of shape (..., padded_dimension) back, without the padding: shape (..., dimension).
+
+        The rotation of the result is, up to floating-point rounding, the argument's projection on all rotated vectors.
+        """
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,6 @@ class RandomisedHadamard:
         Public seed, from 0 to 2**128 - 1: clients and server use the same one. The signs are bits of the counter-based generator Philox,
         whose words numpy promises not to change.
 
-    Raises
-    ------
-    ValueError
-        If a field is out of its range.
-
     Examples
     --------
     >>> rotation = RandomisedHadamard(dimension=3, seed=1)
@@ -71,7 +69,7 @@ class RandomisedHadamard:
     seed: int
 
     def __post_init__(self) -> None:
-        """Refuse fields out of range."""
+        """Check the fields' ranges."""
         _check_fields(self.dimension, self.seed)
 
     @property
@@ -80,23 +78,9 @@ class RandomisedHadamard:
         return padded_dimension(self.dimension)
 
     def forward(self, vectors: ArrayLike) -> FloatArray:
-        """Rotate vectors.
+        """Rotate finite vectors.
 
-        Parameters
-        ----------
-        vectors : array_like of shape (..., dimension)
-            Finite vectors along the last axis.
-
-        Returns
-        -------
-        ndarray of float64, shape (..., padded_dimension)
-            Rotated vectors, of the same lengths up to floating-point rounding. At most twice the memory of the result is in use, beside the
-            argument, and 8 bytes per coordinate for the signs.
-
-        Raises
-        ------
-        ValueError
-            If the shape is another one, or a coordinate is NaN or infinite.
+        Besides the argument, this takes at most twice the memory of the result, and 8 bytes per coordinate for the signs.
         """
         array = _check_vectors(vectors, self.dimension)
         padded = np.zeros((*array.shape[:-1], self.padded_dimension))
@@ -104,23 +88,7 @@ class RandomisedHadamard:
         return walsh_hadamard(padded)
 
     def inverse(self, vectors: ArrayLike) -> FloatArray:
-        """Rotate vectors back.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (..., padded_dimension)
-            Finite vectors along the last axis.
-
-        Returns
-        -------
-        ndarray of float64, shape (..., dimension)
-            Vectors whose rotation, up to floating-point rounding, is the argument's projection on all rotated vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is another one, or a coordinate is NaN or infinite.
-        """
+        """Rotate finite vectors back."""
         transformed = walsh_hadamard(_check_vectors(vectors, self.padded_dimension))
         return transformed[..., : self.dimension] * self._scaled_signs
 
@@ -146,11 +114,6 @@ class RandomisedFourier:
     seed : int
         Public seed, from 0 to 2**128 - 1: clients and server use the same one.
 
-    Raises
-    ------
-    ValueError
-        If a field is out of its range.
-
     Examples
     --------
     >>> rotation = RandomisedFourier(dimension=3, seed=1)
@@ -163,7 +126,7 @@ class RandomisedFourier:
     seed: int
 
     def __post_init__(self) -> None:
-        """Refuse fields out of range."""
+        """Check the fields' ranges."""
         _check_fields(self.dimension, self.seed)
 
     @property
@@ -172,23 +135,10 @@ class RandomisedFourier:
         return self.dimension + self.dimension % 2
 
     def forward(self, vectors: ArrayLike) -> FloatArray:
-        """Rotate vectors.
+        """Rotate finite vectors.
 
-        Parameters
-        ----------
-        vectors : array_like of shape (..., dimension)
-            Finite vectors along the last axis.
-
-        Returns
-        -------
-        ndarray of float64, shape (..., padded_dimension)
-            Rotated vectors, of the same lengths up to floating-point rounding. At most twice the memory of the result is in use, beside the
-            argument, and 8 bytes per coordinate for the phases; more for lengths with large prime factors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is another one, or a coordinate is NaN or infinite.
+        Besides the argument, this takes at most twice the memory of the result, and 8 bytes per coordinate for the phases; more for lengths
+        with large prime factors.
         """
         array = _check_vectors(vectors, self.dimension)
         padded = np.zeros((*array.shape[:-1], self.padded_dimension))
@@ -199,23 +149,7 @@ class RandomisedFourier:
         return transformed.view(np.float64)
 
     def inverse(self, vectors: ArrayLike) -> FloatArray:
-        """Rotate vectors back.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (..., padded_dimension)
-            Finite vectors along the last axis.
-
-        Returns
-        -------
-        ndarray of float64, shape (..., dimension)
-            Vectors whose rotation, up to floating-point rounding, is the argument's projection on all rotated vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is another one, or a coordinate is NaN or infinite.
-        """
+        """Rotate finite vectors back."""
         array = np.ascontiguousarray(_check_vectors(vectors, self.padded_dimension))
         numbers: NDArray[np.complex128] = scipy.fft.ifft(array.view(np.complex128), norm="ortho")
         numbers *= self._phases.conj()
@@ -229,32 +163,14 @@ class RandomisedFourier:
 
 
 def flattened_bound(padded_dimension: int, norm: float, failure_probability: float) -> float:
-    """Return what, with high probability over the seed, no coordinate of a rotated vector exceeds.
+    """Return a bound that, with high probability over the seed, no coordinate of a rotated vector exceeds; errs upward.
 
     A rotated coordinate is a sum of independent terms of mean zero, so that for every s the mean of ``exp(s z)`` is at most
     ``exp(s**2 norm**2 / (2 D))``, D the padded dimension: each term is ``+- x_l / sqrt(D)`` for random signs, where
     ``cosh(t) <= exp(t**2 / 2)``; and ``r_j sqrt(2 / D)`` times the cosine of a uniform angle for random phases, with r_j the length of the
     j-th pair, where the mean of ``exp(t cos)`` is ``I_0(t) <= exp(t**2 / 4)``. Chernoff's bound and a union over D coordinates and both
-    signs give ``sqrt(2 ln(2 D / q) / D)`` times the norm. For n vectors, divide q by n.
-
-    Parameters
-    ----------
-    padded_dimension : int
-        D, number of rotated coordinates.
-    norm : float
-        L2 norm of the vector, 0 or more.
-    failure_probability : float
-        q, probability that some coordinate is larger, above 0 and at most 1.
-
-    Returns
-    -------
-    float
-        Bound on the largest absolute coordinate, never above the norm; errs upward.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    signs give ``sqrt(2 ln(2 D / q) / D)`` times the norm, for the failure probability q. The bound is never above the norm. For n vectors,
+    divide q by n.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Dithering of vectors: unbiased rounding of every coordinate to a grid point, with a bound on the norm of what comes out.
+"""Dithering of vectors: unbiased rounding of every coordinate to a grid point, with a bound on the norm of the result.
 
 Positions are signed, in grid steps, and zero is a grid point. Privacy rests on the norm of the rounded vectors, which are whole numbers,
 and so on nothing that floating point could get wrong: it is checked after rounding.
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray, IntegerArray
 
-# Returns as many numbers as asked for, uniform in [0, 1).
+# Returns the requested number of values, uniform in [0, 1).
 UniformSource = Callable[[int], FloatArray]
 
 # Relative slack for the rounding errors of a sum of p-th powers; the budget of `vector_divergences` has ten times as much.
@@ -31,14 +31,9 @@ def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerA
     Parameters
     ----------
     positions : ndarray of shape (clients, dimension)
-        Signed positions in steps, below 2**31 in absolute value.
+        Signed positions in steps, below 2**31 in absolute value; a coordinate on the grid stays where it is.
     uniforms : ndarray of shape (clients,)
         One number per client, uniform in [0, 1).
-
-    Returns
-    -------
-    ndarray of int64, shape (clients, dimension)
-        Grid points, in steps; a coordinate on the grid stays where it is.
 
     Examples
     --------
@@ -53,7 +48,7 @@ def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerA
     order = np.argsort(keys, axis=1, kind="stable")
     reached = np.floor(np.take_along_axis(fractions, order, axis=1).cumsum(axis=1) + uniforms[:, None]).astype(np.int32)
     up = np.diff(reached, axis=1, prepend=np.int32(0))
-    # Rounding errors of the running sums could make two of it.
+    # Rounding errors of the running sums could make it two.
     steps = np.empty_like(floors)
     np.put_along_axis(steps, order, np.minimum(up, 1), axis=1)
     return np.where(positions < 0, -(floors + steps), floors + steps).astype(np.int64)
@@ -62,39 +57,14 @@ def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerA
 def independent_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
     """Round each coordinate to one of its two neighbours, without bias and independently of the others.
 
-    Parameters
-    ----------
-    positions : ndarray of shape (clients, dimension)
-        Signed positions in steps.
-    uniforms : ndarray of shape (clients, dimension)
-        Numbers uniform in [0, 1).
-
-    Returns
-    -------
-    ndarray of int64, shape (clients, dimension)
-        Grid points, in steps; a coordinate on the grid stays where it is.
+    The numbers in `uniforms`, one per coordinate, are uniform in [0, 1).
     """
     lower = np.floor(positions)
     return np.asarray(lower + (uniforms < positions - lower), dtype=np.int64)
 
 
 def inside(rounded: IntegerArray, norm: float, bound: float) -> NDArray[np.bool_]:
-    """Return which vectors of whole numbers have a norm of at most the bound, up to a relative 1e-13 of its p-th power.
-
-    Parameters
-    ----------
-    rounded : ndarray of int, shape (clients, dimension)
-        Grid points, in steps.
-    norm : float
-        p of the L_p norm, finite.
-    bound : float
-        Largest norm, in steps, above 0.
-
-    Returns
-    -------
-    ndarray of bool, shape (clients,)
-        True where the norm is at most the bound.
-    """
+    """Return which vectors of whole numbers have an L_p norm, p finite, of at most the bound, up to a relative 1e-13 of its p-th power."""
     if norm == 1:
         return np.asarray(np.abs(rounded).sum(axis=1) <= bound * (1 + ROUNDING))
     if norm == 2:
@@ -118,11 +88,6 @@ def bounded_rounding(positions: FloatArray, uniforms: FloatArray, norm: float, b
         p of the L_p norm, finite.
     bound : float
         What `quietbits.solvers.divergences.dithered_norm.rounded_norm_bound` gives for the positions' ball, in steps.
-
-    Returns
-    -------
-    ndarray of int64, shape (clients, dimension)
-        Grid points, in steps, of norm at most the bound.
     """
     rounded = systematic_rounding(positions, uniforms)
     outside = ~inside(rounded, norm, bound)
@@ -134,24 +99,9 @@ def bounded_rounding(positions: FloatArray, uniforms: FloatArray, norm: float, b
 def rejection_rounding(positions: FloatArray, norm: float, bound: float, uniforms: UniformSource) -> IntegerArray:
     """Round independently, again and again until the norm is at most the bound (section 4.1 of Chaudhuri, Guo, Rabbat 2022).
 
-    What is accepted is biased a little, toward shorter vectors. The number of rounds depends on the vector: an observer of the time
-    that it takes learns something.
-
-    Parameters
-    ----------
-    positions : ndarray of shape (clients, dimension)
-        Signed positions in steps, whose rounded vectors lie in the ball with a probability well above 0: there is no other end.
-    norm : float
-        p of the L_p norm, finite.
-    bound : float
-        Largest norm, in steps.
-    uniforms : callable
-        ``uniforms(count)`` returns so many numbers, uniform in [0, 1).
-
-    Returns
-    -------
-    ndarray of int64, shape (clients, dimension)
-        Grid points, in steps, of norm at most the bound.
+    Accepted vectors are biased a little, toward shorter ones. The number of rounds depends on the vector: an observer of the time that it
+    takes learns something. Positions must be such that rounded vectors lie in the ball with a probability well above 0: otherwise
+    this does not end.
     """
     rounded = np.empty(positions.shape, dtype=np.int64)
     waiting = np.arange(len(positions))
@@ -164,19 +114,10 @@ def rejection_rounding(positions: FloatArray, norm: float, bound: float, uniform
 
 
 def rejection_bias_bound(rejection_probability: float) -> float:
-    """Return how far the mean of accepted vectors can be from the position that was rounded, in the L2 norm.
+    """Return how far the mean of accepted vectors can be from the position that was rounded, in the L2 norm: sqrt(q / (1 - q)) / 2 steps.
 
-    With A the event of acceptance and a any unit vector, ``E[a.(v - x) | A] = Cov(a.v, 1_A) / P(A)``, which by the Cauchy-Schwarz
-    inequality is at most the standard deviation of a.v, no more than 1/2 as coordinates are independent, times sqrt((1 - P(A)) / P(A)).
-
-    Parameters
-    ----------
-    rejection_probability : float
-        Bound q on the probability of rejection, from 0 to below 1.
-
-    Returns
-    -------
-    float
-        sqrt(q / (1 - q)) / 2, in steps.
+    Here q bounds the probability of rejection. With A the event of acceptance and a any unit vector, ``E[a.(v - x) | A] =
+    Cov(a.v, 1_A) / P(A)``, which by the Cauchy-Schwarz inequality is at most the standard deviation of a.v, no more than 1/2 as
+    coordinates are independent, times sqrt((1 - P(A)) / P(A)).
     """
     return 0.5 * float(np.sqrt(rejection_probability / (1 - rejection_probability)))

@@ -1,4 +1,4 @@
-"""Certified numbers in few digits, rounded to the side on which they stay true."""
+"""Certified numbers in few digits, rounded so that they stay true."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
@@ -8,19 +8,9 @@ SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def rounded_up(value: float, digits: int) -> str:
-    """Return the smallest number with so many significant digits that is not less.
+    """Return the smallest number with the given significant digits, at least 1, that is not less than a finite number.
 
-    Parameters
-    ----------
-    value : float
-        A finite number.
-    digits : int
-        Significant digits, at least 1.
-
-    Returns
-    -------
-    str
-        The number; trailing zeros are left out, and so are zeros in front of small numbers, for a power of ten.
+    Trailing zeros are left out, and so are zeros in front of small numbers, for a power of ten.
 
     Examples
     --------
@@ -31,19 +21,7 @@ def rounded_up(value: float, digits: int) -> str:
 
 
 def rounded_down(value: float, digits: int) -> str:
-    """Return the largest number with so many significant digits that is not more.
-
-    Parameters
-    ----------
-    value : float
-        A finite number.
-    digits : int
-        Significant digits, at least 1.
-
-    Returns
-    -------
-    str
-        The number, written as by `rounded_up`.
+    """Return the largest number with the given significant digits that is not more than a finite number, written as by `rounded_up`.
 
     Examples
     --------

@@ -1,10 +1,11 @@
-"""How a series of a picture looks: Okabe and Ito's palette, which the common kinds of colour blindness leave distinct."""
+"""How the series of a figure look: Okabe and Ito's palette, which stays distinct under the common kinds of colour blindness."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 
-class Mark(NamedTuple):
-    """How a series looks: colour, marker and line all differ, so that each alone tells the series apart.
+@dataclass(frozen=True)
+class Mark:
+    """How a series looks: colour, marker and line all differ, so that each alone distinguishes the series.
 
     Attributes
     ----------

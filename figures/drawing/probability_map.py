@@ -9,41 +9,21 @@ from matplotlib.colors import PowerNorm
 
 from .style import PROBABILITY_COLOURS
 
-# A cube-root scale: tables with many letters have no entry above a tenth, those with large epsilon few that are not below a hundredth.
+# A cube-root scale: tables with many letters have no entry above 0.1, and with large epsilon most entries are below 0.01.
 PROBABILITY_NORM = PowerNorm(1 / 3, vmin=0.0, vmax=1.0)
 PROBABILITY_TICKS = (0.0, 0.001, 0.01, 0.1, 0.3, 1.0)
 
 
 def sent_letters(entries: pd.DataFrame) -> pd.DataFrame:
-    """Return the entries of one table's letters that are sent at all; exact tables may hold spare letters of probability zero.
-
-    Parameters
-    ----------
-    entries : DataFrame
-        ``letter_index`` and ``probability`` of every entry of one table.
-
-    Returns
-    -------
-    DataFrame
-        The entries of letters that some input sends.
-    """
+    """Return the entries of one table's letters that some input sends; exact tables may hold spare letters of probability zero."""
     return entries[entries.groupby("letter_index")["probability"].transform("max") > 0]
 
 
 def draw_probability_map(axes: Axes, entries: pd.DataFrame) -> ScalarMappable:
     """Draw the entries of one table, inputs upward and letters to the right, both in increasing order.
 
-    Parameters
-    ----------
-    axes : Axes
-        Where to draw; ticks are left to the caller.
-    entries : DataFrame
-        ``input_index``, ``letter_index`` and ``probability`` of every entry.
-
-    Returns
-    -------
-    ScalarMappable
-        What a colour bar is made from; the same scale for every table.
+    The columns ``input_index``, ``letter_index`` and ``probability`` hold every entry; ticks are left to the caller. What is returned makes
+    a colour bar, with the same scale for every table.
     """
     table = entries.pivot_table(index="input_index", columns="letter_index", values="probability", aggfunc="sum")
     options: dict[str, Any] = {"origin": "lower", "aspect": "auto", "interpolation": "nearest"}

@@ -15,23 +15,10 @@ METADATA: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"Cr
 
 
 def save_figure(figure: Figure, frame: pd.DataFrame, output: Path, name: str) -> None:
-    """Write ``<name>.svg``, ``<name>.pdf``, ``<name>.png`` and ``<name>.csv``.
+    """Write ``<name>.svg``, ``<name>.pdf``, ``<name>.png`` and ``<name>.csv`` to a folder, which is created if necessary.
 
-    Parameters
-    ----------
-    figure : Figure
-        The figure.
-    frame : DataFrame
-        The tidy table that it was drawn from; numbers are written so that they can be read back exactly.
-    output : Path
-        Folder; made if it is not there.
-    name : str
-        Name of the files, without ending.
-
-    Raises
-    ------
-    OSError
-        If a file cannot be written. Each file is there whole or not at all.
+    The csv file holds the tidy table that the figure was drawn from, with numbers that can be read back exactly. Each file is written whole
+    or not at all.
     """
     _settle_layout(figure)
     contents = {"csv": frame.to_csv(index=False, lineterminator="\n").encode()}
@@ -45,7 +32,7 @@ def save_figure(figure: Figure, frame: pd.DataFrame, output: Path, name: str) ->
 
 
 def _settle_layout(figure: Figure) -> None:
-    """Lay the figure out once and for all, in positions rounded so far that they are the same each time.
+    """Fix the layout, in positions rounded so far that they are the same each time.
 
     The solver of constrained layouts visits its variables in an order that changes from figure to figure, and so does the last bit of
     its solution, which would change the identifiers in the SVG.

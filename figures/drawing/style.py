@@ -1,4 +1,4 @@
-"""How every figure looks: sizes for print, colours that the common kinds of colour blindness leave distinct, and captions."""
+"""How every figure looks: sizes for print, colours that stay distinct under the common kinds of colour blindness, and captions."""
 
 import textwrap
 from contextlib import AbstractContextManager
@@ -18,13 +18,7 @@ PROBABILITY_COLOURS = "Blues"
 
 
 def print_style() -> AbstractContextManager[None]:
-    """Return the context in which figures are made and saved.
-
-    Returns
-    -------
-    context manager
-        Sets matplotlib's parameters, and sets them back.
-    """
+    """Return the context in which figures are made and saved."""
     return mpl.rc_context(
         {
             "font.size": SMALLEST_TYPE,
@@ -52,14 +46,6 @@ def print_style() -> AbstractContextManager[None]:
 
 
 def add_caption(figure: Figure, text: str) -> None:
-    """Write a caption under a figure whose layout is constrained.
-
-    Parameters
-    ----------
-    figure : Figure
-        The figure; what is drawn above makes room.
-    text : str
-        The caption; lines are broken to fit.
-    """
+    """Write a caption under a figure with a constrained layout, which makes room for it; lines are broken to fit."""
     lines = textwrap.wrap(text, CAPTION_CHARACTERS)
     figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=SMALLEST_TYPE, linespacing=1.35)

@@ -14,28 +14,15 @@ from ...design.tables.file import checksum, table_document
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.verification import verify_table
 from ...files import write_atomically
-from .report_figures import BOUND_NAMES, estimates_figure, variance_figure
 
 TEMPLATE = "report.html.jinja"
-# Tables with more inputs than this are printed with every so many rows left out; the exact weights below them are complete.
+# Of tables with more inputs than this only some rows are printed; the exact weights below them are complete.
 MOST_ROWS = 64
 
 
 @dataclass(frozen=True, eq=False)
 class PrintedTable:
-    """A lookup table as the page shows it.
-
-    Attributes
-    ----------
-    name : str
-        The mechanism's name in the study.
-    table : LookupTable
-        The table; verified.
-    sha256 : str
-        Checksum of its file.
-    inputs : tuple of int
-        Which rows are printed as probabilities.
-    """
+    """A verified lookup table as the page shows it: the mechanism's name, the file's checksum, and the rows printed as probabilities."""
 
     name: str
     table: LookupTable
@@ -44,14 +31,14 @@ class PrintedTable:
 
 
 def write_report(study: MeanStudy, path: Path, *, command: str | None = None) -> None:
-    """Write a study's report: one HTML file that loads nothing from anywhere.
+    """Write a study's report: one HTML file that loads nothing from elsewhere.
 
     Parameters
     ----------
     study : MeanStudy
         The study.
     path : Path
-        The file; replaced if it is there.
+        The file; replaced if it exists.
     command : str or None
         The command that made the study, for its provenance.
 
@@ -59,32 +46,15 @@ def write_report(study: MeanStudy, path: Path, *, command: str | None = None) ->
     ------
     TableError
         If a table does not verify; nothing is written then.
-    OSError
-        If the file cannot be written.
     """
     write_atomically(path, report_html(study, command=command).encode())
 
 
 def report_html(study: MeanStudy, *, command: str | None = None) -> str:
-    """Return a study's report as HTML.
+    """Return a study's report as HTML; `TableError` if a table on it does not verify."""
+    # Here, so that the headline alone does not load matplotlib.
+    from .report_figures import BOUND_NAMES, estimates_figure, variance_figure
 
-    Parameters
-    ----------
-    study : MeanStudy
-        The study.
-    command : str or None
-        The command that made it.
-
-    Returns
-    -------
-    str
-        The page. Every table on it has been verified.
-
-    Raises
-    ------
-    TableError
-        If a table does not verify.
-    """
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
     decimals = _decimals(min(estimate.standard_error for estimate in study.comparison.estimates))
     environment.filters |= {
@@ -110,16 +80,8 @@ def report_html(study: MeanStudy, *, command: str | None = None) -> str:
 def headline(study: MeanStudy) -> tuple[str, ...]:
     """Return a study's result in a few plain sentences.
 
-    Parameters
-    ----------
-    study : MeanStudy
-        The study.
-
-    Returns
-    -------
-    tuple of str
-        The estimate with an error that holds whatever the values are; how far the table can be from optimal, if that is certified; what
-        the same error takes without compression.
+    They say: the estimate with an error that holds whatever the values are; how far the table can be from optimal, if that is certified;
+    what the same error costs without compression.
     """
     mvu, laplace = study.estimate, study.comparison.estimates[-1]
     margin = Z95 * mvu.worst_standard_error
@@ -156,7 +118,7 @@ def _percent_up(share: float) -> str:
 
 
 def _shade(probability: float) -> str:
-    """Return the style of a table cell: the larger the probability, the deeper the blue; the text stays legible on it."""
+    """Return the style of a table cell: the larger the probability, the deeper the blue, with legible text."""
     depth = math.sqrt(probability)
     red, green, blue = (round(255 - depth * (255 - end)) for end in (0, 114, 178))
     return f"background:rgb({red},{green},{blue});color:{'#fff' if depth > 0.9 else '#111'}"

@@ -1,4 +1,4 @@
-"""The report's pictures, as SVG text that stands inside an HTML page and needs nothing from outside it."""
+"""The report's figures, as SVG text that stands inside an HTML page and needs nothing from outside it."""
 
 import io
 import re
@@ -16,24 +16,11 @@ from ...analysis.study.mean_study import MeanStudy
 from ..drawing.marks import BLACK, BLUE, GREEN, PURPLE, VERMILION
 
 BOUND_NAMES = {"mean": "average over the grid", "worst": "largest value on the grid", "prior": "prior-weighted average over the grid"}
-
-
 MARKS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
 
 
 def estimates_figure(study: MeanStudy) -> str:
-    """Draw each mechanism's estimate with 1.96 predicted standard errors on either side, and the true mean as a line.
-
-    Parameters
-    ----------
-    study : MeanStudy
-        The results.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element.
-    """
+    """Draw each mechanism's estimate with 1.96 predicted standard errors on either side, and the true mean, as an ``<svg>`` element."""
     comparison = study.comparison
     with _style():
         figure = Figure(figsize=(8.6, 0.9 + 0.5 * len(comparison.estimates)), layout="constrained")
@@ -54,18 +41,7 @@ def estimates_figure(study: MeanStudy) -> str:
 
 
 def variance_figure(study: MeanStudy) -> str:
-    """Draw the variance of one client's decoded message against the client's value, with the certified lower bound.
-
-    Parameters
-    ----------
-    study : MeanStudy
-        The results.
-
-    Returns
-    -------
-    str
-        An ``<svg>`` element.
-    """
+    """Draw the variance of one client's decoded message against the client's value, and the certified bound, as an ``<svg>`` element."""
     low, high = study.comparison.interval
     values = np.linspace(low, high, 1 + 20 * (2**study.bits_in - 1))
     with _style():
@@ -105,9 +81,9 @@ def _style() -> AbstractContextManager[None]:
             "axes.axisbelow": True,
             "grid.color": "#dddddd",
             "grid.linewidth": 0.6,
-            # A column's name is text, whatever signs are in it.
+            # A column's name is text, whatever characters are in it.
             "text.parse_math": False,
-            # Outlines instead of text: the picture looks the same wherever it is opened, and loads no font.
+            # Outlines instead of text: the figure looks the same wherever it is opened, and loads no font.
             "svg.fonttype": "path",
         }
     )
@@ -121,7 +97,7 @@ def _draw_bound(axes: Axes, study: MeanStudy) -> None:
 
 
 def _svg(figure: Figure, name: str) -> str:
-    """Return the figure as an element: no prolog, no metadata, and identifiers that another figure on the page does not have."""
+    """Return the figure as an element: no prolog, no metadata, and identifiers that no other figure on the page has."""
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata={"Creator": None, "Date": None, "Format": None, "Type": None})

@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.pld.pld_pmf import DensePLDPmf
 from numpy.typing import ArrayLike
 
 from ...arguments import check_integer, check_real
@@ -13,6 +13,9 @@ from ...arrays import FloatArray
 from ..numerics.bisection import bisect
 from .pure_privacy import check_orders
 from .renyi_curve import check_delta
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.pld_pmf import DensePLDPmf
 
 # Share of a delta that rounding may hide. Probabilities down to e^-700 are off by 1400 units as exponentials of rounded logarithms, and a
 # pairwise sum of up to 2^24 terms adds 200: sums are five hundred times as exact. A unit of a loss is a unit of epsilon.
@@ -179,7 +182,7 @@ class ExactPrivacyLoss:
         unseen = self.unseen + float(np.exp(self.log_masses[rare] - self.losses[rare]).sum())
         return ExactPrivacyLoss(self.log_masses[kept], self.losses[kept], certain, unseen)
 
-    def on_grid(self, interval: float, steps: int) -> DensePLDPmf:
+    def on_grid(self, interval: float, steps: int) -> "DensePLDPmf":
         """Return the distribution of the loss on the multiples of an interval, for composition.
 
         Each value's mass is split between the two neighbouring multiples so that both its P-mass and its Q-mass stay what they are
@@ -203,6 +206,8 @@ class ExactPrivacyLoss:
         ValueError
             If an argument is out of range.
         """
+        from dp_accounting.pld.pld_pmf import DensePLDPmf
+
         interval = check_real("interval", interval, low=1e-300, high=1e300)
         steps = check_integer("steps", steps, low=1, high=10**7)
         above = self.losses > steps * interval

@@ -1,15 +1,16 @@
 """Privacy loss distributions, by dp-accounting: each dominates every pair of inputs of its mechanism, with losses rounded upward."""
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-from dp_accounting.pld import privacy_loss_distribution as pld
-from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
 from numpy.typing import ArrayLike
 
 from ...arguments import check_real
-from .pure_privacy import LARGEST_EPSILON
 from .renyi_divergence import check_weights, largest_step, renyi_matrix
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 # Privacy losses that a table's distribution is computed at, on either side of zero: at most, at least, and as many as so many
 # multiplications allow.
@@ -19,51 +20,7 @@ MULTIPLICATIONS = 4e8
 CHUNK = 2**22
 
 
-def pure_privacy_loss(epsilon: float) -> pld.PrivacyLossDistribution:
-    """Return the privacy loss distribution that dominates those of all epsilon-private mechanisms.
-
-    Parameters
-    ----------
-    epsilon : float
-        Pure privacy parameter, at least 0.
-
-    Returns
-    -------
-    PrivacyLossDistribution
-        That of binary randomised response, losses rounded upward to dp-accounting's grid.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is out of range.
-    """
-    epsilon = check_real("epsilon", epsilon, low=0.0, high=LARGEST_EPSILON)
-    kept, flipped = -np.log1p(np.exp(-epsilon)), -epsilon - np.log1p(np.exp(-epsilon))
-    return pld.from_two_probability_mass_functions({0: kept, 1: flipped}, {0: flipped, 1: kept})
-
-
-def gaussian_privacy_loss(noise_multiplier: float) -> pld.PrivacyLossDistribution:
-    """Return the privacy loss distribution of Gaussian noise.
-
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation over the L2 sensitivity, for the adjacency that is meant; above 0.
-
-    Returns
-    -------
-    PrivacyLossDistribution
-        Losses rounded upward to dp-accounting's grid.
-
-    Raises
-    ------
-    ValueError
-        If the multiplier is out of range.
-    """
-    return pld.from_gaussian_mechanism(check_real("noise_multiplier", noise_multiplier, low=1e-3, high=1e9))
-
-
-def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> pld.PrivacyLossDistribution:
+def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> "PrivacyLossDistribution":
     """Return a privacy loss distribution that dominates every two rows of a table which are not too far apart.
 
     The largest hockey-stick divergence of any pair, as a function of epsilon, belongs to some pair of distributions, which dominates
@@ -94,6 +51,9 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> pld.Pr
     >>> round(float(loss.get_delta_for_epsilon(0.0)), 6), round(float(loss.get_epsilon_for_delta(0.0)), 6)
     (0.5, 1.098612)
     """
+    from dp_accounting.pld import privacy_loss_distribution as pld
+    from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
+
     table = check_weights(weights)
     inputs, letters = table.shape
     distance = check_real("distance", distance, low=1e-9, high=1e6)

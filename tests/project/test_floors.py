@@ -68,6 +68,17 @@ def test_modules_import_only_from_their_floor_and_below(path: Path) -> None:
     assert violations(path.read_text(encoding="utf-8"), path.relative_to(ROOT).with_suffix("").parts) == []
 
 
+@pytest.mark.parametrize(("package", "users"), [("matplotlib", {"figures"}), ("typer", {"cli"}), ("rich", {"cli"})])
+def test_packages_that_belong_to_a_floor_are_imported_there_alone(package: str, users: set[str]) -> None:
+    importing = {
+        path.relative_to(ROOT).parts[0]
+        for path in MODULES
+        for imported in imports(path.read_text(encoding="utf-8"), path.relative_to(ROOT).with_suffix("").parts)
+        if not imported.relative and imported.name.partition(".")[0] == package
+    }
+    assert importing == users
+
+
 def test_every_module_of_the_checkout_has_a_floor_and_is_installed() -> None:
     packages = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
     assert packages == PACKAGES

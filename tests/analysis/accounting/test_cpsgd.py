@@ -10,8 +10,8 @@ import pytest
 import quietbits
 from quietbits.analysis.accounting.cpsgd import cpsgd_account, theorem_epsilon
 from quietbits.analysis.calibration.cpsgd import CLOSE, calibrate_cpsgd
+from quietbits.design.contracts.gaussian import central_gaussian_error
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.vector_gaussian import central_gaussian_error
 from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
 from quietbits.design.secure_sum.cpsgd_parameters import CpsgdParameters
 from quietbits.errors import InfeasibleError

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from quietbits.analysis.comparisons.secure_sum import SERIES, ComparisonSize, compare_secure_sums
+from quietbits.design.contracts.gaussian import central_gaussian_error
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.vector_gaussian import central_gaussian_error
 from quietbits.errors import InfeasibleError
 
 SMALL = ComparisonSize(dimension=32, clients=(150, 400), bits=(8, 9, 10, 12, 14), simulated_bits=(12, 14), repetitions=12)

@@ -12,9 +12,10 @@ import pytest
 import quietbits
 from quietbits.analysis.simulation.secure_sum import SimulatedSecureSum, repeat_secure_sum, simulate_secure_sum
 from quietbits.analysis.simulation.vector_populations import population_chunks
+from quietbits.design.contracts.gaussian import central_gaussian_error
 from quietbits.design.contracts.guarantee import Guarantee
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.vector_gaussian import central_gaussian_error
+from quietbits.design.noise.random_words import WordsLike
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from quietbits.design.secure_sum.modular_arithmetic import centred_representatives, residues
 
@@ -39,7 +40,7 @@ class WholeNumbers:
     def padded_dimension(self) -> int:
         return self.ball.dimension
 
-    def noisy_steps(self, vectors: np.ndarray, rng: np.random.Generator) -> np.ndarray:  # noqa: ARG002 - nothing is drawn
+    def noisy_steps(self, vectors: np.ndarray, words: WordsLike) -> np.ndarray:  # noqa: ARG002 - nothing is drawn
         return np.rint(self.ball.clip(vectors)).astype(np.int64)
 
     def recovered_steps(self, aggregate: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from quietbits.analysis.catalogue.vector_mechanisms import MechanismSpec, build_
 from quietbits.analysis.simulation.vector_mean import simulate_vector_mean
 from quietbits.analysis.simulation.vector_populations import population_chunks
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.noise.random_words import WordsLike
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Offset:
 
     worst_variance = 7.0
 
-    def encode(self, vectors: np.ndarray, rng: np.random.Generator) -> np.ndarray:  # noqa: ARG002 - nothing is drawn
+    def encode(self, vectors: np.ndarray, words: WordsLike) -> np.ndarray:  # noqa: ARG002 - nothing is drawn
         return self.ball.clip(vectors) + self.offset
 
     def aggregate(self, messages: np.ndarray) -> np.ndarray:

@@ -73,7 +73,7 @@ def test_a_csv_column_must_be_named(tmp_path: Path) -> None:
         read_column(path, None)
 
 
-def test_csv_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_csv_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_bytes(b"x\n\xff\xfe\n")
     with pytest.raises(DataError, match=r"cannot be read: .*UTF8"):
@@ -131,7 +131,7 @@ def test_bad_npy_is_refused(tmp_path: Path, array: np.ndarray, column: str | Non
 def test_pickled_objects_are_never_loaded(tmp_path: Path) -> None:
     path = tmp_path / "data.npy"
     np.save(path, np.array([1, "x"], dtype=object), allow_pickle=True)
-    with pytest.raises(DataError, match="no npy array of numbers"):
+    with pytest.raises(DataError, match="not an npy array of numbers"):
         read_column(path, None)
 
 

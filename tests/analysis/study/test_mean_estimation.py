@@ -11,16 +11,17 @@ from quietbits.analysis.study.grid_prior import grid_prior
 from quietbits.analysis.study.mean_estimation import estimate_mean
 from quietbits.analysis.study.variance_bound import VarianceBound, certified_bound
 from quietbits.design.contracts.guarantee import Guarantee
-from quietbits.design.contracts.mean_protocol import MeanProtocol
+from quietbits.design.contracts.mechanism import ScalarMechanism
 from quietbits.design.local.cldp import CLDPMechanism
 from quietbits.design.local.laplace import LaplaceMechanism
+from quietbits.design.noise.random_words import WordsLike
 from quietbits.design.tables.randomised_response import generalised_randomised_response
-from quietbits.design.tables.table_mean import TableMeanProtocol
+from quietbits.design.tables.table_mean import TableMeanMechanism
 
 INTERVAL = (0.0, 10.0)
 VALUES = np.random.default_rng(5).uniform(-1, 11, 5000)
-PROTOCOLS: dict[str, MeanProtocol] = {
-    "table": TableMeanProtocol(generalised_randomised_response(2.0, 3, interval=INTERVAL)),
+PROTOCOLS: dict[str, ScalarMechanism] = {
+    "table": TableMeanMechanism(generalised_randomised_response(2.0, 3, interval=INTERVAL)),
     "cldp": CLDPMechanism(2.0, INTERVAL),
     "laplace": LaplaceMechanism(2.0, INTERVAL),
 }
@@ -77,9 +78,9 @@ def test_clients_are_streamed_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None
     sizes: list[int] = []
 
     class Watched(LaplaceMechanism):
-        def encode(self, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        def encode(self, values: np.ndarray, words: WordsLike) -> np.ndarray:
             sizes.append(len(values))
-            return super().encode(values, rng)
+            return super().encode(values, words)
 
     watched = estimate_mean(VALUES, INTERVAL, {"laplace": Watched(2.0, INTERVAL)})
     assert max(sizes) == 700

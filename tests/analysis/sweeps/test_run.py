@@ -28,8 +28,8 @@ from quietbits.analysis.sweeps.summary import summarise_sweep
 from quietbits.analysis.sweeps.task import SweepTask, build_design, run_task
 from quietbits.cli.console import OneLineErrors
 from quietbits.cli.sweep import sweep_command
+from quietbits.design.contracts.gaussian import central_gaussian_error
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.vector_gaussian import central_gaussian_error
 from quietbits.errors import InfeasibleError
 
 # Two populations, two budgets, two mechanisms, 25 repetitions: 200 tasks.

@@ -6,28 +6,28 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from quietbits.design.contracts.mean_protocol import MeanProtocol
+from quietbits.design.contracts.mechanism import ScalarMechanism
 from quietbits.design.local.cldp import CLDPMechanism
 from quietbits.design.local.laplace import LaplaceMechanism
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
-from quietbits.design.tables.table_mean import TableMeanProtocol
+from quietbits.design.tables.table_mean import TableMeanMechanism
 
 INTERVAL = (-3.0, 5.0)
-PROTOCOLS: dict[str, Callable[[], MeanProtocol]] = {
+PROTOCOLS: dict[str, Callable[[], ScalarMechanism]] = {
     "laplace": lambda: LaplaceMechanism(1.5, INTERVAL),
     "cldp": lambda: CLDPMechanism(1.5, INTERVAL),
-    "generalised": lambda: TableMeanProtocol(generalised_randomised_response(1.5, 3, interval=INTERVAL)),
-    "bitwise": lambda: TableMeanProtocol(bitwise_randomised_response(1.5, 2, interval=INTERVAL)),
+    "generalised": lambda: TableMeanMechanism(generalised_randomised_response(1.5, 3, interval=INTERVAL)),
+    "bitwise": lambda: TableMeanMechanism(bitwise_randomised_response(1.5, 2, interval=INTERVAL)),
 }
 
 
 @pytest.fixture(params=PROTOCOLS)
-def protocol(request: pytest.FixtureRequest) -> MeanProtocol:
+def protocol(request: pytest.FixtureRequest) -> ScalarMechanism:
     return PROTOCOLS[request.param]()
 
 
 @pytest.mark.parametrize("value", [-3.0, -0.37, 1.0, 4.9])
-def test_estimates_are_unbiased_and_vary_as_stated(protocol: MeanProtocol, value: float) -> None:
+def test_estimates_are_unbiased_and_vary_as_stated(protocol: ScalarMechanism, value: float) -> None:
     clients = 200_000
     messages = protocol.encode(np.full(clients, value), np.random.default_rng(7))
     variance = float(protocol.variance([value])[0])
@@ -38,31 +38,31 @@ def test_estimates_are_unbiased_and_vary_as_stated(protocol: MeanProtocol, value
     assert np.mean(np.square(np.subtract(means, value))) == pytest.approx(variance / 1000, rel=0.5)
 
 
-def test_aggregates_add_over_chunks(protocol: MeanProtocol) -> None:
+def test_aggregates_add_over_chunks(protocol: ScalarMechanism) -> None:
     messages = protocol.encode(np.linspace(-3, 5, 900), np.random.default_rng(0))
     parts = sum(protocol.aggregate(part) for part in np.array_split(messages, 7))
     np.testing.assert_allclose(parts, protocol.aggregate(messages), rtol=1e-12)
 
 
-def test_the_worst_variance_is_the_largest(protocol: MeanProtocol) -> None:
+def test_the_worst_variance_is_the_largest(protocol: ScalarMechanism) -> None:
     variances = protocol.variance(np.linspace(-3, 5, 100_001))
     assert variances.max() == pytest.approx(protocol.worst_variance, rel=1e-7)
     assert variances.max() <= protocol.worst_variance * (1 + 1e-12)
 
 
-def test_values_outside_the_interval_count_as_its_ends(protocol: MeanProtocol) -> None:
+def test_values_outside_the_interval_count_as_its_ends(protocol: ScalarMechanism) -> None:
     outside = protocol.encode(np.array([-100.0, 100.0] * 50), np.random.default_rng(3))
     ends = protocol.encode(np.array([-3.0, 5.0] * 50), np.random.default_rng(3))
     np.testing.assert_array_equal(outside, ends)
 
 
-def test_nan_is_refused(protocol: MeanProtocol) -> None:
+def test_nan_is_refused(protocol: ScalarMechanism) -> None:
     with pytest.raises(ValueError, match="values must hold finite numbers only"):
         protocol.encode([0.0, math.nan], np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("clients", [0, -1, 1.5])
-def test_a_number_of_clients_that_cannot_be_is_refused(protocol: MeanProtocol, clients: int) -> None:
+def test_a_number_of_clients_that_cannot_be_is_refused(protocol: ScalarMechanism, clients: int) -> None:
     aggregate = protocol.aggregate(protocol.encode(np.zeros(10), np.random.default_rng(0)))
     with pytest.raises(ValueError, match="clients must be a whole number"):
         protocol.decode(aggregate, clients)

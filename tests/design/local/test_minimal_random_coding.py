@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 from scipy.special import comb, ndtr
 
+from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.vector_protocol import VectorMeanProtocol
 from quietbits.design.local.minimal_random_coding import MinimalRandomCodingMechanism, minimal_random_coding_mechanism
 from quietbits.design.local.privunit import PrivUnitMechanism
 from quietbits.design.relative_entropy.coding import decode_relative_entropy
@@ -143,7 +143,7 @@ def test_no_other_threshold_gives_less_variance(epsilon: float, bits: int, dimen
 
 
 def test_it_stands_beside_every_other_mechanism() -> None:
-    protocol: VectorMeanProtocol = mechanism_of(1.5, 4, 3)
+    protocol: VectorMechanism = mechanism_of(1.5, 4, 3)
     assert str(protocol.guarantee) == "epsilon = 1.5, replace-one adjacency, local trust model"
     assert protocol.bits_per_client == 4
     assert protocol.renyi_divergences([2.0, math.inf])[1] == 1.5

@@ -7,8 +7,8 @@ import mpmath
 import numpy as np
 import pytest
 
+from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.vector_protocol import VectorMeanProtocol
 from quietbits.design.local.privunit import PrivUnitMechanism
 from quietbits.design.local.vector_cldp import cldp_mechanism
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism, central_gaussian_error, l2_radius
@@ -18,7 +18,7 @@ from quietbits.solvers.divergences.laplace_divergence import laplace_renyi_diver
 
 DIMENSION, CLIP_NORM = 6, 2.0
 ORDERS = [1.01, 1.5, 2.0, 8.0, 100.0]
-PROTOCOLS: dict[str, Callable[[], VectorMeanProtocol]] = {
+PROTOCOLS: dict[str, Callable[[], VectorMechanism]] = {
     **{f"cldp {norm:g}": lambda norm=norm: cldp_mechanism(1.5, NormBall(DIMENSION, norm, CLIP_NORM)) for norm in (1.0, 2.0, math.inf)},
     **{
         f"laplace {norm:g}": lambda norm=norm: VectorLaplaceMechanism(1.5, NormBall(DIMENSION, norm, CLIP_NORM))
@@ -33,7 +33,7 @@ PROTOCOLS: dict[str, Callable[[], VectorMeanProtocol]] = {
 
 
 @pytest.fixture(params=PROTOCOLS)
-def protocol(request: pytest.FixtureRequest) -> VectorMeanProtocol:
+def protocol(request: pytest.FixtureRequest) -> VectorMechanism:
     return PROTOCOLS[request.param]()
 
 
@@ -43,7 +43,7 @@ def surface(ball: NormBall, seed: int, count: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("length", [0.0, 0.4, 1.0])
-def test_estimates_are_unbiased_and_vary_as_stated(protocol: VectorMeanProtocol, length: float) -> None:
+def test_estimates_are_unbiased_and_vary_as_stated(protocol: VectorMechanism, length: float) -> None:
     clients, batch = 40_000, 100
     vector = length * surface(protocol.ball, 1, 1)
     messages = protocol.encode(np.tile(vector, (clients, 1)), np.random.default_rng(8))
@@ -59,21 +59,21 @@ def test_estimates_are_unbiased_and_vary_as_stated(protocol: VectorMeanProtocol,
     assert np.mean(errors) * batch == pytest.approx(variance, rel=5 * math.sqrt(2 / 400))
 
 
-def test_aggregates_add_over_chunks(protocol: VectorMeanProtocol) -> None:
+def test_aggregates_add_over_chunks(protocol: VectorMechanism) -> None:
     messages = protocol.encode(surface(protocol.ball, 2, 90), np.random.default_rng(0))
     parts = sum(protocol.aggregate(part) for part in np.array_split(messages, 7))
     np.testing.assert_allclose(parts, protocol.aggregate(messages), rtol=1e-12, atol=1e-12)
     assert protocol.decode(parts, 90).shape == (DIMENSION,)
 
 
-def test_vectors_outside_the_ball_count_as_clipped(protocol: VectorMeanProtocol) -> None:
+def test_vectors_outside_the_ball_count_as_clipped(protocol: VectorMechanism) -> None:
     outside = 3 * surface(protocol.ball, 3, 20)
     clipped = protocol.ball.clip(outside)
     for function in (protocol.variance, lambda vectors: protocol.encode(vectors, np.random.default_rng(3))):
         np.testing.assert_allclose(function(outside), function(clipped), rtol=1e-12)
 
 
-def test_the_guarantee_is_what_was_asked_for(protocol: VectorMeanProtocol) -> None:
+def test_the_guarantee_is_what_was_asked_for(protocol: VectorMechanism) -> None:
     guarantee = protocol.guarantee
     assert (guarantee.epsilon, guarantee.adjacency, guarantee.trust_model) == (1.5, "replace-one", "local")
     if guarantee.delta == 0:
@@ -82,7 +82,7 @@ def test_the_guarantee_is_what_was_asked_for(protocol: VectorMeanProtocol) -> No
 
 
 @pytest.mark.parametrize("rounds", [1, 10])
-def test_loss_distributions_are_consistent_with_renyi_divergences(protocol: VectorMeanProtocol, rounds: int) -> None:
+def test_loss_distributions_are_consistent_with_renyi_divergences(protocol: VectorMechanism, rounds: int) -> None:
     loss = protocol.privacy_loss()
     assert loss is not None
     epsilon = loss.self_compose(rounds).get_epsilon_for_delta(1e-5)
@@ -95,7 +95,7 @@ def test_loss_distributions_are_consistent_with_renyi_divergences(protocol: Vect
         assert epsilon <= 1.5 * rounds + 1e-2 * rounds
 
 
-def test_bad_vectors_are_refused(protocol: VectorMeanProtocol) -> None:
+def test_bad_vectors_are_refused(protocol: VectorMechanism) -> None:
     for function in (protocol.variance, lambda vectors: protocol.encode(vectors, np.random.default_rng(0))):
         with pytest.raises(ValueError, match="vectors must hold finite numbers only, got nan"):
             function(np.full((2, DIMENSION), math.nan))
@@ -106,7 +106,7 @@ def test_bad_vectors_are_refused(protocol: VectorMeanProtocol) -> None:
 
 
 @pytest.mark.parametrize("clients", [0, -1, 1.5])
-def test_a_number_of_clients_that_cannot_be_is_refused(protocol: VectorMeanProtocol, clients: int) -> None:
+def test_a_number_of_clients_that_cannot_be_is_refused(protocol: VectorMechanism, clients: int) -> None:
     aggregate = protocol.aggregate(protocol.encode(np.zeros((3, DIMENSION)), np.random.default_rng(0)))
     with pytest.raises(ValueError, match="clients must be a whole number"):
         protocol.decode(aggregate, clients)

@@ -8,9 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from quietbits.arrays import WordArray
+from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.vector_protocol import VectorMeanProtocol
 from quietbits.design.local.vector_table import VectorTableMechanism
+from quietbits.design.noise.random_words import WordSource, secure_words, seeded_words
 from quietbits.design.tables.certificate import certified_table
 from quietbits.design.tables.lookup_table import LookupTable, record_provenance
 from quietbits.design.tables.mvu import design_mvu
@@ -96,14 +98,24 @@ def test_the_worst_variance_is_reached(metric_table: LookupTable) -> None:
     assert 0.99 * mechanism.worst_variance < max(flat) <= mechanism.worst_variance
 
 
+class OneWord(WordSource):
+    """A single word, for those who ask for one."""
+
+    def __init__(self, word: int) -> None:
+        self.word = word
+
+    def __call__(self, count: int) -> WordArray:
+        assert count == 1
+        return np.array([self.word], dtype=np.uint64)
+
+
 def exact_outputs(mechanism: VectorTableMechanism, vector: tuple[float, float]) -> np.ndarray:
     """Return the exact distribution of the message of a vector on the grid's quarter steps, as a flat array."""
     rows = mechanism.table.probabilities
     # A word's upper 53 bits are the uniform number: the middle of each cell in which no breakpoint lies.
     shares = []
     for cell in range(8):
-        words = iter([np.array([(2 * cell + 1) << 60], dtype=np.uint64)])
-        ((first, second),) = mechanism._dithered_rows(np.array([vector]), lambda _count, words=words: next(words))
+        ((first, second),) = mechanism._dithered_rows(np.array([vector]), OneWord((2 * cell + 1) << 60))
         shares.append(np.outer(rows[first], rows[second]).ravel())
     return np.mean(shares, axis=0)
 
@@ -221,7 +233,7 @@ def test_aggregates_add_over_chunks_and_messages_take_the_bits_they_say(norm: fl
     assert (sum(parts) == mechanism.aggregate(messages)).all()
     assert parts[0].shape == (5, 8)
     assert parts[0].dtype == np.int64
-    protocol: VectorMeanProtocol = mechanism
+    protocol: VectorMechanism = mechanism
     assert protocol.decode(protocol.aggregate(messages), 9000).shape == (5,)
 
 
@@ -252,8 +264,8 @@ def test_encoding_is_repeatable_and_clips(norm: float, dithering: str) -> None:
 def test_secure_messages_have_no_seed_and_the_same_mean(dithering: str, norm: float) -> None:
     mechanism = VectorTableMechanism(generalised_randomised_response(8.0, 6), NormBall(5, norm), dithering=dithering)
     vectors = np.tile(VECTOR, (20_000, 1))
-    messages = mechanism.encode_securely(vectors)
-    assert (messages != mechanism.encode_securely(vectors)).any()
+    messages = mechanism.encode(vectors, secure_words)
+    assert (messages != mechanism.encode(vectors, secure_words)).any()
     deviation = np.sqrt(mechanism.variance(VECTOR[None, :])[0] / len(vectors))
     # Without a seed: 6.5 sigma of the whole vector for one coordinate fails by chance in one run of 10**9.
     error = np.abs(mechanism.decode(mechanism.aggregate(messages), len(vectors)) - VECTOR)
@@ -263,11 +275,7 @@ def test_secure_messages_have_no_seed_and_the_same_mean(dithering: str, norm: fl
 def test_dithered_rows_stay_in_the_ball_and_zero_stays_zero() -> None:
     mechanism = VectorTableMechanism(generalised_randomised_response(1.0, 5), NormBall(50, 1.0))
     rng = np.random.default_rng(1)
-
-    def words(count: int) -> np.ndarray:
-        return rng.integers(0, 2**64, size=count, dtype=np.uint64)
-
-    vectors = rng.normal(size=(5000, 50)) ** 3
+    words, vectors = seeded_words(rng), rng.normal(size=(5000, 50)) ** 3
     rows = mechanism._dithered_rows(vectors, words)
     assert np.abs(rows - 15).sum(axis=1).max() == 15
     assert (mechanism._dithered_rows(np.zeros((10, 50)), words) == 15).all()
@@ -335,7 +343,7 @@ def test_too_few_inputs_for_rejection_are_refused_with_how_many_would_do() -> No
     assert VectorTableMechanism(generalised_randomised_response(1.0, 5), ball, dithering="rejection").shrinkage > 0
 
 
-@pytest.mark.parametrize("method", ["encode", "encode_securely", "variance"])
+@pytest.mark.parametrize("method", ["encode", "variance"])
 def test_vectors_that_are_none_are_refused(method: str) -> None:
     mechanism = VectorTableMechanism(TABLES["generalised"](), NormBall(3, 2.0))
     more = (np.random.default_rng(0),) if method == "encode" else ()

@@ -8,8 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
+from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.vector_protocol import VectorMeanProtocol
+from quietbits.design.noise.random_words import secure_words
 from quietbits.design.relative_entropy.coding import decode_groups, index_distribution
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
 from quietbits.design.relative_entropy.group_layout import GroupLayout, uniform_layout
@@ -75,10 +76,10 @@ def test_server_decodes_what_the_message_says() -> None:
 
 def test_clients_draw_their_seeds_and_nobody_else_can() -> None:
     mechanism = small_mechanism()
-    for encode in (mechanism.encode, mechanism.encode_securely):
-        assert not {"seed", "seeds"} & inspect.signature(encode).parameters.keys()
+    assert not {"seed", "seeds"} & inspect.signature(mechanism.encode).parameters.keys()
     same = np.tile([0.5, 0.1, 0.0, 0.0, 0.2, 0.3], (20, 1))
-    for messages in (mechanism.encode(same, np.random.default_rng(0)), mechanism.encode_securely(same)):
+    for words in (np.random.default_rng(0), secure_words):
+        messages = mechanism.encode(same, words)
         assert len({row[:8].tobytes() for row in messages}) == 20
     np.testing.assert_array_equal(mechanism.encode(same, np.random.default_rng(3)), mechanism.encode(same, np.random.default_rng(3)))
 
@@ -108,7 +109,7 @@ def test_errors_and_bias_are_as_computed(clip_ratio: float) -> None:
 
 
 def test_one_message_has_a_local_guarantee_and_stands_beside_every_other_mechanism() -> None:
-    protocol: VectorMeanProtocol = small_mechanism(clip_ratio=0.5)
+    protocol: VectorMechanism = small_mechanism(clip_ratio=0.5)
     guarantee = protocol.guarantee
     assert (guarantee.adjacency, guarantee.trust_model, guarantee.delta) == ("replace-one", "local", 1e-5)
     # By mpmath's least over a fine grid of orders, of the bound and Canonne, Kamath, Steinke's conversion.
@@ -176,7 +177,7 @@ def test_bad_mechanisms_and_inputs_are_refused() -> None:
     mechanism = small_mechanism()
     with pytest.raises(ValueError, match=r"vectors must have the shape \(clients, 6\), got \(1, 5\)"):
         mechanism.encode(np.zeros((1, 5)), np.random.default_rng(0))
-    with pytest.raises(ValueError, match=r"rng must be a numpy\.random\.Generator"):
+    with pytest.raises(ValueError, match=r"words must be quietbits\.secure_words, .*, got 0"):
         mechanism.encode(np.zeros((1, 6)), 0)
     with pytest.raises(ValueError, match="clients must be a whole number from 1"):
         mechanism.decode(np.zeros(6), 0)

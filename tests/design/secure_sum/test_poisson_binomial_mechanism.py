@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +14,7 @@ from quietbits.analysis.accounting.poisson_binomial import poisson_binomial_acco
 from quietbits.arrays import WordArray
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.noise.biased_tosses import count_successes
-from quietbits.design.noise.random_words import seeded_words
+from quietbits.design.noise.random_words import WordSource, seeded_words
 from quietbits.design.secure_sum.aggregation import SecureSum
 from quietbits.design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism
 
@@ -29,8 +28,14 @@ def made(**changes: Any) -> PoissonBinomialMechanism:
     return dataclasses.replace(MECHANISM, **changes)
 
 
-def fixed_words(value: int) -> Callable[[int], WordArray]:
-    return lambda count: np.full(count, value, dtype=np.uint64)
+class FixedWords(WordSource):
+    """The same word again and again."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __call__(self, count: int) -> WordArray:
+        return np.full(count, self.value, dtype=np.uint64)
 
 
 def errors_of_rounds(mechanism: PoissonBinomialMechanism, vectors: np.ndarray, rounds: int, seed: int) -> np.ndarray:
@@ -49,13 +54,13 @@ def test_a_trial_succeeds_below_the_whole_number_next_to_one_half(bias: float) -
     exact = Fraction(bias) * 2**64
     threshold = 2**63 + (math.floor(exact) if bias >= 0 else math.ceil(exact))
     for word, expected in ((threshold - 1, 3), (threshold, 0)):
-        assert count_successes(np.array([bias]), 3, fixed_words(word)).tolist() == [expected]
+        assert count_successes(np.array([bias]), 3, FixedWords(word)).tolist() == [expected]
 
 
 def test_a_bias_below_the_resolution_is_none() -> None:
     for bias in (2.0**-65, -(2.0**-65)):
-        assert count_successes(np.array([bias]), 1, fixed_words(2**63 - 1)).tolist() == [1]
-        assert count_successes(np.array([bias]), 1, fixed_words(2**63)).tolist() == [0]
+        assert count_successes(np.array([bias]), 1, FixedWords(2**63 - 1)).tolist() == [1]
+        assert count_successes(np.array([bias]), 1, FixedWords(2**63)).tolist() == [0]
 
 
 def test_successes_have_the_binomial_distribution() -> None:
@@ -70,7 +75,7 @@ def test_successes_have_the_binomial_distribution() -> None:
 
 
 def test_bad_tosses_are_refused() -> None:
-    words = fixed_words(0)
+    words = FixedWords(0)
     with pytest.raises(ValueError, match=r"biases must be from -0\.499 to 0\.499, got 0\.5"):
         count_successes(np.array([0.0, 0.5]), 1, words)
     with pytest.raises(ValueError, match=r"biases must be from -0\.499 to 0\.499, got nan"):
@@ -233,7 +238,7 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=r"vectors must have the shape \(clients, 5\), got \(4, 6\)"):
         MECHANISM.encode(np.zeros((4, 6)), rng)
-    with pytest.raises(ValueError, match=r"rng must be a numpy\.random\.Generator"):
+    with pytest.raises(ValueError, match=r"words must be quietbits\.secure_words, .*, got 0"):
         MECHANISM.encode(np.zeros((4, 5)), 0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"messages must have the shape \(clients, 16\), got \(4, 5\)"):
         MECHANISM.aggregate(np.zeros((4, 5), dtype=np.uint8))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
+from quietbits.design.noise.random_words import secure_words
 from quietbits.design.tables.certificate import certified_table
 from quietbits.design.tables.lookup_table import LookupTable, record_provenance
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
@@ -101,10 +102,10 @@ def test_draws_follow_the_exact_distribution(value: float, bits: int) -> None:
 def test_secure_draws_follow_the_exact_distribution() -> None:
     table = generalised_randomised_response(1.0, 2)
     draws = 100_000
-    letters = table.encode_securely(np.full(draws, 1 / 3))
+    letters = table.encode(np.full(draws, 1 / 3), secure_words)
     expected = draws * table.probabilities[1]
     counts = np.bincount(letters, minlength=4)
-    # The operating system's words have no seed: this fails by chance in one run of 10**9.
+    # Secure words have no seed: this fails by chance in one run of 10**9.
     assert ((counts - expected) ** 2 / expected).sum() < chi2.isf(1e-9, 3)
     assert letters.dtype == np.uint8
 
@@ -112,7 +113,7 @@ def test_secure_draws_follow_the_exact_distribution() -> None:
 def test_two_secure_encodings_differ() -> None:
     table = generalised_randomised_response(0.5, 3)
     values = np.full(1000, 0.5)
-    assert (table.encode_securely(values) != table.encode_securely(values)).any()
+    assert (table.encode(values, secure_words) != table.encode(values, secure_words)).any()
 
 
 def test_encoding_is_repeatable_and_keeps_shapes() -> None:
@@ -176,7 +177,7 @@ def test_values_that_are_no_numbers_are_refused(bad: float) -> None:
     with pytest.raises(ValueError, match=message):
         table.encode([0.5, bad], np.random.default_rng(0))
     with pytest.raises(ValueError, match=message):
-        table.encode_securely([bad])
+        table.encode([bad], secure_words)
     with pytest.raises(ValueError, match=message):
         table.variance(bad)
 

@@ -5,9 +5,9 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from privacy_losses import gaussian_privacy_loss
 
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_delta, gaussian_epsilon, gaussian_noise_multiplier
-from quietbits.solvers.accounting.privacy_loss import gaussian_privacy_loss
 
 EPSILONS = [0.0, 1e-3, 0.1, 1.0, 5.0, 100.0]
 DELTAS = [1e-300, 1e-15, 1e-5, 0.5]

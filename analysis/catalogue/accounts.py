@@ -1,0 +1,132 @@
+"""`account` and `calibrate`: what anything in the registry reveals, and the parameters with which it keeps to a budget."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ...arguments import check_choice
+from ...design.contracts.registry import Accountable, AccountReport, Target, check_values
+from ...solvers.accounting.sampling import Sampling
+from .registry import accountables
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Parameters that keep to a target, and the report that they give; `report.subject.details` has them by name.
+
+    The report is recomputed from the parameters. Its epsilon (by the target's method) is at most the target and, where it depends
+    continuously on the parameters, less than 1e-6 below it.
+    """
+
+    target: Target
+    report: AccountReport
+
+    @property
+    def epsilon(self) -> float:
+        """The proven epsilon of all rounds; infinite where nothing is proven."""
+        return self.report.epsilon
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a parameter that was found or given, by name."""
+        return self.report.subject.details[name]
+
+    def document(self) -> dict[str, Any]:
+        """Return the calibration as JSON holds it."""
+        return self.report.document() | {"target_epsilon": self.target.epsilon, "target_method": self.target.method}
+
+
+def account(
+    name: str, *, delta: float = 0.0, rounds: int = 1, adjacency: str | None = None, sampling: Sampling | None = None, **parameters: Any
+) -> AccountReport:
+    """Return what a mechanism, a table or noise reveals after all rounds, by every account that there is.
+
+    Parameters
+    ----------
+    name : str
+        A mechanism of the registry, or ``"table"``, ``"vector"``, ``"binomial"``.
+    delta : float
+        Failure probability of all rounds together, from 0 to below 1; at 0 only pure guarantees say anything.
+    rounds : int
+        Number of rounds in which the same client takes part.
+    adjacency : str or None
+        Which data sets are neighbours; None for the only ones, or those that the sampling asks for, or the usual ones.
+    sampling : PoissonSampling, FixedSizeSampling or None
+        How the clients of a round are chosen, in secret.
+    **parameters
+        Those that `quietbits mechanisms NAME` lists.
+
+    Raises
+    ------
+    ValueError
+        If a name is not known, or a value is missing or out of range.
+    InfeasibleError
+        If no account says anything; the message has the reasons.
+
+    Examples
+    --------
+    >>> report = account("gaussian", noise_multiplier=20.0, delta=1e-5, rounds=100)
+    >>> round(report.epsilon, 4), report.privacy.best.name, round(report.epsilon_by("rdp"), 4)
+    (1.9931, 'pld', 2.1659)
+    """
+    one = _named(name)
+    values = check_values(name, one.parameters, parameters) | {"delta": delta}
+    report = one.account(values, adjacency, sampling).report(delta, rounds, sampling)
+    if delta == 0 and not any(math.isfinite(answer.bound.epsilon) for answer in report.privacy.accounts):
+        raise ValueError(f"delta must be given for {name}, which has no pure guarantee: a number above 0 and below 1")
+    report.privacy.check_anything_is_known()
+    return report
+
+
+def calibrate(
+    name: str,
+    *,
+    epsilon: float,
+    delta: float,
+    rounds: int = 1,
+    adjacency: str | None = None,
+    sampling: Sampling | None = None,
+    method: str | None = None,
+    **given: Any,
+) -> Calibration:
+    """Return the parameters with which all rounds stay within (epsilon, delta); errs toward more privacy.
+
+    Parameters
+    ----------
+    name, rounds, adjacency, sampling
+        As in `account`.
+    epsilon : float
+        Privacy parameter of all rounds together, from 1e-5 to 10**4.
+    delta : float
+        Failure probability of all rounds together, above 0 and below 1.
+    method : str or None
+        Name of the account that is to keep the target; None for the least of the proven ones.
+    **given
+        Parameters that are not to be found, such as ``clients``.
+
+    Raises
+    ------
+    ValueError
+        If a name is not known, there is nothing to find, or a value is missing or out of range.
+    InfeasibleError
+        If no parameters keep the target; the message says what is needed.
+
+    Examples
+    --------
+    >>> found = calibrate("gaussian", epsilon=2.0, delta=1e-5, rounds=100)
+    >>> round(found["noise_multiplier"], 3), 0 <= 2.0 - found.epsilon <= 1e-6
+    (19.938, True)
+    """
+    one = _named(name)
+    if one.solve is None:
+        raise ValueError(
+            f"mechanism must have parameters to calibrate, got {name!r}: design a table with quietbits design or calibrate vector"
+        )
+    target = Target(epsilon, delta, rounds, adjacency, sampling, method)
+    subject = one.solve(target, check_values(name, one.given, given))
+    return Calibration(target, subject.report(delta, rounds, sampling))
+
+
+def _named(name: str) -> Accountable:
+    known = accountables()
+    check_choice("mechanism", name, known)
+    return known[name]

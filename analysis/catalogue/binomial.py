@@ -1,0 +1,72 @@
+"""Binomial noise in a secure sum, which is the noise inside cpSGD: it has an account, and is not a mechanism by itself."""
+
+import math
+
+from ...arguments import check_choice, check_real
+from ...design.contracts.registry import Accountable, Accounted, Option, Target, Values, usual_adjacency
+from ...errors import InfeasibleError
+from ...solvers.accounting.sampling import Sampling
+from ...solvers.divergences.binomial_divergence import MOST_EXACT_TRIALS
+from ...solvers.divergences.cpsgd_theorem import LARGEST_DIMENSION, MOST_TRIALS
+from ...solvers.numerics.bisection import first_true
+from ..accounting.binomial import BinomialNoise, accounted_binomial
+
+METHODS = ("theorem-1", "exact", "rdp", "near-gaussian")
+PROVEN = ("near-gaussian", "exact", "rdp")
+# More trials are four times as many.
+GROWTH = 4
+
+
+def _noise(values: Values, adjacency: str | None, sampling: Sampling | None) -> BinomialNoise:
+    neighbours = usual_adjacency(adjacency, sampling, ("replace-one", "add-or-remove-one"))
+    named = {name: values[name] for name in ("trials", "probability", "scale", "dimension", "l1", "l2", "linf")}
+    return BinomialNoise(**named, adjacency=neighbours)
+
+
+def _account(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+    return accounted_binomial(_noise(values, adjacency, sampling))
+
+
+def _solve(target: Target, given: Values) -> Accounted:
+    """Return the fewest trials: more of them are more noise that does not depend on the data, and every account falls with them."""
+    if target.method is not None:
+        check_choice("method", target.method, METHODS)
+    epsilon = check_real("epsilon", target.epsilon, low=1e-300, high=1e300)
+    most = MOST_TRIALS if target.method in ("theorem-1", "near-gaussian", None) else MOST_EXACT_TRIALS
+    methods = PROVEN if target.method is None else (target.method,)
+
+    def noise(trials: int) -> BinomialNoise:
+        return _noise({**given, "trials": trials}, target.adjacency, target.sampling)
+
+    def reached(trials: int, method: str) -> float:
+        try:
+            return noise(trials).privacy().account(method).bound(target.delta, target.rounds, target.sampling).epsilon
+        except InfeasibleError:
+            return math.inf
+
+    def enough_are(trials: int) -> bool:
+        return any(reached(trials, method) <= epsilon for method in methods)
+
+    trials = first_true(1, most, enough_are, growth=GROWTH)
+    if not enough_are(trials):
+        raise InfeasibleError(f"epsilon must be larger: no number of trials up to {most} gives {epsilon:g} at delta {target.delta:g}")
+    return accounted_binomial(noise(trials))
+
+
+_PROBABILITY = Option("probability", float, "Probability of success of a trial.", low=0.0, high=1.0)
+_SCALE = Option("scale", float, "What one success adds; the vectors' coordinates are multiples of it.", low=1e-100, high=1e100)
+_SIZES = (
+    Option("dimension", int, "Number of coordinates.", low=1, high=LARGEST_DIMENSION, unit="coordinates"),
+    Option("l1", float, "L1 sensitivity, in the vectors' units.", low=0.0, high=1e100),
+    Option("l2", float, "L2 sensitivity, in the vectors' units.", low=0.0, high=1e100),
+    Option("linf", float, "L-infinity sensitivity, in the vectors' units.", low=0.0, high=1e100),
+)
+_TRIALS = Option("trials", int, "Trials of a coordinate's noise, of all clients together.", low=1, high=MOST_TRIALS)
+BINOMIAL = Accountable(
+    "binomial",
+    "Binomial noise in a secure sum",
+    (_TRIALS, _PROBABILITY, _SCALE, *_SIZES),
+    _account,
+    given=(_PROBABILITY, _SCALE, *_SIZES),
+    solve=_solve,
+)

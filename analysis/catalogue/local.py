@@ -1,0 +1,353 @@
+"""The registry's entries of the local trust model: every client's message is private by itself."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ...arguments import check_choice
+from ...design.contracts.accounts import pure_privacy
+from ...design.contracts.domains import Interval
+from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
+from ...design.contracts.guarantee import ADJACENCIES
+from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.norm_ball import NormBall, check_norm
+from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
+from ...design.contracts.task import Task
+from ...design.local.cldp import CLDPMechanism
+from ...design.local.laplace import LaplaceMechanism
+from ...design.local.minimal_random_coding import MinimalRandomCodingMechanism
+from ...design.local.privunit import PrivUnitMechanism
+from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
+from ...design.local.vector_cldp import cldp_mechanism
+from ...design.local.vector_gaussian import VectorGaussianMechanism
+from ...design.local.vector_laplace import LARGEST_PURE_EPSILON, VectorLaplaceMechanism, laplace_privacy
+from ...design.local.vector_skellam import SkellamMechanism, skellam_mechanism, skellam_privacy
+from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
+from ...solvers.accounting.sampling import Sampling
+from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, ratio_constraint
+from ...solvers.bounds.staircase import staircase_bound
+from ..calibration.parameter import calibrate_parameter
+from .shared_options import (
+    CLIP,
+    DIMENSION,
+    PURE_EPSILON,
+    SMALLEST_PURE_EPSILON,
+    TRUST_MODEL,
+    over_rounds,
+    per_round_epsilon,
+    pure_epsilon_of_rounds,
+)
+
+REPLACE_ONE = ("replace-one",)
+PURE_ACCOUNTS = ("pure", "rdp", "pld")
+SKELLAM_BITS = Option("bits", int, "Bits per coordinate.", 16, 2, 32, "bits")
+SQKR_BITS = Option("bits", int, "Bits of the whole message; by default the best number.", None, 1, 20, "bits")
+CODING_BITS = Option("bits", int, "log2 of the number of candidates, which is also the length of a message.", 8, 1, 20, "bits")
+# Bits of the grid on which the least average variance of all unbiased mechanisms is computed.
+BOUND_BITS = 3
+
+
+def scalar_lower_bound(task: Task) -> float | None:
+    """Return a bound on the squared error of every unbiased, purely private local mechanism for numbers; errs downward.
+
+    The largest variance over the interval is at least the average over a grid, which is at least the certified optimum with unlimited
+    letters (`staircase_bound`).
+    """
+    if not isinstance(task.domain, Interval) or task.delta > 0 or not EPSILON_LOW <= task.epsilon / task.rounds <= EPSILON_HIGH:
+        return None
+    inputs = 2**BOUND_BITS
+    constraint = ratio_constraint(task.epsilon / task.rounds, BOUND_BITS, None)
+    bound = staircase_bound(BOUND_BITS, constraint, np.full(inputs, 1 / inputs)).lower_bound
+    return bound * (task.domain.high - task.domain.low) ** 2 / task.clients
+
+
+def pure_accountable(
+    name: str, title: str, build: Callable[[float, NormBall, Values], Mechanism], norms: tuple[float, ...], options: tuple[Option, ...] = ()
+) -> Accountable:
+    """Return the accounting of a purely private mechanism: by its epsilon alone, or more closely for the dimension that is given."""
+    size = (
+        Option("dimension", int, "Number of coordinates; without it, what holds for every number.", None, 1, 2**31, "coordinates"),
+        Option("norm", str, "p of the ball of the vectors; its usual one by default.", None),
+    )
+
+    def account(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
+        neighbours = usual_adjacency(adjacency, None, REPLACE_ONE)
+        epsilon = PURE_EPSILON.check(values["epsilon"])
+        subject = Accounted(
+            f"{title}, epsilon {epsilon:g} per round", pure_privacy(epsilon), neighbours, details={"epsilon_per_round": epsilon}
+        )
+        if values["dimension"] is None:
+            return subject
+        norm = norms[0] if values["norm"] is None else parse_norm(values["norm"])
+        mechanism = build(epsilon, NormBall(values["dimension"], norm, 1.0), values)
+        return replace(subject, privacy=mechanism.privacy(), bits_per_client=mechanism.bits_per_client)
+
+    def solve(target: Target, _: Values) -> Accounted:
+        values = {option.name: option.default for option in (*size, *options)}
+        return account(values | {"epsilon": pure_epsilon_of_rounds(target)}, target.adjacency, target.sampling)
+
+    return Accountable(name, title, (PURE_EPSILON, *size, *options), account, solve=solve)
+
+
+def parse_norm(text: str) -> float:
+    """Return p of an L_p norm as it is typed: a number of at least 1, with or without an l before it, or ``"inf"``."""
+    try:
+        norm = float(text.removeprefix("l"))
+    except ValueError:
+        raise ValueError(f"norm must be a number of at least 1, or inf, got {text!r}") from None
+    return check_norm(norm)
+
+
+def _cldp(task: Task, _: Values) -> Mechanism:
+    if isinstance(task.domain, Interval):
+        return CLDPMechanism(per_round_epsilon(task), task.interval("cldp"))
+    ball = task.ball("cldp", (1.0, 2.0, math.inf))
+    return over_rounds(task, lambda epsilon: cldp_mechanism(epsilon, ball))
+
+
+def _laplace(task: Task, _: Values) -> Mechanism:
+    if isinstance(task.domain, Interval):
+        interval = task.interval("laplace")
+        return over_rounds(task, lambda epsilon: LaplaceMechanism(epsilon, interval))
+    ball = task.ball("laplace")
+    return over_rounds(task, lambda epsilon: VectorLaplaceMechanism(epsilon, ball))
+
+
+def _account_laplace(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+    epsilon = values["epsilon"]
+    # The server sees who reports: sampled clients are accounted for as Laplace noise that a trusted server adds.
+    adjacencies = REPLACE_ONE if sampling is None else ("add-or-remove-one",)
+    neighbours = usual_adjacency(adjacency, sampling, adjacencies)
+    trust_model = "local" if sampling is None else "central"
+    return Accounted(
+        f"Laplace noise, epsilon {epsilon:g} per round",
+        laplace_privacy(
+            epsilon,
+            adjacency=neighbours,
+            trust_model=trust_model,
+            dimension=values.get("dimension") or 1,
+            norm=parse_norm(values.get("norm") or "1"),
+        ),
+        neighbours,
+        details={"epsilon_per_round": epsilon},
+    )
+
+
+def _solve_laplace(target: Target, _: Values) -> Accounted:
+    def account(epsilon: float) -> Accounted:
+        return _account_laplace({"epsilon": epsilon}, target.adjacency, target.sampling)
+
+    def epsilon_of(value: float) -> float:
+        return account(value).report(target.delta, target.rounds, target.sampling).epsilon_by(target.method)
+
+    return account(calibrate_parameter(epsilon_of, target, low=SMALLEST_PURE_EPSILON, high=LARGEST_PURE_EPSILON, name="epsilon per round"))
+
+
+def _gaussian(task: Task, _: Values) -> Mechanism:
+    ball, delta = task.ball("gaussian"), task.check_delta("gaussian")
+    return over_rounds(task, lambda epsilon: VectorGaussianMechanism(epsilon, delta, ball))
+
+
+def _account_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+    multiplier = values["noise_multiplier"]
+    neighbours = usual_adjacency(adjacency, sampling, ADJACENCIES)
+    trust_model = values.get("trust_model") or ("local" if sampling is None else "central")
+    return Accounted(
+        f"Gaussian noise, noise multiplier {multiplier:g}",
+        gaussian_privacy(multiplier, neighbours, trust_model),
+        neighbours,
+        details={"noise_multiplier": multiplier},
+    )
+
+
+def _solve_gaussian(target: Target, given: Values) -> Accounted:
+    def account(inverse: float) -> Accounted:
+        return _account_gaussian({**given, "noise_multiplier": 1 / inverse}, target.adjacency, target.sampling)
+
+    def epsilon_of(inverse: float) -> float:
+        return account(inverse).report(target.delta, target.rounds, target.sampling).epsilon_by(target.method)
+
+    low, high = 1 / LARGEST_MULTIPLIER, 1 / SMALLEST_MULTIPLIER
+    return account(calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over the noise multiplier"))
+
+
+def _skellam(task: Task, options: Values) -> Mechanism:
+    ball, delta = task.ball("skellam", (2.0,)), task.check_delta("skellam")
+    return over_rounds(task, lambda epsilon: skellam_mechanism(epsilon, delta, ball, options["bits"]))
+
+
+def _account_skellam(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
+    variance, l1, l2 = values["variance"], values["l1"], values["l2"]
+    return Accounted(
+        f"Skellam noise, variance {variance:g}, sensitivities {l1:g} (L1) and {l2:g} (L2)",
+        skellam_privacy(variance, l1, l2, values.get("trust_model") or "local"),
+        usual_adjacency(adjacency, None, REPLACE_ONE),
+        details={"variance": variance, "l1": l1, "l2": l2},
+    )
+
+
+def _solve_skellam(target: Target, given: Values) -> Accounted:
+    ball = NormBall(given["dimension"], 2.0, given["clip"])
+    check_choice("method", target.method or "rdp", ("rdp",))
+    task = Task(ball, 1, target.epsilon, target.delta, target.adjacency or "replace-one", rounds=target.rounds, sampling=target.sampling)
+    found = _skellam(task, given)
+    assert isinstance(found, SkellamMechanism)  # noqa: S101 - what skellam builds
+    values = {"variance": found.noise_variance, "l1": found.l1_sensitivity, "l2": found.l2_sensitivity}
+    subject = _account_skellam(values, target.adjacency, target.sampling)
+    return replace(
+        subject, bits_per_client=found.bits_per_client, details={**subject.details, "granularity": found.granularity, "bits": found.bits}
+    )
+
+
+def _sqkr(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
+    return sqkr_mechanism(epsilon, ball) if options["bits"] is None else SQKRMechanism(epsilon, options["bits"], ball)
+
+
+def _pure_vector(
+    name: str, build: Callable[[float, NormBall, Values], Mechanism], norms: tuple[float, ...]
+) -> Callable[[Task, Values], Mechanism]:
+    return lambda task, options: build(per_round_epsilon(task), task.ball(name, norms), options)
+
+
+def _coding(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
+    return MinimalRandomCodingMechanism(epsilon, options["bits"], ball)
+
+
+def _privunit(epsilon: float, ball: NormBall, _: Values) -> Mechanism:
+    return PrivUnitMechanism(epsilon, ball)
+
+
+L2 = (2.0,)
+NOISE_MULTIPLIER = Option(
+    "noise_multiplier",
+    float,
+    "Standard deviation over the L2 sensitivity for the adjacency.",
+    low=SMALLEST_MULTIPLIER,
+    high=LARGEST_MULTIPLIER,
+)
+GIRGIS = "Girgis, Data, Diggavi, Kairouz, Suresh 2021, Shuffled model of differential privacy in federated learning"
+
+CLDP = Entry(
+    name="cldp",
+    title="CLDP: the sign of one number about the input, by randomised response",
+    paper=GIRGIS,
+    domains=(Interval, NormBall),
+    trust_model="local",
+    adjacencies=REPLACE_ONE,
+    accounts=PURE_ACCOUNTS,
+    options=(),
+    calibrate=_cldp,
+    accounting=pure_accountable("cldp", "CLDP", lambda epsilon, ball, _: cldp_mechanism(epsilon, ball), (math.inf, 1.0, 2.0)),
+    norms=(1.0, 2.0, math.inf),
+    lower_bound=scalar_lower_bound,
+)
+LAPLACE = Entry(
+    name="laplace",
+    title="Laplace noise on every coordinate, uncompressed",
+    paper="Dwork, McSherry, Nissim, Smith 2006, Calibrating noise to sensitivity in private data analysis",
+    domains=(Interval, NormBall),
+    trust_model="local",
+    adjacencies=REPLACE_ONE,
+    accounts=PURE_ACCOUNTS,
+    options=(),
+    calibrate=_laplace,
+    accounting=Accountable(
+        "laplace",
+        "Laplace noise, its scale the L1 sensitivity over epsilon",
+        (
+            PURE_EPSILON,
+            Option("dimension", int, "Number of coordinates; counts for the L-infinity ball alone.", 1, 1, 2**31, "coordinates"),
+            Option("norm", str, "p of the ball of the vectors.", "1"),
+        ),
+        _account_laplace,
+        solve=_solve_laplace,
+    ),
+    lower_bound=scalar_lower_bound,
+)
+GAUSSIAN = Entry(
+    name="gaussian",
+    title="Gaussian noise on every coordinate, uncompressed",
+    paper="Balle, Wang 2018, Improving the Gaussian mechanism for differential privacy",
+    domains=(NormBall,),
+    trust_model="local",
+    adjacencies=REPLACE_ONE,
+    accounts=("rdp", "pld"),
+    options=(),
+    calibrate=_gaussian,
+    accounting=Accountable(
+        "gaussian",
+        "Gaussian noise, also with sampled clients",
+        (NOISE_MULTIPLIER, TRUST_MODEL),
+        _account_gaussian,
+        given=(TRUST_MODEL,),
+        solve=_solve_gaussian,
+    ),
+)
+SKELLAM = Entry(
+    name="skellam",
+    title="Skellam noise on rounded coordinates, modulo a power of two",
+    paper="Agarwal, Kairouz, Liu 2021, The Skellam mechanism for differentially private federated learning",
+    domains=(NormBall,),
+    trust_model="local",
+    adjacencies=REPLACE_ONE,
+    accounts=("rdp",),
+    options=(SKELLAM_BITS,),
+    calibrate=_skellam,
+    accounting=Accountable(
+        "skellam",
+        "Skellam noise on whole numbers",
+        (
+            Option("variance", float, "Variance of a coordinate's noise, in squared steps.", low=1e-100, high=1e100),
+            Option("l1", float, "L1 sensitivity, in steps.", low=1e-100, high=1e100),
+            Option("l2", float, "L2 sensitivity, in steps.", low=1e-100, high=1e100),
+            TRUST_MODEL,
+        ),
+        _account_skellam,
+        given=(DIMENSION, SKELLAM_BITS, CLIP),
+        solve=_solve_skellam,
+    ),
+    norms=L2,
+)
+SQKR = Entry(
+    name="sqkr",
+    title="SQKR: bits of a Kashin representation at public random coordinates",
+    paper="Chen, Kairouz, Özgür 2020, Breaking the communication-privacy-accuracy trilemma",
+    domains=(NormBall,),
+    trust_model="local",
+    adjacencies=REPLACE_ONE,
+    accounts=PURE_ACCOUNTS,
+    options=(SQKR_BITS,),
+    calibrate=_pure_vector("sqkr", _sqkr, L2),
+    accounting=pure_accountable("sqkr", "SQKR", _sqkr, L2, (SQKR_BITS,)),
+    norms=L2,
+)
+PRIVUNIT_G = Entry(
+    name="privunit-g",
+    title="PrivUnitG: a Gaussian vector, likelier in the input's cap, uncompressed",
+    paper="Asi, Feldman, Talwar 2022, Optimal algorithms for mean estimation under local differential privacy",
+    domains=(NormBall,),
+    trust_model="local",
+    adjacencies=REPLACE_ONE,
+    accounts=PURE_ACCOUNTS,
+    options=(),
+    calibrate=_pure_vector("privunit-g", _privunit, L2),
+    accounting=pure_accountable("privunit-g", "PrivUnitG", _privunit, L2),
+    norms=L2,
+)
+MINIMAL_RANDOM_CODING = Entry(
+    name="minimal-random-coding",
+    title="PrivUnitG as the number of a shared random candidate",
+    paper="Shah, Chen, Ballé, Kairouz, Theis 2022, Optimal compression of locally differentially private mechanisms",
+    domains=(NormBall,),
+    trust_model="local",
+    adjacencies=REPLACE_ONE,
+    accounts=PURE_ACCOUNTS,
+    options=(CODING_BITS,),
+    calibrate=_pure_vector("minimal-random-coding", _coding, L2),
+    accounting=pure_accountable("minimal-random-coding", "Minimal random coding", _coding, L2, (CODING_BITS,)),
+    norms=L2,
+)
+
+ENTRIES: tuple[Entry, ...] = (CLDP, LAPLACE, GAUSSIAN, SKELLAM, SQKR, PRIVUNIT_G, MINIMAL_RANDOM_CODING)

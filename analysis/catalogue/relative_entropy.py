@@ -1,0 +1,103 @@
+"""The registry's entry of DP-REC."""
+
+import math
+from dataclasses import replace
+
+from ...arguments import check_choice
+from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values
+from ...design.contracts.task import Task
+from ...design.relative_entropy.dp_rec import SMALLEST_CLIP_RATIO as SMALLEST_MESSAGE_RATIO
+from ...design.relative_entropy.dp_rec import DpRecMechanism, message_account
+from ...design.relative_entropy.group_layout import uniform_layout
+from ...errors import InfeasibleError
+from ...solvers.accounting.sampling import Sampling
+from ...solvers.divergences.dp_rec_privacy import LARGEST_CLIP_RATIO, LARGEST_POPULATION, MOST_BITS, SMALLEST_CLIP_RATIO
+from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
+from ..accounting.dp_rec import ANY_BITS, DP_REC_ACCOUNTS, MOST_CLIENTS_PER_ROUND, DpRecTraining, accounted_dp_rec
+from ..calibration.parameter import calibrate_parameter
+from .shared_options import check_local
+
+# Stands for an infinite epsilon where a root is looked for.
+HUGE_EPSILON = 1e100
+
+GROUPS = Option("groups", int, "Number of groups of coordinates, each with an index of its own.", 1, 1, 2**20)
+GROUP_BITS = Option("group_bits", int, "Bits of each group's index.", 7, 1, 20, "bits")
+POPULATION = Option("population", int, "Number of clients.", low=1, high=LARGEST_POPULATION, unit="clients")
+CLIENTS_PER_ROUND = Option(
+    "clients_per_round", int, "Number of clients of a round, drawn with replacement.", low=1, high=MOST_CLIENTS_PER_ROUND, unit="clients"
+)
+BITS = Option("bits", int, "Bits of a message, all groups together.", low=1, high=MOST_BITS, unit="bits")
+CLIP_RATIO = Option(
+    "clip_ratio",
+    float,
+    "Clip norm of an update over the standard deviation of the prior.",
+    low=SMALLEST_CLIP_RATIO,
+    high=LARGEST_CLIP_RATIO,
+)
+
+
+def _dp_rec(task: Task, options: Values) -> Mechanism:
+    """Return DP-REC whose messages are private by themselves: the only guarantee that assumes nothing about other clients."""
+    check_local(task)
+    ball, delta = task.ball("dp-rec", (2.0,)), task.check_delta("dp-rec")
+
+    def epsilon_of(clip_ratio: float) -> float:
+        return message_account(clip_ratio).bound(delta, task.rounds, None).epsilon
+
+    target = Target(task.epsilon, delta, task.rounds)
+    if epsilon_of(LARGEST_SHIFT) <= task.epsilon:
+        ratio = LARGEST_SHIFT
+    else:
+        ratio = calibrate_parameter(epsilon_of, target, low=SMALLEST_MESSAGE_RATIO, high=LARGEST_SHIFT, name="clip ratio", start=0.1)
+    layout = uniform_layout(ball.dimension, min(options["groups"], ball.dimension), options["group_bits"])
+    return DpRecMechanism(ball, ratio, layout, delta)
+
+
+def _account(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
+    training = DpRecTraining(values["clip_ratio"], values["population"], values["clients_per_round"], values["bits"])
+    return accounted_dp_rec(training, adjacency)
+
+
+def _solve(target: Target, given: Values) -> Accounted:
+    """Return the largest clip ratio, and so the least noise for a clip norm; its account is ``"any-bits"`` unless another is asked for.
+
+    Where the bits are what limits the clip ratio, epsilon may end well below the target.
+    """
+    method = check_choice("method", target.method or ANY_BITS, DP_REC_ACCOUNTS)
+
+    def account(clip_ratio: float) -> Accounted:
+        return _account({**given, "clip_ratio": clip_ratio}, target.adjacency, None)
+
+    def epsilon_of(clip_ratio: float) -> float:
+        return min(account(clip_ratio).privacy.account(method).bound(target.delta, target.rounds, None).epsilon, HUGE_EPSILON)
+
+    smallest = account(SMALLEST_CLIP_RATIO).privacy.account(method).bound(target.delta, target.rounds, None)
+    if math.isinf(smallest.epsilon):
+        raise InfeasibleError(smallest.reason or "bits must be more")
+    ratio = calibrate_parameter(epsilon_of, target, low=SMALLEST_CLIP_RATIO, high=LARGEST_CLIP_RATIO, name="clip ratio", start=1.0)
+    subject = account(ratio)
+    return replace(subject, details={**subject.details, "method": method})
+
+
+DP_REC = Entry(
+    name="dp-rec",
+    title="DP-REC: the number of a shared Gaussian sample that could have come from the vector",
+    paper="Triastcyn, Reisser, Louizos 2021, DP-REC: private and communication-efficient federated learning",
+    domains=(NormBall,),
+    trust_model="local",
+    adjacencies=("replace-one", "add-or-remove-one"),
+    accounts=DP_REC_ACCOUNTS,
+    options=(GROUPS, GROUP_BITS),
+    calibrate=_dp_rec,
+    accounting=Accountable(
+        "dp-rec",
+        "DP-REC over a training, against those who see its models",
+        (CLIP_RATIO, POPULATION, CLIENTS_PER_ROUND, BITS),
+        _account,
+        given=(POPULATION, CLIENTS_PER_ROUND, BITS),
+        solve=_solve,
+    ),
+    norms=(2.0,),
+)

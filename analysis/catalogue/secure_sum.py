@@ -1,0 +1,387 @@
+"""The registry's entries of secure sums: the server sees a modular sum of all clients' messages, and nothing else."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.privacy import Scalar
+from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
+from ...design.contracts.task import Task
+from ...design.noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
+from ...design.secure_sum.cpsgd import CpsgdMechanism
+from ...design.secure_sum.cpsgd_parameters import CpsgdParameters
+from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
+from ...design.secure_sum.distributed_skellam import (
+    DistributedSkellamMechanism,
+    distributed_skellam_privacy,
+)
+from ...design.secure_sum.poisson_binomial_mechanism import (
+    MOST_COORDINATES,
+    SMALLEST_THETA,
+    coordinate_pairs,
+    poisson_binomial_privacy,
+    proven_pairs,
+)
+from ...design.transforms.conditional_rounding import LARGEST_RADIUS
+from ...design.transforms.rotation import RandomisedHadamard
+from ...solvers.accounting.sampling import Sampling
+from ...solvers.divergences.discrete_gaussian_divergence import (
+    LARGEST_SIGMA,
+    MOST_BITS,
+    discrete_gaussian_tau,
+    rounded_norm,
+)
+from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_TRIALS
+from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS
+from ...solvers.divergences.vector_composition import LARGEST_DIMENSION as LARGEST_BALL
+from ..calibration.cpsgd import MOST_BITS as MOST_CPSGD_BITS
+from ..calibration.cpsgd import calibrate_cpsgd
+from ..calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
+from ..calibration.shared_noise import calibrate_discrete_gaussian, calibrate_distributed_skellam
+from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED
+
+BOTH = ("add-or-remove-one", "replace-one")
+CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
+# Steps of a clip norm and of a client's noise at most: half of what is rounded, and of what is drawn.
+MOST_CLIP_STEPS, MOST_NOISE_STEPS = LARGEST_RADIUS / 2, LARGEST_SIGMA / 2
+BITS = Option("bits", int, "Bits of a coordinate: sums are taken modulo 2**bits, or less.", 16, 1, MOST_BITS, "bits")
+CLIP_NORM = replace(CLIP, help="L2 norm that vectors are clipped to.")
+PADDED = replace(DIMENSION, help="Number of coordinates, after padding.")
+DEVIATIONS = Option("deviations", float, "Standard deviations of a coordinate of the sum in half the modulus.", 4.0, 0.1, 100.0)
+GRANULARITY = Option("granularity", float, "What a whole number stands for, in the vectors' units.", low=1e-100, high=1e100)
+LOCAL_SIGMA = Option(
+    "local_sigma", float, "Parameter of each client's noise, in the vectors' units.", low=1e-100, high=1e100, unit="vectors' units"
+)
+LOCAL_VARIANCE = Option(
+    "local_variance", float, "Variance of each client's noise on a coordinate, in the vectors' units squared.", low=1e-100, high=1e100
+)
+CLIENT_TRIALS = Option("trials", int, "Trials of each client for each coordinate.", low=1, high=MOST_TRIALS)
+ROTATED = Option("rotated", bool, "Whether vectors are rotated before they are quantised.", True, flags="--rotated/--plain")
+
+
+def _account_discrete_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+    clients, dimension, clip, sigma, granularity = (values[name] for name in ("clients", "dimension", "clip", "local_sigma", "granularity"))
+    neighbours = usual_adjacency(adjacency, sampling, BOTH)
+    privacy = discrete_gaussian_privacy(clients, dimension, clip, sigma, granularity, neighbours)
+    return Accounted(
+        f"distributed discrete Gaussian, {clients} clients, dimension {dimension}, clip norm {clip:g}",
+        privacy,
+        neighbours,
+        bits_per_client=_bits_per_client(values),
+        details={
+            "clients": clients,
+            "dimension": dimension,
+            "clip_norm": clip,
+            "local_sigma": sigma,
+            "granularity": granularity,
+            "tau": discrete_gaussian_tau(clients, sigma / granularity),
+            "rounded_norm": rounded_norm(clip, granularity, dimension),
+            # A discrete Gaussian's variance is at most its parameter's square; rounding costs at most a quarter of a squared step.
+            "squared_error": dimension * (sigma**2 + granularity**2 / 4) / clients,
+        },
+        ball=_reference_ball(dimension, clip),
+        clients=clients,
+    )
+
+
+def _account_skellam(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+    clients, dimension, clip, variance, granularity = (
+        values[name] for name in ("clients", "dimension", "clip", "local_variance", "granularity")
+    )
+    neighbours = usual_adjacency(adjacency, sampling, BOTH)
+    return Accounted(
+        f"distributed Skellam, {clients} clients, dimension {dimension}, clip norm {clip:g}",
+        distributed_skellam_privacy(clients, dimension, clip, variance, granularity, neighbours),
+        neighbours,
+        bits_per_client=_bits_per_client(values),
+        details={
+            "clients": clients,
+            "dimension": dimension,
+            "clip_norm": clip,
+            "local_variance": variance,
+            "granularity": granularity,
+            "rounded_norm": rounded_norm(clip, granularity, dimension),
+            "squared_error": dimension * (variance + granularity**2 / 4) / clients,
+        },
+        ball=_reference_ball(dimension, clip),
+        clients=clients,
+    )
+
+
+def _reference_ball(dimension: int, clip: float) -> NormBall | None:
+    return NormBall(dimension, 2.0, clip) if dimension <= LARGEST_BALL else None
+
+
+def _bits_per_client(values: Values) -> float | None:
+    return None if values.get("bits") is None else float(values["dimension"] * values["bits"])
+
+
+def _solve_discrete_gaussian(target: Target, given: Values) -> Accounted:
+    found = calibrate_discrete_gaussian(**_fitting(given), target=target)
+    subject = _account_discrete_gaussian({**given, **found}, target.adjacency, target.sampling)
+    return replace(subject, details={**subject.details, "bits": given["bits"], "deviations": given["deviations"]})
+
+
+def _solve_skellam(target: Target, given: Values) -> Accounted:
+    found = calibrate_distributed_skellam(**_fitting(given), target=target)
+    subject = _account_skellam({**given, **found}, target.adjacency, target.sampling)
+    return replace(subject, details={**subject.details, "bits": given["bits"], "deviations": given["deviations"]})
+
+
+def _fitting(given: Values) -> dict[str, Any]:
+    named = ("clients", "dimension", "bits", "deviations")
+    return {name: given[name] for name in named} | {"clip_norm": given["clip"]}
+
+
+def _target(task: Task, name: str, adjacencies: tuple[str, ...]) -> Target:
+    adjacency = task.check_adjacency(name, adjacencies)
+    return Target(task.epsilon, task.check_delta(name), task.rounds, adjacency, task.sampling)
+
+
+def _finest(task: Task, ball: NormBall, options: Values, calibrate: Callable[..., dict[str, float]], target: Target) -> dict[str, float]:
+    """Return noise and granularity for all bits, or for as many as are of use: finer steps cannot be handled, and would gain nothing."""
+    padded, bits = RandomisedHadamard(ball.dimension, options["rotation_seed"]).padded_dimension, options["bits"]
+    while True:
+        found = calibrate(task.clients, padded, ball.clip_norm, bits, target)
+        # Skellam noise is calibrated no larger, in steps, than it can be drawn.
+        finest = max(ball.clip_norm / MOST_CLIP_STEPS, found.get("local_sigma", 0.0) / MOST_NOISE_STEPS)
+        if found["granularity"] >= finest:
+            return found
+        bits -= math.ceil(math.log2(finest / found["granularity"]))
+
+
+def _discrete_gaussian(task: Task, options: Values) -> Mechanism:
+    name = "distributed-discrete-gaussian"
+    ball, target = task.ball(name, (2.0,)), _target(task, name, BOTH)
+    found = _finest(task, ball, options, calibrate_discrete_gaussian, target)
+    seed = options["rotation_seed"]
+    return DistributedDiscreteGaussianMechanism(
+        ball,
+        task.clients,
+        options["bits"],
+        found["granularity"],
+        found["local_sigma"],
+        task.delta,
+        rotation_seed=seed,
+        adjacency=task.adjacency,
+    )
+
+
+def _skellam(task: Task, options: Values) -> Mechanism:
+    name = "distributed-skellam"
+    ball, target = task.ball(name, (2.0,)), _target(task, name, BOTH)
+    found = _finest(task, ball, options, calibrate_distributed_skellam, target)
+    seed = options["rotation_seed"]
+    return DistributedSkellamMechanism(
+        ball,
+        task.clients,
+        options["bits"],
+        found["granularity"],
+        found["local_variance"],
+        task.delta,
+        rotation_seed=seed,
+        adjacency=task.adjacency,
+    )
+
+
+def _cpsgd(task: Task, options: Values) -> Mechanism:
+    ball, target = task.ball("cpsgd", (2.0,)), _target(task, "cpsgd", CPSGD_ADJACENCIES)
+    bits = None if options["bits"] is None else min(options["bits"], MOST_CPSGD_BITS)
+    return calibrate_cpsgd(ball, task.clients, bits, target, rotated=options["rotated"], rotation_seed=options["rotation_seed"])
+
+
+def _accounted_cpsgd(parameters: CpsgdParameters) -> Accounted:
+    ball = parameters.ball
+    details: dict[str, Scalar] = {
+        "clients": parameters.clients,
+        "dimension": ball.dimension,
+        "padded_dimension": parameters.padded_dimension,
+        "clip_norm": ball.clip_norm,
+        "levels": parameters.levels,
+        "trials": parameters.trials,
+        "probability": parameters.probability,
+        "rotated": parameters.rotated,
+        "bits_per_coordinate": math.log2(parameters.modulus),
+        "bits_before_aggregation": parameters.message_bits_before_aggregation,
+        "squared_error": parameters.worst_variance / parameters.clients,
+        "squared_error_bound": parameters.mean_squared_error_bound,
+        "bias_bound": parameters.bias_bound,
+    }
+    return Accounted(
+        f"cpSGD, {parameters.clients} clients, {parameters.levels} levels, {parameters.trials} trials of each client",
+        parameters.privacy(),
+        parameters.adjacency,
+        bits_per_client=parameters.bits_per_client,
+        details=details,
+        ball=ball,
+        clients=parameters.clients,
+    )
+
+
+def _account_cpsgd(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+    neighbours = usual_adjacency(adjacency, sampling, CPSGD_ADJACENCIES)
+    return _accounted_cpsgd(
+        CpsgdMechanism(
+            NormBall(values["dimension"], 2.0, values["clip"]),
+            values["clients"],
+            values["levels"],
+            values["trials"],
+            values["delta"],
+            probability=values["probability"],
+            rotated=values["rotated"],
+            adjacency=neighbours,
+        )
+    )
+
+
+def _solve_cpsgd(target: Target, given: Values) -> Accounted:
+    neighbours = usual_adjacency(target.adjacency, target.sampling, CPSGD_ADJACENCIES)
+    ball = NormBall(given["dimension"], 2.0, given["clip"])
+    found = calibrate_cpsgd(ball, given["clients"], given["bits"], replace(target, adjacency=neighbours), rotated=given["rotated"])
+    subject = _accounted_cpsgd(found)
+    return replace(subject, details={**subject.details, "bits": (found.modulus - 1).bit_length()})
+
+
+def _poisson_binomial(task: Task, options: Values) -> Mechanism:
+    ball, target = task.ball("poisson-binomial", (2.0,)), _target(task, "poisson-binomial", ("replace-one",))
+    return calibrate_poisson_binomial(ball, task.clients, options["bits"], target, frame_seed=options["rotation_seed"])
+
+
+def _account_poisson_binomial(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+    clients, trials, theta, dimension = (values[name] for name in ("clients", "trials", "theta", "dimension"))
+    order: float | None = values.get("order")
+    pairs = coordinate_pairs(clients, trials, theta)
+    details: dict[str, Scalar] = {}
+    if order is not None:
+        proven = proven_pairs(clients, trials, theta)
+        details = {"rdp": float(pairs.renyi_divergences([order])[0]), "rdp_proven": float(proven.renyi_divergences([order])[0])}
+    return Accounted(
+        f"Poisson-binomial, {clients} clients, {trials} trials, theta {theta:g}, dimension {dimension}",
+        poisson_binomial_privacy(clients, trials, theta, dimension),
+        usual_adjacency(adjacency, sampling, ("replace-one",)),
+        bits_per_client=dimension * math.log2(clients * trials + 1),
+        details=details
+        | {
+            "rdp_order": order,
+            "worst_case": "all configurations" if pairs.proven else "all others at one extreme",
+            "clients": clients,
+            "trials": trials,
+            "theta": theta,
+            "dimension": dimension,
+        },
+    )
+
+
+def _solve_poisson_binomial(target: Target, given: Values) -> Accounted:
+    theta = calibrate_theta(given["clients"], given["trials"], given["dimension"], target)
+    return _account_poisson_binomial({**given, "theta": theta}, target.adjacency, target.sampling)
+
+
+SENT = replace(DIMENSION, help="Number of coordinates that a client sends.", default=1, high=MOST_COORDINATES)
+ENTRIES = (
+    Entry(
+        name="distributed-discrete-gaussian",
+        title="Rotated, rounded vectors with discrete Gaussian noise from every client",
+        paper="Kairouz, Liu, Steinke 2021, The distributed discrete Gaussian mechanism for federated learning with secure aggregation",
+        domains=(NormBall,),
+        trust_model="secure-sum",
+        adjacencies=BOTH,
+        accounts=("rdp", "near-gaussian"),
+        options=(BITS, ROTATION_SEED),
+        calibrate=_discrete_gaussian,
+        accounting=Accountable(
+            "distributed-discrete-gaussian",
+            "The distributed discrete Gaussian mechanism",
+            (CLIENTS, PADDED, CLIP_NORM, LOCAL_SIGMA, GRANULARITY, replace(BITS, default=None)),
+            _account_discrete_gaussian,
+            given=(CLIENTS, PADDED, CLIP_NORM, BITS, DEVIATIONS),
+            solve=_solve_discrete_gaussian,
+        ),
+        norms=(2.0,),
+    ),
+    Entry(
+        name="distributed-skellam",
+        title="Rotated, rounded vectors with Skellam noise from every client",
+        paper="Agarwal, Kairouz, Liu 2021, The Skellam mechanism for differentially private federated learning",
+        domains=(NormBall,),
+        trust_model="secure-sum",
+        adjacencies=BOTH,
+        accounts=("rdp", "near-gaussian"),
+        options=(BITS, ROTATION_SEED),
+        calibrate=_skellam,
+        accounting=Accountable(
+            "distributed-skellam",
+            "The distributed Skellam mechanism",
+            (CLIENTS, PADDED, CLIP_NORM, LOCAL_VARIANCE, GRANULARITY, replace(BITS, default=None)),
+            _account_skellam,
+            given=(CLIENTS, PADDED, CLIP_NORM, BITS, DEVIATIONS),
+            solve=_solve_skellam,
+        ),
+        norms=(2.0,),
+    ),
+    Entry(
+        name="cpsgd",
+        title="A few levels for each coordinate, and binomial noise from every client",
+        paper="Agarwal, Suresh, Yu, Kumar, McMahan 2018, cpSGD: communication-efficient and differentially-private distributed SGD",
+        domains=(NormBall,),
+        trust_model="secure-sum",
+        adjacencies=CPSGD_ADJACENCIES,
+        accounts=("theorem-1", "rdp", "near-gaussian"),
+        options=(BITS, ROTATED, ROTATION_SEED),
+        calibrate=_cpsgd,
+        accounting=Accountable(
+            "cpsgd",
+            "cpSGD: its published theorem and two closer accounts, bits and errors",
+            (
+                CLIENTS,
+                DIMENSION,
+                CLIP_NORM,
+                Option("levels", int, "Number of levels of a coordinate.", low=2, high=MOST_LEVELS),
+                Option("trials", int, "Trials of each client's noise for each coordinate.", low=1, high=MOST_CLIENT_TRIALS),
+                Option("probability", float, "Probability of success of a trial.", 0.5, 1e-9, 1 - 1e-9),
+                ROTATED,
+            ),
+            _account_cpsgd,
+            given=(
+                CLIENTS,
+                DIMENSION,
+                CLIP_NORM,
+                Option(
+                    "bits", int, "Bits of a coordinate of the sum; the fewest that are good by default.", None, 1, MOST_CPSGD_BITS, "bits"
+                ),
+                ROTATED,
+            ),
+            solve=_solve_cpsgd,
+        ),
+        norms=(2.0,),
+    ),
+    Entry(
+        name="poisson-binomial",
+        title="A few biased coin tosses for each coordinate, which hide each other",
+        paper="Chen, Özgür, Kairouz 2022, The Poisson binomial mechanism for unbiased federated learning with secure aggregation",
+        domains=(NormBall,),
+        trust_model="secure-sum",
+        adjacencies=("replace-one",),
+        accounts=("pure", "rdp", "pld", "rdp-extremes"),
+        options=(BITS, ROTATION_SEED),
+        calibrate=_poisson_binomial,
+        accounting=Accountable(
+            "poisson-binomial",
+            "The Poisson-binomial mechanism, in the worst case over the other clients",
+            (
+                CLIENTS,
+                CLIENT_TRIALS,
+                Option("theta", float, "Largest distance of a trial's probability from 1/2.", low=SMALLEST_THETA, high=LARGEST_THETA),
+                SENT,
+                Option("order", float, "Rényi order above 1: show the divergence of one coordinate there.", None, 1 + 1e-12, math.inf),
+            ),
+            _account_poisson_binomial,
+            given=(CLIENTS, CLIENT_TRIALS, SENT),
+            solve=_solve_poisson_binomial,
+        ),
+        norms=(2.0,),
+    ),
+)

@@ -1,0 +1,68 @@
+"""Options and searches that several entries have in common."""
+
+import math
+from collections.abc import Callable
+
+from ...design.contracts.accounts import pure_privacy
+from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
+from ...design.contracts.registry import Option, Target
+from ...design.contracts.task import Task
+from ...design.local.vector_laplace import LARGEST_PURE_EPSILON
+from ...design.transforms.kashin import LARGEST_SEED
+from ...errors import InfeasibleError
+from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_DIMENSION, MOST_CLIENTS
+from ..calibration.parameter import calibrate_parameter
+
+SMALLEST_PURE_EPSILON = 1e-6
+
+CLIENTS = Option("clients", int, "Number of clients whose messages are added up.", low=1, high=MOST_CLIENTS, unit="clients")
+CLIP = Option("clip", float, "Norm that vectors are clipped to.", 1.0, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, unit="vectors' units")
+DIMENSION = Option("dimension", int, "Number of coordinates.", low=1, high=LARGEST_DIMENSION, unit="coordinates")
+ROTATION_SEED = Option("rotation_seed", int, "Public seed of the random rotation or frame.", 0, 0, LARGEST_SEED)
+NORM = Option("norm", str, "p of the L_p norm, 1 or more, or inf.")
+TRUST_MODEL = Option("trust_model", str, "Whom the guarantee is against.", None, choices=("local", "secure-sum", "central"))
+PURE_EPSILON = Option(
+    "epsilon", float, "Pure privacy parameter of one round.", low=SMALLEST_PURE_EPSILON, high=LARGEST_PURE_EPSILON, unit="nats"
+)
+
+
+def per_round_epsilon(task: Task) -> float:
+    """Return the pure epsilon of one round with which all rounds of a task stay within its budget; errs downward."""
+    check_local(task)
+    if task.rounds == 1 or task.delta == 0:
+        return task.epsilon / task.rounds
+    return pure_epsilon_of_rounds(Target(task.epsilon, task.delta, task.rounds))
+
+
+def pure_epsilon_of_rounds(target: Target) -> float:
+    """Return the largest pure epsilon of one round with which all rounds stay within a target; errs downward."""
+
+    def epsilon_of(value: float) -> float:
+        return pure_privacy(value).report(target.delta, target.adjacency, target.rounds, target.sampling).epsilon_by(target.method)
+
+    return calibrate_parameter(epsilon_of, target, low=SMALLEST_PURE_EPSILON, high=LARGEST_PURE_EPSILON, name="epsilon per round")
+
+
+def over_rounds(task: Task, build: Callable[[float], Mechanism]) -> Mechanism:
+    """Return the mechanism, built for an epsilon of one round, whose rounds together stay within a task's budget."""
+    check_local(task)
+    if task.rounds == 1 or task.delta == 0:
+        return build(task.epsilon / task.rounds)
+
+    def epsilon_of(per_round: float) -> float:
+        return build(per_round).privacy().epsilon(task.delta, rounds=task.rounds)
+
+    target = Target(task.epsilon, task.delta, task.rounds)
+    start = task.epsilon / math.sqrt(task.rounds)
+    return build(calibrate_parameter(epsilon_of, target, low=1e-3, high=1e2, name="epsilon per round", start=start))
+
+
+def check_local(task: Task) -> None:
+    """Refuse what no local mechanism can be asked for."""
+    task.check_adjacency("the local trust model", ("replace-one",))
+    if task.sampling is not None:
+        raise InfeasibleError(
+            f"sampling must be left out in the local trust model, got {task.sampling}: the server sees who reports, so that sampling does "
+            "not amplify the guarantee"
+        )

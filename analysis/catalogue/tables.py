@@ -1,0 +1,234 @@
+"""The registry's entries of lookup tables: one letter for a number, or for each coordinate of a vector."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...design.contracts.domains import Interval
+from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
+from ...design.contracts.task import Task
+from ...design.local.vector_calibration import calibrate_vector_table
+from ...design.local.vector_table import DITHERINGS, VectorTableMechanism
+from ...design.tables.file import read_table
+from ...design.tables.lookup_table import LookupTable
+from ...design.tables.mvu import design_mvu
+from ...design.tables.randomised_response import LARGEST_BITS, bitwise_randomised_response, generalised_randomised_response
+from ...design.tables.table_mean import TableMeanMechanism
+from ...design.tables.table_privacy import table_privacy
+from ...errors import InfeasibleError
+from ...solvers.accounting.sampling import Sampling
+from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, metric_name
+from ...solvers.divergences.vector_composition import vector_bounds
+from ..calibration.table_cache import TableCache
+from .local import PURE_ACCOUNTS, REPLACE_ONE, parse_norm, scalar_lower_bound
+from .shared_options import CLIP, DIMENSION, NORM, per_round_epsilon, pure_epsilon_of_rounds
+
+# Tables are designed with the same random starts everywhere, so that a cache serves them all.
+DESIGN_SEED = 0
+PAPER = "Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis"
+
+BITS_IN = Option("bits_in", int, "Bits of the grid that inputs are dithered to.", 5, 1, 9, "bits")
+BITS_OUT = Option("bits_out", int, "Bits of one letter.", 3, 1, 9, "bits")
+METRIC = Option("metric", str, "Metric privacy that the table is designed for: l1, l2 or l<p>; local privacy by default.", None)
+DITHERING = Option("dithering", str, "How vectors are dithered.", DITHERINGS[0], choices=DITHERINGS)
+SEED = Option("seed", int, "Root seed of the solver.", DESIGN_SEED, 0, 2**63 - 1)
+CACHE = Option("cache", Path, "Folder where designed tables are kept; by default they are designed again.", None)
+RESPONSE_BITS = Option("bits", int, "Bits of the grid and of a message.", 3, 1, LARGEST_BITS, "bits")
+TABLE = Option("table", Path, "Lookup table, as JSON; it is verified first.")
+ORDER = Option("order", float, "Rényi order above 1: show the divergence of one round there.", None, 1 + 1e-12, math.inf)
+RADIUS = Option("radius", float, "Largest L_p distance between two inputs, on the table's unit scale.", 1.0, 1e-9, 1e6)
+
+
+def _mvu(task: Task, options: Values) -> Mechanism:
+    cache = None if options["cache"] is None else TableCache(options["cache"])
+    metric = metric_name(options["metric"])
+    if isinstance(task.domain, Interval):
+        epsilon, interval = per_round_epsilon(task), task.interval("mvu")
+        return TableMeanMechanism(_designed(cache, epsilon, options["bits_in"], options["bits_out"], metric, interval))
+    ball = task.ball("mvu")
+    per_round_epsilon(replace(task, delta=0.0))
+    if options["bits_in"] == 1 and math.isfinite(ball.norm):
+        raise InfeasibleError(f"bits_in must be at least 2 for mvu on a ball of norm {ball.norm:g}, got 1")
+    return _vector_table(task, ball, options, metric, cache)
+
+
+def _designed(
+    cache: TableCache | None, epsilon: float, bits_in: int, bits_out: int, metric: str | None, interval: tuple[float, float]
+) -> LookupTable:
+    def design() -> LookupTable:
+        return design_mvu(epsilon, bits_in, bits_out, metric, seed=DESIGN_SEED, interval=interval)
+
+    if cache is None:
+        return design()
+    specification: dict[str, str | int | float | None] = {
+        "design": "design_mvu",
+        "epsilon": epsilon,
+        "bits_in": bits_in,
+        "bits_out": bits_out,
+        "metric": metric,
+        "low": interval[0],
+        "high": interval[1],
+        "seed": DESIGN_SEED,
+    }
+    asked = (bits_in, bits_out, metric, epsilon, interval)
+    return cache.fetch(
+        specification, design, lambda table: (table.bits_in, table.bits_out, table.metric, table.epsilon, table.interval) == asked
+    )
+
+
+def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | None, cache: TableCache | None) -> Mechanism:
+    bits_in, bits_out, dithering = options["bits_in"], options["bits_out"], options["dithering"]
+    epsilon, delta = task.epsilon, task.delta
+
+    def design() -> LookupTable:
+        return calibrate_vector_table(
+            epsilon, delta, ball, bits_in, bits_out, metric, dithering=dithering, rounds=task.rounds, seed=DESIGN_SEED
+        ).table
+
+    def mechanism_of(table: LookupTable) -> VectorTableMechanism:
+        return VectorTableMechanism(table, ball, delta=delta, dithering=dithering)
+
+    def is_asked_for(table: LookupTable) -> bool:
+        # Privacy is computed from the table: what is in the file can cost accuracy, and never break a promise.
+        same = (table.bits_in, table.bits_out, table.metric) == (bits_in, bits_out, metric)
+        return same and mechanism_of(table).privacy().epsilon(delta, rounds=task.rounds) <= epsilon
+
+    if cache is None:
+        return mechanism_of(design())
+    specification: dict[str, str | int | float | None] = {
+        "design": "calibrate_vector_table",
+        "epsilon": epsilon,
+        "delta": delta,
+        "dimension": ball.dimension,
+        "norm": ball.norm if math.isfinite(ball.norm) else "inf",
+        "clip_norm": ball.clip_norm,
+        "bits_in": bits_in,
+        "bits_out": bits_out,
+        "metric": metric,
+        "dithering": dithering,
+        "seed": DESIGN_SEED,
+    }
+    if task.rounds > 1:
+        specification["rounds"] = task.rounds
+    return mechanism_of(cache.fetch(specification, design, is_asked_for))
+
+
+def account_table(table: LookupTable, dimension: int, norm: float, radius: float, order: float | None, adjacency: str | None) -> Accounted:
+    """Return a vector's message, each coordinate of it a letter of the same table, as accounting sees it."""
+    bounds = None if order is None else vector_bounds(table.weights, order, dimension, norm, radius)
+    return Accounted(
+        f"{table.mechanism} table, dimension {dimension}, L{norm:g} distance at most {radius:g}",
+        table_privacy(table, dimension=dimension, norm=norm, radius=radius),
+        usual_adjacency(adjacency, None, (table.adjacency,)),
+        bits_per_client=float(dimension * table.bits_out),
+        details={
+            "rdp_order": order,
+            "rdp_lp": None if bounds is None else bounds.linear_program,
+            "rdp_greedy": None if bounds is None else bounds.greedy,
+            "rdp_integer": None if bounds is None else bounds.integer,
+            "dimension": dimension,
+            "norm": "inf" if math.isinf(norm) else norm,
+            "radius": radius,
+        },
+    )
+
+
+def _account_vector(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
+    norm = parse_norm(values["norm"])
+    return account_table(read_table(values["table"]), values["dimension"], norm, values["radius"], values["order"], adjacency)
+
+
+def _account_scalar(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
+    return account_table(read_table(values["table"]), 1, 1.0, 1.0, values["order"], adjacency)
+
+
+def _solve_vector(target: Target, given: Values) -> Accounted:
+    ball = NormBall(given["dimension"], parse_norm(given["norm"]), given["clip"])
+    found = calibrate_vector_table(
+        target.epsilon,
+        target.delta,
+        ball,
+        given["bits_in"],
+        given["bits_out"],
+        given["metric"],
+        dithering=given["dithering"],
+        rounds=target.rounds,
+        seed=given["seed"],
+    )
+    subject = account_table(found.table, ball.dimension, ball.norm, found.input_distance, None, target.adjacency)
+    return replace(subject, details={**subject.details, "table_epsilon": found.table.epsilon}, table=found.table)
+
+
+def _response(design: Callable[..., LookupTable], name: str) -> Callable[[Task, Values], Mechanism]:
+    def build(task: Task, options: Values) -> Mechanism:
+        interval = task.interval(name)
+        return TableMeanMechanism(design(per_round_epsilon(task), options["bits"], interval=interval))
+
+    return build
+
+
+def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -> Entry:
+    epsilon = Option("epsilon", float, "Pure privacy parameter of one round.", low=EPSILON_LOW, high=EPSILON_HIGH, unit="nats")
+
+    def account(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
+        subject = account_table(design(values["epsilon"], values["bits"]), 1, 1.0, 1.0, None, adjacency)
+        return replace(
+            subject, mechanism=f"{title}, {values['bits']} bits", details={"epsilon_per_round": values["epsilon"], "bits": values["bits"]}
+        )
+
+    def solve(target: Target, given: Values) -> Accounted:
+        values: dict[str, Any] = {**given, "epsilon": pure_epsilon_of_rounds(target)}
+        return account(values, target.adjacency, target.sampling)
+
+    return Entry(
+        name=name,
+        title=title,
+        paper=f"{PAPER}, section 3",
+        domains=(Interval,),
+        trust_model="local",
+        adjacencies=REPLACE_ONE,
+        accounts=PURE_ACCOUNTS,
+        options=(RESPONSE_BITS,),
+        calibrate=_response(design, name),
+        accounting=Accountable(name, title, (epsilon, RESPONSE_BITS), account, given=(RESPONSE_BITS,), solve=solve),
+        lower_bound=scalar_lower_bound,
+    )
+
+
+SCALAR_TABLE = Accountable("table", "One number that goes through a table", (TABLE, ORDER), _account_scalar)
+VECTOR_TABLE = Accountable(
+    "vector",
+    "A vector whose coordinates go through the same table",
+    (TABLE, DIMENSION, NORM, RADIUS, ORDER),
+    _account_vector,
+    given=(DIMENSION, NORM, replace(BITS_IN, low=2), BITS_OUT, METRIC, DITHERING, CLIP, SEED),
+    solve=_solve_vector,
+)
+MVU = Entry(
+    name="mvu",
+    title="MVU: a lookup table of least variance, for a number or for each coordinate of a vector",
+    paper=PAPER,
+    domains=(Interval, NormBall),
+    trust_model="local",
+    adjacencies=REPLACE_ONE,
+    accounts=PURE_ACCOUNTS,
+    options=(BITS_IN, BITS_OUT, METRIC, DITHERING, CACHE),
+    calibrate=_mvu,
+    accounting=replace(
+        VECTOR_TABLE,
+        name="mvu",
+        title="MVU tables, for a number or for each coordinate of a vector",
+        parameters=(TABLE, replace(DIMENSION, default=1), replace(NORM, default="1"), RADIUS, ORDER),
+    ),
+    lower_bound=scalar_lower_bound,
+)
+BITWISE = _response_entry("bitwise-randomised-response", "Randomised response for each bit of a grid index", bitwise_randomised_response)
+GENERALISED = _response_entry(
+    "generalised-randomised-response", "Generalised randomised response on a grid", generalised_randomised_response
+)
+ENTRIES = (MVU, BITWISE, GENERALISED)
+ACCOUNTABLES = (SCALAR_TABLE, VECTOR_TABLE)

@@ -1,0 +1,147 @@
+"""`quietbits design`, `verify` and `export`: lookup tables."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import TableError
+from .console import check_folders, complain, grid
+from .options import Seed
+
+if TYPE_CHECKING:
+    from ..design.tables.lookup_table import LookupTable
+
+Epsilon = Annotated[float, typer.Option(help="Privacy parameter, 0.001 to 20; more with a metric l<p>, p > 1.")]
+BitsIn = Annotated[int, typer.Option(help="Bits of the grid that values are dithered to, 1 to 9.")]
+BitsOut = Annotated[int, typer.Option(help="Bits of a client's message, 1 to 9.")]
+Metric = Annotated[str | None, typer.Option(help="l1, l2 or l<p>: metric privacy with |y - y'|^p instead of local privacy.")]
+
+
+class Solver(StrEnum):
+    """Ways to design an MVU table."""
+
+    staircase = "staircase"
+    trust_region = "trust-region"
+    alternating = "alternating"
+
+
+class DesignObjective(StrEnum):
+    """What a designed table minimises."""
+
+    mean = "mean"
+    worst = "worst"
+    prior = "prior"
+
+
+class ExportFormat(StrEnum):
+    """Formats of exported tables."""
+
+    c = "c"
+    npz = "npz"
+    csv = "csv"
+    parquet = "parquet"
+
+
+design_app = typer.Typer(help="Design a mechanism and export it as a certified lookup table.", no_args_is_help=True)
+
+
+@design_app.callback()
+def _design_group() -> None:
+    """Design a mechanism and export it as a certified lookup table."""
+
+
+@design_app.command("mvu")
+def design_mvu_command(
+    epsilon: Epsilon,
+    bits_in: BitsIn,
+    bits_out: BitsOut,
+    metric: Metric = None,
+    solver: Annotated[Solver, typer.Option(help="How to design it.")] = Solver.staircase,
+    objective: Annotated[DesignObjective, typer.Option(help="Variance to minimise.")] = DesignObjective.mean,
+    prior_data: Annotated[Path | None, typer.Option(help="Public csv, parquet or npy file whose values are the prior.")] = None,
+    prior_column: Annotated[str | None, typer.Option(help="Column of the prior's file.")] = None,
+    symmetric: Annotated[bool, typer.Option("--symmetric", help="Ask for a table that is its own mirror image.")] = False,
+    interval: Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="Interval of the values.")] = (0.0, 1.0),
+    seed: Seed = 0,
+    output: Annotated[Path | None, typer.Option(help="Write the table here, as JSON.")] = None,
+) -> None:
+    """Design the unbiased private table with the smallest variance, and certify it (`design_mvu`)."""
+    from ..analysis.study.column_data import read_column
+    from ..analysis.study.grid_prior import grid_prior
+    from ..design.tables.file import write_table
+    from ..design.tables.mvu import design_mvu
+
+    check_folders(output)
+    if (objective is DesignObjective.prior) != (prior_data is not None):
+        raise ValueError("prior_data must be given with the objective prior, and only with it: --objective prior --prior-data FILE")
+    table = design_mvu(
+        epsilon,
+        bits_in,
+        bits_out,
+        metric=metric,
+        objective=str(objective) if prior_data is None else grid_prior(read_column(prior_data, prior_column), interval, bits_in),
+        solver=str(solver),
+        symmetric=symmetric,
+        interval=interval,
+        seed=seed,
+    )
+    if output is not None:
+        write_table(table, output)
+    _print_certificate(table, f"written to {output}" if output is not None else "not written: name a file with --output")
+
+
+def verify_command(
+    file: Annotated[Path, typer.Argument(help="Lookup table, as JSON.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Recompute a table's certificate from the file alone, in exact arithmetic; exit code 1 if anything differs (`read_table`)."""
+    from json import dumps
+
+    from ..design.tables.file import read_table, table_document
+
+    try:
+        table = read_table(file)
+    except TableError as error:
+        if json:
+            typer.echo(dumps({"file": str(file), "verified": False, "check": error.check, "detail": error.detail}))
+        else:
+            complain(f"{file}: refused: {error}")
+        raise typer.Exit(1) from error
+    if json:
+        typer.echo(dumps({"file": str(file), "verified": True, "certificate": table_document(table)["certificate"]}))
+    else:
+        _print_certificate(table, f"{file}: verified")
+
+
+def export_command(
+    file: Annotated[Path, typer.Argument(help="Lookup table, as JSON.")],
+    file_format: Annotated[ExportFormat, typer.Option("--format", help="What to write: c is a C99 header with a sampler.")],
+    output: Annotated[Path, typer.Option(help="Where to write it.")],
+) -> None:
+    """Verify a table and write it in another format (`export_table`)."""
+    from ..design.tables.export import export_table
+    from ..design.tables.file import read_table
+
+    check_folders(output)
+    export_table(read_table(file), output, str(file_format))
+
+
+def _print_certificate(table: "LookupTable", title: str) -> None:
+
+    certificate = table.certificate
+    low, high = table.interval
+    rows = (
+        ("mechanism", f"{table.mechanism}, {table.bits_in} bits in, {table.bits_out} bits out, values from {low:g} to {high:g}"),
+        ("guarantee", str(table.guarantee)),
+        ("realised epsilon", repr(certificate.realised_epsilon)),
+        ("largest bias", f"{certificate.max_bias:g}"),
+        ("mean variance", f"{certificate.mean_variance:.9g}"),
+        ("worst variance", f"{certificate.worst_variance:.9g}"),
+        ("objective", certificate.objective),
+        ("lower bound", "none" if certificate.lower_bound is None else f"{certificate.lower_bound:.9g}"),
+        ("optimality gap", "none" if certificate.optimality_gap is None else f"{certificate.optimality_gap:.3g}"),
+        ("solver", f"{table.provenance.solver}, seed {table.provenance.seed}, {table.provenance.duration:.2f} s"),
+    )
+    grid(title, rows)

@@ -1,0 +1,130 @@
+"""`quietbits estimate` and `quietbits demo`: a statistic of real data, with the mechanisms compared on it."""
+
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .console import check_folders, console, progress_bar
+from .design import BitsIn, BitsOut, Epsilon, Metric
+from .options import Seed
+
+if TYPE_CHECKING:
+    from ..analysis.study.column_data import DataColumn
+    from ..analysis.study.mean_study import MeanStudy
+
+Interval = Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="Public interval; values outside are clipped.")]
+
+
+class Objective(StrEnum):
+    """What a comparison's tables minimise."""
+
+    mean = "mean"
+    worst = "worst"
+
+
+estimate_app = typer.Typer(help="Estimate a population's statistic privately, and compare mechanisms on it.", no_args_is_help=True)
+
+
+@estimate_app.callback()
+def _estimate_group() -> None:
+    """Estimate a population's statistic privately, and compare mechanisms on it."""
+
+
+@estimate_app.command("mean")
+def estimate_mean_command(
+    data: Annotated[Path, typer.Option(help="csv, parquet or npy file with one value per client.")],
+    epsilon: Epsilon,
+    column: Annotated[str | None, typer.Option(help="The column; not needed for an npy array with one dimension.")] = None,
+    interval: Interval = None,
+    bits_in: BitsIn = 5,
+    bits_out: BitsOut = 3,
+    metric: Metric = None,
+    objective: Annotated[Objective, typer.Option(help="Variance that the MVU tables minimise.")] = Objective.mean,
+    seed: Seed = 0,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the results here, as JSON.")] = None,
+) -> None:
+    """Estimate the mean of a column with MVU, and compare it with its rivals (`study_mean`).
+
+    State the interval with --interval, from what is known without the data. Without it the smallest and the largest value are taken,
+    which is not private: a warning says so here, in the report and in the results.
+    """
+    from ..analysis.study.column_data import load_column
+
+    check_folders(report, output)
+    study = _run_study(load_column(data, column, interval), epsilon, bits_in, bits_out, metric, objective, seed)
+    _print_study(study)
+    _write_study(study, report, output)
+
+
+def demo_command(
+    output: Annotated[Path, typer.Option(help="Folder for the report, the table and the results; made if it is not there.")],
+    epsilon: Epsilon = 3.0,
+    bits_in: BitsIn = 5,
+    bits_out: BitsOut = 3,
+    seed: Seed = 0,
+) -> None:
+    """Do the main job on real data: the mean body mass index of 442 patients (`study_mean`, `write_report`)."""
+    from ..analysis.study.demo_data import body_mass_index
+    from ..design.tables.file import write_table
+
+    study = _run_study(body_mass_index(), epsilon, bits_in, bits_out, None, Objective.mean, seed)
+    _print_study(study)
+    output.mkdir(parents=True, exist_ok=True)
+    _write_study(study, output / "report.html", output / "results.json")
+    write_table(study.table, output / "table.json")
+    typer.echo(f"Table: {output / 'table.json'}")
+
+
+def _run_study(
+    data: "DataColumn", epsilon: float, bits_in: int, bits_out: int, metric: str | None, objective: Objective, seed: int
+) -> "MeanStudy":
+    from ..analysis.study.mean_study import study_mean
+
+    with progress_bar() as on_step:
+        return study_mean(data, epsilon, bits_in, bits_out, metric=metric, objective=str(objective), seed=seed, on_step=on_step)
+
+
+def _write_study(study: "MeanStudy", report: Path | None, results: Path | None) -> None:
+    from ..analysis.study.results_file import write_results
+    from ..figures.report.report import write_report
+
+    command = shlex.join(["quietbits", *sys.argv[1:]])
+    if report is not None:
+        write_report(study, report, command=command)
+        typer.echo(f"Report: {report}")
+    if results is not None:
+        write_results(study, results, command=command)
+        typer.echo(f"Results: {results}")
+
+
+def _print_study(study: "MeanStudy") -> None:
+    from rich.table import Table
+
+    from ..figures.report.report import headline
+
+    screen = console()
+    if not study.data.interval_is_public:
+        screen.print("WARNING: the interval was taken from the data. This is not private: state one with --interval.", style="bold red")
+    comparison = study.comparison
+    table = Table(title=f"Mean of {study.data.name}: {comparison.clients} clients, true mean {comparison.true_mean:.6g}")
+    table.add_column("mechanism")
+    for heading in ("bits per client", "estimate", "error", "s.e., these values", "s.e., any values", "variance / bound"):
+        table.add_column(heading, justify="right")
+    for row in comparison.estimates:
+        numbers = (row.estimate, row.error, row.standard_error, row.worst_standard_error)
+        ratio = "" if row.ratio_to_bound is None else f"{row.ratio_to_bound:.3f}"
+        table.add_row(row.mechanism, f"{row.bits_per_client:g}", *(f"{number:.4g}" for number in numbers), ratio)
+    screen.print(table, markup=False)
+    for guarantee in dict.fromkeys(row.guarantee for row in comparison.estimates):
+        names = [row.mechanism for row in comparison.estimates if row.guarantee == guarantee]
+        whose = "every mechanism" if len(names) == len(comparison.estimates) else "; ".join(names)
+        screen.print(f"Guarantee of {whose}: {guarantee}.", markup=False)
+    low, high = comparison.interval
+    screen.print(f"{comparison.clipped} of {comparison.clients} values lie outside [{low:g}, {high:g}] and were clipped.", markup=False)
+    for sentence in headline(study):
+        screen.print(sentence, markup=False)

@@ -1,0 +1,67 @@
+"""`quietbits mechanisms`: the registry."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .console import console, grid, show_document
+from .options import Json
+
+if TYPE_CHECKING:
+    from ..design.contracts.registry import Entry, Option
+
+
+def mechanisms_command(
+    name: Annotated[str | None, typer.Argument(help="One mechanism, in full.")] = None,
+    json: Json = False,
+) -> None:
+    """List the mechanisms there are, or show one with its options, accounts and adjacencies (`quietbits.REGISTRY`)."""
+    from ..analysis.catalogue.registry import REGISTRY, entry_named
+
+    entries = list(REGISTRY.values()) if name is None else [entry_named(name)]
+    if json:
+        show_document({"mechanisms": [entry.document() for entry in entries]}, json, None)
+    elif name is None:
+        _print_all(entries)
+    else:
+        _print_one(entries[0])
+
+
+def _print_all(entries: "list[Entry]") -> None:
+    from rich.table import Table
+
+    table = Table(title="Mechanisms: quietbits mechanisms NAME has more")
+    for heading in ("name", "trust model", "clients hold", "adjacency", "accounts", "what it does"):
+        table.add_column(heading)
+    for entry in entries:
+        domains = ", ".join("numbers" if domain.__name__ == "Interval" else _norms(entry) for domain in entry.domains)
+        table.add_row(entry.name, entry.trust_model, domains, ", ".join(entry.adjacencies), ", ".join(entry.accounts), entry.title)
+    console().print(table, markup=False)
+
+
+def _print_one(entry: "Entry") -> None:
+    rows = [
+        ("title", entry.title),
+        ("paper", entry.paper),
+        ("trust model", entry.trust_model),
+        ("adjacency", ", ".join(entry.adjacencies)),
+        ("accounts", ", ".join(entry.accounts)),
+        *((f"simulate --{option.name.replace('_', '-')}", _describe(option)) for option in entry.options),
+        *((f"account --{option.name.replace('_', '-')}", _describe(option)) for option in entry.accounting.parameters),
+        *((f"calibrate --{option.name.replace('_', '-')}", _describe(option)) for option in entry.accounting.given),
+    ]
+    grid(entry.name, rows)
+
+
+def _norms(entry: "Entry") -> str:
+    return "vectors" if entry.norms is None else f"vectors of an {' or '.join(f'L{norm:g}' for norm in entry.norms)} ball"
+
+
+def _describe(option: "Option") -> str:
+    facts: list[Any] = [option.help]
+    if option.choices:
+        facts.append(f"One of {', '.join(option.choices)}.")
+    elif option.kind in (int, float) and option.low > -1e300:
+        facts.append(f"From {option.low:g} to {option.high:g}{f' {option.unit}' if option.unit else ''}.")
+    facts.append("Required." if option.required else f"Default {option.default}.")
+    return " ".join(facts)

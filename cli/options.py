@@ -1,0 +1,121 @@
+"""Commands whose options come from the registry: each option there becomes one on the command line."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from ..design.contracts.registry import Option
+    from ..solvers.accounting.sampling import Sampling
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Output = Annotated[Path | None, typer.Option(help="Write the JSON object here.")]
+Plot = Annotated[Path | None, typer.Option(help="Draw epsilon against rounds here: .svg, .pdf or .png.")]
+Rounds = Annotated[int, typer.Option(help="Rounds in which the same client takes part.")]
+Delta = Annotated[float | None, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
+Adjacency = Annotated[str | None, typer.Option(help="replace-one or add-or-remove-one; by default the usual one, which is printed.")]
+SamplingProbability = Annotated[
+    float | None, typer.Option(help="Poisson sampling in secret: probability with which a client's vector is in a round.")
+]
+Population = Annotated[int | None, typer.Option(help="Sampling in secret without replacement: number of clients there are.")]
+SampleSize = Annotated[int | None, typer.Option(help="Sampling in secret without replacement: number of clients in a round.")]
+Seed = Annotated[int, typer.Option(help="Root seed of everything random.")]
+
+SAMPLING = {"sampling_probability": SamplingProbability, "population": Population, "sample_size": SampleSize}
+REQUIRED = inspect.Parameter.empty
+
+
+def registry_group(names: Callable[[], list[str]], subcommand: Callable[[str], Callable[..., None]]) -> type[TyperGroup]:
+    """Return a command with a subcommand for every name of the registry, made when it is asked for.
+
+    `names` returns the names, `subcommand` the function behind one of them, or behind several that are joined by commas, as typer takes it.
+    """
+
+    class RegistryGroup(TyperGroup):
+        """Subcommands from the registry."""
+
+        def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's interface
+            """Return the names of the subcommands."""
+            return names()
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's interface
+            """Return a subcommand, or None where there is none of that name."""
+            if any(part not in names() for part in cmd_name.split(",")):
+                return None
+            single = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+            single.command(cmd_name)(subcommand(cmd_name))
+            return typer.main.get_command(single)
+
+    return RegistryGroup
+
+
+def with_options(function: Callable[..., None], options: "tuple[Option, ...]", fixed: dict[str, tuple[Any, Any]], help_text: str) -> Any:
+    """Return a function that typer gives the registry's options and some fixed ones, and that passes all values on by name.
+
+    Parameters
+    ----------
+    function : callable
+        Called with the values of all options, by name.
+    options : tuple of Option
+        The registry's options; they come first.
+    fixed : dict
+        Other options: name -> (annotated type, default); `REQUIRED` for none.
+    help_text : str
+        What the command does.
+    """
+    parameters = [_parameter(option) for option in options if option.name not in fixed]
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+        for name, (annotation, default) in fixed.items()
+    ]
+
+    def command(**values: Any) -> None:
+        function(**values)
+
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    command.__doc__ = help_text
+    return command
+
+
+def given(options: "tuple[Option, ...]", values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of the registry's options that were typed or have a default."""
+    return {option.name: values[option.name] for option in options if option.name in values}
+
+
+def _parameter(option: "Option") -> inspect.Parameter:
+    kind: Any = option.kind if option.required or option.default is not None else option.kind | None
+    name = f"--{option.name.replace('_', '-')}"
+    choices = f" {', '.join(option.choices)}." if option.choices else ""
+    unit = f" [{option.unit}]" if option.unit else ""
+    if option.kind is Path and option.required:
+        info = typer.Argument(metavar=option.name.upper(), help=option.help)
+    else:
+        info = typer.Option(option.flags or name, help=f"{option.help}{choices}{unit}")
+    default = REQUIRED if option.required else option.default
+    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, info], default=default)
+
+
+def parse_sampling(sampling_probability: float | None, population: int | None, sample_size: int | None) -> "Sampling | None":
+    """Return how clients are chosen, from the options that were typed; None if there are none.
+
+    Raises
+    ------
+    ValueError
+        If options of both ways are there, or one of two that belong together, or a number is out of range.
+    """
+    if sampling_probability is None and population is None and sample_size is None:
+        return None
+    from ..solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
+
+    if sampling_probability is not None:
+        if population is not None or sample_size is not None:
+            raise ValueError("sampling_probability must stand without population and sample_size: it is another way of sampling")
+        return PoissonSampling(sampling_probability)
+    if population is None or sample_size is None:
+        raise ValueError("population and sample_size must be given together: how many clients there are, and how many take part in a round")
+    return FixedSizeSampling(population, sample_size)

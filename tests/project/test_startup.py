@@ -1,0 +1,79 @@
+"""A command and a public name load what they need, and nothing that only others need and that takes long to load."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# Each of these takes a tenth of a second or more to load.
+HEAVY = {"cvxpy", "dp_accounting", "jsonschema", "matplotlib", "numpy", "pandas", "pyarrow", "scipy", "scipy.optimize", "scipy.stats"}
+# What only a figure or one solver needs.
+SPECIAL = {"cvxpy", "matplotlib"}
+
+# In this order, because the modules of one process add up: each loads nothing from its set. The first makes the table for the others.
+COMMANDS = [
+    ("--help", HEAVY),
+    ("design mvu --epsilon 1 --bits-in 1 --bits-out 1 --output table.json", HEAVY - {"numpy", "scipy"}),
+    ("verify table.json", HEAVY - {"numpy", "scipy", "jsonschema"}),
+    ("export table.json --format c --output table.h", HEAVY - {"numpy", "scipy", "jsonschema"}),
+    ("account table table.json --order 2", SPECIAL | {"pandas"}),
+    ("account gaussian --noise-multiplier 2 --delta 1e-5", SPECIAL | {"pandas"}),
+    ("account skellam --variance 100 --l1 10 --l2 5 --delta 1e-5", SPECIAL | {"pandas"}),
+    ("account binomial --trials 9999 --probability 0.5 --scale 1 --dimension 1 --l1 1 --l2 1 --linf 1 --delta 1e-5", SPECIAL | {"pandas"}),
+    ("calibrate gaussian --epsilon 1 --delta 1e-5", SPECIAL | {"pandas"}),
+    ("estimate mean --data people.csv --column age --interval 0 100 --epsilon 3 --bits-in 2 --bits-out 1", SPECIAL),
+]
+
+RUN_COMMANDS = """
+import json
+import sys
+from contextlib import redirect_stdout
+
+from quietbits.cli.main import app
+
+commands, heavy = json.loads(sys.argv[1])
+for command in commands:
+    with redirect_stdout(sys.stderr):
+        code = app(command.split(), standalone_mode=False)
+    assert not code, (command, code)
+    print(json.dumps([name for name in heavy if name in sys.modules]))
+"""
+
+
+def loaded(statements: str) -> set[str]:
+    """Return the heavy modules that a new process has after these statements."""
+    probe = f"import sys\n{statements}\nprint(*({HEAVY} & set(sys.modules)))"
+    return set(subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("statements", "needed"),
+    [
+        ("import quietbits", set()),
+        ("import quietbits.cli.main", set()),
+        ("import quietbits.figures.drawing.directed_rounding", set()),
+        ("import quietbits; quietbits.verify_file, quietbits.write_table, quietbits.export_table", {"numpy"}),
+        ("import quietbits; quietbits.design_mvu", {"numpy", "scipy"}),
+        ("import quietbits; quietbits.RenyiCurve, quietbits.renyi_matrix", {"numpy"}),
+        # write_report too: it loads matplotlib when it draws.
+        ("import quietbits; [getattr(quietbits, name) for name in quietbits.__all__]", HEAVY - SPECIAL),
+    ],
+)
+def test_importing_loads_nothing_heavy_that_is_not_needed(statements: str, needed: set[str]) -> None:
+    assert loaded(statements) <= needed
+
+
+def test_what_is_special_is_loaded_by_those_who_need_it() -> None:
+    assert "matplotlib" in loaded("import quietbits.figures.drawing.style")
+    assert "cvxpy" in loaded("import quietbits; quietbits.design_mvu(1, 1, 1, solver='alternating', starts=1)")
+
+
+def test_commands_load_nothing_heavy_that_they_do_not_need(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("age\n" + "".join(f"{age}\n" for age in range(20, 90)))
+    arguments = json.dumps([[command for command, _ in COMMANDS], sorted(HEAVY)])
+    run = subprocess.run([sys.executable, "-c", RUN_COMMANDS, arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    for (command, unneeded), line in zip(COMMANDS, run.stdout.splitlines(), strict=True):
+        assert unneeded & set(json.loads(line)) == set(), command

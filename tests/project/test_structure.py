@@ -1,0 +1,49 @@
+"""The folders show the design: files and folders of a size that can be read, names that say what is inside, and tests where one looks."""
+
+import ast
+from pathlib import Path
+
+import quietbits
+
+ROOT = Path(quietbits.__file__).parent
+FLOORS = ["analysis", "cli", "design", "figures", "solvers"]
+MOST_LINES = 400
+MOST_MODULES = 18
+# What has no name of its own has not been understood yet.
+NAMELESS = {"common", "helper", "helpers", "misc", "util", "utils"}
+
+FILES = sorted([*ROOT.glob("*.py"), *(file for folder in [*FLOORS, "benchmarks", "tests"] for file in (ROOT / folder).rglob("*.py"))])
+PACKAGES = [ROOT, *sorted({file.parent for floor in FLOORS for file in (ROOT / floor).rglob("*.py")})]
+TEST_FOLDERS = sorted({file.parent for floor in FLOORS for file in (ROOT / "tests" / floor).rglob("*.py")})
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_no_file_is_too_long_to_be_one_idea() -> None:
+    lines = {name(file): len(file.read_text(encoding="utf-8").splitlines()) for file in FILES}
+    assert {file: count for file, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_no_folder_has_too_many_modules_to_look_over() -> None:
+    modules = {name(folder): len(list(folder.glob("[!_]*.py"))) for folder in PACKAGES}
+    assert {folder: count for folder, count in modules.items() if count > MOST_MODULES} == {}
+
+
+def test_every_folder_is_a_package_that_says_what_is_in_it() -> None:
+    starts = {folder: folder / "__init__.py" for folder in PACKAGES}
+    assert [name(folder) for folder, start in starts.items() if not start.is_file()] == []
+    assert [name(folder) for folder, start in starts.items() if not ast.get_docstring(ast.parse(start.read_text(encoding="utf-8")))] == []
+
+
+def test_every_name_says_what_is_inside() -> None:
+    assert [name(path) for path in [*FILES, *PACKAGES] if path.stem.removeprefix("test_") in NAMELESS] == []
+
+
+def test_tests_of_a_folder_stand_in_a_folder_of_the_same_name() -> None:
+    assert [name(folder) for folder in TEST_FOLDERS if ROOT / folder.relative_to(ROOT / "tests") not in PACKAGES] == []
+
+
+def test_every_floor_has_tests() -> None:
+    assert [floor for floor in FLOORS if not list((ROOT / "tests" / floor).rglob("test_*.py"))] == []

@@ -6,14 +6,16 @@ import numpy as np
 
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray
-from ...design.contracts.domains import Domain, Interval
+from ...design.contracts.domains import Categories, Domain, Interval
 from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
 from .vector_populations import CHUNK_COORDINATES, check_population, population_chunks
 
+MeanDomain = NormBall | Interval
+
 NUMBERS: dict[str, Callable[[int, np.random.Generator], FloatArray]] = {
     "uniform": lambda clients, rng: rng.uniform(-1.0, 1.0, clients),
-    "ends": lambda clients, rng: 2.0 * rng.integers(0, 2, clients) - 1.0,
+    "ends": lambda clients, rng: np.where(rng.integers(0, 2, clients) == 1, 1.0, -1.0),
 }
 """Numbers from -1 to 1, by the population's name."""
 
@@ -45,24 +47,30 @@ def input_chunks(
     >>> [chunk.tolist() for chunk in input_chunks("ends", Interval(0.0, 5.0), 4, rng)]
     [[0.0, 5.0, 5.0, 5.0]]
     """
-    check_inputs(kind, domain, nonzero)
+    domain = check_inputs(kind, domain, nonzero)
     scale = check_real("scale", scale, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM)
     if isinstance(domain, NormBall):
         return population_chunks(kind, clients, domain.dimension, rng, scale=scale * domain.clip_norm, nonzero=nonzero)
-    assert isinstance(domain, Interval)  # noqa: S101 - check_inputs refuses others
     return _number_chunks(kind, domain, check_integer("clients", clients, low=1, high=MOST_CLIENTS), rng, scale)
 
 
-def check_inputs(kind: str, domain: Domain, nonzero: int | None) -> None:
-    """Refuse a population that a domain does not have, or a number of non-zero coordinates for one that has none."""
+def check_inputs(kind: str, domain: Domain, nonzero: int | None) -> MeanDomain:
+    """Return a domain that has a population, or raise ValueError; and refuse a number of non-zero coordinates for one that has none."""
+    domain = mean_domain(domain)
     if isinstance(domain, NormBall):
         check_population(kind, nonzero)
-    elif isinstance(domain, Interval):
+    else:
         check_choice("population", kind, NUMBERS)
         if nonzero is not None:
             raise ValueError(f"nonzero must be left out for numbers of an interval, got {nonzero!r}")
-    else:
-        raise ValueError(f"domain must be a ball or an interval, which have means, got {domain}")
+    return domain
+
+
+def mean_domain(domain: Domain) -> MeanDomain:
+    """Return a domain whose inputs have a mean, or raise ValueError."""
+    if isinstance(domain, Categories):
+        raise ValueError(f"domain must be a ball or an interval, whose inputs have a mean, got {domain}")
+    return domain
 
 
 def _number_chunks(kind: str, interval: Interval, clients: int, rng: np.random.Generator, scale: float) -> Iterator[FloatArray]:

@@ -19,6 +19,7 @@ from ...design.secure_sum.aggregation import SecureSum, SecureSumSession
 from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA
 from .dp_rec_law import MessageLaw, message_law
+from .input_populations import MeanDomain, mean_domain
 
 # An even number: every number of clients has a graph in which each client has that many neighbours.
 MASK_NEIGHBOURS = 20
@@ -120,7 +121,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
     0
     """
     server = _server(mechanism, words, masked)
-    domain = mechanism.domain
+    domain = mean_domain(mechanism.domain)
     clients = clipped = 0
     variance = 0.0
     input_sum, clipped_sum, bias_sum = (np.zeros(()) for _ in range(3))
@@ -147,7 +148,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
     )
 
 
-def central_squared_error(domain: NormBall | Interval, clients: int, guarantee: Guarantee, rounds: int = 1) -> float | None:
+def central_squared_error(domain: MeanDomain, clients: int, guarantee: Guarantee, rounds: int = 1) -> float | None:
     """Return the expected squared error of one round's mean where a trusted server adds Gaussian noise that keeps a guarantee.
 
     The guarantee is that of all rounds together. None where there is no such noise: for a delta of 0, or an epsilon outside 1e-3 to 100.

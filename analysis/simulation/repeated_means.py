@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from ...arguments import check_integer
-from ...design.contracts.domains import Categories
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
@@ -22,6 +21,7 @@ SETTING = (
     *("population", "seed", "clients", "dimension", "padded_dimension", "modulus", "bits_per_coordinate", "bits_per_client"),
     *("bias_bound", "epsilon", "delta", "adjacency", "trust_model"),
 )
+AVERAGED = ("squared_error", "unclipped_squared_error", "predicted_squared_error", "wrapped_coordinates")
 # Columns that are missing where they do not apply.
 WITH_GAPS = (*WRAPPING, "central_gaussian_squared_error", "ratio_to_central")
 
@@ -62,9 +62,7 @@ def repeat_mean(
         fields of `SimulatedMean` and `Wrapping`, `central_gaussian_squared_error` (`central_squared_error`, for the mechanism's own
         guarantee) and `ratio_to_central`; what does not apply is missing.
     """
-    domain = mechanism.domain
-    check_inputs(population, domain, nonzero)
-    assert not isinstance(domain, Categories)  # noqa: S101 - which check_inputs refuses
+    domain = check_inputs(population, mechanism.domain, nonzero)
     repetitions = check_integer("repetitions", repetitions, low=1, high=MOST_REPETITIONS)
     modular = isinstance(mechanism, SecureSumMechanism)
     if isinstance(mechanism, SecureSumMechanism):
@@ -164,11 +162,11 @@ def summarise_means(results: pd.DataFrame) -> MeanSummary:
                 f"results must be of one mechanism and population, got several values of {name}: {list(results[name].unique())}"
             )
     errors, first = results["squared_error"], results.iloc[0]
-    average = results[["squared_error", "unclipped_squared_error", "predicted_squared_error", "wrapped_coordinates"]].mean()
     central = _known(first["central_gaussian_squared_error"])
     common: dict[str, Any] = {name: _known(first[name]) for name in (*SETTING, *WRAPPING)}
+    averages = {name: _known(results[name].mean()) for name in AVERAGED}
     return MeanSummary(
-        **common | {name: _known(value) for name, value in average.items()},
+        **(common | averages),
         repetitions=len(results),
         clipped_share=float(results["clipped"].mean() / first["clients"]),
         standard_error=float(errors.std() / math.sqrt(len(results))) if len(results) > 1 else None,

@@ -3,7 +3,7 @@
 import itertools
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from ...design.contracts.task import Task
 from ...errors import DataError
 from ..catalogue.registry import entry_named
 from ..random_streams import LARGEST_SEED
-from ..simulation.input_populations import check_inputs
+from ..simulation.input_populations import MeanDomain, check_inputs
 from .task import MeanTask, MechanismChoice, design_options
 
 MOST_REPETITIONS = 1_000_000
@@ -147,7 +147,7 @@ class SweepSpec:
             )
         ]
 
-    def _domains(self) -> list[NormBall] | list[Interval]:
+    def _domains(self) -> Sequence[MeanDomain]:
         if self.interval:
             return [Interval(low, high) for low, high in self.interval]
         return [NormBall(*place) for place in itertools.product(self.dimension, self.norm, self.clip_norm)]

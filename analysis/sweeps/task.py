@@ -14,7 +14,7 @@ from ...design.contracts.registry import Entry, Option, Values, check_values
 from ...design.contracts.task import Task
 from ..catalogue.registry import REGISTRY, entry_named
 from ..random_streams import named_stream
-from ..simulation.input_populations import check_inputs, input_chunks
+from ..simulation.input_populations import MeanDomain, check_inputs, input_chunks, mean_domain
 from ..simulation.mean import central_squared_error, simulate_mean
 
 # The option that says where designed tables are kept: not a choice, since it changes no result.
@@ -156,11 +156,9 @@ class MeanTask:
         return MeanDesign(self.mechanism, self.task)
 
     @property
-    def domain(self) -> NormBall | Interval:
+    def domain(self) -> MeanDomain:
         """What clients hold."""
-        domain = self.task.domain
-        assert isinstance(domain, NormBall | Interval)  # noqa: S101 - checked when the task is made
-        return domain
+        return mean_domain(self.task.domain)
 
     @property
     def data_name(self) -> str:

@@ -73,7 +73,7 @@ def test_a_csv_column_must_be_named(tmp_path: Path) -> None:
         read_column(path, None)
 
 
-def test_csv_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_csv_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_bytes(b"x\n\xff\xfe\n")
     with pytest.raises(DataError, match=r"cannot be read: .*UTF8"):

@@ -81,7 +81,7 @@ def test_other_shapes_are_refused(vectors: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_coordinates_that_are_no_numbers_are_refused(value: float) -> None:
+def test_coordinates_that_are_not_numbers_are_refused(value: float) -> None:
     ball = NormBall(2, 1.0)
     for function in (ball.check, ball.clip, ball.clipped_count):
         with pytest.raises(ValueError, match="vectors must hold finite numbers only, got"):
@@ -89,7 +89,7 @@ def test_coordinates_that_are_no_numbers_are_refused(value: float) -> None:
 
 
 @pytest.mark.parametrize("vectors", [[["0.5", "1"]], [[1j, 0.0]], [[0.0, 1.0], [0.0]], [[10**400, 0]], [[{}, 0.0]]])
-def test_what_is_no_array_of_real_numbers_is_refused(vectors: Any) -> None:
+def test_anything_but_an_array_of_real_numbers_is_refused(vectors: Any) -> None:
     with pytest.raises(ValueError, match="vectors must be an array of real numbers: "):
         NormBall(2, 1.0).check(vectors)
 

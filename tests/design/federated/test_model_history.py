@@ -319,7 +319,7 @@ def test_a_round_that_fails_leaves_the_history_as_it_was() -> None:
         (b"M" + bytes([0, 0, 0, 0, 4, 0]) + bytes(24), None, "parameters must be .* got float32 and \\(0,\\)"),
     ],
 )
-def test_what_is_no_package_is_refused(content: bytes, state: ModelState | None, complaint: str) -> None:
+def test_bytes_that_are_not_a_package_are_refused(content: bytes, state: ModelState | None, complaint: str) -> None:
     with pytest.raises(DataError, match="package: .*" + complaint):
         apply_package(content, state, decode, OPTIMISERS[0])
 

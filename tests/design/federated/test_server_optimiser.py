@@ -76,7 +76,7 @@ def test_pinned_bits(kind: type) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("optimiser", OPTIMISERS, ids=["sgd", "momentum", "fedadam"])
-def test_a_step_changes_nothing_in_place_and_treats_each_coordinate_for_itself(optimiser: ServerOptimiser, kind: type) -> None:
+def test_a_step_changes_nothing_in_place_and_treats_each_coordinate_separately(optimiser: ServerOptimiser, kind: type) -> None:
     updates = np.random.default_rng(2).normal(size=(3, 1000))
     start = np.random.default_rng(3).normal(size=1000).astype(kind)
     first = run(optimiser, start, updates[:2])
@@ -143,7 +143,7 @@ def test_the_checksum_tells_states_apart() -> None:
         (lambda: ModelState(0, np.ones(1), (np.array([math.inf]),)), "moments must hold finite numbers only"),
     ],
 )
-def test_what_is_no_state_or_optimiser_is_refused(make: Any, message: str) -> None:
+def test_invalid_states_and_optimisers_are_refused(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 

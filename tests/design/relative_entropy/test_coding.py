@@ -77,7 +77,7 @@ def test_fresh_seeds_make_every_index_equally_likely() -> None:
     assert index_distribution([1.2, 1.6, 0.0], 4, seed=0).max() > 0.3
 
 
-def test_secure_randomness_serves_as_well() -> None:
+def test_secure_randomness_works_as_well() -> None:
     assert 0 <= encode_relative_entropy([5.0], 4, seed=1, words=secure_words) < 16
 
 

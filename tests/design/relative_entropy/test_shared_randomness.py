@@ -57,7 +57,7 @@ def test_another_process_draws_the_same_bits() -> None:
 
 
 @pytest.mark.parametrize("dimension", [1, 8, 13, NUMBERS_PER_CHUNK, 2 * NUMBERS_PER_CHUNK + 3])
-def test_any_vector_is_had_without_those_before(dimension: int) -> None:
+def test_any_vector_is_made_without_those_before(dimension: int) -> None:
     normals = SharedNormals(seed=5, dimension=dimension, stream=1)
     together = normals.vectors(0, 6)
     assert together.shape == (6, dimension)

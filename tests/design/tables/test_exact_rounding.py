@@ -197,7 +197,7 @@ def test_lifting_gives_the_smallest_private_table_above(rows: int, neighbours_on
     assert result == pytest.approx(expected, rel=1e-12)
 
 
-def test_rebalancing_mends_sums_and_means_in_large_entries() -> None:
+def test_rebalancing_corrects_sums_and_means_in_large_entries() -> None:
     table, alphabet = randomised_response(8.0, 8)
     disturbed = table * (1 + 1e-7 * np.random.default_rng(0).normal(size=table.shape))
     result = rebalanced(disturbed, alphabet)

@@ -161,7 +161,7 @@ TAMPERING: list[tuple[str, Change, str, str]] = [
 
 
 @pytest.mark.parametrize(("change", "check", "detail"), [case[1:] for case in TAMPERING], ids=[case[0] for case in TAMPERING])
-def test_a_changed_file_is_refused_even_with_a_mended_checksum(change: Change, check: str, detail: str, tmp_path: Path) -> None:
+def test_a_changed_file_is_refused_even_with_a_recomputed_checksum(change: Change, check: str, detail: str, tmp_path: Path) -> None:
     document = json.loads(json.dumps(table_document(TABLES[2])))
     change(document)
     mended = refusal(written(tmp_path / "mended.json", document, mend_checksum=True))
@@ -247,7 +247,7 @@ def test_no_edit_of_the_text_gets_through(tmp_path_factory: pytest.TempPathFacto
     assert table_document(found) == json.loads(TEXT)
 
 
-def test_a_missing_file_is_no_table_error(tmp_path: Path) -> None:
+def test_a_missing_file_is_not_a_table_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_table(tmp_path / "none.json")
 

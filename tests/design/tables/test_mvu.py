@@ -238,7 +238,7 @@ def test_every_design_is_exact_and_above_its_bound(epsilon: float, bits_in: int,
         ({"starts": 0}, "starts must be a whole number from 1 to 100000, got 0"),
     ],
 )
-def test_bad_arguments_are_named_with_what_would_do(changes: dict[str, object], message: str) -> None:
+def test_bad_arguments_are_named_with_what_is_needed(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole message is compared below
         design_mvu(**({"epsilon": 1.0, "bits_in": 2, "bits_out": 2} | changes))
     assert message in str(caught.value)

@@ -1,5 +1,6 @@
 """`quietbits simulate`: rounds of a mechanism on synthetic inputs, its error measured beside what was predicted and what is possible."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,9 +37,7 @@ TASK: dict[str, tuple[Any, Any]] = {
 }
 SIMULATION: dict[str, tuple[Any, Any]] = {
     "population": (
-        Annotated[
-            str | None, typer.Option(help="sphere, positive-sphere, uniform-l1, uniform-cube or sparse; uniform or ends for numbers.")
-        ],
+        Annotated[str | None, typer.Option(help="sphere, positive-sphere, uniform-l1, uniform-cube, sparse; for numbers uniform or ends.")],
         None,
     ),
     "repetitions": (Annotated[int, typer.Option(help="Number of rounds that are simulated.")], 1),

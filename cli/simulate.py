@@ -66,8 +66,9 @@ def entries_of(name: str) -> "list[Entry]":
 
 
 def options_of(entries: "list[Entry]") -> "tuple[Option, ...]":
-    """Return the design choices of mechanisms, each name once."""
-    return tuple({option.name: option for entry in entries for option in entry.options}.values())
+    """Return the design choices of mechanisms, each name once; those of several have the defaults of each."""
+    named = {option.name: option for entry in entries for option in entry.options}
+    return tuple(named.values() if len(entries) == 1 else (replace(option, default=None) for option in named.values()))
 
 
 def built(entry: "Entry", values: dict[str, Any]) -> "tuple[Task, Mechanism]":
@@ -83,7 +84,8 @@ def built(entry: "Entry", values: dict[str, Any]) -> "tuple[Task, Mechanism]":
         usual_adjacency(values["adjacency"], None, entry.adjacencies),
         rounds=values["rounds"],
     )
-    return task, entry.build(task, given(entry.options, values))
+    chosen = {name: value for name, value in given(entry.options, values).items() if value is not None}
+    return task, entry.build(task, chosen)
 
 
 def _domain(entry: "Entry", values: dict[str, Any]) -> "Domain":
@@ -108,7 +110,7 @@ def _subcommand(name: str) -> Any:
         if len(entries) > 1 and values["adjacency"] is None:
             raise ValueError("adjacency must be given where mechanisms are compared: replace-one or add-or-remove-one")
         found = {entry.name: _simulated(entry, values) for entry in entries}
-        documents = [{"mechanism": name} | summary.document() for name, summary in found.items()]
+        documents: list[dict[str, Any]] = [{"mechanism": name, **summary.document()} for name, summary in found.items()]
         show_document(documents[0] if len(documents) == 1 else {"mechanisms": documents}, values["json"], values["output"])
         if not values["json"]:
             _print(found)

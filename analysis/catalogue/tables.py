@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ...design.contracts.domains import Interval
 from ...design.contracts.mechanism import Mechanism
@@ -23,9 +22,10 @@ from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, metric_name
 from ...solvers.divergences.vector_composition import vector_bounds
+from ..calibration.parameter import calibrate_parameter
 from ..calibration.table_cache import TableCache
 from .local import PURE_ACCOUNTS, REPLACE_ONE, parse_norm, scalar_lower_bound
-from .shared_options import CLIP, DIMENSION, NORM, per_round_epsilon, pure_epsilon_of_rounds
+from .shared_options import CLIP, DIMENSION, NORM, over_rounds, per_round_epsilon
 
 # Tables are designed with the same random starts everywhere, so that a cache serves them all.
 DESIGN_SEED = 0
@@ -166,7 +166,9 @@ def _solve_vector(target: Target, given: Values) -> Accounted:
 def _response(design: Callable[..., LookupTable], name: str) -> Callable[[Task, Values], Mechanism]:
     def build(task: Task, options: Values) -> Mechanism:
         interval = task.interval(name)
-        return TableMeanMechanism(design(per_round_epsilon(task), options["bits"], interval=interval))
+        return over_rounds(
+            task, lambda epsilon: TableMeanMechanism(design(epsilon, options["bits"], interval=interval)), high=EPSILON_HIGH
+        )
 
     return build
 
@@ -181,8 +183,13 @@ def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -
         )
 
     def solve(target: Target, given: Values) -> Accounted:
-        values: dict[str, Any] = {**given, "epsilon": pure_epsilon_of_rounds(target)}
-        return account(values, target.adjacency, target.sampling)
+        def of(per_round: float) -> Accounted:
+            return account({**given, "epsilon": per_round}, target.adjacency, target.sampling)
+
+        def epsilon_of(per_round: float) -> float:
+            return of(per_round).report(target.delta, target.rounds, target.sampling).epsilon_by(target.method)
+
+        return of(calibrate_parameter(epsilon_of, target, low=EPSILON_LOW, high=EPSILON_HIGH, name="epsilon per round"))
 
     return Entry(
         name=name,

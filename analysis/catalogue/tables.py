@@ -25,7 +25,7 @@ from ...solvers.divergences.vector_composition import vector_bounds
 from ..calibration.parameter import calibrate_parameter
 from ..calibration.table_cache import TableCache
 from .local import PURE_ACCOUNTS, REPLACE_ONE, scalar_lower_bound
-from .shared_options import CLIP, DIMENSION, NORM, check_order, per_round_epsilon, pure_epsilon_of_rounds
+from .shared_options import CLIP, DIMENSION, NORM, check_order, over_rounds, per_round_epsilon
 
 # Tables are designed with the same random starts everywhere, so that a cache serves them all.
 DESIGN_SEED = 0
@@ -168,7 +168,7 @@ def _solve_vector(target: Target, given: Values) -> Accounted:
 def _response(design: Callable[..., LookupTable], name: str) -> Callable[[Task, Values], Mechanism]:
     def build(task: Task, options: Values) -> Mechanism:
         interval = task.interval(name)
-        return TableMeanMechanism(design(per_round_epsilon(task), options["bits"], interval=interval))
+        return over_rounds(task, lambda epsilon: TableMeanMechanism(design(epsilon, options["bits"], interval=interval)), high=EPSILON_HIGH)
 
     return build
 
@@ -183,15 +183,13 @@ def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -
         )
 
     def solve(target: Target, given: Values) -> Accounted:
-        def accounted(value: float) -> Accounted:
-            return account({**given, "epsilon": value}, target.adjacency, target.sampling)
+        def of(per_round: float) -> Accounted:
+            return account({**given, "epsilon": per_round}, target.adjacency, target.sampling)
 
-        def epsilon_of(value: float) -> float:
-            return accounted(value).report(target.delta, target.rounds, target.sampling).epsilon_by(target.method)
+        def epsilon_of(per_round: float) -> float:
+            return of(per_round).report(target.delta, target.rounds, target.sampling).epsilon_by(target.method)
 
-        # What any mechanism of that pure epsilon may spend, a table of it may spend too.
-        start = min(max(pure_epsilon_of_rounds(target), EPSILON_LOW), EPSILON_HIGH)
-        return accounted(calibrate_parameter(epsilon_of, target, low=EPSILON_LOW, high=EPSILON_HIGH, name="epsilon per round", start=start))
+        return of(calibrate_parameter(epsilon_of, target, low=EPSILON_LOW, high=EPSILON_HIGH, name="epsilon per round"))
 
     return Entry(
         name=name,

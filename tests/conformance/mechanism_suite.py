@@ -211,7 +211,7 @@ class MechanismSuite:
         chosen = given(case)
         subject = accounting.solve(Target(EPSILON, DELTA, rounds, case.adjacency), chosen)
         # Accounted for by the method that keeps the target, where that is not a proven one.
-        method = subject.details.get("method")
+        method = subject.details.get("variant")
         reached = subject.report(DELTA, rounds).epsilon_by(method)
         assert reached <= EPSILON
         if case.entry.name not in WHOLE_NUMBERS:
@@ -366,9 +366,8 @@ class MechanismSuite:
         recovered = mechanism.recovered_steps(mechanism.aggregate(mechanism.encode(inputs, np.random.default_rng(8))))
         assert mechanism.wrap_probability < 1e-2
         np.testing.assert_array_equal(recovered, steps.sum(axis=0))
-        assert reason(lambda: mechanism.decode(mechanism.aggregate(steps % mechanism.modulus), CLIENTS + 1)).startswith(
-            "clients must be 6, for"
-        )
+        others = mechanism.aggregate(steps % mechanism.modulus)
+        assert reason(lambda: mechanism.decode(others, CLIENTS + 1)).startswith("clients must be 6, for")
 
     def test_bad_inputs_are_refused(self, case: Case) -> None:
         mechanism = case.mechanism

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...design.contracts.domains import Interval
 from ...design.contracts.mechanism import Mechanism
-from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.norm_ball import NormBall, parse_norm
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
 from ...design.contracts.task import Task
 from ...design.local.vector_calibration import calibrate_vector_table
@@ -24,7 +24,7 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, metr
 from ...solvers.divergences.vector_composition import vector_bounds
 from ..calibration.parameter import calibrate_parameter
 from ..calibration.table_cache import TableCache
-from .local import PURE_ACCOUNTS, REPLACE_ONE, parse_norm, scalar_lower_bound
+from .local import PURE_ACCOUNTS, REPLACE_ONE, scalar_lower_bound
 from .shared_options import CLIP, DIMENSION, NORM, over_rounds, per_round_epsilon
 
 # Tables are designed with the same random starts everywhere, so that a cache serves them all.
@@ -166,9 +166,7 @@ def _solve_vector(target: Target, given: Values) -> Accounted:
 def _response(design: Callable[..., LookupTable], name: str) -> Callable[[Task, Values], Mechanism]:
     def build(task: Task, options: Values) -> Mechanism:
         interval = task.interval(name)
-        return over_rounds(
-            task, lambda epsilon: TableMeanMechanism(design(epsilon, options["bits"], interval=interval)), high=EPSILON_HIGH
-        )
+        return over_rounds(task, lambda epsilon: TableMeanMechanism(design(epsilon, options["bits"], interval=interval)), high=EPSILON_HIGH)
 
     return build
 

@@ -2,18 +2,20 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_choice, check_integer, check_real
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
+from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
+from .domains import Interval
 from .gaussian import central_gaussian_reference
-from .mechanism import Mechanism
-from .norm_ball import NormBall
+from .mechanism import MOST_CLIENTS, Mechanism
+from .norm_ball import LARGEST_CLIP_NORM, NormBall, parse_norm
 from .privacy import Privacy, PrivacyReport, Scalar
-from .task import Task
+from .task import LARGEST_TARGET, SMALLEST_TARGET, Task
 
 if TYPE_CHECKING:
     from ..tables.lookup_table import LookupTable
@@ -247,6 +249,8 @@ class Accountable:
     solve : callable or None
         Finds the parameters with which all rounds stay within the target, and returns what `account` makes of them, with the parameters
         among its details; errs toward more privacy. None where there is nothing to find.
+    close : bool
+        Whether `solve` ends less than 1e-6 below the target: not where it finds whole numbers.
     """
 
     name: str
@@ -255,6 +259,7 @@ class Accountable:
     account: Account
     given: tuple[Option, ...] = ()
     solve: Callable[[Target, Values], Accounted] | None = None
+    close: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +284,7 @@ class Entry:
         Returns the mechanism with the least error that keeps the task's budget; errs toward more privacy. Raises ``InfeasibleError``
         that says what is needed.
     accounting : Accountable
-        `quietbits account` and `quietbits calibrate`.
+        `quietbits account` and `quietbits calibrate`; without one, those of the mechanism that `calibrate` builds (`derived_accounting`).
     norms : tuple of float or None
         Norms of the balls that it is for; None for every norm.
     lower_bound : callable
@@ -295,9 +300,14 @@ class Entry:
     accounts: tuple[str, ...]
     options: tuple[Option, ...]
     calibrate: Callable[[Task, Values], Mechanism]
-    accounting: Accountable
+    accounting: Accountable = None  # type: ignore[assignment]  # never None once the entry is made
     norms: tuple[float, ...] | None = None
     lower_bound: Callable[[Task], float | None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        """Derive the accounting that was left out."""
+        if self.accounting is None:
+            object.__setattr__(self, "accounting", derived_accounting(self))
 
     def build(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
         """Return the mechanism for a task, from design choices that are checked and filled in."""
@@ -317,6 +327,48 @@ class Entry:
             "options": [option.document() for option in self.options],
             "parameters": [option.document() for option in self.accounting.parameters],
         }
+
+
+def derived_accounting(entry: Entry) -> Accountable:
+    """Return the accounting of an entry by the mechanism that it builds: for an epsilon of one round, or within a target over all rounds.
+
+    Numbers are from the unit interval. The mechanism's scalar fields are details, its epsilon as ``epsilon_per_round``.
+    """
+    vectors, numbers = NormBall in entry.domains, Interval in entry.domains
+    usual_norm = 2.0 if entry.norms is None else entry.norms[0]
+    size = (
+        Option("dimension", int, "Number of coordinates.", None if numbers else REQUIRED, 1, LARGEST_DIMENSION, "coordinates"),
+        Option("norm", str, "p of the ball of the vectors.", f"{usual_norm:g}"),
+        Option("clip", float, "Norm that vectors are clipped to.", 1.0, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, "vectors' units"),
+    )
+    alone = 1 if entry.trust_model == "local" else REQUIRED
+    clients = Option("clients", int, "Number of clients.", alone, 1, MOST_CLIENTS, "clients")
+    epsilon = Option("epsilon", float, "Epsilon of one round that the mechanism is built for.", low=SMALLEST_TARGET, high=LARGEST_TARGET)
+    given = (*(size if vectors else ()), clients, *entry.options)
+
+    def built(target: Target, values: Values) -> Accounted:
+        adjacency = usual_adjacency(target.adjacency, target.sampling, entry.adjacencies)
+        ball = values.get("dimension") and NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
+        task = Task(
+            ball or Interval(), values["clients"], target.epsilon, target.delta, adjacency, rounds=target.rounds, sampling=target.sampling
+        )
+        mechanism = entry.calibrate(task, {option.name: values[option.name] for option in entry.options})
+        own = {one.name: getattr(mechanism, one.name) for one in fields(mechanism)} if is_dataclass(mechanism) else {}
+        scalars = {name: value for name, value in own.items() if isinstance(value, str | float | int | bool)}
+        if "epsilon" in scalars:
+            scalars["epsilon_per_round"] = scalars.pop("epsilon")
+        return Accounted(entry.title, mechanism.privacy(), adjacency, mechanism.bits_per_client, {**values, **scalars})
+
+    def account(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+        neighbours = usual_adjacency(adjacency, sampling, entry.adjacencies)
+        return built(Target(values["epsilon"], values["delta"], adjacency=neighbours), values)
+
+    def solve(target: Target, values: Values) -> Accounted:
+        if target.method is not None:
+            raise ValueError(f"method must be left out for {entry.name}, which is built for what is proven, got {target.method!r}")
+        return built(target, values)
+
+    return Accountable(entry.name, entry.title, (epsilon, *given), account, given, solve, close=False)
 
 
 def usual_adjacency(adjacency: str | None, sampling: Sampling | None, adjacencies: tuple[str, ...]) -> str:

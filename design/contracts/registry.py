@@ -353,11 +353,14 @@ def derived_accounting(entry: Entry) -> Accountable:
             ball or Interval(), values["clients"], target.epsilon, target.delta, adjacency, rounds=target.rounds, sampling=target.sampling
         )
         mechanism = entry.calibrate(task, {option.name: values[option.name] for option in entry.options})
-        own = {one.name: getattr(mechanism, one.name) for one in fields(mechanism)} if is_dataclass(mechanism) else {}
-        scalars = {name: value for name, value in own.items() if isinstance(value, str | float | int | bool)}
-        if "epsilon" in scalars:
-            scalars["epsilon_per_round"] = scalars.pop("epsilon")
-        return Accounted(entry.title, mechanism.privacy(), adjacency, mechanism.bits_per_client, {**values, **scalars})
+        own = [one.name for one in fields(mechanism)] if is_dataclass(mechanism) else []
+        known = {**values, **{name: getattr(mechanism, name) for name in own}}
+        details = {
+            "epsilon_per_round" if name == "epsilon" else name: value
+            for name, value in known.items()
+            if isinstance(value, str | float | int | bool)
+        }
+        return Accounted(entry.title, mechanism.privacy(), adjacency, mechanism.bits_per_client, details)
 
     def account(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
         neighbours = usual_adjacency(adjacency, sampling, entry.adjacencies)

@@ -353,7 +353,7 @@ def derived_accounting(entry: Entry) -> Accountable:
             ball or Interval(), values["clients"], target.epsilon, target.delta, adjacency, rounds=target.rounds, sampling=target.sampling
         )
         mechanism = entry.calibrate(task, {option.name: values[option.name] for option in entry.options})
-        own = [one.name for one in fields(mechanism)] if is_dataclass(mechanism) else []
+        own: list[str] = [one.name for one in fields(mechanism)] if is_dataclass(mechanism) else []
         known = {**values, **{name: getattr(mechanism, name) for name in own}}
         details = {
             "epsilon_per_round" if name == "epsilon" else name: value

@@ -84,7 +84,9 @@ def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
     _check_help(arguments, HEAVY)
 
 
-@pytest.mark.parametrize("arguments", [("account", "vector"), ("calibrate", "gaussian"), ("simulate", "cpsgd"), ("audit",), ("mechanisms",)])
+@pytest.mark.parametrize(
+    "arguments", [("account", "vector"), ("calibrate", "gaussian"), ("simulate", "cpsgd"), ("audit",), ("mechanisms",)]
+)
 def test_help_from_the_registry_imports_what_it_stands_on_alone(arguments: tuple[str, ...]) -> None:
     _check_help(arguments, HEAVY - {"numpy", "scipy", "highspy"})
 

@@ -25,7 +25,7 @@ AUDIT: dict[str, tuple[Any, Any]] = {
     "json": (Json, False),
     "output": (Output, None),
 }
-HELP = "Run {} on two neighbours, and bound its epsilon from below; exit code 1 if that refutes its guarantee. Not refuted is no proof (`audit`)."
+HELP = "Bound the epsilon of {} from below; exit code 1 if that refutes its guarantee. Not refuted is no proof (`quietbits.audit`)."
 
 
 def _names() -> list[str]:

@@ -66,3 +66,10 @@ def check_local(task: Task) -> None:
             f"sampling must be left out in the local trust model, got {task.sampling}: the server sees who reports, so that sampling does "
             "not amplify the guarantee"
         )
+
+
+def check_order(order: float) -> float:
+    """Return a Rényi order, which must be above 1 and may be infinite."""
+    if not order > 1:
+        raise ValueError(f"order must be a number above 1, got {order!r}")
+    return order

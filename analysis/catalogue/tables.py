@@ -25,7 +25,7 @@ from ...solvers.divergences.vector_composition import vector_bounds
 from ..calibration.parameter import calibrate_parameter
 from ..calibration.table_cache import TableCache
 from .local import PURE_ACCOUNTS, REPLACE_ONE, scalar_lower_bound
-from .shared_options import CLIP, DIMENSION, NORM, over_rounds, per_round_epsilon
+from .shared_options import CLIP, DIMENSION, NORM, check_order, over_rounds, per_round_epsilon
 
 # Tables are designed with the same random starts everywhere, so that a cache serves them all.
 DESIGN_SEED = 0
@@ -39,7 +39,7 @@ SEED = Option("seed", int, "Root seed of the solver.", DESIGN_SEED, 0, 2**63 - 1
 CACHE = Option("cache", Path, "Folder where designed tables are kept; by default they are designed again.", None)
 RESPONSE_BITS = Option("bits", int, "Bits of the grid and of a message.", 3, 1, LARGEST_BITS, "bits")
 TABLE = Option("table", Path, "Lookup table, as JSON; it is verified first.")
-ORDER = Option("order", float, "Rényi order above 1: show the divergence of one round there.", None, 1 + 1e-12, math.inf)
+ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one round there.", None)
 RADIUS = Option("radius", float, "Largest L_p distance between two inputs, on the table's unit scale.", 1.0, 1e-9, 1e6)
 
 
@@ -119,6 +119,8 @@ def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | Non
 
 def account_table(table: LookupTable, dimension: int, norm: float, radius: float, order: float | None, adjacency: str | None) -> Accounted:
     """Return a vector's message, each coordinate of it a letter of the same table, as accounting sees it."""
+    if order is not None:
+        check_order(order)
     bounds = None if order is None else vector_bounds(table.weights, order, dimension, norm, radius)
     return Accounted(
         f"{table.mechanism} table, dimension {dimension}, L{norm:g} distance at most {radius:g}",

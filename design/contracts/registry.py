@@ -50,7 +50,7 @@ class Option:
     default : object
         Its value where it is not given; `REQUIRED` where it must be.
     low, high : float
-        Range of a number.
+        Range of a number; infinite for both where what uses it checks it.
     unit : str
         Unit of a number, such as ``"bits"``.
     choices : tuple of str
@@ -80,6 +80,8 @@ class Option:
             return None
         if self.kind is int:
             return check_integer(self.name, value, low=int(self.low), high=int(self.high))
+        if self.kind is float and math.isinf(self.low) and math.isinf(self.high) and isinstance(value, int | float):
+            return float(value)
         if self.kind is float:
             return check_real(self.name, value, low=self.low, high=self.high)
         if self.kind is bool and not isinstance(value, bool):

@@ -213,7 +213,7 @@ class MechanismSuite:
         chosen = given(case)
         subject = accounting.solve(Target(EPSILON, DELTA, rounds, case.adjacency), chosen)
         # Accounted for by the method that keeps the target, where that is not a proven one.
-        method = subject.details.get("method")
+        method = subject.details.get("variant")
         reached = subject.report(DELTA, rounds).epsilon_by(method)
         assert reached <= EPSILON
         if accounting.close:

@@ -10,8 +10,11 @@ from .analysis.catalogue.accounts import account as account
 from .analysis.catalogue.accounts import calibrate as calibrate
 from .analysis.catalogue.registry import REGISTRY as REGISTRY
 from .analysis.catalogue.registry import build_mechanism as build_mechanism
-from .analysis.simulation.secure_sum import SimulatedSecureSum as SimulatedSecureSum
-from .analysis.simulation.secure_sum import simulate_secure_sum as simulate_secure_sum
+from .analysis.simulation.mean import SimulatedMean as SimulatedMean
+from .analysis.simulation.mean import simulate_mean as simulate_mean
+from .analysis.simulation.repeated_means import MeanSummary as MeanSummary
+from .analysis.simulation.repeated_means import repeat_mean as repeat_mean
+from .analysis.simulation.repeated_means import summarise_means as summarise_means
 from .analysis.simulation.two_way_compression import simulate_participation as simulate_participation
 from .analysis.study.column_data import DataColumn as DataColumn
 from .analysis.study.column_data import load_column as load_column
@@ -21,10 +24,12 @@ from .analysis.study.mean_estimation import estimate_mean as estimate_mean
 from .analysis.study.mean_study import MeanStudy as MeanStudy
 from .analysis.study.mean_study import study_mean as study_mean
 from .analysis.sweeps.run import IncompleteSweepError as IncompleteSweepError
-from .analysis.sweeps.run import run_sweep as run_sweep
+from .analysis.sweeps.run import run_tasks as run_tasks
 from .analysis.sweeps.spec import SweepSpec as SweepSpec
 from .analysis.sweeps.spec import load_sweep as load_sweep
 from .analysis.sweeps.summary import summarise_sweep as summarise_sweep
+from .analysis.sweeps.task import MeanTask as MeanTask
+from .analysis.sweeps.task import MechanismChoice as MechanismChoice
 from .design.contracts.accounts import pure_privacy as pure_privacy
 from .design.contracts.domains import Categories as Categories
 from .design.contracts.domains import Interval as Interval

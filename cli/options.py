@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from click import Command, Context
 from typer.core import TyperGroup
 
 if TYPE_CHECKING:
@@ -39,11 +38,11 @@ def registry_group(names: Callable[[], list[str]], subcommand: Callable[[str], C
     class RegistryGroup(TyperGroup):
         """Subcommands from the registry."""
 
-        def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002 - click's interface
+        def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's interface
             """Return the names of the subcommands."""
             return names()
 
-        def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002 - click's interface
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's interface
             """Return a subcommand, or None where there is none of that name."""
             if any(part not in names() for part in cmd_name.split(",")):
                 return None

@@ -45,8 +45,9 @@ def build_mechanism(name: str, task: Task, options: Values = MappingProxyType({}
     --------
     >>> from quietbits.design.contracts.norm_ball import NormBall
     >>> task = Task(NormBall(8, 2.0), clients=1000, epsilon=1.0, delta=1e-5, adjacency="add-or-remove-one")
-    >>> print(build_mechanism("distributed-discrete-gaussian", task, {"bits": 16}).guarantee)
-    epsilon = 1, delta = 1e-05, add-or-remove-one adjacency, secure-sum trust model
+    >>> mechanism = build_mechanism("distributed-discrete-gaussian", task, {"bits": 16})
+    >>> round(mechanism.guarantee.epsilon, 5), mechanism.bits_per_client, mechanism.guarantee.trust_model
+    (1.0, 128.0, 'secure-sum')
     """
     return entry_named(name).build(task, options)
 

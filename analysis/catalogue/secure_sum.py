@@ -1,7 +1,9 @@
 """The registry's entries of secure sums: the server sees a modular sum of all clients' messages, and nothing else."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
@@ -12,8 +14,6 @@ from ...design.noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ...design.secure_sum.cpsgd import CpsgdMechanism
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from ...design.secure_sum.distributed_skellam import (
-    LARGEST_VARIANCE,
-    LEAST_VARIANCE,
     DistributedSkellamMechanism,
     distributed_skellam_privacy,
 )
@@ -30,7 +30,6 @@ from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.discrete_gaussian_divergence import (
     LARGEST_SIGMA,
     MOST_BITS,
-    SMALLEST_SIGMA,
     discrete_gaussian_tau,
     rounded_norm,
 )
@@ -39,16 +38,14 @@ from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION as LARGEST_BALL
 from ..calibration.cpsgd import MOST_BITS as MOST_CPSGD_BITS
 from ..calibration.cpsgd import calibrate_cpsgd
-from ..calibration.granularity import NamedParameters, calibrate_granularity
 from ..calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
-from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED
+from ..calibration.shared_noise import calibrate_discrete_gaussian, calibrate_distributed_skellam
+from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED, check_order
 
 BOTH = ("add-or-remove-one", "replace-one")
 CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
 # Steps of a clip norm and of a client's noise at most: half of what is rounded, and of what is drawn.
 MOST_CLIP_STEPS, MOST_NOISE_STEPS = LARGEST_RADIUS / 2, LARGEST_SIGMA / 2
-# A granularity is at least the standard deviation over this: of finer steps, Skellam noise would have a larger variance than is sampled.
-MOST_SKELLAM_STEPS = math.sqrt(LARGEST_VARIANCE) * (1 - 1e-9)
 BITS = Option("bits", int, "Bits of a coordinate: sums are taken modulo 2**bits, or less.", 16, 1, MOST_BITS, "bits")
 CLIP_NORM = replace(CLIP, help="L2 norm that vectors are clipped to.")
 PADDED = replace(DIMENSION, help="Number of coordinates, after padding.")
@@ -121,60 +118,21 @@ def _bits_per_client(values: Values) -> float | None:
     return None if values.get("bits") is None else float(values["dimension"] * values["bits"])
 
 
-def discrete_gaussian_parameters(target: Target, given: Values) -> dict[str, float]:
-    """Return ``local_sigma`` and ``granularity`` for a target, given ``clients``, ``dimension``, ``clip``, ``bits`` and ``deviations``."""
-
-    def parameters(local_sigma: float, granularity: float) -> NamedParameters:
-        return ("local_sigma", local_sigma), ("granularity", granularity)
-
-    def epsilon_of(named: NamedParameters) -> float:
-        found = dict(named)
-        # Noise of less than a thousandth of a step is none.
-        if found["local_sigma"] < SMALLEST_SIGMA * found["granularity"]:
-            return math.inf
-        subject = _account_discrete_gaussian({**given, **found}, target.adjacency, target.sampling)
-        return subject.report(target.delta, target.rounds, target.sampling).epsilon_by(target.method)
-
-    return dict(
-        calibrate_granularity(
-            parameters, epsilon_of, given["clients"], given["dimension"], given["clip"], given["bits"], target, given["deviations"]
-        )
-    )
-
-
-def skellam_parameters(target: Target, given: Values) -> dict[str, float]:
-    """Return ``local_variance`` and ``granularity`` for a target, given the same as `discrete_gaussian_parameters`.
-
-    The granularity is the standard deviation of a client's noise over 141 421 where the bits would allow a finer one: finer noise is not
-    sampled.
-    """
-
-    def parameters(deviation: float, granularity: float) -> NamedParameters:
-        return ("local_variance", deviation**2), ("granularity", max(granularity, deviation / MOST_SKELLAM_STEPS))
-
-    def epsilon_of(named: NamedParameters) -> float:
-        found = dict(named)
-        # So little noise is not sampled.
-        if found["local_variance"] < LEAST_VARIANCE * found["granularity"] ** 2 * (1 + 1e-9):
-            return math.inf
-        subject = _account_skellam({**given, **found}, target.adjacency, target.sampling)
-        return subject.report(target.delta, target.rounds, target.sampling).epsilon_by(target.method)
-
-    return dict(
-        calibrate_granularity(
-            parameters, epsilon_of, given["clients"], given["dimension"], given["clip"], given["bits"], target, given["deviations"]
-        )
-    )
-
-
 def _solve_discrete_gaussian(target: Target, given: Values) -> Accounted:
-    subject = _account_discrete_gaussian({**given, **discrete_gaussian_parameters(target, given)}, target.adjacency, target.sampling)
+    found = calibrate_discrete_gaussian(**_fitting(given), target=target)
+    subject = _account_discrete_gaussian({**given, **found}, target.adjacency, target.sampling)
     return replace(subject, details={**subject.details, "bits": given["bits"], "deviations": given["deviations"]})
 
 
 def _solve_skellam(target: Target, given: Values) -> Accounted:
-    subject = _account_skellam({**given, **skellam_parameters(target, given)}, target.adjacency, target.sampling)
+    found = calibrate_distributed_skellam(**_fitting(given), target=target)
+    subject = _account_skellam({**given, **found}, target.adjacency, target.sampling)
     return replace(subject, details={**subject.details, "bits": given["bits"], "deviations": given["deviations"]})
+
+
+def _fitting(given: Values) -> dict[str, Any]:
+    named = ("clients", "dimension", "bits", "deviations")
+    return {name: given[name] for name in named} | {"clip_norm": given["clip"]}
 
 
 def _target(task: Task, name: str, adjacencies: tuple[str, ...]) -> Target:
@@ -182,21 +140,23 @@ def _target(task: Task, name: str, adjacencies: tuple[str, ...]) -> Target:
     return Target(task.epsilon, task.check_delta(name), task.rounds, adjacency, task.sampling)
 
 
-def _given(task: Task, ball: NormBall, options: Values, bits: int) -> dict[str, float]:
-    padded = RandomisedHadamard(ball.dimension, options["rotation_seed"]).padded_dimension
-    return {"clients": task.clients, "dimension": padded, "clip": ball.clip_norm, "bits": bits, "deviations": DEVIATIONS.default}
+def _finest(task: Task, ball: NormBall, options: Values, calibrate: Callable[..., dict[str, float]], target: Target) -> dict[str, float]:
+    """Return noise and granularity for all bits, or for as many as are of use: finer steps cannot be handled, and would gain nothing."""
+    padded, bits = RandomisedHadamard(ball.dimension, options["rotation_seed"]).padded_dimension, options["bits"]
+    while True:
+        found = calibrate(task.clients, padded, ball.clip_norm, bits, target)
+        # Skellam noise is calibrated no larger, in steps, than it can be drawn.
+        finest = max(ball.clip_norm / MOST_CLIP_STEPS, found.get("local_sigma", 0.0) / MOST_NOISE_STEPS)
+        if found["granularity"] >= finest:
+            return found
+        bits -= math.ceil(math.log2(finest / found["granularity"]))
 
 
 def _discrete_gaussian(task: Task, options: Values) -> Mechanism:
     name = "distributed-discrete-gaussian"
-    ball, target, bits = task.ball(name, (2.0,)), _target(task, name, BOTH), options["bits"]
-    while True:
-        found = discrete_gaussian_parameters(target, _given(task, ball, options, bits))
-        finest = max(ball.clip_norm / MOST_CLIP_STEPS, found["local_sigma"] / MOST_NOISE_STEPS)
-        if found["granularity"] >= finest:
-            break
-        # Finer steps cannot be handled, and would gain nothing.
-        bits -= math.ceil(math.log2(finest / found["granularity"]))
+    ball, target = task.ball(name, (2.0,)), _target(task, name, BOTH)
+    found = _finest(task, ball, options, calibrate_discrete_gaussian, target)
+    seed = options["rotation_seed"]
     return DistributedDiscreteGaussianMechanism(
         ball,
         task.clients,
@@ -204,20 +164,16 @@ def _discrete_gaussian(task: Task, options: Values) -> Mechanism:
         found["granularity"],
         found["local_sigma"],
         task.delta,
-        rotation_seed=options["rotation_seed"],
+        rotation_seed=seed,
         adjacency=task.adjacency,
     )
 
 
 def _skellam(task: Task, options: Values) -> Mechanism:
     name = "distributed-skellam"
-    ball, target, bits = task.ball(name, (2.0,)), _target(task, name, BOTH), options["bits"]
-    while True:
-        found = skellam_parameters(target, _given(task, ball, options, bits))
-        finest = ball.clip_norm / MOST_CLIP_STEPS
-        if found["granularity"] >= finest:
-            break
-        bits -= math.ceil(math.log2(finest / found["granularity"]))
+    ball, target = task.ball(name, (2.0,)), _target(task, name, BOTH)
+    found = _finest(task, ball, options, calibrate_distributed_skellam, target)
+    seed = options["rotation_seed"]
     return DistributedSkellamMechanism(
         ball,
         task.clients,
@@ -225,7 +181,7 @@ def _skellam(task: Task, options: Values) -> Mechanism:
         found["granularity"],
         found["local_variance"],
         task.delta,
-        rotation_seed=options["rotation_seed"],
+        rotation_seed=seed,
         adjacency=task.adjacency,
     )
 
@@ -299,6 +255,7 @@ def _account_poisson_binomial(values: Values, adjacency: str | None, sampling: S
     pairs = coordinate_pairs(clients, trials, theta)
     details: dict[str, Scalar] = {}
     if order is not None:
+        check_order(order)
         proven = proven_pairs(clients, trials, theta)
         details = {"rdp": float(pairs.renyi_divergences([order])[0]), "rdp_proven": float(proven.renyi_divergences([order])[0])}
     return Accounted(
@@ -419,7 +376,7 @@ ENTRIES = (
                 CLIENT_TRIALS,
                 Option("theta", float, "Largest distance of a trial's probability from 1/2.", low=SMALLEST_THETA, high=LARGEST_THETA),
                 SENT,
-                Option("order", float, "Rényi order above 1: show the divergence of one coordinate there.", None, 1 + 1e-12, math.inf),
+                Option("order", float, "Rényi order above 1, or inf: show the divergence of one coordinate there.", None),
             ),
             _account_poisson_binomial,
             given=(CLIENTS, CLIENT_TRIALS, SENT),

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import bdtr, ndtr, ndtri
 
 from ...arguments import check_integer, check_real
@@ -88,6 +87,8 @@ class MinimalRandomCodingMechanism(VectorMechanism):
         grid = np.sort(np.concatenate([np.linspace(-reach, reach, THRESHOLDS), self._kinks(-reach, reach)]))
         best = int(np.clip(np.argmin(self._log_variances(grid)), 1, len(grid) - 2))
         low, high = grid[best - 1], grid[best + 1]
+        from scipy.optimize import minimize_scalar
+
         found = minimize_scalar(self._log_variance, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
         near = np.concatenate([[found.x, grid[best]], self._kinks(low, high)])
         return float(near[np.argmin(self._log_variances(near))])

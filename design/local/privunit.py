@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from ...arrays import FloatArray
@@ -72,6 +71,8 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         grid = np.linspace(-reach, reach, THRESHOLDS)
         values = [self._log_variance(float(threshold)) for threshold in grid]
         best = int(np.clip(np.argmin(values), 1, THRESHOLDS - 2))
+        from scipy.optimize import minimize_scalar
+
         found = minimize_scalar(self._log_variance, bounds=(grid[best - 1], grid[best + 1]), method="bounded", options={"xatol": 1e-10})
         return float(found.x)
 

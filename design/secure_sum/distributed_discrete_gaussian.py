@@ -119,7 +119,7 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     >>> ball = NormBall(dimension=3, norm=2.0)
     >>> mechanism = DistributedDiscreteGaussianMechanism(ball, clients=1000, bits=20, granularity=0.01, local_sigma=0.2, delta=1e-5)
     >>> print(mechanism.guarantee)
-    epsilon = 0.564371, delta = 1e-05, add-or-remove-one adjacency, secure-sum trust model
+    epsilon = 0.564402, delta = 1e-05, add-or-remove-one adjacency, secure-sum trust model
     >>> messages = mechanism.encode(np.tile([0.6, 0.0, -0.8], (1000, 1)), np.random.default_rng(0))
     >>> messages.dtype, mechanism.decode(mechanism.aggregate(messages), 1000).round(1).tolist()
     (dtype('uint32'), [0.6, 0.0, -0.8])

@@ -8,17 +8,17 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr
 
 from ...arguments import check_real
 from ...errors import ConvergenceError
+from ..numerics.rounding import UNIT
 
 LARGEST_EPSILON = 1e4
 SMALLEST_DELTA, LARGEST_DELTA = 1e-300, 0.999
 SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 1e-3, 1e300
-# How far a root is moved to its safe side, relative to itself: more than the rounding errors of the logarithm of delta amount to.
-NUDGE = 2e-10
+# How far a root is moved to its safe side, relative to itself, and how often that is doubled where a step so small is lost in rounding.
+NUDGE, DOUBLINGS = 2e-10, 33
 MOST_STEPS = 400
 # From here on delta is below the smallest floating-point number.
 FAR = 40.0
@@ -87,7 +87,7 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     target = math.log(check_real("delta", delta, low=SMALLEST_DELTA, high=LARGEST_DELTA))
 
     def excess(log_multiplier: float) -> float:
-        return _log_delta(math.exp(log_multiplier), epsilon) - target
+        return _log_delta_bound(math.exp(log_multiplier), epsilon) - target
 
     # Delta falls from 1 to 0 as noise grows.
     low = high = 0.0
@@ -96,7 +96,7 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     while excess(high) > 0:
         high += 2.0
     multiplier = math.exp(_root(excess, low, high, tolerance=1e-13))
-    return _nudged(multiplier, lambda value: _log_delta(value, epsilon) <= target)
+    return _nudged(multiplier, lambda value: _log_delta_bound(value, epsilon) <= target)
 
 
 def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
@@ -112,7 +112,8 @@ def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     Returns
     -------
     float
-        Privacy parameter; errs upward, by less than 1e-9 of itself. 0.0 where the noise is as private as that.
+        Privacy parameter; errs upward, by less than 1e-9 of itself, or 1e-9 where it is below 1. 0.0 where the noise is as private as
+        that.
 
     Raises
     ------
@@ -128,13 +129,13 @@ def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     """
     multiplier = check_real("noise_multiplier", noise_multiplier, low=SMALLEST_MULTIPLIER, high=LARGEST_MULTIPLIER)
     target = math.log(check_real("delta", delta, low=SMALLEST_DELTA, high=LARGEST_DELTA))
-    if _log_delta(multiplier, 0.0) <= target:
+    if _log_delta_bound(multiplier, 0.0) <= target:
         return 0.0
     # Delta is below the probability that the loss, normal with mean 1 / (2 z^2) and deviation 1 / z, exceeds epsilon, which is below
     # exp(-t^2 / 2) at t deviations above the mean.
     high = 0.5 / multiplier**2 + math.sqrt(-2 * target) / multiplier
-    epsilon = _root(lambda value: _log_delta(multiplier, value) - target, 0.0, high, tolerance=1e-300)
-    return _nudged(epsilon, lambda value: _log_delta(multiplier, value) <= target)
+    epsilon = _root(lambda value: _log_delta_bound(multiplier, value) - target, 0.0, high, tolerance=1e-300)
+    return _nudged(epsilon, lambda value: _log_delta_bound(multiplier, value) <= target)
 
 
 def _log_delta(noise_multiplier: float, epsilon: float) -> float:
@@ -160,7 +161,21 @@ def _log_delta(noise_multiplier: float, epsilon: float) -> float:
     return log_first + math.log1p(-ratio)
 
 
+def _log_delta_bound(noise_multiplier: float, epsilon: float) -> float:
+    """Return the logarithm of delta, rounded upward: it is off by fewer units than are added.
+
+    `low` is off by 3 units of itself and half the shift, and twice its square over 2 is at most -ln(delta) where that counts; the terms of
+    an integrand or a ratio cancel to one over `low` squared; a ratio's exponent has two terms, of about epsilon each, of 8 units.
+    """
+    log_delta = _log_delta(noise_multiplier, epsilon)
+    size = math.sqrt(abs(log_delta))
+    return log_delta + UNIT * (100 + 30 * size**2 + 5 * size / noise_multiplier + 32 * epsilon)
+
+
 def _root(excess: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
+    # Here and at the other optimisers of SciPy: they take a quarter of a second to load, which listing mechanisms need not wait for.
+    from scipy.optimize import brentq
+
     root, report = brentq(excess, low, high, xtol=tolerance, rtol=1e-14, maxiter=MOST_STEPS, full_output=True, disp=False)
     if not report.converged:
         raise ConvergenceError(f"the calibration of Gaussian noise did not end in {MOST_STEPS} steps, between {low!r} and {high!r}")
@@ -169,7 +184,8 @@ def _root(excess: Callable[[float], float], low: float, high: float, *, toleranc
 
 def _nudged(root: float, is_safe: Callable[[float], bool]) -> float:
     """Return a number a little above a root, on its safe side."""
-    for factor in (1 + NUDGE, 1 + 2 * NUDGE, 1 + 4 * NUDGE):
-        if is_safe(root * factor):
-            return root * factor
+    for doublings in range(DOUBLINGS):
+        above = root * (1 + NUDGE * 2.0**doublings)
+        if is_safe(above):
+            return above
     raise ConvergenceError(f"the calibration of Gaussian noise ended at {root!r}, and is not safe a little above it")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arguments import check_real
-from .renyi_divergence import check_weights, renyi_matrix
+from .renyi_divergence import check_weights, largest_step, renyi_matrix
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -57,7 +57,7 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> "Priva
     table = check_weights(weights)
     inputs, letters = table.shape
     distance = check_real("distance", distance, low=1e-9, high=1e6)
-    reach = min(inputs - 1, int((inputs - 1) * distance * (1 + 1e-12)))
+    reach = largest_step(inputs, distance)
     rows, others = (index.ravel() for index in np.indices((inputs, inputs)))
     near = np.abs(rows - others) <= reach
     epsilon = float(renyi_matrix(table, math.inf).ravel()[near].max())

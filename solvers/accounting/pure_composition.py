@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from ...arguments import check_integer, check_real
+from ..numerics.rounding import UNIT
 from .pure_privacy import LARGEST_EPSILON
 from .renyi_curve import check_delta
 
@@ -60,7 +61,9 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
     kept, flipped = -math.log1p(math.exp(-epsilon)), -epsilon - math.log1p(math.exp(-epsilon))
     logs = gammaln(rounds + 1) - gammaln(count + 1) - gammaln(rounds - count + 1) + count * kept + (rounds - count) * flipped
     probabilities = np.exp(logs)
-    slack = 16 * np.finfo(float).eps * (gammaln(rounds + 1) + rounds * epsilon + rounds)
+    # Relative error of a sum of probabilities: log-gammas of 8 units each, products of 6, four sums, and as many terms as rounds. What the
+    # quotient below is off by counts as if delta were.
+    slack = 32 * UNIT * (gammaln(rounds + 1) + rounds * epsilon + rounds)
     allowed = delta * (1 - min(slack, 0.5))
 
     def failure(index: int) -> float:
@@ -74,6 +77,6 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
     weight = float(probabilities[high:] @ np.exp(-2 * epsilon * np.arange(rounds + 1 - high)))
     spare = allowed - failure(high)
     # Below that loss, delta rises by (1 - e^(e - loss)) times this weight.
-    if spare >= weight:
-        return max((loss if weight == 0 else loss - 2 * epsilon), 0.0)
-    return min(max(loss + math.log1p(-spare / weight), 0.0) * (1 + 1e-14), rounds * epsilon)
+    rise = math.log1p(-spare / weight) if spare < weight else (0.0 if weight == 0 else -2 * epsilon)
+    # Terms of up to the loss, and 2 epsilon, of at most 8 units each, which may nearly cancel.
+    return min(max(loss + rise + 8 * UNIT * (abs(loss) + 2 * epsilon), 0.0), rounds * epsilon)

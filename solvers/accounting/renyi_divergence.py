@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray, IndexArray
+from ..numerics.rounding import SLACK, UNIT
 from .pure_privacy import check_orders
 
 # Terms of the power series that is used where order times log-ratio is below one: the last is below 1e-18 of the first.
@@ -46,6 +47,11 @@ def check_weights(weights: ArrayLike) -> NDArray[np.float64] | NDArray[np.int64]
     if not np.all(sums > 0) or not np.allclose(sums, sums[0], rtol=1e-12, atol=0):
         raise ValueError(f"weights must have rows with the same sum, above zero, got sums from {sums.min()!r} to {sums.max()!r}")
     return array[:, array.any(axis=0)]
+
+
+def largest_step(inputs: int, distance: float) -> int:
+    """Return how many rows two inputs can be apart that are so far apart on the unit scale; a rounded product counts as a whole number."""
+    return min(inputs - 1, int((inputs - 1) * distance * (1 + SLACK)))
 
 
 def renyi_matrix(weights: ArrayLike, order: float) -> FloatArray:
@@ -174,10 +180,10 @@ def _coarse(centred: FloatArray, log_scale: FloatArray, order: float) -> tuple[F
     It is sum_j P_j^a Q_j^(1-a), or the logarithm of that where the sum would overflow, or the largest log-ratio.
     """
     if math.isinf(order):
-        return _largest_exponents(centred, np.zeros(len(log_scale)), 1.0, 1.0), 4 * np.finfo(float).eps, True
+        return _largest_exponents(centred, np.zeros(len(log_scale)), 1.0, 1.0), 8 * UNIT, True
     exponent = order * np.abs(centred[np.isfinite(centred)]).max(initial=0.0)
     # Each centred logarithm is off by about the machine epsilon, and is then multiplied by the order.
-    slack = 8 * np.finfo(float).eps * (centred.shape[1] + order + exponent)
+    slack = 16 * UNIT * (centred.shape[1] + order + exponent)
     if exponent <= LARGEST_EXPONENT and np.isfinite(centred).all():
         return (np.exp(order * centred) * np.exp(log_scale)) @ np.exp((1 - order) * centred).T, slack, False
     largest = _largest_exponents(centred, log_scale, order, order - 1)
@@ -233,7 +239,8 @@ def _divergence(own: FloatArray, other: FloatArray, log_ratio: FloatArray, order
         return np.asarray(log_ratio.max(axis=1))
     impossible = np.isinf(log_ratio) & (log_ratio > 0)
     ratio = np.where(impossible, 0.0, log_ratio)
-    steep = order * np.abs(np.where(np.isinf(ratio), 0.0, ratio)).max(axis=1) > LARGEST_EXPONENT
+    # Only large exponents would overflow, and their sum is large: of logarithms, a sum near 1 would lose its digits.
+    steep = order * ratio.max(axis=1) > LARGEST_EXPONENT
     mild = np.where(steep[:, None], 0.0, ratio)
     if order == 1.0:
         divergence = (other * _excess(ratio, order)).sum(axis=1)

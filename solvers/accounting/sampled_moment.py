@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-MACHINE_EPSILON = float(np.finfo(float).eps)
+from ..numerics.rounding import UNIT
 
 
 def sampled_log_moment(exponents: NDArray[np.float64], population: int) -> float:
@@ -32,7 +32,7 @@ def sampled_log_moment(exponents: NDArray[np.float64], population: int) -> float
     (0.017036863236, 0.017036863236)
     """
     if population == 1:
-        return float(exponents[-1]) * (1 + 4 * MACHINE_EPSILON)
+        return float(exponents[-1]) * (1 + 8 * UNIT)
     order = len(exponents) + 1
     chosen = np.arange(1.0, order + 1)
     binomials = np.cumsum(np.log((order - chosen + 1) / chosen))
@@ -42,6 +42,6 @@ def sampled_log_moment(exponents: NDArray[np.float64], population: int) -> float
     terms = (binomials + drawn + others)[1:] + exponents + excess
     # Every logarithm is right to a few units in its last place, and so is every step of the running sum, which never exceeds its peak.
     sizes = (binomials - drawn - others)[1:] + exponents - excess
-    terms += MACHINE_EPSILON * (16 + 4 * sizes + (chosen * np.maximum.accumulate(binomials))[1:])
+    terms += 2 * UNIT * (16 + 4 * sizes + (chosen * np.maximum.accumulate(binomials))[1:])
     largest = float(terms.max())
-    return float(np.logaddexp(0.0, largest + math.log(np.exp(terms - largest).sum()))) * (1 + 4 * MACHINE_EPSILON)
+    return float(np.logaddexp(0.0, largest + math.log(np.exp(terms - largest).sum()))) * (1 + 8 * UNIT)

@@ -26,12 +26,16 @@ from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
 from ..accounting.renyi_curve import MOST_ROUNDS, check_delta
+from ..numerics.rounding import UNIT
 from .discrete_gaussian_divergence import DIRECT_TERMS, LARGEST_DIMENSION, LARGEST_SIGMA, MOST_CLIENTS, SMALLEST_SIGMA
 
 # Squares of the parameter s of random rounding that are tried: e(s) falls from 1e-4 to 1e-34 over them.
 SMOOTHING_VARIANCES = tuple(quarter / 4 for quarter in range(2, 17))
-# What floating point may add to a logarithm of a ratio.
-ROUNDING = 1e-15
+# Chains of up to 8 units, and logarithms of ratios of numbers that are both too small for floating point.
+ROUNDING = 8 * UNIT
+# The largest e that a ratio is computed of. Its logarithm is off by as many units as e is, at most 750 * 8, where e is small, and by up to
+# 150 times as many where it is near this, but there the exponent in e is 1 and not 750: far below the share of 1e-9 that is added.
+LARGEST_DEVIATION = 0.999
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ def smoothed_sums(clients: int, sigma: float) -> list[SmoothedSum]:
     if clients - 1 > DIRECT_TERMS:
         # Ratios fall with the number of terms: the last one stands for all that follow.
         total += (clients - 1 - DIRECT_TERMS) * float(_log_ratios(np.array(sigma**2 * DIRECT_TERMS / (DIRECT_TERMS + 1))))
-    variance = clients * sigma**2
+    variance = clients * sigma**2 * (1 - ROUNDING)
     return [
         SmoothedSum(math.sqrt(variance - square) * (1 - ROUNDING), (total + ratio + ROUNDING) * (1 + 1e-9))
         for square, ratio in zip(SMOOTHING_VARIANCES, _log_ratios(np.array(SMOOTHING_VARIANCES)).tolist(), strict=True)
@@ -151,4 +155,4 @@ def _log_ratios(variances: FloatArray) -> FloatArray:
     decays = np.exp(-2 * math.pi**2 * variances)
     # j^2 >= j: the series is below a geometric one.
     deviations = 2 * decays / (1 - decays)
-    return np.where(deviations < 1, 2 * np.arctanh(np.minimum(deviations, 1 - 1e-12)), math.inf)
+    return np.where(deviations <= LARGEST_DEVIATION, 2 * np.arctanh(np.minimum(deviations, LARGEST_DEVIATION)), math.inf)

@@ -14,6 +14,7 @@ from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ..numerics.bisection import bisect
 from ..numerics.concave_envelope import concave_envelope
+from ..numerics.rounding import UNIT
 from ..numerics.separable_budget import UPWARD, largest_piecewise_sum
 from .vector_composition import LARGEST_DIMENSION, LARGEST_NORM
 
@@ -75,7 +76,8 @@ def rounded_norm_bound(dimension: int, norm: float, radius: float) -> float:
         if norm == round(norm) and power < EXACT_INTEGERS:
             power = float(math.ceil(power) - 1)
         power = min(power, everything_up * (1 + UPWARD))
-    return math.nextafter(power ** (1 / norm) if norm != 2 else math.sqrt(power), math.inf)
+    # The logarithm of a root is at most 37: the rounded exponent and the power have fewer than 64 units.
+    return math.nextafter(math.sqrt(power), math.inf) if norm == 2 else power ** (1 / norm) * (1 + 64 * UNIT)
 
 
 def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_probability: float) -> float:
@@ -201,8 +203,9 @@ def _checked(dimension: int, norm: float, radius: float) -> tuple[int, float, fl
 
 
 def _weights(norm: float, top: int) -> FloatArray:
-    """Return w of every cell up to the top, over top**p: p-th powers of many steps would overflow."""
-    return np.diff((np.arange(top + 1) / top) ** norm)
+    """Return w of every cell up to the top, over top**p: p-th powers of many steps would overflow, and their differences cancel."""
+    left = np.arange(1, top)
+    return np.append(top**-norm, (left / top) ** norm * np.expm1(norm * np.log1p(1 / left)))
 
 
 def _chords(dimension: int, norm: float, radius: float) -> float:

@@ -19,7 +19,8 @@ from ...arguments import check_integer
 from ...arrays import FloatArray
 from ..accounting.pure_privacy import check_orders
 from ..accounting.renyi_curve import EpsilonAtDelta, RenyiCurve
-from ..accounting.sampled_moment import MACHINE_EPSILON, sampled_log_moment
+from ..accounting.sampled_moment import sampled_log_moment
+from ..numerics.rounding import UNIT
 from .dp_rec_privacy import LARGEST_POPULATION, MOST_DRAWS, check_clip_ratio
 
 # Every small order, then geometrically. The smallest give epsilon where it is large.
@@ -71,7 +72,8 @@ def index_log_moment(clip_ratio: float, population: int, order: int) -> float:
     if population > 1:
         curved = math.log(less * order / 2) - (less + 2) * math.log1p(-1 / population) + _log_expm1(2 * ratio**2) - 2 * share
         back = min(back, curved)
-    return max(there, float(np.logaddexp(0.0, back + 64 * MACHINE_EPSILON * (1 + abs(back) + 2 * share))))
+    # Terms of at most 8 units each: beside `share`, up to 18, 28, and 60 more where they cancel.
+    return max(there, float(np.logaddexp(0.0, back + 16 * UNIT * (60 + abs(back) + 2 * share))))
 
 
 def message_divergences(clip_ratio: float, orders: ArrayLike) -> FloatArray:
@@ -111,7 +113,7 @@ def message_divergences(clip_ratio: float, orders: ArrayLike) -> FloatArray:
     ratio = check_clip_ratio(clip_ratio)
     order = np.maximum(check_orders(orders), 2.0)
     finite = np.where(np.isinf(order), 2.0, order)
-    bounds = (5 * finite**2 - 6 * finite + 2) / (2 * (finite - 1)) * ratio**2 * (1 + 16 * MACHINE_EPSILON)
+    bounds = (5 * finite**2 - 6 * finite + 2) / (2 * (finite - 1)) * ratio**2 * (1 + 32 * UNIT)
     return np.asarray(np.where(np.isinf(order), math.inf, bounds))
 
 

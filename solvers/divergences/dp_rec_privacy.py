@@ -14,8 +14,9 @@ import numpy as np
 
 from ...arguments import check_choice, check_integer, check_real
 from ..accounting.renyi_curve import check_delta
-from ..accounting.sampled_moment import MACHINE_EPSILON, sampled_log_moment
+from ..accounting.sampled_moment import sampled_log_moment
 from ..numerics.bisection import first_true
+from ..numerics.rounding import UNIT
 
 VARIANTS = ("published", "conservative")
 # Largest Rényi order that is tried. Sampling stops to help long before, except where clip ratios are tiny.
@@ -157,14 +158,14 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
     check_choice("variant", variant, VARIANTS)
     left = check_delta(delta) - lost_delta(clip_ratio, draws, bits)
     # The difference is rounded downward.
-    left -= 2 * MACHINE_EPSILON * delta
+    left -= 4 * UNIT * delta
     if not left > 0:
         return DpRecEpsilon(math.inf, None, at_edge=False)
     constant = -math.log(left) * (1 if variant == "published" else 2)
 
     @cache
     def epsilon(moment: int) -> float:
-        return (2 * draws * draw_log_moment(clip_ratio, population, moment + 1) + constant) / moment * (1 + 8 * MACHINE_EPSILON)
+        return (2 * draws * draw_log_moment(clip_ratio, population, moment + 1) + constant) / moment * (1 + 16 * UNIT)
 
     # It falls, and then rises, with the order: it is the slope of the chord from a point of the vertical axis below zero to a convex
     # function, the log moment.
@@ -204,8 +205,8 @@ def lost_delta(clip_ratio: float, draws: int, bits: int) -> float:
     """
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)
     logarithm = _log_weights(clip_ratio, draws) - bits * math.log(2)
-    # Beyond e^700 there are no floats.
-    return math.inf if logarithm > 700 else math.exp(logarithm) * (1 + 8 * MACHINE_EPSILON * (1 + bits + abs(logarithm)))
+    # Beyond e^700 there are no floats. Both terms of the logarithm, of at most 8 units each, are at most the bits and itself together.
+    return math.inf if logarithm > 700 else math.exp(logarithm) * (1 + 16 * UNIT * (1 + bits + abs(logarithm)))
 
 
 def fewest_dp_rec_bits(clip_ratio: float, draws: int, delta: float) -> int:
@@ -288,4 +289,4 @@ def _log_weights(clip_ratio: float, draws: int) -> float:
 
 
 def _leaves_some(clip_ratio: float, draws: int, bits: int, delta: float) -> bool:
-    return delta - lost_delta(clip_ratio, draws, bits) - 2 * MACHINE_EPSILON * delta > 0
+    return delta - lost_delta(clip_ratio, draws, bits) - 4 * UNIT * delta > 0

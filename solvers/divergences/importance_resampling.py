@@ -17,6 +17,7 @@ from scipy.special import gammaln, logsumexp
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
+from ..numerics.rounding import SLACK
 
 LARGEST_SHIFT = 3.0
 MOST_SAMPLES = 2**20
@@ -252,12 +253,16 @@ def proven_divergences(shift: float, samples: int, orders: ArrayLike) -> TwoWayD
     ([0.4961, 0.6615], [0.2483, 0.7477])
     """
     shift = check_real("shift", shift, low=0.0, high=LARGEST_SHIFT)
-    share = math.log1p(-1 / samples) if check_integer("samples", samples, low=1, high=MOST_SAMPLES) > 1 else -math.inf
+    samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
     order = np.array([check_integer("orders", a, low=2, high=2**20) for a in np.asarray(orders).tolist()], dtype=float)
     added = order**2 * (shift**2 * (1 - 1 / samples) / 2)
-    removed = np.logaddexp(-math.log(samples), share + ((order - 1) * shift) ** 2)
-    # Errors are of the order of 1e-16, and upward in the end.
-    added, removed = (moment / (order - 1) * (1 + 1e-12) for moment in (added, removed))
+    # ln(1/K + (1 - 1/K) e^x): taken out of 1, or out of e^x, so that nothing cancels.
+    exponent = ((order - 1) * shift) ** 2
+    near = (exponent <= 1) | (samples == 1)
+    taken_out_of_one = np.log1p((1 - 1 / samples) * np.expm1(np.where(near, np.minimum(exponent, 1.0), 0.0)))
+    removed = np.where(near, taken_out_of_one, exponent + np.log1p(np.expm1(-exponent) / max(samples, 2)))
+    # Fewer than 100 units: exponents are at most 1 where their exponentials count.
+    added, removed = (np.maximum(moment, 0.0) / (order - 1) * (1 + SLACK) for moment in (added, removed))
     return TwoWayDivergences(added=added, removed=removed)
 
 

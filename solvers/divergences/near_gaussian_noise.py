@@ -23,6 +23,7 @@ from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
 from ..accounting.renyi_curve import MOST_ROUNDS, check_delta
+from ..numerics.rounding import UNIT
 from .cpsgd_theorem import MOST_TRIALS, SMALLEST_PROBABILITY
 from .discrete_gaussian_divergence import LARGEST_DIMENSION
 from .discrete_gaussian_smoothing import smoothed_sums
@@ -36,8 +37,10 @@ SPARED = 1e-4
 # t - 1 of the sums one way, and -t the other.
 EXPONENTS = 2.0 ** np.arange(0.5, 44, 0.5)
 LARGEST_EXPONENT = 600.0
-# Error of L, with a wide margin.
-ROUNDING = 1e-14
+# Error of L, over 1 and twice the largest values of the series in it. A series has at most 61 terms, whose absolute values add up to
+# 1.7 times its value at most; together they are off by 19 units as powers of a rounded slope, and by 9 as products: 1.7 (61 + 28) < 2 * 90
+# units. The logarithms beside them, below 1, are off by 6 units, and the expansions leave out less than 5.
+ROUNDING = 90 * UNIT
 SERIES = np.arange(3, 64)
 # Largest offset as a share of the mean numbers, for series to converge; and the widest window.
 LARGEST_SLOPE = 0.5
@@ -69,7 +72,7 @@ class NoiseRatio:
     offsets: FloatArray
     log_ratios: FloatArray
     log_tail: float
-    rounding: float = ROUNDING
+    rounding: float
 
 
 def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
@@ -118,7 +121,7 @@ def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
     log_ratios = excess - np.log1p(slope**2) / 4 + np.log1p(expansion)
     # Chernoff's exponent v (sqrt(1 + z^2) - 1 - z asinh z) is the excess less half the squared deviations.
     log_tail = math.log(2) + max(float(excess[-1]) - deviations**2 / 2, -(deviations**2) / 2)
-    return NoiseRatio(mean, deviations, offsets, log_ratios, log_tail)
+    return NoiseRatio(mean, deviations, offsets, log_ratios, log_tail, ROUNDING * (1 + 2 * float(np.abs(excess).max())))
 
 
 def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> NoiseRatio:
@@ -158,17 +161,19 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
     offsets, deviations = _window(variance, successes, deviations, narrowest=min(successes, failures))
     log_ratios = np.full(len(offsets), _stirling(trials))
     exponents = np.zeros(len(offsets))
+    largest = 0.0
     for expected, sign in ((successes, 1), (failures, -1)):
         relative = sign * offsets / expected
         # (1 + y) ln(1 + y) - y without its square.
         series = expected * (relative[:, None] ** SERIES @ ((-1.0) ** SERIES / (SERIES * (SERIES - 1))))
         exponents -= series
+        largest += float(np.abs(series).max())
         log_ratios -= np.log1p(relative) / 2 + _stirling(expected * (1 + relative))
     # Chernoff's exponent at either end: -N KL.
     log_tail = math.log(2) + max(float(exponents[0]), float(exponents[-1]), 0.0) - deviations**2 / 2
     # A mean that is no floating-point number moves the offsets by a rounding error: in deviations, times those of the window.
     shifted = 0.0 if rate == 0.5 else 2 * deviations * float(np.spacing(max(successes, failures))) / math.sqrt(variance)
-    return NoiseRatio(variance, deviations, offsets, log_ratios + exponents, log_tail, ROUNDING + shifted)
+    return NoiseRatio(variance, deviations, offsets, log_ratios + exponents, log_tail, ROUNDING * (1 + 2 * largest) + shifted)
 
 
 def skellam_near_gaussian_epsilon(variance: float, l2_sensitivity: float, dimension: int, delta: float, rounds: int = 1) -> float | None:

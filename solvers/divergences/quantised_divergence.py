@@ -19,6 +19,7 @@ from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ..accounting.pure_privacy import check_orders
 from ..accounting.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, EpsilonAtDelta, RenyiCurve, check_delta
+from ..numerics.rounding import SLACK
 from .cpsgd_theorem import LARGEST_DIMENSION, MOST_TRIALS
 from .quantised_sensitivity import MOST_LEVELS
 
@@ -32,7 +33,8 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 LARGEST_DISTANCE = 1e12
 # The window's cubic terms are small where it is shorter than this share of the support.
 LONGEST_WINDOW = 0.9
-UPWARD = 1 + 1e-12
+# Chains of positive terms have fewer than 100 units, and 8 times as many as an exponent of up to LARGEST_EXPONENT has: less than SLACK.
+UPWARD = 1 + SLACK
 LARGEST_EXPONENT = 700.0
 # Next to nothing, and yet no division by zero.
 LEAST_MULTIPLIER, LEAST_FRACTION = 1e-300, 1e-200
@@ -238,7 +240,9 @@ def _largest_excess(bound: FairBinomialBound, nodes: _Nodes, multiplier: FloatAr
     # Infinite, not undefined, where a shift of no more than the start has a growth that is infinite.
     fraction = np.maximum(best - nodes.start, LEAST_FRACTION)
     value = nodes.lower + np.log1p(fraction * nodes.growth) / nodes.power
-    excess = np.asarray((value - multiplier[:, None] * best**2).max(axis=1))
+    # Where almost nothing is left of the difference, rounding counts: coordinates multiply it.
+    lagged = multiplier[:, None] * best**2
+    excess = np.asarray((value - lagged + SLACK * (value + lagged)).max(axis=1))
     if largest > NODES:
         power = nodes.power[:, 0]
         step = bound.square + bound.linear
@@ -248,6 +252,7 @@ def _largest_excess(bound: FairBinomialBound, nodes: _Nodes, multiplier: FloatAr
         curvature = bound.square * (1 + power * bound.square / 2) - multiplier
         vertex = np.divide(-slope, 2 * curvature, out=np.full_like(curvature, largest), where=curvature < 0)
         point = np.clip(vertex, NODES, largest)
-        beyond = np.maximum(*(curvature * at**2 + slope * at for at in (point, np.full_like(point, largest))))
+        slack = SLACK * (bound.square * (1 + power * bound.square / 2) + multiplier)
+        beyond = np.maximum(*((curvature + slack) * at**2 + slope * at for at in (point, np.full_like(point, largest))))
         excess = np.maximum(excess, beyond + constant)
     return excess

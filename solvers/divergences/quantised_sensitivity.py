@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ...arguments import check_integer, check_real
 from ..accounting.renyi_curve import check_delta
+from ..numerics.rounding import UNIT
 from .cpsgd_theorem import LARGEST_DIMENSION
 
 MOST_LEVELS = 2**24
@@ -124,4 +125,5 @@ def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
         return 0.0
     root = math.sqrt(dimension)
     deviation = (2 * distance + root) * math.sqrt(-math.log(check_delta(delta)) / 2)
-    return math.sqrt(distance**2 + min(dimension / 4, root * distance) + deviation) * (1 + 1e-14)
+    # Fewer than 20 units, all terms being positive.
+    return math.sqrt(distance**2 + min(dimension / 4, root * distance) + deviation) * (1 + 20 * UNIT)

@@ -14,16 +14,17 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
-from ..accounting.renyi_divergence import divergence_by_distance
+from ..accounting.renyi_divergence import divergence_by_distance, largest_step
 from ..numerics.concave_envelope import concave_envelope
+from ..numerics.rounding import SLACK
 
 LARGEST_DIMENSION = 2**31
 LARGEST_NORM = 64.0
 LARGEST_DISTANCE = 1e6
 # Additions that the exact integer optimum may take: about two seconds.
 AFFORDABLE_ADDITIONS = 2e9
-# Relative slack by which a budget, or a bound, is rounded upward: above the rounding errors that it stands for.
-UPWARD = 1e-12
+# SLACK is enough for budgets and prices, powers of at most 64 of rounded products, with fewer than 200 units, and for bounds: products and
+# interpolations of divergences, whose sums of up to 1024 terms, with exponents of up to 300 that cancel to a quarter, have fewer than 4000.
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def vector_bounds(weights: ArrayLike, order: float, dimension: int, norm: float,
     """
     dimension, norm, distance = _checked(dimension, norm, distance)
     divergences = divergence_by_distance(weights, order)
-    reachable = divergences[0, : _reach(len(divergences[0]), distance) + 1]
+    reachable = divergences[0, : largest_step(len(divergences[0]), distance) + 1]
     if math.isinf(norm):
         value = dimension * float(reachable.max())
         return VectorBounds(value, value, value)
@@ -150,9 +151,9 @@ def compose_distances(divergences: FloatArray, dimension: int, norm: float, dist
         If an argument is out of range.
     """
     dimension, norm, distance = _checked(dimension, norm, distance)
-    reachable = divergences[:, : _reach(divergences.shape[1], distance) + 1]
+    reachable = divergences[:, : largest_step(divergences.shape[1], distance) + 1]
     if math.isinf(norm):
-        return np.asarray(dimension * reachable.max(axis=1) * (1 + UPWARD))
+        return np.asarray(dimension * reachable.max(axis=1) * (1 + SLACK))
     prices, budget = _prices(divergences.shape[1], norm, distance)
     prices = prices[: reachable.shape[1]]
     return np.array([envelope_bound(of_order, prices, dimension, budget) for of_order in reachable])
@@ -177,7 +178,7 @@ def greedy_bound(divergences: FloatArray, prices: FloatArray, budget: float) -> 
     """
     if len(divergences) == 1:
         return 0.0
-    return float(budget * (divergences[1:] / prices[1:]).max()) * (1 + UPWARD)
+    return float(budget * (divergences[1:] / prices[1:]).max()) * (1 + SLACK)
 
 
 def envelope_bound(divergences: FloatArray, prices: FloatArray, dimension: int, budget: float) -> float:
@@ -202,7 +203,7 @@ def envelope_bound(divergences: FloatArray, prices: FloatArray, dimension: int, 
     """
     if np.isinf(divergences).any():
         return math.inf
-    return float(dimension * concave_envelope(prices, divergences).value(budget / dimension)) * (1 + UPWARD)
+    return float(dimension * concave_envelope(prices, divergences).value(budget / dimension)) * (1 + SLACK)
 
 
 def integer_optimum(divergences: FloatArray, prices: FloatArray, dimension: int, budget: float) -> float | None:
@@ -270,16 +271,11 @@ def _checked(dimension: int, norm: float, distance: float) -> tuple[int, float, 
     return dimension, norm, check_real("distance", distance, low=1e-9, high=LARGEST_DISTANCE)
 
 
-def _reach(inputs: int, distance: float) -> int:
-    """Return the largest number of grid steps that one coordinate can differ by."""
-    return min(inputs - 1, int((inputs - 1) * distance * (1 + UPWARD)))
-
-
 def _prices(inputs: int, norm: float, distance: float) -> tuple[FloatArray, float]:
     """Return what each number of grid steps costs, and the budget, rounded upward so that what costs all of it is not left out.
 
     A budget that a floating-point number cannot hold, of a large norm and distance, is infinite.
     """
     with np.errstate(over="ignore"):
-        budget = np.float64((inputs - 1) * distance) ** norm * (1 + UPWARD)
+        budget = np.float64((inputs - 1) * distance) ** norm * (1 + SLACK)
     return np.arange(inputs, dtype=float) ** norm, float(budget)

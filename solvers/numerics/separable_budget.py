@@ -3,14 +3,14 @@
 import math
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from ...arrays import FloatArray
 from .bisection import bisect_each
+from .rounding import UNIT
 
 # Halvings of a cell before the tangent at its left end bounds what is left of it: the gap is of the order of the last width squared.
 HALVINGS = 26
-# Relative slack by which the bound is rounded upward, above the rounding errors of the sums in it.
+# Relative slack by which the bound is rounded upward: the powers in it, of at most 64, have fewer than 400 units.
 UPWARD = 1e-11
 # The least budget that is told from none; a larger one is a weaker promise, so that raising the budget to it is safe.
 LEAST_BUDGET = 1e-280
@@ -73,7 +73,12 @@ def largest_piecewise_sum(
         found = bisect_each(lambda middle: derivative(middle) >= 0, np.zeros_like(lefts), tops, HALVINGS)
         low, high = found.holds, found.fails
         values = constants + slopes * low - curvatures * low**2 - price * ((lefts + low) / scale) ** norm
-        return float((values + np.maximum(derivative(low), 0.0) * (high - low)).max())
+        # What is left of a difference is multiplied by the dimension, and so is its error, which depends on the terms: for each a power's
+        # units and 16 more. A derivative whose sign is lost in its error rises by no more than that over the rest of the cell.
+        ends = (lefts + tops) / scale
+        terms = np.abs(constants) + 2 * np.abs(slopes) * tops + 3 * curvatures * tops + price * ends ** (norm - 1) * (ends + norm / scale)
+        error = (8 * norm + 16) * UNIT * terms
+        return float((values + np.maximum(derivative(low), 0.0) * (high - low) + error).max())
 
     def dual(price: float) -> float:
         return float(price * budget + dimension * best_of_a_coordinate(price))
@@ -84,6 +89,8 @@ def largest_piecewise_sum(
         return free * (1 + UPWARD)
     # The envelope is concave: its slope at the budget of one coordinate is at most that of the line from 0 to its top.
     highest = math.log(gain * dimension / budget)
+    from scipy.optimize import minimize_scalar
+
     found = minimize_scalar(
         lambda logarithm: dual(math.exp(logarithm)),
         bounds=(highest - PRICE_RANGE, highest),

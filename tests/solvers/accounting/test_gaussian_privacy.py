@@ -35,6 +35,15 @@ def test_the_noise_is_enough_and_a_billionth_less_is_not(epsilon: float, delta: 
     assert precise_delta(multiplier * (1 - 1e-9), epsilon) > delta
 
 
+@pytest.mark.parametrize("noise_multiplier", [0.2, 0.8, 3.0, 90.0, 4350.0])
+@pytest.mark.parametrize("share", [1e-15, 1e-13, 1e-10, 1e-6])
+def test_epsilon_is_enough_where_it_is_next_to_nothing(noise_multiplier: float, share: float) -> None:
+    delta = gaussian_delta(noise_multiplier, 0.0) * (1 - share)
+    epsilon = gaussian_epsilon(noise_multiplier, delta)
+    assert precise_delta(noise_multiplier, epsilon) <= delta
+    assert precise_delta(noise_multiplier, epsilon - 1e-9) > delta or epsilon < 1e-9
+
+
 @pytest.mark.parametrize("noise_multiplier", [0.01, 0.5, 1.0, 4.0, 300.0])
 @pytest.mark.parametrize("delta", DELTAS)
 def test_epsilon_is_enough_and_a_billionth_less_is_not(noise_multiplier: float, delta: float) -> None:

@@ -30,6 +30,16 @@ def test_delta_at_the_epsilon_returned_is_just_below(epsilon: float, rounds: int
         assert exact_delta(epsilon, rounds, found * (1 - 1e-7)) > delta
 
 
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0, 15.0])
+@pytest.mark.parametrize("share", [1e-15, 1e-14, 1e-9])
+def test_the_epsilon_of_one_round_that_is_next_to_nothing(epsilon: float, share: float) -> None:
+    # At tanh(epsilon / 2) nothing is left of epsilon: of the loss and the logarithm that is taken from it all digits cancel.
+    delta = math.tanh(epsilon / 2) * (1 - share)
+    found = composed_pure_epsilon(epsilon, 1, delta)
+    assert exact_delta(epsilon, 1, found) <= delta
+    assert found <= 1e-2
+
+
 @pytest.mark.parametrize(("epsilon", "rounds", "delta"), SETTINGS)
 def test_agrees_with_dp_accounting_where_nothing_is_rounded(epsilon: float, rounds: int, delta: float) -> None:
     keep = 1 / (1 + math.exp(-epsilon))

@@ -46,6 +46,16 @@ def test_every_digit_is_right_however_alike_the_rows_are(scale: float) -> None:
                 assert float(matrix[i, k] / exact(weights[i], weights[k], order) - 1) == pytest.approx(0, abs=1e-13)
 
 
+@pytest.mark.parametrize("weight", [10**6, 10**9, 10**12])
+def test_a_letter_that_one_row_next_to_never_sends(weight: int) -> None:
+    # The rows are alike but for dust, whose log-ratio times the order is beyond 300.
+    weights = np.array([[2**61 - 2 + weight, 2**61, 1], [2**61 - 1, 2**61, weight]])
+    for order in (16.0, 32.0, 100.0):
+        matrix = renyi_matrix(weights, order)
+        for i, k in ((0, 1), (1, 0)):
+            assert float(matrix[i, k] / exact(weights[i], weights[k], order) - 1) == pytest.approx(0, abs=1e-13)
+
+
 @pytest.mark.parametrize("scale", [1e-9, 1e-4, 0.3, 4.0])
 def test_the_largest_of_each_distance_is_found(scale: float) -> None:
     weights = rows(scale, seed=2, inputs=12)

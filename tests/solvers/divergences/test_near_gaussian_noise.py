@@ -36,6 +36,16 @@ def test_the_ratio_of_skellam_noise_in_fifty_digits(variance: float) -> None:
         assert float(ratio.log_ratios[index]) == pytest.approx(expected, abs=1e-14, rel=1e-12)
 
 
+@pytest.mark.parametrize("variance", [1000.7, 6400.0])
+def test_the_widest_window_is_as_exact_as_it_says(variance: float) -> None:
+    ratio = skellam_noise_ratio(variance, 0.499 * math.sqrt(variance))
+    for index in range(0, len(ratio.offsets), len(ratio.offsets) // 9):
+        offset = float(ratio.offsets[index])
+        with mpmath.workdps(50):
+            exact = mpmath.log(mpmath.besseli(abs(offset), mpmath.mpf(variance))) - mpmath.mpf(variance) - log_gaussian(offset, variance)
+            assert abs(exact - mpmath.mpf(float(ratio.log_ratios[index]))) <= ratio.rounding < 1e-12
+
+
 @pytest.mark.parametrize(("trials", "probability"), [(4000, 0.5), (10**5, 0.03), (10**7, 0.8)])
 def test_the_ratio_of_binomial_noise_in_fifty_digits(trials: int, probability: float) -> None:
     ratio = binomial_noise_ratio(trials, probability, 9.0)
@@ -47,7 +57,9 @@ def test_the_ratio_of_binomial_noise_in_fifty_digits(trials: int, probability: f
             exact = mpmath.loggamma(trials + 1) - mpmath.loggamma(value + 1) - mpmath.loggamma(trials - value + 1)
             exact += value * mpmath.log(rate) + (trials - value) * mpmath.log(1 - rate)
             expected = float(exact - log_gaussian(value - trials * rate, variance))
+            error = abs(exact - log_gaussian(value - trials * rate, variance) - mpmath.mpf(float(ratio.log_ratios[index])))
         assert float(ratio.log_ratios[index]) == pytest.approx(expected, abs=1e-14, rel=1e-9)
+        assert error <= ratio.rounding
 
 
 def test_the_tail_is_above_the_truth() -> None:

@@ -1,0 +1,72 @@
+"""The noise that clients of a secure sum share, and the granularity with which their sum fits a number of bits."""
+
+import math
+
+from ...design.contracts.registry import Target, usual_adjacency
+from ...design.secure_sum.distributed_discrete_gaussian import discrete_gaussian_privacy
+from ...design.secure_sum.distributed_skellam import LARGEST_VARIANCE, LEAST_VARIANCE, distributed_skellam_privacy
+from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA
+from .granularity import NamedParameters, calibrate_granularity
+
+ADJACENCIES = ("add-or-remove-one", "replace-one")
+# A granularity is at least the standard deviation over this: of finer steps, Skellam noise would have a larger variance than is sampled.
+MOST_SKELLAM_STEPS = math.sqrt(LARGEST_VARIANCE) * (1 - 1e-9)
+
+
+def calibrate_discrete_gaussian(
+    clients: int, dimension: int, clip_norm: float, bits: int, target: Target, deviations: float = 4.0
+) -> dict[str, float]:
+    """Return the least ``local_sigma`` within a target, and its ``granularity``; errs toward more noise.
+
+    Parameters are those of `calibrate_granularity`, and of `discrete_gaussian_privacy`, which accounts for what is found.
+
+    Examples
+    --------
+    >>> found = calibrate_discrete_gaussian(1000, 1024, 1.0, 16, Target(1.0, 1e-5))
+    >>> {name: round(value, 6) for name, value in found.items()}
+    {'local_sigma': 0.118436, 'granularity': 0.003842}
+    """
+    neighbours = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
+
+    def parameters(local_sigma: float, granularity: float) -> NamedParameters:
+        return ("local_sigma", local_sigma), ("granularity", granularity)
+
+    def epsilon_of(named: NamedParameters) -> float:
+        found = dict(named)
+        # Noise of less than a thousandth of a step is none.
+        if found["local_sigma"] < SMALLEST_SIGMA * found["granularity"]:
+            return math.inf
+        privacy = discrete_gaussian_privacy(clients, dimension, clip_norm, found["local_sigma"], found["granularity"], neighbours)
+        return privacy.report(target.delta, neighbours, target.rounds, target.sampling).epsilon_by(target.method)
+
+    return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, target, deviations))
+
+
+def calibrate_distributed_skellam(
+    clients: int, dimension: int, clip_norm: float, bits: int, target: Target, deviations: float = 4.0
+) -> dict[str, float]:
+    """Return the least ``local_variance`` within a target, and its ``granularity``; errs toward more noise.
+
+    Parameters are those of `calibrate_granularity`, and of `distributed_skellam_privacy`, which accounts for what is found. The granularity
+    is the standard deviation of a client's noise over 141 421 where the bits would allow a finer one: finer noise is not sampled.
+
+    Examples
+    --------
+    >>> found = calibrate_distributed_skellam(1000, 1024, 1.0, 16, Target(1.0, 1e-5))
+    >>> {name: round(value, 6) for name, value in found.items()}
+    {'local_variance': 0.014035, 'granularity': 0.003842}
+    """
+    neighbours = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
+
+    def parameters(deviation: float, granularity: float) -> NamedParameters:
+        return ("local_variance", deviation**2), ("granularity", max(granularity, deviation / MOST_SKELLAM_STEPS))
+
+    def epsilon_of(named: NamedParameters) -> float:
+        found = dict(named)
+        # So little noise is not sampled.
+        if found["local_variance"] < LEAST_VARIANCE * found["granularity"] ** 2 * (1 + 1e-9):
+            return math.inf
+        privacy = distributed_skellam_privacy(clients, dimension, clip_norm, found["local_variance"], found["granularity"], neighbours)
+        return privacy.report(target.delta, neighbours, target.rounds, target.sampling).epsilon_by(target.method)
+
+    return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, target, deviations))

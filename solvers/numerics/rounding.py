@@ -1,0 +1,12 @@
+"""What floating point adds to a bound: the unit that errors are counted in, and a slack for chains of operations without cancellation.
+
+A sum, difference, product, quotient or square root of doubles is off by a factor of at most 1 + u, u = 2^-53. Exponentials, logarithms and
+powers of numpy, and of the C library below it, are counted as off by 4 u, and log-gamma by 8 u, each several times what is found in tests
+of these libraries. To first order, errors of factors add up, a power multiplies them by its exponent, and a sum of n positive terms of at
+most k units has at most k + n units, whatever the order. An error in an argument x of exp is multiplied by x. Where numbers of different
+signs cancel, the error is counted relative to the largest of them.
+"""
+
+UNIT = 2.0**-53
+# Slack for chains of up to 9000 units: 9000 * 2^-53 < 1e-12. Who multiplies by it says, beside it, how many units there are.
+SLACK = 1e-12

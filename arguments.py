@@ -59,6 +59,44 @@ def check_integer(name: str, value: int, *, low: int, high: int) -> int:
     return int(value)
 
 
+def check_probability(name: str, value: float) -> float:
+    """Return `value` as a float if it is a number above 0 and below 1.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    value : float
+        The value that the caller passed.
+
+    Raises
+    ------
+    ValueError
+        If `value` is not a real number, or not strictly between 0 and 1.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:
+        raise ValueError(f"{name} must be a number above 0 and below 1, got {value!r}")
+    return float(value)
+
+
+def check_norm(value: float, *, high: float) -> float:
+    """Return p of an L_p norm as a float if it is a number in [1, high], or infinity.
+
+    Parameters
+    ----------
+    value : float
+        The value that the caller passed as ``norm``.
+    high : float
+        Largest finite value.
+
+    Raises
+    ------
+    ValueError
+        If `value` is neither.
+    """
+    return math.inf if value == math.inf else check_real("norm", value, low=1.0, high=high)
+
+
 def check_choice(name: str, value: str, choices: Collection[str]) -> str:
     """Return `value` if it is one of some names.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arguments import check_choice, check_integer
+from ...arguments import check_choice, check_integer, check_probability
 from ...arrays import FloatArray
 from .pure_privacy import check_orders
 
@@ -39,9 +39,7 @@ def check_delta(delta: float) -> float:
     ValueError
         If it is not a number between 0 and 1, both excluded.
     """
-    if isinstance(delta, bool) or not isinstance(delta, int | float | np.floating) or not 0 < delta < 1:
-        raise ValueError(f"delta must be a number above 0 and below 1, got {delta!r}")
-    return float(delta)
+    return check_probability("delta", delta)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,32 @@
 """A rigorous lower bound on every table's objective, from any dual values, by exact pricing."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from .privacy_constraint import RatioConstraint
 from .ray_pricing import DualValues, PricedRays, price_rays
+
+
+@dataclass(frozen=True, eq=False)
+class FeasibleDuals:
+    """Dual values shifted to feasibility, and what they prove.
+
+    Attributes
+    ----------
+    bound : float
+        Lower bound; errs downward.
+    duals : DualValues
+        The given values with the normalisation prices lowered.
+    priced : PricedRays
+        The rays that the given values leave violated, and the others on the list.
+    """
+
+    bound: float
+    duals: DualValues
+    priced: PricedRays
 
 
 def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioConstraint) -> float:
@@ -43,12 +64,10 @@ def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioCon
     >>> round(dual_lower_bound(duals, np.array([0.0, 1.0]), RatioConstraint(1.0, False)), 6)
     0.920674
     """
-    return feasible_duals(duals, inputs, constraint)[0]
+    return feasible_duals(duals, inputs, constraint).bound
 
 
-def feasible_duals(
-    duals: DualValues, inputs: FloatArray, constraint: RatioConstraint, max_iterations: int = 100
-) -> tuple[float, DualValues, PricedRays]:
+def feasible_duals(duals: DualValues, inputs: FloatArray, constraint: RatioConstraint, max_iterations: int = 100) -> FeasibleDuals:
     """Return the lower bound, the dual values shifted to feasibility, and the rays priced with the values as given.
 
     Parameters
@@ -60,12 +79,8 @@ def feasible_duals(
 
     Returns
     -------
-    bound : float
-        The lower bound; errs downward.
-    shifted : DualValues
-        The given values with the normalisation prices lowered.
-    priced : PricedRays
-        The rays that the given values leave violated, and the others on the list.
+    FeasibleDuals
+        All three.
 
     Raises
     ------
@@ -79,7 +94,7 @@ def feasible_duals(
         # Each violation is a sum of `inputs` terms: its rounding error is below about inputs * 2**-53 * magnitude; taken fourfold.
         rounding = priced.magnitudes * 4 * (len(inputs) + 8) * 2.0**-53
         if first is not None and np.all(priced.violations + rounding <= 0):
-            return float(shifted.normalisation.sum()), shifted, first
+            return FeasibleDuals(float(shifted.normalisation.sum()), shifted, first)
         first = first or priced
         shift = float(np.max((priced.violations + 1.5 * rounding) / priced.rays.sum(axis=1)))
         shifted = DualValues(shifted.normalisation - shift, shifted.unbiasedness, shifted.input_weights)

@@ -125,7 +125,8 @@ class RestrictedMaster:
             widths = np.concatenate([widths, np.full(len(chosen), width / len(self.inputs))])
         prices = np.concatenate([widths + middle, widths - middle])
         self._highs.changeColsCost(len(prices), np.arange(len(prices), dtype=np.int32), prices)
-        variables, row_duals, value = run_highs(self._highs, "the master program over privacy rays")
+        optimum = run_highs(self._highs, "the master program over privacy rays")
+        variables, row_duals = optimum.variables, optimum.row_duals
         half = self._prices // 2
         duals = DualValues(
             space.even @ row_duals[:half] * self.scale,
@@ -134,7 +135,7 @@ class RestrictedMaster:
         )
         touched = int(np.count_nonzero(variables[: 2 * self._rows] > 1e-11))
         masses = np.maximum(variables[self._first_ray :], 0.0) / self._column_scales
-        return MasterSolution(masses, duals, value * self.scale, touched)
+        return MasterSolution(masses, duals, optimum.value * self.scale, touched)
 
     def _weights(self, row_duals: FloatArray, centre: DualValues) -> FloatArray:
         """Return the input weights, scaled to sum one; the centre's while the master has no use for any."""

@@ -11,7 +11,7 @@ from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ..accounting.exact_privacy_loss import ExactPrivacyLoss
 from ..accounting.pure_privacy import check_orders
-from .cpsgd_theorem import SMALLEST_PROBABILITY
+from .cpsgd_theorem import check_rate
 
 MOST_EXACT_TRIALS = 10**10
 # Logarithm of the smallest probability that is kept.
@@ -53,7 +53,23 @@ class ShiftedBinomialRenyi:
     failure: float
 
 
-def shifted_binomial_losses(trials: int, probability: float, shift: int) -> tuple[ExactPrivacyLoss, ExactPrivacyLoss]:
+@dataclass(frozen=True, eq=False)
+class ShiftedBinomialLosses:
+    """Privacy losses of a binomial number Z and the same shifted.
+
+    Attributes
+    ----------
+    forth : ExactPrivacyLoss
+        Of Z against Z + shift.
+    back : ExactPrivacyLoss
+        Of Z + shift against Z.
+    """
+
+    forth: ExactPrivacyLoss
+    back: ExactPrivacyLoss
+
+
+def shifted_binomial_losses(trials: int, probability: float, shift: int) -> ShiftedBinomialLosses:
     """Return the privacy losses of Z against Z + shift, and of Z + shift against Z, for Z binomial.
 
     The log-ratio ln(P(Z = x) / P(Z = x - shift)) is the sum of ln((N - j) p / ((j + 1) (1 - p))) over j from x - shift to x - 1, and the
@@ -71,7 +87,7 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int) -> tupl
 
     Returns
     -------
-    tuple of ExactPrivacyLoss
+    ShiftedBinomialLosses
         One for each direction. Values with a probability below 1e-299 count as `certain`.
 
     Raises
@@ -81,23 +97,24 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int) -> tupl
 
     Examples
     --------
-    >>> forth, back = shifted_binomial_losses(2, 0.5, 1)
+    >>> forth = shifted_binomial_losses(2, 0.5, 1).forth
     >>> forth.masses.tolist(), forth.losses.round(6).tolist(), forth.certain
     ([0.5, 0.25], [0.693147, -0.693147], 0.25)
     """
     trials = check_integer("trials", trials, low=1, high=MOST_EXACT_TRIALS)
-    probability = check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
+    probability = check_rate(probability)
     shift = check_integer("shift", shift, low=1, high=10**12)
     window = binomial_window(trials, probability)
     logarithms = window.logarithms
     masses, remainder = np.exp(logarithms).astype(np.float64), math.exp(window.log_remainder)
     if shift >= len(masses):
         nothing = ExactPrivacyLoss(np.empty(0), np.empty(0), 1.0, 1.0)
-        return nothing, nothing
+        return ShiftedBinomialLosses(nothing, nothing)
     losses = np.asarray(logarithms[shift:] - logarithms[:-shift], dtype=np.float64)
     log_masses = np.asarray(logarithms, dtype=np.float64)
     lowest, highest = float(masses[:shift].sum()) + remainder, float(masses[-shift:].sum()) + remainder
-    return ExactPrivacyLoss(log_masses[shift:], losses, lowest, highest), ExactPrivacyLoss(log_masses[:-shift], -losses, highest, lowest)
+    forth = ExactPrivacyLoss(log_masses[shift:], losses, lowest, highest)
+    return ShiftedBinomialLosses(forth, ExactPrivacyLoss(log_masses[:-shift], -losses, highest, lowest))
 
 
 def shifted_binomial_delta(trials: int, probability: float, shift: int, epsilon: float) -> float:
@@ -125,7 +142,8 @@ def shifted_binomial_delta(trials: int, probability: float, shift: int, epsilon:
     >>> shifted_binomial_delta(2, 0.5, 1, 0.0)
     0.5
     """
-    return max(loss.delta(epsilon) for loss in shifted_binomial_losses(trials, probability, shift))
+    losses = shifted_binomial_losses(trials, probability, shift)
+    return max(losses.forth.delta(epsilon), losses.back.delta(epsilon))
 
 
 def shifted_binomial_epsilon(trials: int, probability: float, shift: int, delta: float) -> float:
@@ -154,7 +172,8 @@ def shifted_binomial_epsilon(trials: int, probability: float, shift: int, delta:
     >>> round(shifted_binomial_epsilon(10**6, 0.5, 1, 1e-6), 6), shifted_binomial_epsilon(10, 0.5, 1, 1e-6)
     (0.005848, inf)
     """
-    return max(loss.epsilon(delta) for loss in shifted_binomial_losses(trials, probability, shift))
+    losses = shifted_binomial_losses(trials, probability, shift)
+    return max(losses.forth.epsilon(delta), losses.back.epsilon(delta))
 
 
 def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: ArrayLike, neglected: float) -> ShiftedBinomialRenyi:
@@ -190,7 +209,8 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
     (0.004, True)
     """
     neglected = check_real("neglected", neglected, low=0.0, high=0.5)
-    both = [loss.without_rare_values(neglected) for loss in shifted_binomial_losses(trials, probability, shift)]
+    losses = shifted_binomial_losses(trials, probability, shift)
+    both = [loss.without_rare_values(neglected) for loss in (losses.forth, losses.back)]
     failure = max(loss.certain for loss in both)
     array = check_orders(orders)
     if failure >= 1:

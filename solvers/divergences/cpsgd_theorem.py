@@ -72,9 +72,11 @@ def binomial_theorem_epsilon(
     >>> round(binomial_theorem_epsilon(10**6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6), 6)
     0.011399
     """
-    trials, probability, scale = check_noise(trials, probability, scale)
+    trials, probability, scale = check_trials(trials), check_rate(probability), check_scale(scale)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-    l1, l2, linf = check_sensitivities(l1_sensitivity, l2_sensitivity, linf_sensitivity)
+    l1 = check_sensitivity("l1_sensitivity", l1_sensitivity)
+    l2 = check_sensitivity("l2_sensitivity", l2_sensitivity)
+    linf = check_sensitivity("linf_sensitivity", linf_sensitivity)
     delta = check_delta(delta)
     # At most 1/2: there 1 - 2 p is not negative.
     rarer = min(probability, 1 - probability)
@@ -157,59 +159,29 @@ def binomial_squared_error(trials: int, probability: float, scale: float, dimens
     >>> binomial_squared_error(100, 0.5, 0.5, 8)
     50.0
     """
-    trials, probability, scale = check_noise(trials, probability, scale)
+    trials, probability, scale = check_trials(trials), check_rate(probability), check_scale(scale)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
     return dimension * (scale * scale) * (trials * probability * (1 - probability))
 
 
-def check_noise(trials: int, probability: float, scale: float) -> tuple[int, float, float]:
-    """Return the parameters of binomial noise, checked.
-
-    Parameters
-    ----------
-    trials, probability, scale
-        As in `binomial_theorem_epsilon`.
-
-    Returns
-    -------
-    tuple of (int, float, float)
-        The same.
-
-    Raises
-    ------
-    ValueError
-        If one is out of range.
-    """
-    return (
-        check_integer("trials", trials, low=1, high=MOST_TRIALS),
-        check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY),
-        check_real("scale", scale, low=1e-12, high=1e12),
-    )
+def check_trials(trials: int) -> int:
+    """Return a number of trials as an int, if it is from 1 to 10**15."""
+    return check_integer("trials", trials, low=1, high=MOST_TRIALS)
 
 
-def check_sensitivities(l1_sensitivity: float, l2_sensitivity: float, linf_sensitivity: float) -> tuple[float, float, float]:
-    """Return sensitivities in three norms, checked one by one.
+def check_rate(probability: float) -> float:
+    """Return a probability of success as a float, if it is from 1e-9 to 1 - 1e-9."""
+    return check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
 
-    Parameters
-    ----------
-    l1_sensitivity, l2_sensitivity, linf_sensitivity : float
-        0 to 10**12.
 
-    Returns
-    -------
-    tuple of float
-        The same.
+def check_scale(scale: float) -> float:
+    """Return what one success adds as a float, if it is from 1e-12 to 10**12."""
+    return check_real("scale", scale, low=1e-12, high=1e12)
 
-    Raises
-    ------
-    ValueError
-        If one is out of range.
-    """
-    return (
-        check_real("l1_sensitivity", l1_sensitivity, low=0.0, high=LARGEST_SENSITIVITY),
-        check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=LARGEST_SENSITIVITY),
-        check_real("linf_sensitivity", linf_sensitivity, low=0.0, high=LARGEST_SENSITIVITY),
-    )
+
+def check_sensitivity(name: str, value: float) -> float:
+    """Return a sensitivity as a float, if it is from 0 to 10**12."""
+    return check_real(name, value, low=0.0, high=LARGEST_SENSITIVITY)
 
 
 def _fewest_trials(variance: float, per_trial: float) -> int:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...arguments import check_integer, check_real
+from ...arguments import check_integer, check_norm, check_real
 from ...arrays import FloatArray
 from ..numerics.bisection import bisect
 from ..numerics.concave_envelope import concave_envelope
@@ -119,10 +119,8 @@ def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_pr
     >>> round(rounded_norm_quantile(128, 1.0, 100, 0.05), 4)
     113.8465
     """
-    dimension, norm, radius = _checked(dimension, norm, radius)
+    dimension, norm, radius = _checked(dimension, check_real("norm", norm, low=1.0, high=LARGEST_NORM), radius)
     failure_probability = check_real("failure_probability", failure_probability, low=1e-300, high=1 - 1e-9)
-    if math.isinf(norm):
-        raise ValueError(f"norm must be a number from 1 to {LARGEST_NORM:g}, got {norm!r}")
     if radius == 0:
         return 0.0
     top = math.ceil(radius)
@@ -198,8 +196,7 @@ def least_shrinkable_radius(dimension: int, norm: float, failure_probability: fl
 
 def _checked(dimension: int, norm: float, radius: float) -> tuple[int, float, float]:
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-    norm = math.inf if norm == math.inf else check_real("norm", norm, low=1.0, high=LARGEST_NORM)
-    return dimension, norm, check_real("radius", radius, low=0.0, high=LARGEST_RADIUS)
+    return dimension, check_norm(norm, high=LARGEST_NORM), check_real("radius", radius, low=0.0, high=LARGEST_RADIUS)
 
 
 def _weights(norm: float, top: int) -> FloatArray:

@@ -8,11 +8,10 @@ A round draws clients with replacement.
 import math
 from dataclasses import dataclass
 from functools import cache
-from numbers import Real
 
 import numpy as np
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import check_choice, check_integer, check_probability, check_real
 from ..accounting.renyi_curve import check_delta
 from ..accounting.sampled_moment import sampled_log_moment
 from ..numerics.bisection import first_true
@@ -276,8 +275,7 @@ def bit_rate_bound(clip_ratio: float, lost: float, messages: int) -> float:
     >>> round(bits, 3), lost_delta(1.227, 1500 * 60, math.ceil(bits)) < 1e-7
     (45.468, True)
     """
-    if isinstance(lost, bool) or not isinstance(lost, Real) or not 0 < lost < 1:
-        raise ValueError(f"lost must be a number above 0 and below 1, got {lost!r}")
+    lost = check_probability("lost", lost)
     messages = check_integer("messages", messages, low=1, high=MOST_DRAWS)
     return (_log_weights(clip_ratio, messages) - math.log(lost)) / math.log(2)
 

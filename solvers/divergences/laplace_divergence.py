@@ -5,8 +5,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer, check_real
+from ...arguments import check_integer, check_norm, check_real
 from ..accounting.pure_privacy import LARGEST_EPSILON, check_orders
+from .vector_composition import LARGEST_NORM
 
 LARGEST_DIMENSION = 2**31
 
@@ -69,7 +70,7 @@ def laplace_vector_divergences(epsilon: float, dimension: int, norm: float, orde
     dimension : int
         Number of coordinates.
     norm : float
-        p, 1 or more; infinity is one.
+        p, from 1 to 64, or infinity.
     orders : array_like of shape (orders,)
         Rényi orders above 1; infinity gives epsilon.
 
@@ -91,8 +92,7 @@ def laplace_vector_divergences(epsilon: float, dimension: int, norm: float, orde
     [0.6191, 0.0391, 0.0078, 0.0078]
     """
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-    if not norm >= 1:
-        raise ValueError(f"norm must be a number of at least 1, got {norm!r}")
+    norm = check_norm(norm, high=LARGEST_NORM)
     together = laplace_renyi_divergences(epsilon, orders)
     distance = epsilon / dimension ** (1 - 1 / norm)
     evenly = dimension * laplace_renyi_divergences(distance / dimension ** (1 / max(norm, 2.0)), orders)

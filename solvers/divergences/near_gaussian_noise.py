@@ -24,7 +24,7 @@ from ...arrays import FloatArray
 from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
 from ..accounting.renyi_curve import MOST_ROUNDS, check_delta
 from ..numerics.rounding import UNIT
-from .cpsgd_theorem import MOST_TRIALS, SMALLEST_PROBABILITY
+from .cpsgd_theorem import check_rate, check_trials
 from .discrete_gaussian_divergence import LARGEST_DIMENSION
 from .discrete_gaussian_smoothing import smoothed_sums
 
@@ -154,8 +154,8 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
     >>> float(ratio.offsets[middle]), round(float(ratio.log_ratios[middle]) * 24e6, 4)
     (0.0, -1.5)
     """
-    trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
-    rate = check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
+    trials = check_trials(trials)
+    rate = check_rate(probability)
     variance = check_real("trials * probability * (1 - probability)", trials * rate * (1 - rate), low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
     successes, failures = trials * rate, trials * (1 - rate)
     offsets, deviations = _window(variance, successes, deviations, narrowest=min(successes, failures))
@@ -245,8 +245,8 @@ def binomial_near_gaussian_epsilon(
     >>> round(binomial_near_gaussian_epsilon(4 * 10**6, 0.5, 270.0, 1024, 1e-5), 3)
     1.008
     """
-    trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
-    rate = check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
+    trials = check_trials(trials)
+    rate = check_rate(probability)
     variance = trials * rate * (1 - rate)
     if variance < LEAST_VARIANCE:
         return None

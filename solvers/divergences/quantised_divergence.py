@@ -20,7 +20,7 @@ from ...arrays import FloatArray
 from ..accounting.pure_privacy import check_orders
 from ..accounting.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, EpsilonAtDelta, RenyiCurve, check_delta
 from ..numerics.rounding import SLACK
-from .cpsgd_theorem import LARGEST_DIMENSION, MOST_TRIALS
+from .cpsgd_theorem import LARGEST_DIMENSION, check_trials
 from .quantised_sensitivity import MOST_LEVELS
 
 ORDERS = np.array(DEFAULT_ORDERS[:-1:2])
@@ -132,7 +132,7 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
     >>> round(quantised_epsilon(10**6, dimension=1024, levels=33, distance=32.0, delta=1e-5).epsilon, 4)
     0.262
     """
-    trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
+    trials = check_trials(trials)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
     levels = check_integer("levels", levels, low=2, high=MOST_LEVELS)
     distance = check_real("distance", distance, low=0.0, high=LARGEST_DISTANCE) * UPWARD

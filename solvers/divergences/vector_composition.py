@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer, check_real
+from ...arguments import check_integer, check_norm, check_real
 from ...arrays import FloatArray
 from ..accounting.renyi_divergence import divergence_by_distance, largest_step
 from ..numerics.concave_envelope import concave_envelope
@@ -267,8 +267,7 @@ def _best_sum(best: FloatArray, gains: "list[float]", units: "list[int] | range"
 
 def _checked(dimension: int, norm: float, distance: float) -> tuple[int, float, float]:
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-    norm = math.inf if norm == math.inf else check_real("norm", norm, low=1.0, high=LARGEST_NORM)
-    return dimension, norm, check_real("distance", distance, low=1e-9, high=LARGEST_DISTANCE)
+    return dimension, check_norm(norm, high=LARGEST_NORM), check_real("distance", distance, low=1e-9, high=LARGEST_DISTANCE)
 
 
 def _prices(inputs: int, norm: float, distance: float) -> tuple[FloatArray, float]:

@@ -1,10 +1,31 @@
 """One way to run HiGHS: tight tolerances, one thread, a second try from scratch, and no status taken for success but "optimal"."""
 
+from dataclasses import dataclass
+
 import highspy
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ConvergenceError, InfeasibleError
+
+
+@dataclass(frozen=True, eq=False)
+class LinearOptimum:
+    """An optimum of a linear program.
+
+    Attributes
+    ----------
+    variables : ndarray of shape (columns,)
+        The optimal values.
+    row_duals : ndarray of shape (rows,)
+        Derivatives of the optimal value in the rows' right-hand sides.
+    value : float
+        The optimal value.
+    """
+
+    variables: NDArray[np.float64]
+    row_duals: NDArray[np.float64]
+    value: float
 
 
 def new_highs() -> highspy.Highs:
@@ -27,7 +48,7 @@ def new_highs() -> highspy.Highs:
     return highs
 
 
-def run_highs(highs: highspy.Highs, program: str) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
     """Solve the model that `highs` holds, from its basis; if that fails from scratch, by the simplex method, then by interior points.
 
     Parameters
@@ -39,10 +60,8 @@ def run_highs(highs: highspy.Highs, program: str) -> tuple[NDArray[np.float64], 
 
     Returns
     -------
-    variables, row_duals : ndarray
-        The optimal values, and the derivatives of the optimal value in the rows' right-hand sides.
-    value : float
-        The optimal value.
+    LinearOptimum
+        The optimum.
 
     Raises
     ------
@@ -70,4 +89,4 @@ def run_highs(highs: highspy.Highs, program: str) -> tuple[NDArray[np.float64], 
     if status != highspy.HighsModelStatus.kOptimal:
         raise ConvergenceError(f"{program}: the solver ended with status {highs.modelStatusToString(status)!r}")
     solution = highs.getSolution()
-    return np.array(solution.col_value), np.array(solution.row_dual), float(highs.getInfo().objective_function_value)
+    return LinearOptimum(np.array(solution.col_value), np.array(solution.row_dual), float(highs.getInfo().objective_function_value))

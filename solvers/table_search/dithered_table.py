@@ -5,11 +5,10 @@ import numpy as np
 from ...arrays import FloatArray
 from ..bounds.privacy_constraint import RatioConstraint
 from ..bounds.staircase import solve_staircase
+from .table import Table
 
 
-def dithered_staircase(
-    bits_in: int, bits_out: int, constraint: RatioConstraint, input_weights: FloatArray | None
-) -> tuple[FloatArray, FloatArray]:
+def dithered_staircase(bits_in: int, bits_out: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
     """Return the globally optimal table of the grid with 2**(bits_out - 1) inputs, dithered to a finer one.
 
     Dithering keeps rows unbiased and adds at most a quarter of a squared coarse step to the variance.
@@ -27,10 +26,8 @@ def dithered_staircase(
 
     Returns
     -------
-    probabilities : ndarray of shape (2**bits_in, letters)
+    Table
         The table, with at most 2**bits_out letters for weighted variances, perhaps more for the largest variance.
-    alphabet : ndarray of shape (letters,)
-        The letters, increasing.
 
     Raises
     ------
@@ -40,7 +37,7 @@ def dithered_staircase(
     fine, coarse = 2**bits_in, 2 ** (bits_out - 1)
     weights = None if input_weights is None else input_weights.reshape(coarse, -1).sum(axis=1)
     table = solve_staircase(bits_out - 1, coarse_constraint(fine, coarse, constraint), weights)
-    return dithering_matrix(fine, coarse) @ table.probabilities, table.alphabet
+    return Table(dithering_matrix(fine, coarse) @ table.probabilities, table.alphabet)
 
 
 def coarse_constraint(fine: int, coarse: int, constraint: RatioConstraint) -> RatioConstraint:
@@ -68,7 +65,7 @@ def coarse_constraint(fine: int, coarse: int, constraint: RatioConstraint) -> Ra
     return RatioConstraint(float(np.log1p(np.expm1(constraint.log_ratio) / share)), neighbours_only=True)
 
 
-def dithered_randomised_response(bits_in: int, bits_out: int, log_ratio: float) -> tuple[FloatArray, FloatArray]:
+def dithered_randomised_response(bits_in: int, bits_out: int, log_ratio: float) -> Table:
     """Return generalised randomised response on 2**bits_out inputs, dithered to a grid at least as fine; for local privacy.
 
     Parameters
@@ -82,16 +79,14 @@ def dithered_randomised_response(bits_in: int, bits_out: int, log_ratio: float) 
 
     Returns
     -------
-    probabilities : ndarray of shape (2**bits_in, 2**bits_out)
-        The table.
-    alphabet : ndarray of shape (2**bits_out,)
-        The letters, increasing.
+    Table
+        The table, with 2**bits_out letters.
     """
     count = 2**bits_out
     excess = np.expm1(log_ratio)
     response = (excess * np.eye(count) + 1) / (excess + count)
     alphabet = (np.linspace(0.0, 1.0, count) * (excess + count) - count / 2) / excess
-    return dithering_matrix(2**bits_in, count) @ response, alphabet
+    return Table(dithering_matrix(2**bits_in, count) @ response, alphabet)
 
 
 def dithering_matrix(fine: int, coarse: int) -> FloatArray:

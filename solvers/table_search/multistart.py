@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...arguments import check_integer
 from ...arrays import FloatArray
 from ...errors import ConvergenceError, InfeasibleError
 from ..bounds.privacy_constraint import RatioConstraint
 from .starting_alphabets import starting_alphabets, widened
 from .table_program import TableProgram, TableProgramSolution
+
+MOST_STARTS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +74,7 @@ def best_of_starts(
     ConvergenceError
         If every start fails; the message says why each did.
     """
-    if starts < 1:
-        raise ValueError(f"starts must be at least 1, got {starts!r}")
+    starts = check_integer("starts", starts, low=1, high=MOST_STARTS)
     count = len(program.inputs)
     best: TableDesign | None = None
     failures: list[str] = []

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 from ...arrays import FloatArray
 from ...errors import ConvergenceError, InfeasibleError
 from ..bounds.privacy_constraint import RatioConstraint, typical_variance
-from ..numerics.highs_program import new_highs, run_highs
+from ..numerics.highs_program import LinearOptimum, new_highs, run_highs
 
 
 @dataclass(frozen=True)
@@ -98,14 +98,15 @@ class TableProgram:
             cost[-1] = 1.0
         else:
             cost = (squares * self.input_weights[:, None]).ravel() @ self._table_of_variables
-        variables, duals, value = self._run(cost, np.concatenate(blocks)[self._layout.order])
-        table = (self._table_of_variables @ variables[: self._table_of_variables.shape[1]]).reshape(count, self.letters)
+        optimum = self._run(cost, np.concatenate(blocks)[self._layout.order])
+        duals = optimum.row_duals
+        table = (self._table_of_variables @ optimum.variables[: self._table_of_variables.shape[1]]).reshape(count, self.letters)
         weights = self.input_weights if self.input_weights is not None else -duals[-count:]
         bias_price = duals[count : 2 * count] * self._scale / reach
         gradient = (table * (2 * weights[:, None] * offsets - bias_price[:, None])).sum(axis=0)
-        return TableProgramSolution(table, value * self._scale, gradient)
+        return TableProgramSolution(table, optimum.value * self._scale, gradient)
 
-    def _run(self, cost: FloatArray, data: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    def _run(self, cost: FloatArray, data: FloatArray) -> LinearOptimum:
         layout = self._layout
         model = highspy.HighsLp()
         model.num_row_, model.num_col_ = len(layout.lower), layout.columns
@@ -119,13 +120,13 @@ class TableProgram:
             self._highs.setBasis(self._basis)
         self._basis = None
         try:
-            variables, duals, value = run_highs(self._highs, "the linear program for a table with given letters")
+            optimum = run_highs(self._highs, "the linear program for a table with given letters")
         except InfeasibleError:
             raise InfeasibleError(
                 "no unbiased table with these letters meets the privacy constraint: the letters must reach farther out"
             ) from None
         self._basis = self._highs.getBasis()
-        return variables, duals, value
+        return optimum
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Which method designs a table: the certified optimum itself, a search for letters, a coarser grid, or one bit."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from .dithered_table import coarse_constraint, dithered_randomised_response, dit
 from .letter_search import LetterProblem, solve_letters
 from .one_bit_table import one_bit_table
 from .starting_alphabets import randomised_response_alphabet, widened
+from .table import Table
 from .table_program import TableProgram
 
 # Largest linear programs to search letters with, as bits of inputs times letters. Beyond that the best table with fewer letters
@@ -29,8 +31,23 @@ SMALL_SPREAD, SMALL_SPREAD_BITS = 0.5, 5
 # Letters that are closer than this share of the alphabet's width count as one.
 TWINS = 1e-6
 
-Table = tuple[FloatArray, FloatArray]
 Design = Callable[[RatioConstraint], Table]
+
+
+@dataclass(frozen=True, eq=False)
+class StaircaseDesign:
+    """A way to make the table that was found, and what proves how good it is.
+
+    Attributes
+    ----------
+    design : callable
+        Makes the table, at the constraint of the search or a slightly different one: letters stay, or are stretched a little.
+    duals : DualValues
+        Feasible dual values that prove a lower bound at the constraint of the search.
+    """
+
+    design: Design
+    duals: DualValues
 
 
 def staircase_design(
@@ -42,7 +59,7 @@ def staircase_design(
     starts: int,
     rng: np.random.Generator,
     workers: int,
-) -> tuple[Design, DualValues]:
+) -> StaircaseDesign:
     """Search for the best table, by the method that suits its size and its privacy.
 
     Parameters
@@ -64,10 +81,8 @@ def staircase_design(
 
     Returns
     -------
-    design : callable
-        Makes the table that was found, at this constraint or a slightly different one: letters stay, or are stretched a little.
-    duals : DualValues
-        Feasible dual values that prove a lower bound at this constraint.
+    StaircaseDesign
+        The table and the proof.
 
     Raises
     ------
@@ -85,13 +100,13 @@ def staircase_design(
             best = None
         if best is not None and len(best.alphabet) <= 2**bits_out:
             duals = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
-            return lambda tightened: _staircase_table(bits_in, tightened, weights), duals
+            return StaircaseDesign(lambda tightened: _staircase_table(bits_in, tightened, weights), duals)
     bound = staircase_bound(bits_in, constraint, input_weights)
     if bits_out == 1 or tiny_spread:
-        return lambda tightened: one_bit_table(2**bits_in, tightened), bound.duals
+        return StaircaseDesign(lambda tightened: one_bit_table(2**bits_in, tightened), bound.duals)
     fine = bits_in > bits_out and not constraint.neighbours_only and constraint.log_ratio > NEARLY_PUBLIC
     if fine:
-        return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
+        return StaircaseDesign(lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals)
     if constraint.neighbours_only and bits_in > SMALL_SPREAD_BITS and constraint.log_ratio * (2**bits_in - 1) < SMALL_SPREAD:
         coarse, fine = 2**SMALL_SPREAD_BITS, 2**bits_in
         coarse_weights = None if weights is None else weights.reshape(coarse, -1).sum(axis=1)
@@ -100,10 +115,10 @@ def staircase_design(
         on_coarse = table_at_letters(found.alphabet, coarse, problem.constraint, coarse_weights)
 
         def dithered(tightened: RatioConstraint) -> Table:
-            probabilities, alphabet = on_coarse(coarse_constraint(fine, coarse, tightened))
-            return dithering_matrix(fine, coarse) @ probabilities, alphabet
+            table = on_coarse(coarse_constraint(fine, coarse, tightened))
+            return Table(dithering_matrix(fine, coarse) @ table.probabilities, table.alphabet)
 
-        return dithered, bound.duals
+        return StaircaseDesign(dithered, bound.duals)
     searched_bits = min(bits_out, PROGRAM_BITS["metric" if constraint.neighbours_only else "local"] - bits_in)
     letters = 2**searched_bits
     problem = LetterProblem(2**bits_in, letters, constraint, weights, symmetric)
@@ -111,13 +126,13 @@ def staircase_design(
     if searched_bits < bits_out <= bits_in:
         dithered_value = _value(_dithered_table(bits_in, bits_out, constraint, weights), weights)
         if dithered_value < found.value:
-            return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
-    return table_at_letters(found.alphabet, 2**bits_in, constraint, weights), bound.duals
+            return StaircaseDesign(lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals)
+    return StaircaseDesign(table_at_letters(found.alphabet, 2**bits_in, constraint, weights), bound.duals)
 
 
 def _staircase_table(bits_in: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
     table = solve_staircase(bits_in, constraint, input_weights)
-    return table.probabilities, table.alphabet
+    return Table(table.probabilities, table.alphabet)
 
 
 def _dithered_table(bits_in: int, bits_out: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
@@ -125,12 +140,12 @@ def _dithered_table(bits_in: int, bits_out: int, constraint: RatioConstraint, in
     tables = [dithered_staircase(bits_in, bits_out, constraint, input_weights)]
     if not constraint.neighbours_only:
         tables.append(dithered_randomised_response(bits_in, bits_out, constraint.log_ratio))
-    return min((table for table in tables if len(table[1]) <= 2**bits_out), key=lambda table: _value(table, input_weights))
+    return min((table for table in tables if len(table.alphabet) <= 2**bits_out), key=lambda table: _value(table, input_weights))
 
 
 def _value(table: Table, input_weights: FloatArray | None) -> float:
-    probabilities, alphabet = table
-    variances = (probabilities * (np.linspace(0.0, 1.0, len(probabilities))[:, None] - alphabet) ** 2).sum(axis=1)
+    inputs = np.linspace(0.0, 1.0, len(table.probabilities))
+    variances = (table.probabilities * (inputs[:, None] - table.alphabet) ** 2).sum(axis=1)
     return float(variances.max() if input_weights is None else input_weights @ variances)
 
 
@@ -169,7 +184,7 @@ def table_at_letters(alphabet: FloatArray, inputs: int, designed_for: RatioConst
         ]
         solutions = [program.solve(letters) for letters in stretched]
         best = min(range(len(solutions)), key=lambda k: solutions[k].value)
-        return solutions[best].probabilities, stretched[best]
+        return Table(solutions[best].probabilities, stretched[best])
 
     return design
 

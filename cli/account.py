@@ -70,7 +70,7 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
     sampling = None if "population" in parameters else parse_sampling(**{key: values[key] for key in SAMPLING})
     report = account(
         name,
-        delta=0.0 if values["delta"] is None else values["delta"],
+        delta=values["delta"],
         rounds=values["rounds"],
         adjacency=values["adjacency"],
         sampling=sampling,
@@ -109,8 +109,9 @@ def print_report(report: "AccountReport", *rows: tuple[str, str]) -> None:
         ("trust model", privacy.trust_model),
     ]
     grid(report.subject.mechanism, lines)
-    if best is not None and best.bound.order_at_edge:
-        warn(f"WARNING: order {best.bound.order:g} is at the edge of the orders tried; others might prove less.")
+    for one in privacy.accounts:
+        if one.bound.order_at_edge:
+            warn(f"WARNING: order {one.bound.order:g} of {one.name} is at the edge of the orders tried; others might prove less.")
 
 
 def _answer(one: "AccountedEpsilon") -> str:

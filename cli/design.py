@@ -11,6 +11,7 @@ from .console import check_folders, complain, grid
 from .options import Seed
 
 if TYPE_CHECKING:
+    from ..arrays import FloatArray
     from ..design.tables.lookup_table import LookupTable
 
 Epsilon = Annotated[float, typer.Option(help="Privacy parameter, 0.001 to 20; more with a metric l<p>, p > 1.")]
@@ -68,8 +69,6 @@ def design_mvu_command(
     output: Annotated[Path | None, typer.Option(help="Write the table here, as JSON.")] = None,
 ) -> None:
     """Design the unbiased private table with the smallest variance, and certify it (`design_mvu`)."""
-    from ..analysis.study.column_data import read_column
-    from ..analysis.study.grid_prior import grid_prior
     from ..design.tables.file import write_table
     from ..design.tables.mvu import design_mvu
 
@@ -81,7 +80,7 @@ def design_mvu_command(
         bits_in,
         bits_out,
         metric=metric,
-        objective=str(objective) if prior_data is None else grid_prior(read_column(prior_data, prior_column), interval, bits_in),
+        objective=str(objective) if prior_data is None else _prior(prior_data, prior_column, interval, bits_in),
         solver=str(solver),
         symmetric=symmetric,
         interval=interval,
@@ -90,6 +89,13 @@ def design_mvu_command(
     if output is not None:
         write_table(table, output)
     _print_certificate(table, f"written to {output}" if output is not None else "not written: name a file with --output")
+
+
+def _prior(data: Path, column: str | None, interval: tuple[float, float], bits_in: int) -> "FloatArray":
+    from ..analysis.study.column_data import read_column
+    from ..analysis.study.grid_prior import grid_prior
+
+    return grid_prior(read_column(data, column), interval, bits_in)
 
 
 def verify_command(

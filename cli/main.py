@@ -14,7 +14,7 @@ from .design import design_app, export_command, verify_command
 from .estimate import demo_command, estimate_app
 from .mechanisms import mechanisms_command
 from .reproduce import reproduce_command
-from .simulate import audit_command, simulate_command
+from .simulate import simulate_app
 from .sweep import sweep_command
 
 app = typer.Typer(
@@ -29,8 +29,7 @@ app.command("export")(export_command)
 app.command("mechanisms")(mechanisms_command)
 app.add_typer(account_app, name="account")
 app.add_typer(calibrate_app, name="calibrate")
-app.command("simulate")(simulate_command)
-app.command("audit")(audit_command)
+app.add_typer(simulate_app, name="simulate")
 app.command("sweep")(sweep_command)
 app.add_typer(estimate_app, name="estimate")
 app.command("demo")(demo_command)

@@ -1,159 +1,194 @@
-"""`quietbits simulate` and `quietbits audit`: a secure sum's mechanism by name, run on synthetic vectors, or against its own promise."""
+"""`quietbits simulate`: rounds of a mechanism on synthetic inputs, its error measured beside what was predicted and what is possible."""
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .account import Json, Output, show_document
-from .console import check_folders, console
+from .console import check_folders, console, grid, show_document
+from .options import REQUIRED, Adjacency, Json, Output, Seed, given, registry_group, with_options
 
 if TYPE_CHECKING:
-    from ..design.contracts.mechanism import SecureSumMechanism
+    from ..analysis.simulation.repeated_means import MeanSummary
+    from ..design.contracts.domains import Domain
+    from ..design.contracts.mechanism import Mechanism
+    from ..design.contracts.registry import Entry, Option
+    from ..design.contracts.task import Task
 
-Mechanism = Annotated[str, typer.Argument(help="distributed-discrete-gaussian, distributed-skellam, cpsgd or poisson-binomial.")]
-Clients = Annotated[int, typer.Option(help="Number of clients in the sum.")]
-Dimension = Annotated[int, typer.Option(help="Number of coordinates of a vector.")]
-Clip = Annotated[float, typer.Option(help="L2 norm that vectors are clipped to.")]
-Bits = Annotated[int, typer.Option(help="Bits per coordinate of a message.")]
-Epsilon = Annotated[float, typer.Option(help="Privacy parameter of one sum.")]
-Delta = Annotated[float, typer.Option(help="Failure probability of epsilon, above 0 and below 1.")]
-Adjacency = Annotated[str | None, typer.Option(help="replace-one or add-or-remove-one, where the mechanism offers both.")]
-RotationSeed = Annotated[int, typer.Option(help="Public seed of the random rotation.")]
-Seed = Annotated[int, typer.Option(help="Root seed of everything else that is random.")]
+Clients = Annotated[int, typer.Option(help="Number of clients.")]
+Dimension = Annotated[int | None, typer.Option(help="Number of coordinates of a vector; without it clients hold numbers, if they may.")]
+Norm = Annotated[str | None, typer.Option(help="p of the ball of the vectors: 1 or more, or inf; the mechanism's usual one by default.")]
+Clip = Annotated[float, typer.Option(help="Norm that vectors are clipped to.")]
+Interval = Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="Public interval of numbers.")]
+Epsilon = Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")]
+Delta = Annotated[float, typer.Option(help="Failure probability of all rounds together; 0 for pure privacy.")]
+Rounds = Annotated[int, typer.Option(help="Rounds that share the budget; one of them is simulated.")]
+# The task, as it is typed.
+TASK: dict[str, tuple[Any, Any]] = {
+    "clients": (Clients, REQUIRED),
+    "dimension": (Dimension, None),
+    "norm": (Norm, None),
+    "clip": (Clip, 1.0),
+    "interval": (Interval, (0.0, 1.0)),
+    "epsilon": (Epsilon, REQUIRED),
+    "delta": (Delta, 0.0),
+    "rounds": (Rounds, 1),
+    "adjacency": (Adjacency, None),
+}
+SIMULATION: dict[str, tuple[Any, Any]] = {
+    "population": (
+        Annotated[str | None, typer.Option(help="sphere, positive-sphere, uniform-l1, uniform-cube, sparse; for numbers uniform or ends.")],
+        None,
+    ),
+    "repetitions": (Annotated[int, typer.Option(help="Number of rounds that are simulated.")], 1),
+    "masked": (
+        Annotated[bool, typer.Option("--masked", help="Send messages of a secure sum through masks: the same result takes longer.")],
+        False,
+    ),
+    "seed": (Seed, 0),
+    "json": (Json, False),
+    "output": (Output, None),
+}
 
 
-def simulate_command(
-    mechanism: Mechanism,
-    clients: Clients,
-    dimension: Dimension,
-    bits: Bits,
-    epsilon: Epsilon,
-    delta: Delta,
-    clip: Clip = 1.0,
-    population: Annotated[
-        str, typer.Option(help="uniform-l1, positive-sphere, sphere, uniform-cube or sparse; scaled by clip.")
-    ] = "sphere",
-    repetitions: Annotated[int, typer.Option(help="Number of rounds.")] = 1,
-    masked: Annotated[
-        bool, typer.Option("--masked", help="Send messages through masks; the result is the same, and takes longer.")
-    ] = False,
-    adjacency: Adjacency = None,
-    rotation_seed: RotationSeed = 0,
-    seed: Seed = 0,
-    json: Json = False,
-    output: Output = None,
-) -> None:
-    """Simulate rounds of a secure sum on synthetic vectors, with its error and its wrapping measured (`repeat_secure_sum`)."""
-    from ..analysis.simulation.secure_sum import repeat_secure_sum
-    from ..analysis.simulation.secure_sum_summary import summarise_secure_sum
+def entry_names() -> list[str]:
+    """Return the names of the registry."""
+    from ..analysis.catalogue.registry import REGISTRY
 
-    check_folders(output)
-    protocol = _build(mechanism, clients, dimension, clip, bits, epsilon, delta, adjacency, rotation_seed)
-    summary = summarise_secure_sum(repeat_secure_sum(protocol, population, repetitions, seed=seed, masked=masked))
-    show_document(dict(mechanism=mechanism, **summary.document()), json, output)
-    if json:
-        return
-    error = f"{summary.squared_error:.6g}" + ("" if summary.standard_error is None else f" (s.e. {summary.standard_error:.2g})")
-    central = summary.central_gaussian_squared_error
-    rounds = "one round" if repetitions == 1 else f"{repetitions} rounds"
-    _show(
-        f"{mechanism}: {_size(clients, dimension)}, {population}, {rounds}",
-        ("squared error, measured", error),
-        ("predicted for these vectors", f"{summary.predicted_squared_error:.6g}"),
-        ("worst over the ball", f"{summary.worst_squared_error:.6g}"),
-        ("central Gaussian noise", "none" if central is None else f"{central:.6g}"),
-        ("measured over central", "none" if summary.ratio_to_central is None else f"{summary.ratio_to_central:.4g}"),
-        ("vectors clipped", f"{100 * summary.clipped_share:.3g} %"),
-        ("wrapped coordinates, measured", f"{summary.wrapped_coordinates:g} of {summary.padded_dimension} a round"),
-        ("expected at most", f"{summary.wrapped_coordinates_bound:.3g}"),
-        ("probability that any wraps", f"at most {summary.wrap_probability:.3g}"),
-        ("bits per coordinate", f"{summary.bits_per_coordinate:g}, modulus {summary.modulus}"),
-        ("bits per client", f"{summary.bits_per_client:g}"),
-        ("guarantee", str(protocol.guarantee)),
+    return list(REGISTRY)
+
+
+def entries_of(name: str) -> "list[Entry]":
+    """Return the entries of one name, or of several that are joined by commas."""
+    from ..analysis.catalogue.registry import entry_named
+
+    return [entry_named(one) for one in name.split(",")]
+
+
+def options_of(entries: "list[Entry]") -> "tuple[Option, ...]":
+    """Return the design choices of mechanisms, each name once; those of several have the defaults of each."""
+    named = {option.name: option for entry in entries for option in entry.options}
+    return tuple(named.values() if len(entries) == 1 else (replace(option, default=None) for option in named.values()))
+
+
+def built(entry: "Entry", values: dict[str, Any]) -> "tuple[Task, Mechanism]":
+    """Return a mechanism for the task that was typed."""
+    from ..design.contracts.registry import usual_adjacency
+    from ..design.contracts.task import Task
+
+    task = Task(
+        _domain(entry, values),
+        values["clients"],
+        values["epsilon"],
+        values["delta"],
+        usual_adjacency(values["adjacency"], None, entry.adjacencies),
+        rounds=values["rounds"],
+    )
+    chosen = {name: value for name, value in given(entry.options, values).items() if value is not None}
+    return task, entry.build(task, chosen)
+
+
+def _domain(entry: "Entry", values: dict[str, Any]) -> "Domain":
+    from ..design.contracts.domains import Interval as Numbers
+    from ..design.contracts.norm_ball import NormBall, parse_norm
+
+    if values["dimension"] is None:
+        if Numbers not in entry.domains:
+            raise ValueError(f"dimension must be given for {entry.name}, whose clients hold vectors: a whole number from 1")
+        return Numbers(*values["interval"])
+    usual = 2.0 if entry.norms is None or 2.0 in entry.norms else entry.norms[0]
+    norm = usual if values["norm"] is None else parse_norm(values["norm"])
+    return NormBall(values["dimension"], norm, values["clip"])
+
+
+def _subcommand(name: str) -> Any:
+    entries = entries_of(name)
+    options = options_of(entries)
+
+    def run(**values: Any) -> None:
+        check_folders(values["output"])
+        if len(entries) > 1 and values["adjacency"] is None:
+            raise ValueError("adjacency must be given where mechanisms are compared: replace-one or add-or-remove-one")
+        found = {entry.name: _simulated(entry, values) for entry in entries}
+        documents: list[dict[str, Any]] = [{"mechanism": name, **summary.document()} for name, summary in found.items()]
+        show_document(documents[0] if len(documents) == 1 else {"mechanisms": documents}, values["json"], values["output"])
+        if not values["json"]:
+            _print(found)
+
+    return with_options(run, options, TASK | SIMULATION, f"Simulate {name}: rounds on synthetic inputs (`build_mechanism`, `repeat_mean`).")
+
+
+simulate_app = typer.Typer(
+    cls=registry_group(entry_names, _subcommand),
+    help="Run rounds of a mechanism, or of several that are joined by commas, on synthetic inputs, and measure their error.",
+    no_args_is_help=True,
+)
+
+
+@simulate_app.callback()
+def _simulate_group() -> None:
+    """Run rounds of a mechanism, or of several that are joined by commas, on synthetic inputs, and measure their error."""
+
+
+def _simulated(entry: "Entry", values: dict[str, Any]) -> "MeanSummary":
+    from ..analysis.simulation.repeated_means import repeat_mean, summarise_means
+    from ..design.contracts.norm_ball import NormBall
+
+    task, mechanism = built(entry, values)
+    population = values["population"] or ("sphere" if isinstance(task.domain, NormBall) else "uniform")
+    masked = values["masked"]
+    return summarise_means(
+        repeat_mean(mechanism, population, values["repetitions"], clients=task.clients, seed=values["seed"], masked=masked)
     )
 
 
-def audit_command(
-    mechanism: Mechanism,
-    bits: Bits,
-    epsilon: Epsilon,
-    delta: Annotated[float, typer.Option(help="Failure probability of epsilon. An audit needs many times 1/delta repetitions.")],
-    clients: Clients = 2,
-    dimension: Dimension = 1,
-    clip: Clip = 1.0,
-    repetitions: Annotated[int, typer.Option(help="Rounds with each of two neighbouring populations.")] = 1_000_000,
-    others: Annotated[str, typer.Option(help="Vectors of the other clients: zero, or same as the first one's.")] = "zero",
-    confidence: Annotated[float, typer.Option(help="Probability with which the bound holds.")] = 0.999,
-    adjacency: Adjacency = None,
-    rotation_seed: RotationSeed = 0,
-    seed: Seed = 0,
-    json: Json = False,
-    output: Output = None,
-) -> None:
-    """Run a secure sum's mechanism on neighbours, and bound its epsilon from below; exit code 1 if that refutes it (`audit_secure_sum`)."""
-    from dataclasses import asdict
-
-    from ..analysis.audits.secure_sum_audit import audit_secure_sum
-    from ..analysis.random_streams import named_stream
-
-    check_folders(output)
-    protocol = _build(mechanism, clients, dimension, clip, bits, epsilon, delta, adjacency, rotation_seed)
-    promise = protocol.guarantee
-    result = audit_secure_sum(protocol, repetitions, named_stream(seed, "audit"), others=others, confidence=confidence)
-    refuted = result.refutes(promise.epsilon)
-    document: dict[str, str | float | bool | None] = {
-        "mechanism": mechanism,
-        "clients": clients,
-        "dimension": dimension,
-        "bits": bits,
-        "others": others,
-        "seed": seed,
-        "claimed_epsilon": promise.epsilon,
-        "adjacency": promise.adjacency,
-        "trust_model": promise.trust_model,
-        "refuted": refuted,
-    }
-    document |= asdict(result)
-    show_document(document, json, output)
-    if not json:
-        _show(
-            f"Audit of {mechanism}: {_size(clients, dimension)}",
-            ("promise", str(promise)),
-            ("epsilon is at least", f"{result.epsilon_lower_bound:.4g}, with confidence {confidence:g}"),
-            ("refuted", "yes" if refuted else "no"),
-            ("event", f"{result.event.replace('threshold', f'{result.threshold:.6g}')}, likelier for the {result.likelier} population"),
-            ("counted", f"{result.likely_count} beside {result.unlikely_count} in {result.draws} draws each"),
-        )
-    if refuted:
-        raise typer.Exit(1)
-
-
-def _build(
-    mechanism: str,
-    clients: int,
-    dimension: int,
-    clip: float,
-    bits: int,
-    epsilon: float,
-    delta: float,
-    adjacency: str | None,
-    rotation_seed: int,
-) -> "SecureSumMechanism":
-    from ..analysis.catalogue.secure_sum_mechanisms import build_secure_sum_mechanism
-    from ..design.contracts.norm_ball import NormBall
-
-    ball = NormBall(dimension, 2.0, clip)
-    return build_secure_sum_mechanism(mechanism, ball, clients, bits, epsilon, delta, adjacency=adjacency, rotation_seed=rotation_seed)
-
-
-def _size(clients: int, dimension: int) -> str:
-    return f"{clients} client{'' if clients == 1 else 's'}, {dimension} coordinate{'' if dimension == 1 else 's'}"
-
-
-def _show(title: str, *rows: tuple[str, str]) -> None:
+def _print(found: "dict[str, MeanSummary]") -> None:
+    if len(found) == 1:
+        ((name, summary),) = found.items()
+        grid(f"{name}: {summary.clients} clients, {summary.dimension} coordinates, {summary.population}", _rows(summary))
+        return
     from rich.table import Table
 
-    grid = Table(title=title, show_header=False)
-    for name, value in rows:
-        grid.add_row(name, value)
-    console().print(grid, markup=False)
+    table = Table(title="Squared error of the estimated mean")
+    table.add_column("mechanism")
+    for heading in ("trust model", "bits per client", "epsilon", "delta", "measured", "predicted", "central Gaussian", "over central"):
+        table.add_column(heading, justify="right")
+    for name, one in found.items():
+        numbers = (f"{one.bits_per_client:g}", f"{one.epsilon:g}", f"{one.delta:g}", f"{one.squared_error:.4g}")
+        references = (f"{one.predicted_squared_error:.4g}", _or_none(one.central_gaussian_squared_error), _or_none(one.ratio_to_central))
+        table.add_row(name, one.trust_model, *numbers, *references)
+    console().print(table, markup=False)
+    first = next(iter(found.values()))
+    console().print(f"Guarantees: {first.adjacency} adjacency. Vectors and numbers of {first.clients} clients.", markup=False)
+
+
+def _rows(summary: "MeanSummary") -> list[tuple[str, str]]:
+    error = f"{summary.squared_error:.6g}" + ("" if summary.standard_error is None else f" (s.e. {summary.standard_error:.2g})")
+    rows = [
+        ("rounds", str(summary.repetitions)),
+        ("squared error, measured", error),
+        ("predicted for these inputs", f"{summary.predicted_squared_error:.6g}"),
+        ("worst of the domain", f"{summary.worst_squared_error:.6g}"),
+        ("bias, at most", f"{summary.bias_bound:.3g}"),
+        ("central Gaussian noise", _or_none(summary.central_gaussian_squared_error)),
+        ("measured over central", _or_none(summary.ratio_to_central)),
+        ("inputs clipped", f"{100 * summary.clipped_share:.3g} %"),
+        ("bits per client", f"{summary.bits_per_client:g}"),
+    ]
+    if summary.modulus is not None:
+        rows += [
+            ("bits per coordinate", f"{summary.bits_per_coordinate:g}, modulus {summary.modulus}"),
+            ("wrapped coordinates, measured", f"{summary.wrapped_coordinates:g} of {summary.padded_dimension} a round"),
+            ("expected at most", f"{summary.wrapped_coordinates_bound:.3g}"),
+            ("probability that any wraps", f"at most {summary.wrap_probability:.3g}"),
+        ]
+    return [
+        *rows,
+        ("guarantee", f"epsilon = {summary.epsilon:.6g}, delta = {summary.delta:g}"),
+        ("adjacency", summary.adjacency),
+        ("trust model", summary.trust_model),
+    ]
+
+
+def _or_none(value: float | None) -> str:
+    return "none" if value is None else f"{value:.6g}"

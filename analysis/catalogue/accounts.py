@@ -6,6 +6,7 @@ from typing import Any
 
 from ...arguments import check_choice
 from ...design.contracts.registry import Accountable, AccountReport, Target, check_values
+from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
 from .registry import accountables
 
@@ -36,7 +37,13 @@ class Calibration:
 
 
 def account(
-    name: str, *, delta: float = 0.0, rounds: int = 1, adjacency: str | None = None, sampling: Sampling | None = None, **parameters: Any
+    name: str,
+    *,
+    delta: float | None = None,
+    rounds: int = 1,
+    adjacency: str | None = None,
+    sampling: Sampling | None = None,
+    **parameters: Any,
 ) -> AccountReport:
     """Return what a mechanism, a table or noise reveals after all rounds, by every account that there is.
 
@@ -44,8 +51,8 @@ def account(
     ----------
     name : str
         A mechanism of the registry, or ``"table"``, ``"vector"``, ``"binomial"``.
-    delta : float
-        Failure probability of all rounds together, from 0 to below 1; at 0 only pure guarantees say anything.
+    delta : float or None
+        Failure probability of all rounds together, above 0 and below 1; without it only pure guarantees say anything.
     rounds : int
         Number of rounds in which the same client takes part.
     adjacency : str or None
@@ -69,9 +76,10 @@ def account(
     (1.9931, 'pld', 2.1659)
     """
     one = _named(name)
-    values = check_values(name, one.parameters, parameters) | {"delta": delta}
-    report = one.account(values, adjacency, sampling).report(delta, rounds, sampling)
-    if delta == 0 and not any(math.isfinite(answer.bound.epsilon) for answer in report.privacy.accounts):
+    failure = 0.0 if delta is None else check_delta(delta)
+    values = check_values(name, one.parameters, parameters) | {"delta": failure}
+    report = one.account(values, adjacency, sampling).report(failure, rounds, sampling)
+    if delta is None and not any(math.isfinite(answer.bound.epsilon) for answer in report.privacy.accounts):
         raise ValueError(f"delta must be given for {name}, which has no pure guarantee: a number above 0 and below 1")
     report.privacy.check_anything_is_known()
     return report

@@ -12,7 +12,7 @@ from ...design.contracts.domains import Interval
 from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.mechanism import Mechanism
-from ...design.contracts.norm_ball import NormBall, check_norm
+from ...design.contracts.norm_ball import NormBall, parse_norm
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
 from ...design.contracts.task import Task
 from ...design.local.cldp import CLDPMechanism
@@ -89,15 +89,6 @@ def pure_accountable(
         return account(values | {"epsilon": pure_epsilon_of_rounds(target)}, target.adjacency, target.sampling)
 
     return Accountable(name, title, (PURE_EPSILON, *size, *options), account, solve=solve)
-
-
-def parse_norm(text: str) -> float:
-    """Return p of an L_p norm as it is typed: a number of at least 1, with or without an l before it, or ``"inf"``."""
-    try:
-        norm = float(text.removeprefix("l"))
-    except ValueError:
-        raise ValueError(f"norm must be a number of at least 1, or inf, got {text!r}") from None
-    return check_norm(norm)
 
 
 def _cldp(task: Task, _: Values) -> Mechanism:

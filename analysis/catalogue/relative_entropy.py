@@ -15,7 +15,7 @@ from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.dp_rec_privacy import LARGEST_CLIP_RATIO, LARGEST_POPULATION, MOST_BITS, SMALLEST_CLIP_RATIO
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
-from ..accounting.dp_rec import ANY_BITS, DP_REC_ACCOUNTS, MOST_CLIENTS_PER_ROUND, DpRecTraining, accounted_dp_rec
+from ..accounting.dp_rec import DP_REC_ACCOUNTS, MOST_CLIENTS_PER_ROUND, DpRecTraining, accounted_dp_rec
 from ..calibration.parameter import calibrate_parameter
 from .shared_options import check_local
 
@@ -35,6 +35,9 @@ CLIP_RATIO = Option(
     "Clip norm of an update over the standard deviation of the prior.",
     low=SMALLEST_CLIP_RATIO,
     high=LARGEST_CLIP_RATIO,
+)
+VARIANT = Option(
+    "variant", str, "Account that stands first, and that calibration keeps to; all are computed.", "published", choices=DP_REC_ACCOUNTS
 )
 
 
@@ -57,15 +60,16 @@ def _dp_rec(task: Task, options: Values) -> Mechanism:
 
 def _account(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
     training = DpRecTraining(values["clip_ratio"], values["population"], values["clients_per_round"], values["bits"])
-    return accounted_dp_rec(training, adjacency)
+    subject = accounted_dp_rec(training, adjacency)
+    return replace(subject, details={**subject.details, "variant": values["variant"]})
 
 
 def _solve(target: Target, given: Values) -> Accounted:
-    """Return the largest clip ratio, and so the least noise for a clip norm; its account is ``"any-bits"`` unless another is asked for.
+    """Return the largest clip ratio, and so the least noise for a clip norm, by the account that is asked for: the method, or the variant.
 
     Where the bits are what limits the clip ratio, epsilon may end well below the target.
     """
-    method = check_choice("method", target.method or ANY_BITS, DP_REC_ACCOUNTS)
+    method = check_choice("method", target.method or given["variant"], DP_REC_ACCOUNTS)
 
     def account(clip_ratio: float) -> Accounted:
         return _account({**given, "clip_ratio": clip_ratio}, target.adjacency, None)
@@ -77,8 +81,7 @@ def _solve(target: Target, given: Values) -> Accounted:
     if math.isinf(smallest.epsilon):
         raise InfeasibleError(smallest.reason or "bits must be more")
     ratio = calibrate_parameter(epsilon_of, target, low=SMALLEST_CLIP_RATIO, high=LARGEST_CLIP_RATIO, name="clip ratio", start=1.0)
-    subject = account(ratio)
-    return replace(subject, details={**subject.details, "method": method})
+    return account(ratio)
 
 
 DP_REC = Entry(
@@ -87,16 +90,16 @@ DP_REC = Entry(
     paper="Triastcyn, Reisser, Louizos 2021, DP-REC: private and communication-efficient federated learning",
     domains=(NormBall,),
     trust_model="local",
-    adjacencies=("replace-one", "add-or-remove-one"),
+    adjacencies=("replace-one",),
     accounts=DP_REC_ACCOUNTS,
     options=(GROUPS, GROUP_BITS),
     calibrate=_dp_rec,
     accounting=Accountable(
         "dp-rec",
         "DP-REC over a training, against those who see its models",
-        (CLIP_RATIO, POPULATION, CLIENTS_PER_ROUND, BITS),
+        (CLIP_RATIO, POPULATION, CLIENTS_PER_ROUND, BITS, VARIANT),
         _account,
-        given=(POPULATION, CLIENTS_PER_ROUND, BITS),
+        given=(POPULATION, CLIENTS_PER_ROUND, BITS, VARIANT),
         solve=_solve,
     ),
     norms=(2.0,),

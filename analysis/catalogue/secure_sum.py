@@ -41,7 +41,7 @@ from ..calibration.cpsgd import MOST_BITS as MOST_CPSGD_BITS
 from ..calibration.cpsgd import calibrate_cpsgd
 from ..calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
 from ..calibration.shared_noise import calibrate_discrete_gaussian, calibrate_distributed_skellam
-from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED
+from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED, check_order
 
 BOTH = ("add-or-remove-one", "replace-one")
 CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
@@ -256,6 +256,7 @@ def _account_poisson_binomial(values: Values, adjacency: str | None, sampling: S
     pairs = coordinate_pairs(clients, trials, theta)
     details: dict[str, Scalar] = {}
     if order is not None:
+        check_order(order)
         proven = proven_pairs(clients, trials, theta)
         details = {"rdp": float(pairs.renyi_divergences([order])[0]), "rdp_proven": float(proven.renyi_divergences([order])[0])}
     return Accounted(
@@ -376,7 +377,7 @@ ENTRIES = (
                 CLIENT_TRIALS,
                 Option("theta", float, "Largest distance of a trial's probability from 1/2.", low=SMALLEST_THETA, high=LARGEST_THETA),
                 SENT,
-                Option("order", float, "Rényi order above 1: show the divergence of one coordinate there.", None, 1 + 1e-12, math.inf),
+                Option("order", float, "Rényi order above 1, or inf: show the divergence of one coordinate there.", None),
             ),
             _account_poisson_binomial,
             given=(CLIENTS, CLIENT_TRIALS, SENT),

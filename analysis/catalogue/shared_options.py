@@ -44,8 +44,8 @@ def pure_epsilon_of_rounds(target: Target) -> float:
     return calibrate_parameter(epsilon_of, target, low=SMALLEST_PURE_EPSILON, high=LARGEST_PURE_EPSILON, name="epsilon per round")
 
 
-def over_rounds(task: Task, build: Callable[[float], Mechanism]) -> Mechanism:
-    """Return the mechanism, built for an epsilon of one round, whose rounds together stay within a task's budget."""
+def over_rounds(task: Task, build: Callable[[float], Mechanism], high: float = 1e2) -> Mechanism:
+    """Return the mechanism, built for an epsilon of one round up to `high`, whose rounds together stay within a task's budget."""
     check_local(task)
     if task.rounds == 1 or task.delta == 0:
         return build(task.epsilon / task.rounds)
@@ -55,7 +55,7 @@ def over_rounds(task: Task, build: Callable[[float], Mechanism]) -> Mechanism:
 
     target = Target(task.epsilon, task.delta, task.rounds)
     start = task.epsilon / math.sqrt(task.rounds)
-    return build(calibrate_parameter(epsilon_of, target, low=1e-3, high=1e2, name="epsilon per round", start=start))
+    return build(calibrate_parameter(epsilon_of, target, low=1e-3, high=high, name="epsilon per round", start=start))
 
 
 def check_local(task: Task) -> None:
@@ -66,3 +66,10 @@ def check_local(task: Task) -> None:
             f"sampling must be left out in the local trust model, got {task.sampling}: the server sees who reports, so that sampling does "
             "not amplify the guarantee"
         )
+
+
+def check_order(order: float) -> float:
+    """Return a Rényi order, which must be above 1 and may be infinite."""
+    if not order > 1:
+        raise ValueError(f"order must be a number above 1, got {order!r}")
+    return order

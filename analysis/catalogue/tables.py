@@ -4,11 +4,10 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from ...design.contracts.domains import Interval
 from ...design.contracts.mechanism import Mechanism
-from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.norm_ball import NormBall, parse_norm
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
 from ...design.contracts.task import Task
 from ...design.local.vector_calibration import calibrate_vector_table
@@ -23,9 +22,10 @@ from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, metric_name
 from ...solvers.divergences.vector_composition import vector_bounds
+from ..calibration.parameter import calibrate_parameter
 from ..calibration.table_cache import TableCache
-from .local import PURE_ACCOUNTS, REPLACE_ONE, parse_norm, scalar_lower_bound
-from .shared_options import CLIP, DIMENSION, NORM, per_round_epsilon, pure_epsilon_of_rounds
+from .local import PURE_ACCOUNTS, REPLACE_ONE, scalar_lower_bound
+from .shared_options import CLIP, DIMENSION, NORM, check_order, over_rounds, per_round_epsilon
 
 # Tables are designed with the same random starts everywhere, so that a cache serves them all.
 DESIGN_SEED = 0
@@ -39,7 +39,7 @@ SEED = Option("seed", int, "Root seed of the solver.", DESIGN_SEED, 0, 2**63 - 1
 CACHE = Option("cache", Path, "Folder where designed tables are kept; by default they are designed again.", None)
 RESPONSE_BITS = Option("bits", int, "Bits of the grid and of a message.", 3, 1, LARGEST_BITS, "bits")
 TABLE = Option("table", Path, "Lookup table, as JSON; it is verified first.")
-ORDER = Option("order", float, "Rényi order above 1: show the divergence of one round there.", None, 1 + 1e-12, math.inf)
+ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one round there.", None)
 RADIUS = Option("radius", float, "Largest L_p distance between two inputs, on the table's unit scale.", 1.0, 1e-9, 1e6)
 
 
@@ -119,6 +119,8 @@ def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | Non
 
 def account_table(table: LookupTable, dimension: int, norm: float, radius: float, order: float | None, adjacency: str | None) -> Accounted:
     """Return a vector's message, each coordinate of it a letter of the same table, as accounting sees it."""
+    if order is not None:
+        check_order(order)
     bounds = None if order is None else vector_bounds(table.weights, order, dimension, norm, radius)
     return Accounted(
         f"{table.mechanism} table, dimension {dimension}, L{norm:g} distance at most {radius:g}",
@@ -166,7 +168,7 @@ def _solve_vector(target: Target, given: Values) -> Accounted:
 def _response(design: Callable[..., LookupTable], name: str) -> Callable[[Task, Values], Mechanism]:
     def build(task: Task, options: Values) -> Mechanism:
         interval = task.interval(name)
-        return TableMeanMechanism(design(per_round_epsilon(task), options["bits"], interval=interval))
+        return over_rounds(task, lambda epsilon: TableMeanMechanism(design(epsilon, options["bits"], interval=interval)), high=EPSILON_HIGH)
 
     return build
 
@@ -181,8 +183,13 @@ def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -
         )
 
     def solve(target: Target, given: Values) -> Accounted:
-        values: dict[str, Any] = {**given, "epsilon": pure_epsilon_of_rounds(target)}
-        return account(values, target.adjacency, target.sampling)
+        def of(per_round: float) -> Accounted:
+            return account({**given, "epsilon": per_round}, target.adjacency, target.sampling)
+
+        def epsilon_of(per_round: float) -> float:
+            return of(per_round).report(target.delta, target.rounds, target.sampling).epsilon_by(target.method)
+
+        return of(calibrate_parameter(epsilon_of, target, low=EPSILON_LOW, high=EPSILON_HIGH, name="epsilon per round"))
 
     return Entry(
         name=name,

@@ -24,6 +24,15 @@ def check_norm(norm: float) -> float:
         raise ValueError(f"{error}; the number inf stands for the largest coordinate") from error
 
 
+def parse_norm(text: str) -> float:
+    """Return p of an L_p norm as it is typed: a number of at least 1, with or without an l before it, or ``"inf"``."""
+    try:
+        norm = float(text.removeprefix("l"))
+    except ValueError:
+        raise ValueError(f"norm must be a number of at least 1, or inf, got {text!r}") from None
+    return check_norm(norm)
+
+
 @dataclass(frozen=True)
 class NormBall:
     """All vectors x with ``||x||_p <= clip_norm``.

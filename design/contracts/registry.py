@@ -48,7 +48,7 @@ class Option:
     default : object
         Its value where it is not given; `REQUIRED` where it must be.
     low, high : float
-        Range of a number.
+        Range of a number; infinite for both where what uses it checks it.
     unit : str
         Unit of a number, such as ``"bits"``.
     choices : tuple of str
@@ -78,6 +78,8 @@ class Option:
             return None
         if self.kind is int:
             return check_integer(self.name, value, low=int(self.low), high=int(self.high))
+        if self.kind is float and math.isinf(self.low) and math.isinf(self.high) and isinstance(value, int | float):
+            return float(value)
         if self.kind is float:
             return check_real(self.name, value, low=self.low, high=self.high)
         if self.kind is bool and not isinstance(value, bool):
@@ -279,7 +281,7 @@ class Entry:
         Returns the mechanism with the least error that keeps the task's budget; errs toward more privacy. Raises ``InfeasibleError``
         that says what is needed.
     accounting : Accountable
-        `quietbits account` and `quietbits calibrate`.
+        `quietbits account` and `quietbits calibrate`; by default they build the mechanism for a budget (`derived_accounting`).
     norms : tuple of float or None
         Norms of the balls that it is for; None for every norm.
     lower_bound : callable
@@ -295,9 +297,17 @@ class Entry:
     accounts: tuple[str, ...]
     options: tuple[Option, ...]
     calibrate: Callable[[Task, Values], Mechanism]
-    accounting: Accountable
+    accounting: Accountable = None  # type: ignore[assignment] # what `__post_init__` derives
     norms: tuple[float, ...] | None = None
     lower_bound: Callable[[Task], float | None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        """Derive the accounting where there is none."""
+        if self.accounting is None:
+            from .derived_accounting import derived_accounting
+
+            derived = derived_accounting(self.name, self.title, self.domains, self.adjacencies, self.options, self.calibrate)
+            object.__setattr__(self, "accounting", derived)
 
     def build(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
         """Return the mechanism for a task, from design choices that are checked and filled in."""

@@ -31,11 +31,6 @@ class CLDPMechanism(ScalarMechanism):
     interval : tuple of float
         Public interval (low, high) of the values.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> mechanism = CLDPMechanism(1.0, (-1.0, 1.0))
@@ -48,7 +43,7 @@ class CLDPMechanism(ScalarMechanism):
     delta = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse arguments out of range."""
+        """Check the fields."""
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
         object.__setattr__(self, "interval", check_interval("interval", self.interval))
 
@@ -73,62 +68,17 @@ class CLDPMechanism(ScalarMechanism):
         return (words.uniforms(signed.shape) < 0.5 + 0.5 * self._contrast * signed).astype(np.uint8)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the number of bits that are up.
-
-        Parameters
-        ----------
-        messages : ndarray of uint8
-            Bits.
-
-        Returns
-        -------
-        ndarray of int64, shape (1,)
-            Their sum.
-        """
+        """Return the number of bits that are up, shape (1,)."""
         return np.array([np.count_nonzero(messages)], dtype=np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> float:
-        """Return the average of the numbers that the bits stand for.
-
-        Parameters
-        ----------
-        aggregate : ndarray of int64, shape (1,)
-            Number of bits that are up.
-        clients : int
-            Number of clients.
-
-        Returns
-        -------
-        float
-            The estimate; it may lie outside the interval.
-
-        Raises
-        ------
-        ValueError
-            If the number of clients is not at least one.
-        """
+        """Return the average of the numbers that the bits stand for; it may lie outside the interval."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         low, high = self.interval
         return low + (high - low) / 2 + self._half_width * (2 * int(aggregate[0]) / clients - 1) / self._contrast
 
     def variance(self, values: ArrayLike) -> FloatArray:
-        """Return the exact variance of one decoded bit, half_width**2 (1 / C**2 - t**2), for each value.
-
-        Parameters
-        ----------
-        values : array_like
-            Finite values; those outside the interval count as its nearer end.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            Variances, in squared units of the values.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
-        """
+        """Return ``half_width**2 (1 / C**2 - t**2)`` for each value: exact."""
         return np.asarray(self._half_width**2 * (self._contrast**-2 - self._signed(values) ** 2))
 
     @property

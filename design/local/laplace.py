@@ -34,11 +34,6 @@ class LaplaceMechanism(ScalarMechanism):
         Which of its two guarantees is stated: None for local privacy, ``"l1"`` for the stronger metric privacy with |y - y'|; the
         noise is the same.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> LaplaceMechanism(2.0, (-1.0, 1.0)).worst_variance
@@ -51,7 +46,7 @@ class LaplaceMechanism(ScalarMechanism):
     delta = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse arguments out of range."""
+        """Check the fields."""
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
         object.__setattr__(self, "interval", check_interval("interval", self.interval))
         if self.metric not in (None, "l1"):
@@ -89,58 +84,13 @@ class LaplaceMechanism(ScalarMechanism):
         return clipped + self.scale * words.laplace(clipped.shape)
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
-        """Return the sum of the noisy values.
-
-        Parameters
-        ----------
-        messages : ndarray of float64
-            Noisy values.
-
-        Returns
-        -------
-        ndarray of float64, shape (1,)
-            Their sum.
-        """
+        """Return the sum of the noisy values, shape (1,)."""
         return np.array([messages.sum()])
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> float:
-        """Return the average of the noisy values.
-
-        Parameters
-        ----------
-        aggregate : ndarray of float64, shape (1,)
-            Sum over all clients.
-        clients : int
-            Number of clients.
-
-        Returns
-        -------
-        float
-            The estimate; it may lie outside the interval.
-
-        Raises
-        ------
-        ValueError
-            If the number of clients is not at least one.
-        """
+        """Return the average of the noisy values; it may lie outside the interval."""
         return float(aggregate[0]) / check_integer("clients", clients, low=1, high=MOST_CLIENTS)
 
     def variance(self, values: ArrayLike) -> FloatArray:
-        """Return the variance of one noisy value, 2 scale**2, for each value.
-
-        Parameters
-        ----------
-        values : array_like
-            Finite values.
-
-        Returns
-        -------
-        ndarray of float64, same shape
-            Variances, in squared units of the values.
-
-        Raises
-        ------
-        ValueError
-            If a value is NaN or infinite.
-        """
+        """Return ``2 scale**2`` for each value."""
         return np.full(finite_values("values", values).shape, self.worst_variance)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
 from scipy.special import bdtr, ndtr, ndtri
 
 from ...arguments import check_integer, check_real
@@ -54,11 +53,6 @@ class MinimalRandomCodingMechanism(VectorMechanism):
     ball : NormBall
         L2 ball of the vectors.
 
-    Raises
-    ------
-    ValueError
-        If a field is out of range, or the ball is of another norm.
-
     Examples
     --------
     PrivUnitG, uncompressed, has the worst variance 38.37.
@@ -74,7 +68,7 @@ class MinimalRandomCodingMechanism(VectorMechanism):
     delta = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse fields out of range."""
+        """Check the fields."""
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
         if self.ball.norm != 2:
@@ -93,6 +87,8 @@ class MinimalRandomCodingMechanism(VectorMechanism):
         grid = np.sort(np.concatenate([np.linspace(-reach, reach, THRESHOLDS), self._kinks(-reach, reach)]))
         best = int(np.clip(np.argmin(self._log_variances(grid)), 1, len(grid) - 2))
         low, high = grid[best - 1], grid[best + 1]
+        from scipy.optimize import minimize_scalar
+
         found = minimize_scalar(self._log_variance, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
         near = np.concatenate([[found.x, grid[best]], self._kinks(low, high)])
         return float(near[np.argmin(self._log_variances(near))])
@@ -132,22 +128,7 @@ class MinimalRandomCodingMechanism(VectorMechanism):
     def index_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
         """Return the distribution of the index for a unit vector, given the public seed: what an adversary sees.
 
-        Parameters
-        ----------
-        direction : array_like of shape (dimension,)
-            A unit vector; shorter ones are replaced by one of two first.
-        seed : int
-            The public seed, 0 to 2**64 - 1.
-
-        Returns
-        -------
-        ndarray of float64, shape (2**bits,)
-            Probabilities; those of two vectors differ by at most a factor of e^epsilon.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, a coordinate is NaN or infinite, or the seed is out of range.
+        Shape (2**bits,); the probabilities of two vectors differ by at most a factor of e^epsilon.
         """
         in_cap = self._in_cap(self.ball.check(np.asarray(direction)[None])[0], seed)
         inside = int(np.count_nonzero(in_cap))
@@ -155,23 +136,7 @@ class MinimalRandomCodingMechanism(VectorMechanism):
         return np.where(in_cap, (1 - outside) / max(inside, 1), outside / max(self.candidates - inside, 1))
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
-        """Return the sum of the candidates that were sent; no others are generated.
-
-        Parameters
-        ----------
-        messages : ndarray of uint64, shape (clients, 2)
-            Seeds and indices.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            Sum, which adds up over chunks of clients.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or there is no such candidate.
-        """
+        """Return the sum of the candidates that were sent, shape (dimension,); no others are generated."""
         if messages.ndim != 2 or messages.shape[1] != 2:
             raise ValueError(f"messages must have the shape (clients, 2), got {messages.shape}")
         total = np.zeros(self.ball.dimension)
@@ -180,46 +145,12 @@ class MinimalRandomCodingMechanism(VectorMechanism):
         return total
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the vectors that the candidates stand for.
-
-        Parameters
-        ----------
-        aggregate : ndarray of float64, shape (dimension,)
-            Sum from `aggregate`.
-        clients : int
-            Number of clients.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The estimate; it may lie outside the ball.
-
-        Raises
-        ------
-        ValueError
-            If the number of clients is not at least one.
-        """
+        """Return the average of the vectors that the candidates stand for; it may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         return np.asarray(aggregate * (self.ball.clip_norm / (self.projection_mean * clients)))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the exact expected squared L2 error of one decoded message, ``worst_variance - ||x||**2``, for each vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball count as the clipped ones.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            Variances over seeds and indices, in squared units of the vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+        """Return ``worst_variance - ||x||**2`` for each vector: exact, over seeds and indices."""
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def _in_cap(self, direction: FloatArray, seed: int) -> NDArray[np.bool_]:
@@ -227,9 +158,9 @@ class MinimalRandomCodingMechanism(VectorMechanism):
         return np.asarray(log_importance_weights(direction, self.bits, seed) + 0.5 >= self.threshold)
 
     def _outside_probability(self, inside: int) -> float:
-        """Return the probability of a candidate outside, where so many are inside; rounded upward, which errs toward privacy.
+        """Return the probability of a candidate outside the cap, with `inside` candidates in it; rounded upward, which errs toward privacy.
 
-        The larger one of (1 - s) / Z and 1 - s e^epsilon / Z, which is written so that nothing cancels.
+        The larger of (1 - s) / Z and 1 - s e^epsilon / Z, written so that nothing cancels.
         """
         share, cap = inside / self.candidates, self.cap_probability
         part = 1 - share if share > cap else 1 - cap + math.exp(self.epsilon) * (cap - share)
@@ -257,7 +188,7 @@ class MinimalRandomCodingMechanism(VectorMechanism):
         return float(math.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi) * (inside - cap) / (cap * beyond))
 
     def _kinks(self, low: float, high: float) -> FloatArray:
-        """Return thresholds from low to high where K q is a whole number, evenly left out where there are too many."""
+        """Return thresholds from low to high where K q is a whole number, evenly thinned out where there are too many."""
         first, last = math.ceil(self.candidates * ndtr(-high)), math.floor(self.candidates * ndtr(-low))
         counts = np.arange(max(first, 1), min(last, self.candidates - 1) + 1, max(1, (last - first) // THRESHOLDS))
         return np.asarray(-ndtri(counts / self.candidates))
@@ -272,7 +203,7 @@ class MinimalRandomCodingMechanism(VectorMechanism):
 
 
 def minimal_random_coding_mechanism(epsilon: float, ball: NormBall, excess: float = 0.25) -> MinimalRandomCodingMechanism:
-    """Return the mechanism with the fewest bits that comes close to what it codes.
+    """Return the mechanism with the fewest bits whose worst variance comes close to that of PrivUnitG.
 
     Parameters
     ----------
@@ -283,15 +214,8 @@ def minimal_random_coding_mechanism(epsilon: float, ball: NormBall, excess: floa
     excess : float
         By how much its worst variance may exceed that of PrivUnitG, as a share of the latter, 0.001 to 1000.
 
-    Returns
-    -------
-    MinimalRandomCodingMechanism
-        The mechanism, of 1 to 20 bits.
-
     Raises
     ------
-    ValueError
-        If an argument is out of range.
     InfeasibleError
         If 20 bits are too few; the message says which excess they have.
 

@@ -1,4 +1,4 @@
-"""PrivUnitG: a Gaussian vector that points the way of the client's vector, more likely than not."""
+"""PrivUnitG: a Gaussian vector that points in the direction of the client's vector more often than not."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from ...arrays import FloatArray
@@ -48,11 +47,6 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
     ball : NormBall
         L2 ball of the vectors.
 
-    Raises
-    ------
-    ValueError
-        If epsilon is out of range, or the ball is of another norm.
-
     Examples
     --------
     >>> mechanism = PrivUnitMechanism(5.0, NormBall(dimension=128, norm=2.0))
@@ -65,7 +59,7 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
     delta = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse arguments out of range."""
+        """Check the fields."""
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
         if self.ball.norm != 2:
             raise ValueError(f"ball must be of norm 2 for PrivUnitG, got norm {self.ball.norm:g}")
@@ -77,6 +71,8 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         grid = np.linspace(-reach, reach, THRESHOLDS)
         values = [self._log_variance(float(threshold)) for threshold in grid]
         best = int(np.clip(np.argmin(values), 1, THRESHOLDS - 2))
+        from scipy.optimize import minimize_scalar
+
         found = minimize_scalar(self._log_variance, bounds=(grid[best - 1], grid[best + 1]), method="bounded", options={"xatol": 1e-10})
         return float(found.x)
 
@@ -91,7 +87,7 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         return self._projection_mean(self.threshold)
 
     def privacy(self) -> Privacy:
-        """Pure local privacy, of the real-valued mechanism; over rounds less than that of randomised response (`privacy_loss`)."""
+        """Pure local privacy of the real-valued mechanism; over rounds, less than that of randomised response (`privacy_loss`)."""
 
         def curve() -> RenyiCurve:
             return RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS))
@@ -133,43 +129,11 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         return messages
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the exact expected squared L2 error of one decoded message, ``worst_variance - ||x||**2``, for each vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball count as the clipped ones.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            Variances, in squared units of the vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+        """Return ``worst_variance - ||x||**2`` for each vector: exact."""
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return, for each order above 1, the largest Rényi divergence of one client's message for two vectors.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity gives epsilon.
-
-        Returns
-        -------
-        ndarray of float64, shape (orders,)
-            Those of the pair that `privacy_loss` describes, in nats: exact.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
+        """Return, for each order above 1, the Rényi divergence of the pair that `privacy_loss` describes, in nats: exact."""
         array = check_orders(orders)
         finite = np.where(np.isinf(array), 2.0, array)
         # e^((a - 1) r) = 1 - revealed + revealed e^((a - 1) r') with r' the divergence of randomised response.

@@ -14,24 +14,7 @@ SHORTEST = 1e-100
 def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> FloatArray:
     """Replace each vector by its direction, or by the opposite one, so that the expectation is the vector over the clip norm.
 
-    Parameters
-    ----------
-    ball : NormBall
-        L2 ball of the vectors.
-    vectors : array_like of shape (clients, dimension)
-        Finite vectors; those outside the ball are clipped.
-    words : WordSource or numpy.random.Generator
-        Source of the signs.
-
-    Returns
-    -------
-    ndarray of float64, shape (clients, dimension)
-        Unit vectors. A vector of norm r clip norms keeps its direction with probability (1 + r) / 2.
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, a coordinate is NaN or infinite, or `words` is not a source.
+    A vector of norm r clip norms, after clipping, keeps its direction with probability (1 + r) / 2.
 
     Examples
     --------

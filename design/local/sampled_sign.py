@@ -30,11 +30,6 @@ class SampledSignMechanism(VectorMechanism):
         Privacy parameter, 1e-3 to 100.
     ball : NormBall
         Ball of the vectors, of the norm that the mechanism is for.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is out of range, or the ball is of another norm.
     """
 
     epsilon: float
@@ -42,7 +37,7 @@ class SampledSignMechanism(VectorMechanism):
     delta = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse arguments out of range."""
+        """Check the fields."""
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
         if self.ball.norm != self.norm:
             raise ValueError(f"ball must be of norm {self.norm:g} for {type(self).__name__}, got norm {self.ball.norm:g}")
@@ -54,7 +49,7 @@ class SampledSignMechanism(VectorMechanism):
 
     @property
     def indices(self) -> int:
-        """How many numbers of a vector there are to choose from."""
+        """Number of indices to draw from."""
         return self.ball.dimension
 
     @property
@@ -93,23 +88,7 @@ class SampledSignMechanism(VectorMechanism):
         return 2 * indices + (bits ^ flips)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the histogram of the messages.
-
-        Parameters
-        ----------
-        messages : ndarray of int, shape (clients,)
-            Messages.
-
-        Returns
-        -------
-        ndarray of int64, shape (indices, 2)
-            How often each index was sent with the bits 0 and 1.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a message is none that `encode` returns.
-        """
+        """Return the histogram of the messages, shape (indices, 2): how often each index was sent with the bits 0 and 1."""
         array = np.asarray(messages)
         if array.ndim != 1:
             raise ValueError(f"messages must have the shape (clients,), got {array.shape}")
@@ -119,48 +98,14 @@ class SampledSignMechanism(VectorMechanism):
         return histogram.reshape(self.indices, 2)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the vectors that the messages stand for.
-
-        Parameters
-        ----------
-        aggregate : ndarray of int, shape (indices, 2)
-            Histogram of all messages.
-        clients : int
-            Number of clients.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The estimate; it may lie outside the ball.
-
-        Raises
-        ------
-        ValueError
-            If the histogram does not add up to the number of clients.
-        """
+        """Return the average of the vectors that the messages stand for; it may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         if aggregate.sum() != clients:
             raise ValueError(f"clients must be the number of messages in the histogram, {int(aggregate.sum())}, got {clients!r}")
         return self._combination(aggregate[:, 1] - aggregate[:, 0]) / clients
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the exact expected squared L2 error of one decoded message, ``message_norm**2 - ||x||**2``, for each vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball count as the clipped ones.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            Variances, in squared units of the vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+        """Return ``message_norm**2 - ||x||**2`` for each vector: exact."""
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     @property

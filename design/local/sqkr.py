@@ -1,4 +1,4 @@
-"""Subsampled and quantised Kashin's response (SQKR): vectors in a handful of bits, with pure privacy or with none.
+"""Subsampled and quantised Kashin's response (SQKR): vectors in a handful of bits, with or without pure privacy.
 
 Chen, Kairouz, Özgür 2020, *Breaking the communication-privacy-accuracy trilemma*.
 """
@@ -31,7 +31,7 @@ class SQKRMechanism(VectorMechanism):
 
     Public randomness draws `bits` of the frame's coordinates for each client, independently and with replacement. Each coefficient a,
     none above `level` in absolute value, becomes one bit, up with probability (1 + a / level) / 2; the `bits` of them are one symbol,
-    which is kept with probability C = (e^epsilon - 1) / (e^epsilon + 2**bits - 1) and else replaced by one of all 2**bits at random:
+    which is kept with probability C = (e^epsilon - 1) / (e^epsilon + 2**bits - 1) and otherwise replaced by one of all 2**bits at random:
     randomised response. The server adds up signs by coordinate, multiplies by size * level / (bits * C), and combines
     the frame's columns.
 
@@ -50,12 +50,7 @@ class SQKRMechanism(VectorMechanism):
     seed : int
         Public seed of the frame.
     kashin_constant : float
-        K: the level is K clip_norm / sqrt(size), or that with sqrt(dimension) for K where it is less; from 1.
-
-    Raises
-    ------
-    ValueError
-        If a field is out of range.
+        K, from 1: the level is min(K, sqrt(dimension)) clip_norm / sqrt(size).
 
     Examples
     --------
@@ -74,7 +69,7 @@ class SQKRMechanism(VectorMechanism):
     delta = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse fields out of range."""
+        """Check the fields."""
         if not (isinstance(self.epsilon, float) and math.isinf(self.epsilon) and self.epsilon > 0):
             object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
@@ -130,24 +125,10 @@ class SQKRMechanism(VectorMechanism):
         return np.column_stack([coordinates, symbols]).astype(np.int32)
 
     def symbol_probabilities(self, vectors: ArrayLike, coordinates: NDArray[Any]) -> FloatArray:
-        """Return the distribution of the symbol, given the public coordinates: what an adversary sees.
+        """Return the distribution of each client's symbol, given its public coordinates: what an adversary sees.
 
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-        coordinates : ndarray of int, shape (clients, bits)
-            Coordinates of the frame, from 0 to its size - 1.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients, 2**bits)
-            Probabilities; those of two vectors differ by at most a factor of e^epsilon.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
+        Shape (clients, 2**bits), for coordinates of shape (clients, bits); the probabilities of two vectors differ by at most a factor of
+        e^epsilon.
         """
         drawn = np.take_along_axis(self._represent(vectors).coefficients, coordinates, axis=1)
         up = 0.5 + drawn / (2 * self.level)
@@ -156,23 +137,7 @@ class SQKRMechanism(VectorMechanism):
         return np.asarray(self.contrast * quantised + self._replacement / 2**self.bits)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the sum of the signs at each of the frame's coordinates.
-
-        Parameters
-        ----------
-        messages : ndarray of int, shape (clients, bits + 1)
-            Coordinates and symbols.
-
-        Returns
-        -------
-        ndarray of int64, shape (size,)
-            Number of bits that are up less number of those that are down.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate or a symbol is none.
-        """
+        """Return, for each of the frame's coordinates, by how much bits that are up outnumber those that are down, shape (size,)."""
         if messages.ndim != 2 or messages.shape[1] != self.bits + 1:
             raise ValueError(f"messages must have the shape (clients, {self.bits + 1}), got {messages.shape}")
         coordinates, symbols = messages[:, :-1], messages[:, -1:]
@@ -185,76 +150,27 @@ class SQKRMechanism(VectorMechanism):
         return np.asarray(2 * np.bincount(coordinates[up], minlength=self.frame.size) - every, dtype=np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the vectors that the messages stand for.
-
-        Parameters
-        ----------
-        aggregate : ndarray of int64, shape (size,)
-            Sum of signs at each coordinate, over all clients.
-        clients : int
-            Number of clients.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The estimate; it may lie outside the ball.
-
-        Raises
-        ------
-        ValueError
-            If the number of clients is not at least one.
-        """
+        """Return the average of the vectors that the messages stand for; it may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         scale = self.frame.size * self.level / (self.bits * self.contrast * clients)
         return np.asarray(self.frame.synthesis(np.asarray(aggregate, dtype=float)[None, :] * scale)[0])
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the exact expected squared L2 distance between each clipped vector and its decoded message.
+        """Return the variance for each vector: exact, at the cost of encoding; of scaled-down vectors, with the squared bias.
 
         With B the clip norm and s the factor by which a vector x was scaled down, 1 for nearly all, it is
 
             dimension (K B)**2 / (bits C**2) + ( (bits - 1) s**2 / (bits C) + 1 - 2 s ) ||x||**2
 
         for each sign adds size * level / C times a column of squared norm dimension / size, divided by `bits`, and two signs of the same
-        client, whose coordinates are independent, have the mean product s**2 ||x||**2 / C. Costs as much as encoding, for s.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            Variances, in squared units of the vectors; where s is below 1, with the square of the bias.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
+        client, whose coordinates are independent, have the mean product s**2 ||x||**2 / C.
         """
         clipped = self.ball.clip(vectors)
         growth = self._growth(self._represent(clipped).scales)
         return np.asarray(self._second_moment * self.ball.clip_norm**2 + growth * np.sum(clipped**2, axis=1))
 
     def scaled_down_count(self, vectors: ArrayLike) -> int:
-        """Return how many clipped vectors have no Kashin representation at the level, and so are scaled down.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        int
-            Their number.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+        """Return how many clipped vectors have no Kashin representation at the level, and are scaled down."""
         return int(np.count_nonzero(self._represent(vectors).scales < 1))
 
     @property
@@ -282,29 +198,11 @@ class SQKRMechanism(VectorMechanism):
 
 
 def sqkr_mechanism(epsilon: float, ball: NormBall, seed: int = 0) -> SQKRMechanism:
-    """Return the SQKR mechanism with the number of bits whose worst variance is the least.
+    """Return the SQKR mechanism with the number of bits, 1 to 16, whose worst variance is the least.
 
     More bits draw more coordinates and make randomised response worse. The paper takes about epsilon * log2(e) of them, which has the right
-    order; the best number is up to four less, and at epsilon = 8 its error is a third of that.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy parameter, 0.001 to 20. Without privacy more bits are always better: construct the mechanism with as many as there are.
-    ball : NormBall
-        L2 ball of the vectors.
-    seed : int
-        Public seed of the frame.
-
-    Returns
-    -------
-    SQKRMechanism
-        The mechanism, of 1 to 16 bits.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    order; the best number is up to four less, and at epsilon = 8 its error is a third of that. `epsilon` is from 0.001 to 20: without
+    privacy more bits are always better.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Vectors sent uncompressed, in 64-bit floats: what the references share that a compressed mechanism is compared with."""
+"""Vectors sent uncompressed, as 64-bit floats: what the references that compressed mechanisms are compared with have in common."""
 
 from abc import abstractmethod
 from typing import Any
@@ -13,13 +13,7 @@ from ..noise.random_words import WordsLike, WordSource, word_source
 
 
 class UncompressedVectorMechanism(VectorMechanism):
-    """Every client sends a vector of 64-bit floats, and the server adds them up.
-
-    Attributes
-    ----------
-    ball : NormBall
-        Public ball of the vectors.
-    """
+    """Every client sends a vector of 64-bit floats, and the server adds them up."""
 
     @property
     def bits_per_client(self) -> float:
@@ -32,45 +26,11 @@ class UncompressedVectorMechanism(VectorMechanism):
         return 1.0
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
-        """Return the sum of the messages.
-
-        Parameters
-        ----------
-        messages : ndarray of float64, shape (clients, dimension)
-            Messages.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            Their sum.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+        """Return the sum of the messages, shape (dimension,)."""
         return np.asarray(self.ball.check(messages).sum(axis=0))
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the messages, in the vectors' units.
-
-        Parameters
-        ----------
-        aggregate : ndarray of float64, shape (dimension,)
-            Sum over all clients.
-        clients : int
-            Number of clients.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The estimate; it may lie outside the ball.
-
-        Raises
-        ------
-        ValueError
-            If the number of clients is not at least one.
-        """
+        """Return the average of the messages, in the vectors' units; it may lie outside the ball."""
         return np.asarray(aggregate * (self._message_unit / check_integer("clients", clients, low=1, high=MOST_CLIENTS)))
 
 
@@ -89,23 +49,7 @@ class AddedNoiseMechanism(UncompressedVectorMechanism):
         return clipped + self._noise(clipped.shape, words)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the exact expected squared L2 error of one noisy vector, for each vector.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            Variances, in squared units of the vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+        """Return `worst_variance` for each vector."""
         return np.full(len(self.ball.check(vectors)), self.worst_variance)
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Tables for vectors whose privacy is solved for: which table makes the whole vector's message (epsilon, delta)-private."""
+"""MVU tables for vectors: which table makes the whole vector's message (epsilon, delta)-private."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -27,7 +27,7 @@ def calibrate_vector_table(
     rounds: int = 1,
     seed: int = 0,
 ) -> VectorTableMechanism:
-    """Design the MVU table with which vectors of a ball are (epsilon, delta)-private after so many rounds.
+    """Design the MVU table with which vectors of a ball are (epsilon, delta)-private after T rounds.
 
     The table's own epsilon is a rising parameter of the vector's: it is searched for, with a table designed at each step, until the
     vector's epsilon, computed from the finished table, lies between the target less 1e-6 and the target. (Chaudhuri, Guo, Rabbat 2022
@@ -50,7 +50,7 @@ def calibrate_vector_table(
     dithering : str
         ``"systematic"`` or ``"rejection"``, as in `VectorTableMechanism`.
     rounds : int
-        How often the same client reports, at least 1.
+        T, the number of rounds in which the same client reports.
     seed : int
         Root seed of the solver.
 
@@ -61,8 +61,6 @@ def calibrate_vector_table(
 
     Raises
     ------
-    ValueError
-        If an argument is out of range.
     InfeasibleError
         If the table would need an epsilon below 0.001 or above `largest_epsilon`.
     ConvergenceError

@@ -26,18 +26,6 @@ LARGEST_DIRECT_DIMENSION = 300
 class CLDPLinfMechanism(SampledSignMechanism):
     """CLDP for an L-infinity ball: a coordinate, and a bit for its sign.
 
-    Attributes
-    ----------
-    epsilon : float
-        Privacy parameter, 1e-3 to 100.
-    ball : NormBall
-        L-infinity ball of the vectors.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is out of range, or the ball is of another norm.
-
     Examples
     --------
     >>> mechanism = CLDPLinfMechanism(5.0, NormBall(dimension=128, norm=math.inf))
@@ -52,7 +40,7 @@ class CLDPLinfMechanism(SampledSignMechanism):
 
     @property
     def message_norm(self) -> float:
-        """L2 norm of a decoded message: ``dimension * clip_norm / tanh(realised_epsilon / 2)``, along one axis."""
+        """``dimension * clip_norm / tanh(realised_epsilon / 2)``, along one axis."""
         return self.ball.dimension * self.ball.clip_norm / self._contrast
 
     def _numbers(self, vectors: FloatArray, indices: NDArray[np.int64]) -> FloatArray:
@@ -64,7 +52,7 @@ class CLDPLinfMechanism(SampledSignMechanism):
 
 @dataclass(frozen=True)
 class CLDPL2Mechanism(CLDPLinfMechanism):
-    """CLDP for an L2 ball: a point z of a sphere, from the half that the vector points to more likely than not, quantised to an axis.
+    """CLDP for an L2 ball: a point z of a sphere, more often than not from the half that the vector points to, quantised to an axis.
 
     The published mechanism draws z of length M on the vector's side with probability e^epsilon / (e^epsilon + 1) (Duchi, Jordan,
     Wainwright 2018, *Minimax optimal procedures for locally private estimation*), and then sends coordinate i with probability
@@ -76,18 +64,6 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
 
     It follows that the message is more private than the point z: see `realised_epsilon`. And `CLDPLinfMechanism`, on the cube around the
     ball, is epsilon private with ``kappa**2 * dimension`` times its worst variance, 2 / pi in high dimension.
-
-    Attributes
-    ----------
-    epsilon : float
-        Privacy parameter, 1e-3 to 100.
-    ball : NormBall
-        L2 ball of the vectors.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is out of range, or the ball is of another norm.
 
     Examples
     --------
@@ -124,20 +100,8 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
 class CLDPL1Mechanism(SampledSignMechanism):
     """CLDP for an L1 ball: an entry of the vector's Walsh-Hadamard transform, and a bit for its sign.
 
-    The vector is padded with zeros to a power of two; entries of H x are at most ``||x||_1``. A decoded message is a column of H, of which
-    the padding is dropped.
-
-    Attributes
-    ----------
-    epsilon : float
-        Privacy parameter, 1e-3 to 100.
-    ball : NormBall
-        L1 ball of the vectors.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is out of range, or the ball is of another norm.
+    The vector is padded with zeros to a power of two; entries of H x are at most ``||x||_1``. A decoded message is a column of H, without
+    the padding.
 
     Examples
     --------
@@ -158,7 +122,7 @@ class CLDPL1Mechanism(SampledSignMechanism):
 
     @property
     def message_norm(self) -> float:
-        """L2 norm of a decoded message: ``sqrt(dimension) * clip_norm / tanh(epsilon / 2)``, each coordinate as large as any other."""
+        """``sqrt(dimension) * clip_norm / tanh(epsilon / 2)``, each coordinate as large as any other."""
         return math.sqrt(self.ball.dimension) * self.ball.clip_norm / self._contrast
 
     def _numbers(self, vectors: FloatArray, indices: NDArray[np.int64]) -> FloatArray:
@@ -176,24 +140,7 @@ class CLDPL1Mechanism(SampledSignMechanism):
 
 
 def cldp_mechanism(epsilon: float, ball: NormBall) -> SampledSignMechanism:
-    """Return the mechanism of CLDP for a ball.
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy parameter, 1e-3 to 100.
-    ball : NormBall
-        Ball of the norm 1, 2 or infinity.
-
-    Returns
-    -------
-    SampledSignMechanism
-        The mechanism.
-
-    Raises
-    ------
-    ValueError
-        If epsilon is out of range, or the ball is of another norm.
+    """Return the mechanism of CLDP for a ball of norm 1, 2 or infinity.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Gaussian noise on every coordinate of a vector, uncompressed, as little as a promise allows; and the error of a trusted server."""
+"""Gaussian noise on every coordinate of a vector, uncompressed: the least that a budget allows."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,7 @@ LARGEST_MULTIPLIER = 1e6
 class VectorGaussianMechanism(AddedNoiseMechanism):
     """Every client adds Gaussian noise to each coordinate of its vector and sends 64-bit floats.
 
-    The noise is the least that keeps the promise (Balle, Wang 2018). A reference for comparisons, not for releases: floating-point noise
+    The noise is the least that keeps the guarantee (Balle, Wang 2018). A reference for comparisons, not for releases: floating-point noise
     gives away more than the real-valued mechanism does.
 
     Attributes
@@ -35,11 +35,6 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
         Failure probability, from 1e-300 to `LARGEST_DELTA`, a little below 1.
     ball : NormBall
         Ball of the vectors, of any norm.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -53,7 +48,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
     ball: NormBall
 
     def __post_init__(self) -> None:
-        """Refuse arguments out of range."""
+        """Check the fields."""
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
         object.__setattr__(self, "delta", check_real("delta", self.delta, low=SMALLEST_DELTA, high=LARGEST_DELTA))
 

@@ -1,4 +1,4 @@
-"""The grid that a vector's coordinates are dithered to, the row of a table that each of its points takes, and the variance of a letter."""
+"""The grid that a vector's coordinates are dithered to, the table row for each of its points, and the variance of a letter."""
 
 import math
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class VectorGrid:
     bits_in: int
 
     def __post_init__(self) -> None:
-        """Refuse a grid with nothing but zero."""
+        """Refuse a grid whose only point is zero."""
         if self.centred and self.bits_in < 2:
             raise ValueError(f"table must have bits_in of 2 or more for a finite norm, got {self.bits_in}")
 

@@ -29,8 +29,8 @@ def laplace_privacy(
     """Return what Laplace noise on every coordinate reveals, its scale the L1 sensitivity over epsilon.
 
     For finite p a shift of one coordinate by the whole sensitivity dominates every other shift. From one input to the other one goes
-    coordinate by coordinate; group privacy (Dong, Roth, Su 2022, *Gaussian differential privacy*, theorem 2.14) bounds the way from below
-    by a composition of the steps' trade-off functions, which for noise of log-concave density is that of one shift by the sum of the
+    coordinate by coordinate; group privacy (Dong, Roth, Su 2022, *Gaussian differential privacy*, theorem 2.14) bounds the whole path from
+    below by a composition of the steps' trade-off functions, which for noise of log-concave density is that of one shift by the sum of the
     steps. For p = infinity all coordinates differ most at once, each by its share of the sensitivity.
 
     Parameters
@@ -92,11 +92,6 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
     ball : NormBall
         Ball of the vectors, of any norm.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> VectorLaplaceMechanism(2.0, NormBall(dimension=128, norm=1.0)).worst_variance
@@ -108,7 +103,7 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
     delta = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse arguments out of range."""
+        """Check the fields."""
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
 
     @property

@@ -63,9 +63,8 @@ class SkellamMechanism(VectorMechanism):
     a bound with certainty; to each coordinate the difference of two Poisson numbers of mean variance / 2 is added. Here each client adds
     all the noise that its privacy needs (local trust model). `quietbits.design.secure_sum.distributed_skellam` shares it among clients.
 
-    A coordinate that leaves [-2**(bits - 1), 2**(bits - 1)) comes back at the other end. `wrap_probability` bounds how often, and
-    `bias_bound` the bias that it causes; the stated variances leave it out. Privacy is not touched by it. Noise is drawn
-    exactly.
+    A coordinate that leaves [-2**(bits - 1), 2**(bits - 1)) comes back at the other end, which the stated variances leave out. Privacy does
+    not depend on it. Noise is drawn exactly.
 
     Attributes
     ----------
@@ -79,11 +78,6 @@ class SkellamMechanism(VectorMechanism):
         Variance of a coordinate's noise, in squared steps; from 2e-6 to 2 * 10**10. Drawing it takes time in proportion from 2**27 on.
     delta : float
         Failure probability that the guarantee is stated for, above 0 and below 1.
-
-    Raises
-    ------
-    ValueError
-        If a field is out of range, or the bits cannot hold the largest coordinate even without noise.
 
     Examples
     --------
@@ -101,7 +95,7 @@ class SkellamMechanism(VectorMechanism):
     delta: float
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Check the fields, and that the bits can hold the largest coordinate at least without noise."""
         _check_ball(self.ball)
         clip_norm = self.ball.clip_norm
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=FEWEST_BITS, high=MOST_BITS))
@@ -179,23 +173,7 @@ class SkellamMechanism(VectorMechanism):
         return wrapped.astype(np.int8 if self.bits <= 8 else np.int16 if self.bits <= 16 else np.int32)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the sum of the messages.
-
-        Parameters
-        ----------
-        messages : ndarray of int, shape (clients, dimension)
-            What clients sent.
-
-        Returns
-        -------
-        ndarray of int64, shape (dimension,)
-            Sum of each coordinate, in steps.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a number is none that `encode` returns.
-        """
+        """Return the sum of the messages, in steps, shape (dimension,)."""
         array = np.asarray(messages)
         if array.ndim != 2 or array.shape[1] != self.ball.dimension:
             raise ValueError(f"messages must have the shape (clients, {self.ball.dimension}), got {array.shape}")
@@ -205,46 +183,14 @@ class SkellamMechanism(VectorMechanism):
         return np.asarray(array.sum(axis=0, dtype=np.int64))
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the messages, in the vectors' units.
-
-        Parameters
-        ----------
-        aggregate : ndarray of int64, shape (dimension,)
-            Sum over all clients.
-        clients : int
-            Number of clients.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The estimate.
-
-        Raises
-        ------
-        ValueError
-            If the number of clients is not at least one.
-        """
+        """Return the average of the messages, in the vectors' units."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         return np.asarray(aggregate, dtype=float) * (self.granularity / clients)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the expected squared L2 distance between each clipped vector and its decoded message, wrapping left out.
+        """Return ``granularity**2 (dimension * noise_variance + sum f (1 - f))`` for each vector, f the fractional parts in steps.
 
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            ``granularity**2 (dimension * noise_variance + sum f (1 - f))`` with f the fractional parts in steps: exact but for
-            wrapping, for systematic rounding leaves each coordinate the distribution that it has on its own.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
+        Exact except for wrapping: systematic rounding leaves each coordinate the distribution that it has on its own.
         """
         positions = np.abs(self.ball.clip(vectors)) / self.granularity
         fractions = positions - np.floor(positions)
@@ -268,7 +214,8 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
 
         2**(bits - 1) >= largest coordinate + deviations * sqrt(noise_variance)
 
-    and the variance is at most 2 * 10**10 squared steps, the largest that is sampled: from about 20 bits on, that decides.
+    and the variance is at most 2 * 10**10 squared steps, the largest that is sampled: from about 20 bits on, that decides. The granularity
+    is from clip_norm / 2**20 to clip_norm; the mechanism's epsilon is at most the one asked for.
 
     Parameters
     ----------
@@ -284,17 +231,11 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
         Standard deviations of noise that the largest coordinate has room for, 1 to 40. Bias from wrapping falls about as
         exp(-deviations**2 / 2).
 
-    Returns
-    -------
-    SkellamMechanism
-        Its granularity is from clip_norm / 2**20 to clip_norm; its epsilon at most the one asked for.
-
     Raises
     ------
-    ValueError
-        If an argument is out of range.
     InfeasibleError
-        If the bits do not even do for a granularity of clip_norm; the message says how many do. If that takes more noise than is sampled.
+        If the bits are too few even for a granularity of clip_norm (the message says how many are needed), or if that takes more noise than
+        is sampled.
 
     Examples
     --------

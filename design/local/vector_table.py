@@ -34,13 +34,13 @@ class VectorTableMechanism(VectorMechanism):
 
     The grid is that of `VectorGrid`: for finite p zero is one of its points, for p = infinity coordinates are dithered independently.
 
-    What the table promises for two inputs, by itself or by its metric, does not matter: the guarantee for the whole vector is computed
+    What the table guarantees for two inputs, by itself or by its metric, does not matter: the guarantee for the whole vector is computed
     from the weights.
 
     Attributes
     ----------
     table : LookupTable
-        An exactly unbiased table; its interval is not used. At least 2 bits_in for finite p.
+        An exactly unbiased table, with at least 2 bits_in for finite p; its interval is not used.
     ball : NormBall
         Public ball of the vectors.
     delta : float
@@ -48,16 +48,14 @@ class VectorTableMechanism(VectorMechanism):
     dithering : str
         ``"systematic"``: unbiased, and the norm's growth is bounded with certainty; ``"rejection"``: vectors are shrunk, rounded
         independently, and rounded again if they left the ball (section 4.1 of Chaudhuri, Guo, Rabbat 2022), with a bias that
-        `dithering_bias_bound` bounds. Coordinates are dithered independently in any case for p = infinity.
+        `bias_bound` bounds. Coordinates are dithered independently in any case for p = infinity.
     rejection_probability : float
-        What the probability of rejection is bounded by, for ``"rejection"``; 1e-12 to 0.99.
+        Bound on the probability of rejection, for ``"rejection"``; 1e-12 to 0.99.
 
     Raises
     ------
-    ValueError
-        If an argument is out of range, the table is biased, or it has too few inputs.
     InfeasibleError
-        If vectors cannot be shrunk enough for the rejection probability; the message says how many bits_in would do.
+        If vectors cannot be shrunk enough for the rejection probability; the message says how many bits_in are needed.
 
     Examples
     --------
@@ -79,7 +77,7 @@ class VectorTableMechanism(VectorMechanism):
     rejection_probability: float = 0.05
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used together."""
+        """Check the fields, and that they go together."""
         if check_real("delta", self.delta, low=0.0, high=1.0) == 1:
             raise ValueError(f"delta must be a number from 0 to below 1, got {self.delta!r}")
         object.__setattr__(self, "delta", float(self.delta))
@@ -156,23 +154,7 @@ class VectorTableMechanism(VectorMechanism):
         return letters
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the histogram of the letters of each coordinate.
-
-        Parameters
-        ----------
-        messages : ndarray of int, shape (clients, dimension)
-            Letter indices.
-
-        Returns
-        -------
-        ndarray of int64, shape (dimension, 2**bits_out)
-            How often each letter was sent.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or an index is no letter of the table.
-        """
+        """Return how often each letter was sent for each coordinate, shape (dimension, 2**bits_out)."""
         letters, dimension = len(self.table.alphabet), self.ball.dimension
         array = np.asarray(messages)
         if array.ndim != 2 or array.shape[1] != dimension:
@@ -187,25 +169,7 @@ class VectorTableMechanism(VectorMechanism):
         return histogram.reshape(dimension, letters)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average, for each coordinate, of the numbers that the letters stand for.
-
-        Parameters
-        ----------
-        aggregate : ndarray of int, shape (dimension, 2**bits_out)
-            Histograms of all letters.
-        clients : int
-            Number of clients.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The estimate; it may lie outside the ball.
-
-        Raises
-        ------
-        ValueError
-            If a histogram does not add up to the number of clients.
-        """
+        """Return the average of the numbers that the letters stand for; it may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         sums = aggregate.sum(axis=1)
         if np.any(sums != clients):
@@ -213,25 +177,10 @@ class VectorTableMechanism(VectorMechanism):
         return np.asarray(aggregate @ self.letters / clients)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the expected squared L2 distance between each vector and its decoded message, dithering included.
+        """Return the variance of each vector, dithering included.
 
         Exact for systematic dithering, whose coordinates are distributed one by one as if they were independent. With rejection it is
         that of vectors that are never rejected: an approximation that leaves out the bias.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball count as the clipped ones.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            Variances, in squared units of the vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
         """
         array = self.ball.check(vectors)
         result = np.empty(len(array))

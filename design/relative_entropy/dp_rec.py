@@ -56,14 +56,9 @@ class DpRecMechanism(VectorMechanism):
     clip_ratio : float
         Largest norm of a vector over sigma, c = C / sigma in the paper, 0.001 to 3.
     layout : GroupLayout
-        The groups, and the bits of each.
+        The groups, and the bits of each; of the ball's dimension.
     delta : float
         Failure probability at which `guarantee` states epsilon, above 0 and below 1; the mechanism does not depend on it.
-
-    Raises
-    ------
-    ValueError
-        If the ball is no L2 ball, a field is out of range, or the dimensions differ.
 
     Examples
     --------
@@ -79,7 +74,7 @@ class DpRecMechanism(VectorMechanism):
     delta: float = 1e-5
 
     def __post_init__(self) -> None:
-        """Refuse fields that do not go together."""
+        """Check the fields, and that they go together."""
         if self.ball.norm != 2:
             raise ValueError(f"ball must have norm 2 for DP-REC, got norm {self.ball.norm!r}")
         object.__setattr__(self, "clip_ratio", check_real("clip_ratio", self.clip_ratio, low=SMALLEST_CLIP_RATIO, high=LARGEST_SHIFT))
@@ -94,7 +89,7 @@ class DpRecMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Length of a message as it is sent: the seed, the indices, and what fills the last byte."""
+        """Length of a message as it is sent: the seed, the indices, and the padding of the last byte."""
         return 8.0 * message_bytes(self.layout)
 
     def privacy(self) -> Privacy:
@@ -117,10 +112,10 @@ class DpRecMechanism(VectorMechanism):
         return self.layout.dimension * self.sigma**2 + self.ball.clip_norm**2
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
-        """Draw a seed and code a vector for each client, as packed by `DpRecMessage.to_bytes`: shape (clients, message_bytes).
+        """Draw a seed and code a vector for each client, packed by `DpRecMessage.to_bytes`: shape (clients, message_bytes).
 
         Weights and Gumbel noise are floating-point numbers: what is sent has the stated probabilities to within about 1e-6 of each. Shared
-        samples come from Philox, which the seed, as the paper has it, makes public.
+        samples come from Philox, which the seed, public in the paper, makes public.
         """
         words = word_source(words)
         clipped = self.ball.clip(vectors)
@@ -132,23 +127,7 @@ class DpRecMechanism(VectorMechanism):
         return messages
 
     def aggregate(self, messages: NDArray[np.uint8]) -> FloatArray:
-        """Return the sum of decoded messages; each needs one sample of each group, whatever the number of bits.
-
-        Parameters
-        ----------
-        messages : ndarray of uint8, shape (clients, message_bytes)
-            Messages.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            Sum, which adds up over chunks of clients.
-
-        Raises
-        ------
-        ValueError
-            If a message has another length, or cannot be one.
-        """
+        """Return the sum of decoded messages, shape (dimension,); makes one sample for each group, whatever the number of bits."""
         total = np.zeros(self.ball.dimension)
         for packed in messages:
             message = DpRecMessage.from_bytes(packed.tobytes(), self.layout)
@@ -156,45 +135,11 @@ class DpRecMechanism(VectorMechanism):
         return total
 
     def decode(self, aggregate: FloatArray, clients: int) -> FloatArray:
-        """Return the estimate of the mean of all clients' vectors.
-
-        Parameters
-        ----------
-        aggregate : ndarray of shape (dimension,)
-            Sum from `aggregate`.
-        clients : int
-            Number of clients whose messages went into it.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The mean of decoded messages.
-
-        Raises
-        ------
-        ValueError
-            If there is no client.
-        """
+        """Return the mean of decoded messages."""
         return aggregate / check_integer("clients", clients, low=1, high=MOST_CLIENTS)
 
     def expected(self, vectors: ArrayLike) -> FloatArray:
-        """Return the expectation of each decoded message over seeds and indices: shorter than the vector, group by group.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients, dimension)
-            Expectations.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+        """Return the expectation of each decoded message over seeds and indices: shorter than the vector, group by group."""
         expected = self.ball.clip(vectors)
         for part, bits in zip(self.layout.slices(), self.layout.bits, strict=True):
             for row in expected[:, part]:
@@ -203,23 +148,10 @@ class DpRecMechanism(VectorMechanism):
         return expected
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the expected squared L2 distance between each vector, clipped, and its decoded message; the bias is in it.
+        """Return the expected squared error for each vector, the bias included: close to ``dimension * sigma**2``.
 
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors; those outside the ball are clipped.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            Expectations over seeds and indices, close to ``dimension * sigma**2``. Across the direction of a group's vector, a sample that
-            is chosen is as good as any other, and adds sigma**2 per dimension; along it, `resampled_moments` says.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
+        Across the direction of a group's vector, a chosen sample is as good as any other, and adds sigma**2 per dimension; along it,
+        see `resampled_moments`.
         """
         clipped = self.ball.clip(vectors)
         total = np.full(len(clipped), float(self.layout.dimension - self.layout.groups))

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr
 
 from ...arguments import check_real
@@ -174,6 +173,9 @@ def _log_delta_bound(noise_multiplier: float, epsilon: float) -> float:
 
 
 def _root(excess: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
+    # Here and at the other optimisers of SciPy: they take a quarter of a second to load, which listing mechanisms need not wait for.
+    from scipy.optimize import brentq
+
     root, report = brentq(excess, low, high, xtol=tolerance, rtol=1e-14, maxiter=MOST_STEPS, full_output=True, disp=False)
     if not report.converged:
         raise ConvergenceError(f"the calibration of Gaussian noise did not end in {MOST_STEPS} steps, between {low!r} and {high!r}")

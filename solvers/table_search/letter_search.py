@@ -8,9 +8,9 @@ the same privacy from end to end, and only the best ends are descended from agai
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from ...arrays import FloatArray
 from ...errors import ConvergenceError, InfeasibleError
@@ -20,6 +20,9 @@ from ..numerics.nonsmooth_bfgs import minimise_nonsmooth
 from .multistart import TableDesign
 from .starting_alphabets import randomised_response_alphabet, starting_alphabets, widened
 from .table_program import TableProgram
+
+if TYPE_CHECKING:
+    from joblib import Parallel
 
 # Inputs of the grid on which the search is wide; finer grids only polish.
 WIDE_SEARCH_INPUTS = 16
@@ -127,6 +130,8 @@ def solve_letters(
     ConvergenceError
         If every start fails; the message says why each did.
     """
+    from joblib import Parallel
+
     few = problem.letters <= MANY_LETTERS
     wide = problem.coarser(min(problem.inputs_count, max(WIDE_SEARCH_INPUTS, problem.letters)))
     begins = _merged_starts(problem.letters, bound)
@@ -171,8 +176,14 @@ def solve_letters(
 
 
 def _descend_all(
-    parallel: Parallel, problem: LetterProblem, begins: list[FloatArray], tolerance: float = WIDE_TOLERANCE, evaluations: int = EVALUATIONS
+    parallel: "Parallel",
+    problem: LetterProblem,
+    begins: list[FloatArray],
+    tolerance: float = WIDE_TOLERANCE,
+    evaluations: int = EVALUATIONS,
 ) -> list[_End]:
+    from joblib import delayed
+
     return list(parallel(delayed(_descend)(problem, begin, tolerance, evaluations) for begin in begins))
 
 

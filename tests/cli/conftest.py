@@ -1,0 +1,58 @@
+"""How the tests run `quietbits`: in this process, in a folder of its own."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from quietbits.cli.main import app
+
+Document = dict[str, object]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run() -> Callable[..., Result]:
+    """Return what runs `quietbits` with arguments."""
+    return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def answer(run: Callable[..., Result]) -> Callable[..., Document]:
+    """Return what runs `quietbits ... --json` and returns the one JSON object that it prints."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    def ask(*arguments: object) -> Document:
+        result = run(*arguments, "--json")
+        assert result.exit_code == 0, result.output
+        assert result.stderr == ""
+        assert result.stdout.count("\n") == 1
+        found = json.loads(result.stdout, parse_constant=refuse)
+        assert isinstance(found, dict)
+        return found
+
+    return ask
+
+
+@pytest.fixture
+def fault(run: Callable[..., Result]) -> Callable[..., str]:
+    """Return what runs `quietbits` and returns the one line that a fault prints."""
+
+    def ask(*arguments: object) -> str:
+        result = run(*arguments)
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert result.stderr.startswith("quietbits: ")
+        assert result.stderr.count("\n") == 1
+        return result.stderr.removeprefix("quietbits: ").rstrip("\n")
+
+    return ask

@@ -1,0 +1,140 @@
+"""`quietbits calibrate` as it is typed: what is found keeps the target, and is what `account` says of it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+from quietbits.analysis.catalogue.registry import accountables
+from quietbits.design.tables.file import read_table
+
+Answer = Callable[..., dict[str, Any]]
+Run = Callable[..., Result]
+
+BUDGET = ["--epsilon", "2", "--delta", "1e-5"]
+SHARED = ["--clients", "1000", "--dimension", "1024", "--clip", "1"]
+SIZES = ["--probability", "0.5", "--scale", "1", "--dimension", "1", "--l1", "1", "--l2", "1", "--linf", "1"]
+TRAINING = ["--population", "100", "--clients-per-round", "10", "--rounds", "1000", "--bits", "42"]
+VECTOR = ["vector", "--dimension", "4", "--norm", "1", "--bits-in", "2", "--bits-out", "1", "--metric", "l1"]
+CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2"]
+# How each is typed, the parameters that are found, and those that account for it takes as well.
+TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
+    "bitwise-randomised-response": ([], {"epsilon_per_round": "epsilon"}, []),
+    "generalised-randomised-response": (["--rounds", "10"], {"epsilon_per_round": "epsilon"}, []),
+    "cldp": (["--rounds", "10"], {"epsilon_per_round": "epsilon"}, []),
+    "laplace": (["--rounds", "10"], {"epsilon_per_round": "epsilon"}, []),
+    "gaussian": (["--rounds", "10", "--sampling-probability", "0.1"], {"noise_multiplier": "noise-multiplier"}, []),
+    "skellam": (
+        ["--dimension", "16", "--bits", "12", "--clip", "2", "--rounds", "3"],
+        {"variance": "variance", "l1": "l1", "l2": "l2"},
+        [],
+    ),
+    "sqkr": ([], {"epsilon_per_round": "epsilon"}, []),
+    "privunit-g": ([], {"epsilon_per_round": "epsilon"}, []),
+    "minimal-random-coding": ([], {"epsilon_per_round": "epsilon"}, []),
+    "distributed-discrete-gaussian": (
+        [*SHARED, "--bits", "16", "--rounds", "2"],
+        {"local_sigma": "local-sigma", "granularity": "granularity"},
+        SHARED,
+    ),
+    "distributed-skellam": (
+        [*SHARED, "--bits", "16", "--deviations", "5"],
+        {"local_variance": "local-variance", "granularity": "granularity"},
+        SHARED,
+    ),
+    "cpsgd": ([*CPSGD[1:], "--bits", "18"], {"levels": "levels", "trials": "trials"}, CPSGD[1:]),
+    "poisson-binomial": (
+        ["--clients", "1000", "--trials", "2", "--dimension", "16"],
+        {"theta": "theta"},
+        ["--clients", "1000", "--trials", "2", "--dimension", "16"],
+    ),
+    "dp-rec": ([*TRAINING, "--method", "conservative"], {"clip_ratio": "clip-ratio"}, TRAINING),
+    "binomial": (SIZES, {"trials": "trials"}, SIZES),
+}
+# Whole numbers, and accounts that jump, end further below the target.
+WHOLE = {"binomial", "cpsgd"}
+
+
+def test_everything_that_can_be_calibrated_is_typed_here() -> None:
+    assert {*TYPED, "vector", "mvu"} == {name for name, one in accountables().items() if one.solve is not None}
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_what_is_found_keeps_the_target_and_is_what_is_accounted(answer: Answer, name: str) -> None:
+    typed, found_names, known = TYPED[name]
+    found = answer("calibrate", name, *typed, *BUDGET)
+    assert found["target_epsilon"] == 2.0
+    reached = found["epsilon"] if found["target_method"] is None else found["accounts"][found["target_method"]]["epsilon"]
+    assert 0 <= 2.0 - reached <= (0.1 if name in WHOLE else 1e-6)
+    options = [part for key, flag in found_names.items() for part in (f"--{flag}", found[key])]
+    general = [
+        part
+        for flag in ("--rounds", "--sampling-probability")
+        if flag in typed and flag not in known
+        for part in (flag, typed[typed.index(flag) + 1])
+    ]
+    again = answer("account", name, *known, *options, *general, "--delta", "1e-5")
+    assert (again["epsilon"], again["accounts"]) == (found["epsilon"], found["accounts"])
+
+
+def test_a_method_names_the_account_that_keeps_the_target(answer: Answer) -> None:
+    by_theorem = answer("calibrate", *CPSGD, *BUDGET, "--method", "theorem-1", "--plain")
+    assert 1.9 < by_theorem["accounts"]["theorem-1"]["epsilon"] <= 2
+    assert by_theorem["epsilon"] < by_theorem["accounts"]["theorem-1"]["epsilon"]
+    assert by_theorem["bits_per_coordinate"] <= by_theorem["bits"]
+    assert answer("calibrate", "binomial", *SIZES, "--epsilon", 1, "--delta", 1e-6)["trials"] == 80
+    by_extremes = answer("calibrate", "poisson-binomial", *TYPED["poisson-binomial"][0], *BUDGET, "--method", "rdp-extremes")
+    assert by_extremes["theta"] > answer("calibrate", "poisson-binomial", *TYPED["poisson-binomial"][0], *BUDGET)["theta"]
+
+
+def test_the_variant_of_dp_rec_is_what_it_was(answer: Answer) -> None:
+    published = answer("calibrate", "dp-rec", *TRAINING, "--epsilon", 3, "--delta", 100**-1.1)
+    assert (round(published["clip_ratio"], 4), published["variant"], published["epsilon"]) == (0.5429, "published", None)
+    assert 0 <= 3 - published["accounts"]["published"]["epsilon"] <= 1e-6
+    derived = answer("calibrate", "dp-rec", *TRAINING, "--epsilon", 3, "--delta", 100**-1.1, "--variant", "any-bits")
+    assert 0 <= 3 - derived["accounts"]["any-bits"]["epsilon"] <= 1e-6
+
+
+def test_a_calibrated_table_is_written_and_accounted_for(run: Run, answer: Answer, folder: Path) -> None:
+    result = run("calibrate", *VECTOR, *BUDGET, "--output", "designed.json")
+    assert result.exit_code == 0, result.output
+    assert "table epsilon" in result.stdout
+    assert read_table(folder / "designed.json").bits_in == 2
+    found = answer("calibrate", *VECTOR, *BUDGET)
+    assert 0 <= 2 - found["epsilon"] <= 1e-6
+    options = ["--dimension", 4, "--norm", 1, "--radius", found["radius"], "--delta", "1e-5"]
+    assert answer("account", "vector", "designed.json", *options)["epsilon"] == found["epsilon"]
+
+
+@pytest.mark.parametrize("typed", [["gaussian"], [*CPSGD, "--bits", "18"], ["distributed-skellam", *SHARED]])
+def test_a_table_for_people_and_a_file(run: Run, answer: Answer, folder: Path, typed: list[str]) -> None:
+    result = run("calibrate", *typed, *BUDGET, "--output", "found.json")
+    assert result.exit_code == 0, result.output
+    for part in ("target epsilon", "adjacency", "trust model"):
+        assert part in result.stdout
+    assert json.loads((folder / "found.json").read_text()) == answer("calibrate", *typed, *BUDGET)
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (["gaussian", "--epsilon", "0", "--delta", "1e-6"], "epsilon must be a number from 1e-05 to 10000, got 0.0"),
+        (["gaussian", "--epsilon", "1", "--delta", "2", "--output", "o.json"], "delta must be a number above 0 and below 1"),
+        (["cldp", "--epsilon", "1", "--delta", "0.1", "--output", "no/o.json"], "no: there is no such folder"),
+        (["skellam", "--epsilon", "1", "--delta", "1e-6", "--dimension", "9", "--bits", "3"], "bits must be at least"),
+        ([*VECTOR, *BUDGET, "--norm", "l0"], "norm must be a number from 1 to 64, got 0.0"),
+        (["binomial", *SIZES, "--epsilon", "-1", "--delta", "1e-5"], "epsilon must be a number from"),
+        (["distributed-discrete-gaussian", *SHARED, *BUDGET, "--bits", "5"], "bits must be at least"),
+        (["distributed-discrete-gaussian", *SHARED, *BUDGET, "--adjacency", "both"], "adjacency must be one of add-or-remove-one"),
+        ([*CPSGD, *BUDGET, "--bits", "3"], "bits must be at least 11 for 1000 clients to reach epsilon = 2"),
+        ([*CPSGD, *BUDGET, "--method", "exact"], "method must be one of near-gaussian, rdp, theorem-1, got 'exact'"),
+        (["dp-rec", *TRAINING, *BUDGET, "--bits", "20"], "bits must be at least"),
+        (["dp-rec", *TRAINING, "--epsilon", "1e-4", "--delta", "0.006"], "clip ratio would have to be below 1e-06"),
+    ],
+)
+def test_a_fault_is_one_line_and_leaves_no_file(fault: Callable[..., str], folder: Path, typed: list[str], message: str) -> None:
+    assert fault("calibrate", *typed).startswith(message)
+    assert list(folder.iterdir()) == []

@@ -1,0 +1,44 @@
+"""Every mechanism of the registry passes the suite; nothing that is a mechanism is left out of it."""
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+from mechanism_cases import cases_of
+from mechanism_suite import MechanismSuite
+
+from quietbits import design
+from quietbits.analysis.catalogue.registry import REGISTRY, accountables, build_mechanism, entry_named
+from quietbits.design.contracts.mechanism import Mechanism
+
+
+class TestRegistry(MechanismSuite):
+    entries = tuple(REGISTRY.values())
+
+
+def concrete(kind: type[Mechanism]) -> set[type[Mechanism]]:
+    """Return the classes of the design that derive from a class, and can be made."""
+    derived = {one for child in kind.__subclasses__() for one in concrete(child)}
+    return derived if inspect.isabstract(kind) or not kind.__module__.startswith(design.__name__) else derived | {kind}
+
+
+def test_every_class_of_mechanisms_has_an_entry() -> None:
+    for module in pkgutil.walk_packages(design.__path__, f"{design.__name__}."):
+        importlib.import_module(module.name)
+    assert concrete(Mechanism) == {type(case.mechanism) for entry in REGISTRY.values() for case in cases_of(entry)}
+
+
+def test_entries_have_the_names_that_they_are_registered_by() -> None:
+    assert {name: entry.name for name, entry in REGISTRY.items()} == {name: name for name in REGISTRY}
+    assert {name: one.name for name, one in accountables().items()} == {name: name for name in accountables()}
+    assert [name for name, one in accountables().items() if name in REGISTRY and REGISTRY[name].accounting is not one] == []
+
+
+@pytest.mark.parametrize("name", ["privunit", "Laplace", ""])
+def test_an_unknown_name_is_refused_with_those_that_there_are(name: str) -> None:
+    task = cases_of(REGISTRY["laplace"])[0].task()
+    for call in (lambda: entry_named(name), lambda: build_mechanism(name, task)):
+        with pytest.raises(ValueError, match="mechanism must be one of ") as refused:
+            call()
+        assert str(refused.value) == f"mechanism must be one of {', '.join(REGISTRY)}, got {name!r}"

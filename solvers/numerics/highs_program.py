@@ -29,13 +29,7 @@ class LinearOptimum:
 
 
 def new_highs() -> highspy.Highs:
-    """Return a silent, single-threaded HiGHS with tight tolerances that keeps small matrix entries.
-
-    Returns
-    -------
-    highspy.Highs
-        An empty model.
-    """
+    """Return a silent, single-threaded HiGHS without a model, with tight tolerances, that keeps small matrix entries."""
     highs = highspy.Highs()
     for option, value in (
         ("output_flag", False),
@@ -51,17 +45,7 @@ def new_highs() -> highspy.Highs:
 def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
     """Solve the model that `highs` holds, from its basis; if that fails from scratch, by the simplex method, then by interior points.
 
-    Parameters
-    ----------
-    highs : highspy.Highs
-        The model.
-    program : str
-        What the model is, for the message.
-
-    Returns
-    -------
-    LinearOptimum
-        The optimum.
+    `program` says what the model is, for messages.
 
     Raises
     ------

@@ -35,25 +35,9 @@ def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioCon
     Feasible tables have sum_k theta_k |v_k|_1 = B, so that lowering every normalisation price by m costs m B; m is the least that
     makes the dual values feasible, max over rays and letters of v . w(a) / |v|_1, found by Dinkelbach's iteration on exact pricing.
 
-    Parameters
-    ----------
-    duals : DualValues
-        Any dual values; the better they are, the higher the bound.
-    inputs : ndarray of shape (inputs,)
-        The input grid x_i on [0, 1].
-    constraint : RatioConstraint
-        Local or metric privacy.
-
-    Returns
-    -------
-    float
-        The bound, on the unit interval's scale; it errs downward (an allowance for floating-point rounding is subtracted). For the
-        objective sum_i input_weights_i Var_i, and so also for the largest variance, whatever the weights.
-
-    Raises
-    ------
-    ConvergenceError
-        If Dinkelbach's iteration does not end, which finite dual values do not cause.
+    Any dual values give a bound, and better ones a higher one. It is for the objective sum_i input_weights_i Var_i, and so also for the
+    largest variance, whatever the weights, on the unit interval's scale; it errs downward (an allowance for floating-point rounding is
+    subtracted).
 
     Examples
     --------
@@ -70,22 +54,10 @@ def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioCon
 def feasible_duals(duals: DualValues, inputs: FloatArray, constraint: RatioConstraint, max_iterations: int = 100) -> FeasibleDuals:
     """Return the lower bound, the dual values shifted to feasibility, and the rays priced with the values as given.
 
-    Parameters
-    ----------
-    duals, inputs, constraint
-        As for `dual_lower_bound`.
-    max_iterations : int
-        Most iterations of Dinkelbach's method, which converges superlinearly.
-
-    Returns
-    -------
-    FeasibleDuals
-        All three.
-
     Raises
     ------
     ConvergenceError
-        If the iteration does not end.
+        If Dinkelbach's method, which converges superlinearly, does not end: finite dual values do not cause that.
     """
     first: PricedRays | None = None
     shifted = duals

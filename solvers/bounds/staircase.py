@@ -104,12 +104,7 @@ def solve_staircase(
     input_weights : ndarray of shape (2**bits_in,) or None
         Weights of the rows' variances, non-negative with sum one; None minimises the largest variance.
     tolerance : float
-        Relative gap between value and bound at which to stop.
-
-    Returns
-    -------
-    StaircaseTable
-        The table; its relative gap is at most `tolerance`.
+        Largest relative gap between value and bound.
 
     Raises
     ------
@@ -132,21 +127,8 @@ def staircase_bound(
 ) -> StaircaseBound:
     """Return a lower bound on every table's objective, with any number of letters; faster than the table that attains it.
 
-    Parameters
-    ----------
-    bits_in : int
-        Bits of the input grid.
-    constraint : RatioConstraint
-        Local or metric privacy.
-    input_weights : ndarray of shape (2**bits_in,) or None
-        As for `solve_staircase`.
-    tolerance : float
-        Relative distance from the best bound at which to stop; the bound holds wherever it stops.
-
-    Returns
-    -------
-    StaircaseBound
-        The bound; errs downward.
+    Parameters are those of `solve_staircase`, except for the tolerance: the relative distance from the best bound at which to stop. The
+    bound errs downward wherever it stops.
 
     Raises
     ------

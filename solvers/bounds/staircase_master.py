@@ -71,15 +71,7 @@ class RestrictedMaster:
             self._first_ray += 1
 
     def add(self, letters: FloatArray, rays: FloatArray) -> None:
-        """Add rays to the pool.
-
-        Parameters
-        ----------
-        letters : ndarray of shape (rays,)
-            Their letters.
-        rays : ndarray of shape (rays, inputs)
-            Their entries.
-        """
+        """Add rays and their letters to the pool."""
         offsets = letters[:, None] - self.inputs
         variances = rays * offsets**2 / self.scale
         blocks = [rays @ self.space.even, (rays * offsets / self.reach) @ self.space.odd]
@@ -97,25 +89,7 @@ class RestrictedMaster:
         self.rays = np.concatenate([self.rays, rays])
 
     def solve(self, centre: DualValues, width: float) -> MasterSolution:
-        """Solve for the masses, with dual values no farther than `width` units from `centre`.
-
-        Parameters
-        ----------
-        centre : DualValues
-            The box's centre.
-        width : float
-            Half the box's width, in units of `scale`.
-
-        Returns
-        -------
-        MasterSolution
-            The optimum.
-
-        Raises
-        ------
-        ConvergenceError
-            If the linear program's solver fails.
-        """
+        """Solve for the masses, with dual values no farther than `width` units (of `scale`) from `centre`."""
         space = self.space
         chosen = space.chosen
         middle = np.concatenate([centre.normalisation[chosen], centre.unbiasedness[chosen] * self.reach]) / self.scale

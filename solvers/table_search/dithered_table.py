@@ -11,28 +11,8 @@ from .table import Table
 def dithered_staircase(bits_in: int, bits_out: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
     """Return the globally optimal table of the grid with 2**(bits_out - 1) inputs, dithered to a finer one.
 
-    Dithering keeps rows unbiased and adds at most a quarter of a squared coarse step to the variance.
-
-    Parameters
-    ----------
-    bits_in : int
-        Bits of the fine grid, at least `bits_out` - 1.
-    bits_out : int
-        Bits of the letters, at least 2.
-    constraint : RatioConstraint
-        Local or metric privacy on the fine grid.
-    input_weights : ndarray of shape (2**bits_in,) or None
-        Weights of the rows' variances, summing to one; None minimises the largest variance.
-
-    Returns
-    -------
-    Table
-        The table, with at most 2**bits_out letters for weighted variances, perhaps more for the largest variance.
-
-    Raises
-    ------
-    ConvergenceError
-        If the coarse problem cannot be solved.
+    Dithering keeps rows unbiased and adds at most a quarter of a squared coarse step to the variance. There are at most 2**bits_out letters
+    for weighted variances, perhaps more for the largest variance. The fine grid has at least as many inputs, and two letters or more.
     """
     fine, coarse = 2**bits_in, 2 ** (bits_out - 1)
     weights = None if input_weights is None else input_weights.reshape(coarse, -1).sum(axis=1)
@@ -45,19 +25,7 @@ def coarse_constraint(fine: int, coarse: int, constraint: RatioConstraint) -> Ra
 
     Local privacy is kept as it is. Metric privacy is kept if the coarse neighbours' ratio is at most 1 + (exp(step) - 1) / share, where
     share is a fine step over a coarse one: along a straight line from p to p (1 + g), and over a corner of two such lines, a step of
-    that share changes the probability by a factor of at most 1 + share g.
-
-    Parameters
-    ----------
-    fine, coarse : int
-        Numbers of grid points.
-    constraint : RatioConstraint
-        The fine grid's constraint.
-
-    Returns
-    -------
-    RatioConstraint
-        The coarse grid's constraint; errs toward more privacy.
+    that share changes the probability by a factor of at most 1 + share g. Errs toward more privacy.
     """
     if not constraint.neighbours_only:
         return constraint
@@ -66,22 +34,7 @@ def coarse_constraint(fine: int, coarse: int, constraint: RatioConstraint) -> Ra
 
 
 def dithered_randomised_response(bits_in: int, bits_out: int, log_ratio: float) -> Table:
-    """Return generalised randomised response on 2**bits_out inputs, dithered to a grid at least as fine; for local privacy.
-
-    Parameters
-    ----------
-    bits_in : int
-        Bits of the fine grid, at least `bits_out`.
-    bits_out : int
-        Bits of the letters.
-    log_ratio : float
-        Local privacy parameter.
-
-    Returns
-    -------
-    Table
-        The table, with 2**bits_out letters.
-    """
+    """Return generalised randomised response on 2**bits_out inputs, dithered to a grid at least as fine; for local privacy."""
     count = 2**bits_out
     excess = np.expm1(log_ratio)
     response = (excess * np.eye(count) + 1) / (excess + count)
@@ -90,18 +43,7 @@ def dithered_randomised_response(bits_in: int, bits_out: int, log_ratio: float) 
 
 
 def dithering_matrix(fine: int, coarse: int) -> FloatArray:
-    """Return with what probability each point of a fine grid on [0, 1] is dithered to each point of a coarse one.
-
-    Parameters
-    ----------
-    fine, coarse : int
-        Numbers of points, at least 2.
-
-    Returns
-    -------
-    ndarray of shape (fine, coarse)
-        The probabilities; each row has at most two.
-    """
+    """Return with what probability each point of a fine grid on [0, 1] is dithered to each point of a coarse one; at most two a row."""
     positions = np.arange(fine) * (coarse - 1)
     lower = np.minimum(positions // (fine - 1), coarse - 2)
     fraction = positions / (fine - 1) - lower

@@ -58,19 +58,12 @@ def best_of_starts(
     constraint : RatioConstraint
         The privacy constraint of the program.
     starts : int
-        Number of starts, at least 1; the first is generalised randomised response, the others are random.
+        Number of starts; the first is generalised randomised response, the others are random.
     rng : numpy.random.Generator
         Source of the starting letters.
 
-    Returns
-    -------
-    TableDesign
-        The best table found; never worse than the best table for the letters of generalised randomised response.
-
     Raises
     ------
-    ValueError
-        If `starts` is less than 1.
     ConvergenceError
         If every start fails; the message says why each did.
     """

@@ -12,18 +12,6 @@ def one_bit_table(inputs_count: int, constraint: RatioConstraint) -> Table:
 
     Unbiased rows with letters a < b have probabilities linear in x and variance (x - a)(b - x), smallest for every x when both letters
     reach no farther than privacy demands. For local privacy this is the one-bit mechanism of Girgis et al. (CLDP).
-
-    Parameters
-    ----------
-    inputs_count : int
-        Number of grid points on [0, 1].
-    constraint : RatioConstraint
-        Local or metric privacy.
-
-    Returns
-    -------
-    Table
-        The table.
     """
     reach = least_reach(inputs_count, constraint)
     upper = (np.linspace(0.0, 1.0, inputs_count) + reach) / (1 + 2 * reach)

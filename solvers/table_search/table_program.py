@@ -37,17 +37,6 @@ class TableProgram:
 
     Each solve starts from the basis of the one before, so that a small move of the letters costs few simplex steps.
 
-    Parameters
-    ----------
-    inputs : ndarray of shape (inputs,)
-        The input grid in [0, 1], increasing.
-    letters : int
-        Number of letters.
-    constraint : RatioConstraint
-        What differential privacy demands of every column.
-    input_weights : ndarray of shape (inputs,) or None
-        Non-negative weights of the rows' variances, summing to one; None minimises the largest variance.
-
     Notes
     -----
     Local privacy: with top_j the largest entry that column j may have, P[i, j] = exp(-eps) top_j + s[i, j] and
@@ -68,17 +57,7 @@ class TableProgram:
         self._basis: highspy.HighsBasis | None = None
 
     def solve(self, alphabet: FloatArray) -> TableProgramSolution:
-        """Return the best table for these letters.
-
-        Parameters
-        ----------
-        alphabet : ndarray of shape (letters,)
-            The letters, on the unit interval's scale, in any order.
-
-        Returns
-        -------
-        TableProgramSolution
-            The table, its value and the value's gradient in the letters.
+        """Return the best table for these letters, in any order, its value, and the value's gradient in the letters.
 
         Raises
         ------

@@ -66,10 +66,8 @@ def staircase_design(
     ----------
     bits_in, bits_out : int
         Bits of the input grid and of the message.
-    constraint : RatioConstraint
-        What every column must keep.
-    input_weights : ndarray of shape (2**bits_in,) or None
-        Weights of the rows' variances, summing to one; None for the largest variance.
+    constraint, input_weights
+        What every column must keep, and the objective.
     symmetric : bool
         Whether to allow only tables mirrored under x -> 1-x.
     starts : int
@@ -78,11 +76,6 @@ def staircase_design(
         Source of the starts.
     workers : int
         Threads that descend at the same time.
-
-    Returns
-    -------
-    StaircaseDesign
-        The table and the proof.
 
     Raises
     ------
@@ -152,26 +145,8 @@ def _value(table: Table, input_weights: FloatArray | None) -> float:
 def table_at_letters(alphabet: FloatArray, inputs: int, designed_for: RatioConstraint, input_weights: FloatArray | None) -> Design:
     """Return the design that keeps these letters, stretched a little where a tighter constraint asks for it.
 
-    Parameters
-    ----------
-    alphabet : ndarray of shape (letters,)
-        The letters.
-    inputs : int
-        Number of grid inputs.
-    designed_for : RatioConstraint
-        The constraint that the letters are best for.
-    input_weights : ndarray of shape (inputs,) or None
-        Weights of the rows' variances; None for the largest variance.
-
-    Returns
-    -------
-    callable
-        Makes the best table at these letters, for a constraint near `designed_for`.
-
-    Notes
-    -----
-    Letters can stand so tight that the best table for the same letters under a slightly tighter constraint costs much more than
-    the best table for stretched ones; the letters of randomised response show how much stretching to try.
+    Letters can stand so tight that the best table for the same letters under a slightly tighter constraint than they were designed for
+    costs much more than the best table for stretched ones; the letters of randomised response show how much stretching to try.
     """
     alphabet = _without_twins(alphabet)
 

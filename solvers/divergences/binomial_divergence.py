@@ -73,8 +73,9 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int) -> Shif
     """Return the privacy losses of Z against Z + shift, and of Z + shift against Z, for Z binomial.
 
     The log-ratio ln(P(Z = x) / P(Z = x - shift)) is the sum of ln((N - j) p / ((j + 1) (1 - p))) over j from x - shift to x - 1, and the
-    probabilities follow from the same ratios, starting at the mode: no logarithm of a factorial is needed, whose rounding errors would
-    show in losses as small as 1 / N. Losses fall as x rises. At either end of the support some values belong to one of the two alone.
+    probabilities follow from the same ratios, starting at the mode: no logarithm of a factorial is needed, whose rounding errors would show
+    in losses as small as 1 / N. Losses fall as x rises. At either end of the support some values belong to one of the two alone; values
+    with a probability below 1e-299 count as `certain`.
 
     Parameters
     ----------
@@ -84,16 +85,6 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int) -> Shif
         Probability of success, from 1e-9 to 1 - 1e-9.
     shift : int
         How far the two are apart, at least 1.
-
-    Returns
-    -------
-    ShiftedBinomialLosses
-        One for each direction. Values with a probability below 1e-299 count as `certain`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -118,24 +109,9 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int) -> Shif
 
 
 def shifted_binomial_delta(trials: int, probability: float, shift: int, epsilon: float) -> float:
-    """Return the smallest delta at which a shift of binomial noise is (epsilon, delta)-private.
+    """Return the smallest delta at which a shift of binomial noise is (epsilon, delta)-private, to about twelve digits.
 
-    Parameters
-    ----------
-    trials, probability, shift
-        As in `shifted_binomial_losses`.
-    epsilon : float
-        Privacy parameter, at least 0.
-
-    Returns
-    -------
-    float
-        The larger one of both directions; to about twelve digits.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    It is the larger one of both directions.
 
     Examples
     --------
@@ -147,25 +123,10 @@ def shifted_binomial_delta(trials: int, probability: float, shift: int, epsilon:
 
 
 def shifted_binomial_epsilon(trials: int, probability: float, shift: int, delta: float) -> float:
-    """Return the smallest epsilon at which a shift of binomial noise is (epsilon, delta)-private.
+    """Return the smallest epsilon at which a shift of binomial noise is (epsilon, delta)-private: the larger one of both directions.
 
-    Parameters
-    ----------
-    trials, probability, shift
-        As in `shifted_binomial_losses`.
-    delta : float
-        Failure probability, above 0 and below 1.
-
-    Returns
-    -------
-    float
-        The larger one of both directions; errs upward, by as much as a share of 1e-10 of delta is worth. Infinite where values that only
-        one of the two distributions can have are more probable than delta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    Errs upward, by as much as a share of 1e-10 of delta is worth. Infinite where values that only one of the two distributions can have are
+    more probable than delta.
 
     Examples
     --------
@@ -181,26 +142,8 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
 
     The supports of Z and Z + shift differ at their ends, so that the Rényi divergence is infinite for every order. Given that the value is
     one of those that both can have, it is finite: D_a(P given E || Q). P is (epsilon, failure + delta')-close to Q wherever P given E is
-    (epsilon, delta')-close to it, and over several uses divergences and failures add up.
-
-    Parameters
-    ----------
-    trials, probability, shift
-        As in `shifted_binomial_losses`.
-    orders : array_like of shape (orders,)
-        Rényi orders above 1.
-    neglected : float
-        Rare values of at most this probability count as failures too, which makes high orders smaller; from 0 to 0.5.
-
-    Returns
-    -------
-    ShiftedBinomialRenyi
-        Divergences and the failure.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    (epsilon, delta')-close to it, and over several uses divergences and failures add up. Rare values whose probability is at most
+    `neglected`, 0 to 0.5, count as failures too, which makes high orders smaller.
 
     Examples
     --------
@@ -223,22 +166,7 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
 
 @lru_cache(maxsize=4)
 def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_LOGARITHM) -> BinomialWindow:
-    """Return the distribution of a binomial number, without values that are next to impossible.
-
-    Parameters
-    ----------
-    trials : int
-        Number of trials, 1 to 10**10.
-    probability : float
-        Probability of success, above 0 and below 1.
-    smallest : float
-        Logarithm of the smallest probability that is kept, about.
-
-    Returns
-    -------
-    BinomialWindow
-        The values that are kept.
-    """
+    """Return the distribution of a binomial number, without values whose probabilities have about the `smallest` logarithm or less."""
     variance = trials * probability * (1 - probability)
     # Bernstein: P(|Z - N p| >= t) <= 2 exp(-t^2 / (2 (variance + t / 3))).
     linear = -2 * smallest / 3

@@ -29,7 +29,7 @@ def binomial_theorem_epsilon(
     linf_sensitivity: float,
     delta: float,
 ) -> float:
-    """Return the epsilon that Theorem 1 proves for binomial noise.
+    """Return the epsilon that Theorem 1 proves for binomial noise; errs upward.
 
     With v = N p (1 - p) and sensitivities D1, D2, Dinf,
 
@@ -55,17 +55,10 @@ def binomial_theorem_epsilon(
     delta : float
         Failure probability, above 0 and below 1.
 
-    Returns
-    -------
-    float
-        Privacy parameter; errs upward.
-
     Raises
     ------
-    ValueError
-        If an argument is out of range.
     InfeasibleError
-        If the theorem's condition does not hold; the message says how many trials, and which scale, would do.
+        If the theorem's condition does not hold; the message says how many trials, and which scale, are needed.
 
     Examples
     --------
@@ -105,22 +98,12 @@ def binomial_theorem_epsilon(
 def is_theorem_doubtful(epsilon: float, trials: int, probability: float, scale: float, l2_sensitivity: float, delta: float) -> bool:
     """Return whether an epsilon that Theorem 1 gives is where exact accounts are known to contradict the theorem.
 
-    Its main term, D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)), is the classic one of Gaussian noise, which for large epsilon is less than
-    Gaussian noise really has, and so is the theorem's sum: with 10**4 fair trials, a shift by 1000 and delta = 1e-6, it says 186, and the
-    exact epsilon is 297. Contradictions were found from about 6 on where Gaussian noise of the same variance has a larger epsilon than
-    the theorem says, and, with uneven probabilities, from 54 on.
+    That is above 10, and where Gaussian noise of the same variance has a larger epsilon.
 
-    Parameters
-    ----------
-    epsilon : float
-        What the theorem says.
-    trials, probability, scale, l2_sensitivity, delta
-        As in `binomial_theorem_epsilon`.
-
-    Returns
-    -------
-    bool
-        True above an epsilon of 10, and where Gaussian noise of the same variance has a larger epsilon.
+    The theorem's main term, D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)), is the classic one of Gaussian noise, which for large epsilon is
+    less than Gaussian noise really has, and so is the theorem's sum: with 10**4 fair trials, a shift by 1000 and delta = 1e-6, it says 186,
+    and the exact epsilon is 297. Contradictions were found from about 6 on where Gaussian noise of the same variance has a larger epsilon
+    than the theorem says, and, with uneven probabilities, from 54 on.
 
     Examples
     --------
@@ -137,22 +120,7 @@ def is_theorem_doubtful(epsilon: float, trials: int, probability: float, scale: 
 
 
 def binomial_squared_error(trials: int, probability: float, scale: float, dimension: int) -> float:
-    """Return the expected squared L2 norm of the noise.
-
-    Parameters
-    ----------
-    trials, probability, scale, dimension
-        As in `binomial_theorem_epsilon`.
-
-    Returns
-    -------
-    float
-        ``dimension * scale**2 * trials * probability * (1 - probability)``, exact.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    """Return the expected squared L2 norm of the noise: ``dimension * scale**2 * trials * probability * (1 - probability)``.
 
     Examples
     --------

@@ -78,22 +78,14 @@ class NoiseRatio:
 def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
     """Return Skellam noise, the difference of two Poisson numbers of the same mean, beside a discrete Gaussian.
 
+    P(x) = e^(-v) I_x(v) by Debye's expansion of the Bessel function (Abramowitz, Stegun 1964, 9.7.7) to four terms.
+
     Parameters
     ----------
     variance : float
         v, the sum of both means, from 1000 to 10**30.
     deviations : float
         Half the width of the window, in standard deviations; from 1 to 40, and at most half as many as the standard deviation is.
-
-    Returns
-    -------
-    NoiseRatio
-        P(x) = e^(-v) I_x(v) by Debye's expansion of the Bessel function (Abramowitz, Stegun 1964, 9.7.7) to four terms.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -127,6 +119,8 @@ def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
 def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> NoiseRatio:
     """Return binomial noise beside a discrete Gaussian.
 
+    By Stirling's series to four terms; the squares of the offsets cancel in ln(P / G) and are left out of it.
+
     Parameters
     ----------
     trials : int
@@ -136,16 +130,6 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
     deviations : float
         Half the width of the window, in standard deviations; from 1 to 40, and small enough for successes and failures to stay within
         half of their mean numbers.
-
-    Returns
-    -------
-    NoiseRatio
-        By Stirling's series to four terms; the squares of the offsets cancel in ln(P / G) and are left out of it.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -197,11 +181,6 @@ def skellam_near_gaussian_epsilon(variance: float, l2_sensitivity: float, dimens
     float or None
         Epsilon, errs upward; None where the noise is too little, or too different from Gaussian noise, for this way of accounting.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> round(skellam_near_gaussian_epsilon(1e6, 270.0, 1024, 1e-5), 3), round(gaussian_epsilon(1000 / 270, 1e-5), 3)
@@ -217,28 +196,9 @@ def skellam_near_gaussian_epsilon(variance: float, l2_sensitivity: float, dimens
 def binomial_near_gaussian_epsilon(
     trials: int, probability: float, l2_sensitivity: float, dimension: int, delta: float, rounds: int = 1
 ) -> float | None:
-    """Return epsilon of whole vectors with binomial noise, by that of Gaussian noise.
+    """Return epsilon of whole vectors with binomial noise, by that of Gaussian noise; as `skellam_near_gaussian_epsilon`.
 
-    Parameters
-    ----------
-    trials : int
-        Number of trials of a coordinate's noise, of all clients together; 1 to 10**15.
-    probability : float
-        Probability of success, from 1e-9 to 1 - 1e-9.
-    l2_sensitivity : float
-        Largest L2 distance of two neighbours' vectors of whole numbers; at least 0.
-    dimension, delta, rounds
-        As in `skellam_near_gaussian_epsilon`.
-
-    Returns
-    -------
-    float or None
-        Epsilon, errs upward; None where the noise is too little, or too different from Gaussian noise, for this way of accounting.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    The noise of a coordinate, of all clients together, has 1 to 10**15 trials with a probability of success from 1e-9 to 1 - 1e-9.
 
     Examples
     --------
@@ -300,21 +260,10 @@ def _epsilon(
 
 
 def ratio_log_moments(ratio: NoiseRatio, sign: int) -> FloatArray:
-    """Return ln of the sum over the window of G e^((t + 1) L), or with sign -1 of G e^(-t L).
+    """Return ln of the sum over the window of G e^((t + 1) L), or with sign -1 of G e^(-t L), for each t of EXPONENTS.
 
     That is the sum of P^a G^(1 - a) with a = t + 1, or of G^a P^(1 - a). Summed as G (e^x - 1), so that nothing is lost where it is near 1.
-
-    Parameters
-    ----------
-    ratio : NoiseRatio
-        One coordinate's noise P beside the discrete Gaussian G.
-    sign : int
-        1 for the moments of P / G, -1 for those of G / P.
-
-    Returns
-    -------
-    ndarray of shape (exponents,)
-        For each t of EXPONENTS; errs upward, infinite where an exponent is too large.
+    Errs upward, infinite where an exponent is too large.
     """
     masses = np.exp(-(ratio.offsets**2) / (2 * ratio.variance)) / math.sqrt(2 * math.pi * ratio.variance) * _stride(ratio.variance)
     exponents = np.outer(EXPONENTS + 1 if sign > 0 else -EXPONENTS, ratio.log_ratios)

@@ -23,7 +23,7 @@ ROUNDING = 1e-10
 HALVINGS = 200
 # A sum whose logarithm is larger than this is not near 1: it is summed as it is, in log space.
 LARGEST_NEAR_ONE = 0.5
-# Exponents beyond this belong to values that are next to impossible.
+# Exponents beyond this belong to values of negligible probability.
 LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
 # Steps of a grid of losses up to the largest one that matters, and the share of delta that losses beyond it may have.

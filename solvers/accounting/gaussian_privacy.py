@@ -69,7 +69,7 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
 def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     """Return the smallest epsilon at which Gaussian noise is (epsilon, delta)-private.
 
-    Errs upward, by less than 1e-9 of itself, or 1e-9 where it is below 1; 0.0 where the noise is as private as that. The noise multiplier
+    Errs upward, by less than 1e-9 of itself, or 1e-9 where it is below 1; 0.0 where delta alone allows it. The noise multiplier
     is from 1e-3 to 1e300 and delta from 1e-300 to 0.999.
 
     Examples

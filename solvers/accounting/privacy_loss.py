@@ -12,8 +12,8 @@ from .renyi_divergence import check_weights, largest_step, renyi_matrix
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-# Privacy losses that a table's distribution is computed at, on either side of zero: at most, at least, and as many as so many
-# multiplications allow.
+# Privacy losses that a table's distribution is computed at, on either side of zero: at most, at least, and as many as this number
+# of multiplications allows.
 MOST_LOSSES, LEAST_LOSSES = 500, 40
 MULTIPLICATIONS = 4e8
 # Numbers held in memory at a time.

@@ -49,7 +49,7 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
     allowed = delta * (1 - min(slack, 0.5))
 
     def failure(index: int) -> float:
-        """Return delta at the loss of so many truthful answers: a sum of positive terms."""
+        """Return delta at the loss of this number of truthful answers: a sum of positive terms."""
         above = np.arange(rounds + 1 - index)
         return float(probabilities[index:] @ -np.expm1(-2 * epsilon * above))
 

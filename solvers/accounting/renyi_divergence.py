@@ -15,7 +15,7 @@ SERIES_TERMS = 20
 LARGEST_EXPONENT = 300.0
 # Log-ratios that are held in memory at a time.
 CHUNK = 2**19
-# So many probabilities of candidates are computed exactly whatever they are worth. Of more, one candidate is enough where the rounding of
+# This many probabilities of candidates are computed exactly whatever they are worth. Of more, one candidate is enough where the rounding of
 # the product cannot move a divergence by more than this, relative to itself and for each MANY of them.
 FEW, MANY = 2**16, 2**20
 NEGLIGIBLE = 1e-9
@@ -122,7 +122,7 @@ def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:
         largest = np.maximum.reduceat(sorted_coarse, starts)
         allowance = slack * (1 + np.abs(np.where(np.isinf(largest), 0.0, largest)))
         candidates = np.flatnonzero(sorted_coarse >= np.repeat(largest - allowance, counts))
-        # Of many that differ by next to nothing one stands for all, and what they can differ by is added: tables of randomised response
+        # Of many that hardly differ one stands for all, and what they can differ by is added: tables of randomised response
         # have only such.
         size = np.abs(largest) if in_logs else largest * np.log(np.maximum(largest, 1.0))
         group = np.searchsorted(starts, candidates, side="right") - 1

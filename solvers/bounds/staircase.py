@@ -19,7 +19,7 @@ from .privacy_constraint import RatioConstraint, typical_variance
 from .ray_pricing import DualValues
 from .staircase_master import RestrictedMaster
 
-# With more inputs than this, the dual values of a bound are piecewise linear between so many knots. On a grid of 512 that was seen to
+# With more inputs than this, the dual values of a bound are piecewise linear between this many knots. On a grid of 512 that was seen to
 # cost less than 1e-7 of the bound for a uniform prior, and it keeps the master program small.
 KNOTS = 64
 

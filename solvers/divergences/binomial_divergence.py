@@ -20,7 +20,7 @@ SMALLEST_LOGARITHM = -690.0
 
 @dataclass(frozen=True, eq=False)
 class BinomialWindow:
-    """The distribution of a binomial number, without values that are next to impossible.
+    """The distribution of a binomial number, without values of negligible probability.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class BinomialWindow:
 
 @dataclass(frozen=True, eq=False)
 class ShiftedBinomialRenyi:
-    """Rényi divergences of shifted binomial noise, but for a failure.
+    """Rényi divergences of shifted binomial noise, except for a failure.
 
     Attributes
     ----------

@@ -54,7 +54,7 @@ class TwoWayDivergences:
     Attributes
     ----------
     added, removed : ndarray of float64, shape (orders,)
-        Of the first from the second, and the other way about; in nats.
+        Of the first from the second, and of the second from the first; in nats.
     """
 
     added: FloatArray

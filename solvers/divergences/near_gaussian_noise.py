@@ -29,8 +29,8 @@ from .discrete_gaussian_divergence import LARGEST_DIMENSION
 from .discrete_gaussian_smoothing import smoothed_sums
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
-# Sums over whole numbers are taken over every k-th of them, k times, with so many to a standard deviation: for functions as smooth as these
-# the error is far below floating point (Poisson's summation formula), but for the ends, which are added.
+# Sums over whole numbers are taken over every k-th of them, times k, with this many to a standard deviation: for functions this smooth
+# the error is far below floating point (Poisson's summation formula), except at the ends, which are added.
 POINTS_PER_DEVIATION = 16
 # Share of delta for what has another probability under G, each way.
 SPARED = 1e-4

@@ -29,7 +29,7 @@ MOST_CLIENTS, MOST_TRIALS = 10**7, 4096
 # Sums of more trials than this, or with probabilities below this, are not searched over all configurations of the other clients.
 MOST_SEARCHED_TRIALS = 128
 SMALLEST_LOGARITHM = -640.0
-# Logarithm of the smallest probability of the others' sum that is kept: high Rényi orders look at next to impossible values.
+# Logarithm of the smallest probability of the others' sum that is kept: high Rényi orders depend on values of negligible probability.
 SMALLEST_WINDOW = -11000.0 if np.finfo(np.longdouble).minexp < -16000 else -690.0
 # Products that one distribution of the sum may take, and with logarithms, where probabilities are too small.
 MOST_PRODUCTS, MOST_LOGARITHMS = 10**9, 10**8
@@ -70,7 +70,7 @@ class PoissonBinomialPairs:
         """Return epsilon of one coordinate in one round, without Rényi divergences; None unless the worst case is proven.
 
         Unlike the Rényi divergence, the smallest epsilon at a delta is not the largest where all others are at the same extreme: a few at
-        the other one can be worse. Errs upward, since trials of one client are let differ.
+        the other one can be worse. Errs upward, since the trials of one client may differ here.
         """
         return min(max(loss.epsilon(delta) for loss in self.losses), self.largest_loss) if self.proven else None
 
@@ -99,7 +99,7 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
     Raises
     ------
     ValueError
-        Also if clients and trials together are too many, or too many for so large a theta.
+        Also if clients and trials together are too many, or too many for a large theta.
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
@@ -129,8 +129,8 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
 def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: ArrayLike) -> FloatArray:
     """Return the Rényi divergence of one coordinate of the Poisson-binomial mechanism, in the worst case over the other clients.
 
-    In nats, to about ten digits; at the highest orders, where next to impossible sums would count, they err upward. Infinite order gives
-    the pure epsilon. Parameters are those of `poisson_binomial_pairs`.
+    In nats, to about ten digits; at the highest orders, which depend on sums of negligible probability, they err upward. Infinite order
+    gives the pure epsilon. Parameters are those of `poisson_binomial_pairs`.
 
     Examples
     --------

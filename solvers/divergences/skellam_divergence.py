@@ -18,7 +18,7 @@ from ..accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
 LEAST_EPSILON, LARGEST_EPSILON = 1e-3, 1e3
 LARGEST_SENSITIVITY = 1e15
 LEAST_VARIANCE, LARGEST_VARIANCE = 1e-6, 1e40
-# The closed form below and the curve it is checked against round differently: the variance goes up by so much until the two agree.
+# The closed form below and the curve it is checked against round differently: the variance goes up by this share until the two agree.
 NUDGE = 1e-13
 
 
@@ -66,7 +66,7 @@ def skellam_variance(
     Raises
     ------
     InfeasibleError
-        If none of the orders is large enough to prove so small an epsilon at so small a delta.
+        If no order is large enough to prove this epsilon at this delta.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def skellam_variance(
         )
     finite, budgets = finite[budgets > 0], budgets[budgets > 0]
     linear, quadratic, alternative = _coefficients(l1_sensitivity, l2_sensitivity, np.ceil(finite))
-    # Both bounds grow with x = 1 / variance: the larger of the two roots will do.
+    # Both bounds grow with x = 1 / variance: the larger of the two roots is enough.
     reached = np.maximum(2 * budgets / (linear + np.sqrt(linear**2 + 4 * quadratic * budgets)), budgets / (linear + alternative))
     variance = max(1 / float(reached.max()), LEAST_VARIANCE)
     while True:

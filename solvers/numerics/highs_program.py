@@ -52,7 +52,7 @@ def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
     InfeasibleError
         If the model has no solution.
     ConvergenceError
-        If HiGHS ends with anything but an optimum or a proof that there is none.
+        If HiGHS ends with neither an optimum nor a proof that there is none.
     """
     highs.run()
     # Presolve has been seen to call a model infeasible, or to end in numerical trouble, where the simplex method finds an optimum.

@@ -12,7 +12,7 @@ from .rounding import UNIT
 HALVINGS = 26
 # Relative slack by which the bound is rounded upward: the powers in it, of at most 64, have fewer than 400 units.
 UPWARD = 1e-11
-# The least budget that is told from none; a larger one is a weaker promise, so that raising the budget to it is safe.
+# The least budget that floating point tells from zero; a larger budget only loosens the bound, so that raising it to this is safe.
 LEAST_BUDGET = 1e-280
 # Natural logarithm of the largest over the smallest price that is tried.
 PRICE_RANGE = 60.0

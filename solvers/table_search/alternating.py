@@ -167,7 +167,7 @@ def _private(table: cp.Variable, constraint: RatioConstraint) -> list[cp.Constra
 
 
 def _solved(problem: cp.Problem, variable: cp.Variable) -> FloatArray:
-    """Solve and return the variable's value; a step that is a little inaccurate will do, since the linear program has the last word."""
+    """Solve and return the variable's value; a slightly inaccurate step is accepted, since the linear program has the last word."""
     solve: Callable[..., object] = problem.solve  # a method that cvxpy leaves without types
     try:
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # of inaccuracy, which the status says as well

@@ -110,7 +110,7 @@ class TableProgram:
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """Where the entries of the program's matrix stand: all but their values stay the same as the letters move."""
+    """Where the entries of the program's matrix stand: only their values change as the letters move."""
 
     constants: FloatArray
     entries: NDArray[np.intp]

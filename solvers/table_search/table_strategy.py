@@ -20,11 +20,11 @@ from .table_program import TableProgram
 # Largest linear programs to search letters with, as bits of inputs times letters. Beyond that the best table with fewer letters
 # is compared with tables that coarser grids give.
 PROGRAM_BITS = {"local": 14, "metric": 13}
-# Above this local epsilon privacy costs next to nothing beside what dithering to few letters does, and programs on a finer grid than the
+# Above this local epsilon privacy costs almost nothing compared with dithering to few letters, and programs on a finer grid than the
 # letters' have entries from one to exp(-epsilon), which double precision no longer solves reliably.
 NEARLY_PUBLIC = 12.0
 
-# Metric privacy with less log ratio than this over the whole grid is designed on a grid of at most so many bits and dithered: on a finer
+# Metric privacy with less log ratio than this over the whole grid is designed on a grid of at most this many bits and dithered: on a finer
 # one neighbouring rows are too alike for double precision, and dithering adds little to variances that are then above one.
 SMALL_SPREAD, SMALL_SPREAD_BITS = 0.5, 5
 

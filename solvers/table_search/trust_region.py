@@ -19,8 +19,8 @@ from .table_program import TableProgram, TableProgramSolution
 UNIFORM_SHARE = 0.5
 # A run ends when the barrier adds less than this share to the objective, and the gradient is below this share of it ...
 RELATIVE_TOLERANCE = 1e-6
-# ... or after so many iterations. With two letters on top of each other the last digits take for ever: what is within these
-# limits by then will do, since the linear program finishes the work.
+# ... or after this many iterations. With two letters on top of each other the last digits take forever: a result within these
+# limits is accepted then, since the linear program finishes the work.
 MAX_ITERATIONS = 1000
 LARGEST_VIOLATION = 1e-6
 LARGEST_GRADIENT = 1e-3

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Shown only where a sweep has more than one value of it.
-VARIED = ("population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "delta")
+VARIED = ("trust_model", "population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "rounds", "delta")
 
 
 def sweep_command(
@@ -22,21 +22,19 @@ def sweep_command(
     cache: Annotated[Path | None, typer.Option(help="Folder where designed tables are kept; the user's cache by default.")] = None,
     seed: Annotated[int | None, typer.Option(help="Root seed, instead of the file's.")] = None,
 ) -> None:
-    """Compare mechanisms for vectors in many settings, repeatedly; a killed sweep goes on where it was (`load_sweep`, `run_sweep`)."""
+    """Compare mechanisms of the registry in many settings, repeatedly; a killed sweep goes on (`load_sweep`, `run_tasks`)."""
     from dataclasses import replace
 
-    from ..analysis.calibration.table_cache import TableCache
-    from ..analysis.sweeps.run import IncompleteSweepError, run_sweep
+    from ..analysis.sweeps.run import IncompleteSweepError, run_tasks
     from ..analysis.sweeps.spec import load_sweep
     from ..analysis.sweeps.store import RESULTS_NAME
 
     sweep = load_sweep(spec)
     if seed is not None:
         sweep = replace(sweep, seed=seed)
-    tables = None if cache is None else TableCache(cache)
     try:
         with progress_bar() as on_step:
-            results = run_sweep(sweep.tasks(), output, workers=workers, cache=tables, dask=dask, on_step=on_step)
+            results = run_tasks(sweep.tasks(), output, workers=workers, cache=cache, dask=dask, on_step=on_step)
     except IncompleteSweepError as error:
         _print_summary(error.results, output / RESULTS_NAME)
         raise
@@ -52,7 +50,7 @@ def _print_summary(results: "pd.DataFrame", path: Path) -> None:
 
     if len(results):
         summary = summarise_sweep(results)
-        varied = [name for name in VARIED if summary[name].nunique(dropna=False) > 1]
+        varied = [name for name in VARIED if name in summary and summary[name].nunique(dropna=False) > 1]
         table = Table(title="Mean squared error of the estimated mean")
         table.add_column("mechanism")
         # In two lines, to leave room for mechanisms in a narrow terminal.
@@ -68,7 +66,7 @@ def _print_summary(results: "pd.DataFrame", path: Path) -> None:
         screen = console()
         screen.print(table, markup=False)
         for promise in summary[["adjacency", "trust_model"]].drop_duplicates().to_dict("records"):
-            screen.print(f"Guarantees: {promise['adjacency']} adjacency, {promise['trust_model']} trust model, one message.", markup=False)
+            screen.print(f"Guarantees: {promise['adjacency']} adjacency, {promise['trust_model']} trust model.", markup=False)
         clipped = summary["clipped_share"].max()
         if clipped > 0:
             screen.print(

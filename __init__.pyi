@@ -1,8 +1,8 @@
 from .analysis.accounting.binomial import binomial_account as binomial_account
 from .analysis.accounting.dp_rec import dp_rec_account as dp_rec_account
+from .analysis.audits.mechanism_audit import MechanismAudit as MechanismAudit
+from .analysis.audits.mechanism_audit import audit as audit
 from .analysis.audits.privacy_audit import AuditResult as AuditResult
-from .analysis.audits.privacy_audit import audit_mechanism as audit_mechanism
-from .analysis.audits.secure_sum_audit import audit_secure_sum as audit_secure_sum
 from .analysis.calibration.cpsgd import calibrate_cpsgd as calibrate_cpsgd
 from .analysis.calibration.table_cache import TableCache as TableCache
 from .analysis.catalogue.accounts import Calibration as Calibration

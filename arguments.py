@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 
 def check_real(name: str, value: float, *, low: float, high: float) -> float:
-    """Return `value` as a float if it is a finite number in [low, high]."""
+    """Return `value` as a float if it is a finite number in [low, high]; `name` is the argument's, for the message."""
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or not low <= value <= high:
         raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
     return float(value)
@@ -19,15 +19,27 @@ def check_integer(name: str, value: int, *, low: int, high: int) -> int:
     return int(value)
 
 
+def check_probability(name: str, value: float) -> float:
+    """Return `value` as a float if it is a number above 0 and below 1."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:
+        raise ValueError(f"{name} must be a number above 0 and below 1, got {value!r}")
+    return float(value)
+
+
+def check_norm(value: float, *, high: float) -> float:
+    """Return p of an L_p norm, the argument ``norm``, as a float if it is a number in [1, high], or infinity."""
+    return math.inf if value == math.inf else check_real("norm", value, low=1.0, high=high)
+
+
 def check_choice(name: str, value: str, choices: Collection[str]) -> str:
-    """Return `value` if it is one of the names, which the message lists in their order."""
+    """Return `value` if it is one of some names, which the message lists in their order."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
     return value
 
 
 def check_interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:
-    """Return `interval` as two floats if it is finite and not empty."""
+    """Return `interval` as two floats if these are finite, lower < upper, and their difference is finite too."""
     try:
         low, high = (float(end) for end in interval)
     except (TypeError, ValueError):

@@ -43,7 +43,7 @@ def _subcommand(name: str) -> Any:
     fixed: dict[str, tuple[Any, Any]] = {"delta": (Delta, None), "rounds": (Rounds, 1), "adjacency": (Adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
     fixed |= {"json": (Json, False), "plot": (Plot, None), "output": (Output, None)}
-    return with_options(run, one.parameters, fixed, f"Account for: {one.title} (`quietbits.account`).")
+    return with_options(run, one.parameters, fixed, f"{one.title} (`quietbits.account`).")
 
 
 account_app = typer.Typer(

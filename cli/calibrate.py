@@ -34,7 +34,7 @@ def _subcommand(name: str) -> Any:
     fixed |= {"rounds": (Rounds, 1), "method": (Method, None), "adjacency": (Adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
     fixed |= {"json": (Json, False), "output": (Output, None)}
-    return with_options(run, one.given, fixed, f"Calibrate: {one.title} (`quietbits.calibrate`).")
+    return with_options(run, one.given, fixed, f"{one.title} (`quietbits.calibrate`).")
 
 
 calibrate_app = typer.Typer(

@@ -120,8 +120,9 @@ def _print_study(study: "MeanStudy") -> None:
         ratio = "" if row.ratio_to_bound is None else f"{row.ratio_to_bound:.3f}"
         table.add_row(row.mechanism, f"{row.bits_per_client:g}", *(f"{number:.4g}" for number in numbers), ratio)
     screen.print(table, markup=False)
-    for guarantee in dict.fromkeys(row.guarantee for row in comparison.estimates):
-        names = [row.mechanism for row in comparison.estimates if row.guarantee == guarantee]
+    # As they are printed: what tables realise differs from what was asked for in the last digits.
+    for guarantee in dict.fromkeys(str(row.guarantee) for row in comparison.estimates):
+        names = [row.mechanism for row in comparison.estimates if str(row.guarantee) == guarantee]
         whose = "every mechanism" if len(names) == len(comparison.estimates) else "; ".join(names)
         screen.print(f"Guarantee of {whose}: {guarantee}.", markup=False)
     low, high = comparison.interval

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from .account import account_app
+from .audit import audit_app
 from .calibrate import calibrate_app
 from .console import OneLineErrors
 from .design import design_app, export_command, verify_command
@@ -30,6 +31,7 @@ app.command("mechanisms")(mechanisms_command)
 app.add_typer(account_app, name="account")
 app.add_typer(calibrate_app, name="calibrate")
 app.add_typer(simulate_app, name="simulate")
+app.add_typer(audit_app, name="audit")
 app.command("sweep")(sweep_command)
 app.add_typer(estimate_app, name="estimate")
 app.command("demo")(demo_command)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from ..arguments import check_choice
+
 if TYPE_CHECKING:
     from ..design.contracts.registry import Option
     from ..solvers.accounting.sampling import Sampling
@@ -43,9 +45,9 @@ def registry_group(names: Callable[[], list[str]], subcommand: Callable[[str], C
             return names()
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's interface
-            """Return a subcommand, or None where there is none of that name."""
-            if any(part not in names() for part in cmd_name.split(",")):
-                return None
+            """Return a subcommand; ValueError lists the names that there are where there is none of that name."""
+            for part in cmd_name.split(","):
+                check_choice("mechanism", part, names())
             single = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
             single.command(cmd_name)(subcommand(cmd_name))
             return typer.main.get_command(single)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from ...arguments import check_integer
-from ...solvers.divergences.cpsgd_theorem import LARGEST_DIMENSION, check_noise, check_sensitivities
+from ...solvers.divergences.cpsgd_theorem import LARGEST_DIMENSION, check_rate, check_scale, check_sensitivity
 
 # How far from a whole number of steps a sensitivity may be, relative to itself.
 WHOLE = 1e-9
@@ -50,9 +50,11 @@ def worst_shift(probability: float, scale: float, dimension: int, l1: float, l2:
     >>> worst_shift(0.5, 0.5, 10, 3.0, 3.0, 3.0)
     WorstShift(shift=6, coordinates=1, reason=None)
     """
-    _, probability, scale = check_noise(1, probability, scale)
+    probability, scale = check_rate(probability), check_scale(scale)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-    l1, l2, linf = check_sensitivities(l1, l2, linf)
+    l1 = check_sensitivity("l1_sensitivity", l1)
+    l2 = check_sensitivity("l2_sensitivity", l2)
+    linf = check_sensitivity("linf_sensitivity", linf)
     steps = linf / scale
     if abs(steps - round(steps)) > WHOLE * max(1.0, steps):
         return WorstShift(None, None, f"linf must be a whole multiple of scale for the exact account, got {steps:.9g} times the scale")

@@ -69,4 +69,5 @@ BINOMIAL = Accountable(
     _account,
     given=(_PROBABILITY, _SCALE, *_SIZES),
     solve=_solve,
+    close=False,
 )

@@ -355,6 +355,7 @@ ENTRIES = (
                 ROTATED,
             ),
             solve=_solve_cpsgd,
+            close=False,
         ),
         norms=(2.0,),
     ),

@@ -6,7 +6,6 @@ import pandas as pd
 # Columns that are not of a setting.
 MEASURED = ("repetition", "seed", "metric", "value")
 AVERAGED = {
-    "squared_error": "mean_squared_error",
     "unclipped_squared_error": "unclipped_squared_error",
     "predicted_squared_error": "predicted_squared_error",
     "worst_squared_error": "worst_squared_error",
@@ -36,15 +35,15 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
     columns = [name for name in results.columns if name not in MEASURED and not name.startswith("version_")]
     setting = results.groupby(columns, sort=False, dropna=False).ngroup()
     summary = results.loc[~setting.duplicated(), columns].reset_index(drop=True)
-    values = results["value"].groupby([setting, results["metric"]])
-    means, counts, deviations = values.mean().unstack(), values.count().unstack(), values.std().unstack()
-    repetitions = counts["squared_error"].to_numpy().astype(int)
-    averages = {name: means[metric].to_numpy() if metric in means else np.nan for metric, name in AVERAGED.items()}
+    measured = {metric: rows.groupby(setting)["value"] for metric, rows in results.groupby("metric")}
+    errors = measured["squared_error"].agg(["count", "mean", "std"])
+    averages = {name: measured[metric].mean().reindex(errors.index) for metric, name in AVERAGED.items() if metric in measured}
     summary = summary.assign(
-        repetitions=repetitions,
-        **averages,
-        standard_error=deviations["squared_error"].to_numpy() / np.sqrt(repetitions),
-        clipped_share=means["clipped"].to_numpy() / summary["clients"].to_numpy(),
+        repetitions=errors["count"],
+        mean_squared_error=errors["mean"],
+        standard_error=errors["std"] / np.sqrt(errors["count"]),
+        **{name: averages.get(name, np.nan) for name in AVERAGED.values()},
+        clipped_share=measured["clipped"].mean() / summary["clients"],
     )
     # Without such noise for any setting the column has no type.
     summary["central_error"] = summary["central_error"].astype(float)

@@ -2,18 +2,20 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_choice, check_integer, check_real
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
+from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
+from .domains import Interval
 from .gaussian import central_gaussian_reference
-from .mechanism import Mechanism
-from .norm_ball import NormBall
+from .mechanism import MOST_CLIENTS, Mechanism
+from .norm_ball import LARGEST_CLIP_NORM, NormBall, parse_norm
 from .privacy import Privacy, PrivacyReport, Scalar
-from .task import Task
+from .task import LARGEST_TARGET, SMALLEST_TARGET, Task
 
 if TYPE_CHECKING:
     from ..tables.lookup_table import LookupTable
@@ -249,6 +251,8 @@ class Accountable:
     solve : callable or None
         Finds the parameters with which all rounds stay within the target, and returns what `account` makes of them, with the parameters
         among its details; errs toward more privacy. None where there is nothing to find.
+    close : bool
+        Whether `solve` ends less than 1e-6 below the target: not where it finds whole numbers.
     """
 
     name: str
@@ -257,6 +261,7 @@ class Accountable:
     account: Account
     given: tuple[Option, ...] = ()
     solve: Callable[[Target, Values], Accounted] | None = None
+    close: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +286,7 @@ class Entry:
         Returns the mechanism with the least error that keeps the task's budget; errs toward more privacy. Raises ``InfeasibleError``
         that says what is needed.
     accounting : Accountable
-        `quietbits account` and `quietbits calibrate`; by default they build the mechanism for a budget (`derived_accounting`).
+        `quietbits account` and `quietbits calibrate`; without one, those of the mechanism that `calibrate` builds (`derived_accounting`).
     norms : tuple of float or None
         Norms of the balls that it is for; None for every norm.
     lower_bound : callable
@@ -297,17 +302,14 @@ class Entry:
     accounts: tuple[str, ...]
     options: tuple[Option, ...]
     calibrate: Callable[[Task, Values], Mechanism]
-    accounting: Accountable = None  # type: ignore[assignment] # what `__post_init__` derives
+    accounting: Accountable = None  # type: ignore[assignment]  # never None once the entry is made
     norms: tuple[float, ...] | None = None
     lower_bound: Callable[[Task], float | None] = lambda _: None
 
     def __post_init__(self) -> None:
-        """Derive the accounting where there is none."""
+        """Derive the accounting that was left out."""
         if self.accounting is None:
-            from .derived_accounting import derived_accounting
-
-            derived = derived_accounting(self.name, self.title, self.domains, self.adjacencies, self.options, self.calibrate)
-            object.__setattr__(self, "accounting", derived)
+            object.__setattr__(self, "accounting", derived_accounting(self))
 
     def build(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
         """Return the mechanism for a task, from design choices that are checked and filled in."""
@@ -327,6 +329,51 @@ class Entry:
             "options": [option.document() for option in self.options],
             "parameters": [option.document() for option in self.accounting.parameters],
         }
+
+
+def derived_accounting(entry: Entry) -> Accountable:
+    """Return the accounting of an entry by the mechanism that it builds: for an epsilon of one round, or within a target over all rounds.
+
+    Numbers are from the unit interval. The mechanism's scalar fields are details, its epsilon as ``epsilon_per_round``.
+    """
+    vectors, numbers = NormBall in entry.domains, Interval in entry.domains
+    usual_norm = 2.0 if entry.norms is None else entry.norms[0]
+    size = (
+        Option("dimension", int, "Number of coordinates.", None if numbers else REQUIRED, 1, LARGEST_DIMENSION, "coordinates"),
+        Option("norm", str, "p of the ball of the vectors.", f"{usual_norm:g}"),
+        Option("clip", float, "Norm that vectors are clipped to.", 1.0, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, "vectors' units"),
+    )
+    alone = 1 if entry.trust_model == "local" else REQUIRED
+    clients = Option("clients", int, "Number of clients.", alone, 1, MOST_CLIENTS, "clients")
+    epsilon = Option("epsilon", float, "Epsilon of one round that the mechanism is built for.", low=SMALLEST_TARGET, high=LARGEST_TARGET)
+    given = (*(size if vectors else ()), clients, *entry.options)
+
+    def built(target: Target, values: Values) -> Accounted:
+        adjacency = usual_adjacency(target.adjacency, target.sampling, entry.adjacencies)
+        ball = values.get("dimension") and NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
+        task = Task(
+            ball or Interval(), values["clients"], target.epsilon, target.delta, adjacency, rounds=target.rounds, sampling=target.sampling
+        )
+        mechanism = entry.calibrate(task, {option.name: values[option.name] for option in entry.options})
+        own: list[str] = [one.name for one in fields(mechanism)] if is_dataclass(mechanism) else []
+        known = {**values, **{name: getattr(mechanism, name) for name in own}}
+        details = {
+            "epsilon_per_round" if name == "epsilon" else name: value
+            for name, value in known.items()
+            if isinstance(value, str | float | int | bool)
+        }
+        return Accounted(entry.title, mechanism.privacy(), adjacency, mechanism.bits_per_client, details)
+
+    def account(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+        neighbours = usual_adjacency(adjacency, sampling, entry.adjacencies)
+        return built(Target(values["epsilon"], values["delta"], adjacency=neighbours), values)
+
+    def solve(target: Target, values: Values) -> Accounted:
+        if target.method is not None:
+            raise ValueError(f"method must be left out for {entry.name}, which is built for what is proven, got {target.method!r}")
+        return built(target, values)
+
+    return Accountable(entry.name, entry.title, (epsilon, *given), account, given, solve, close=False)
 
 
 def usual_adjacency(adjacency: str | None, sampling: Sampling | None, adjacencies: tuple[str, ...]) -> str:

@@ -20,7 +20,7 @@ from ...solvers.divergences.cpsgd_theorem import (
     LARGEST_THEOREM_EPSILON,
     MOST_TRIALS,
     binomial_theorem_epsilon,
-    check_noise,
+    check_rate,
     is_theorem_doubtful,
 )
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS
@@ -112,7 +112,7 @@ class CpsgdMechanism(SecureSumMechanism):
         most = min(MOST_CLIENT_TRIALS, MOST_TRIALS // self.clients)
         object.__setattr__(self, "trials", check_integer("trials", self.trials, low=1, high=most))
         object.__setattr__(self, "delta", check_delta(self.delta))
-        object.__setattr__(self, "probability", check_noise(1, self.probability, 1.0)[1])
+        object.__setattr__(self, "probability", check_rate(self.probability))
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         # The rotation checks its seed.
         _ = self._rotation

@@ -58,22 +58,8 @@ class SmoothedSum:
 def smoothed_sums(clients: int, sigma: float) -> list[SmoothedSum]:
     """Return Gaussian noise that sums of discrete Gaussians can be accounted for by: the more of it, the larger the ratios.
 
-    Parameters
-    ----------
-    clients : int
-        Number n of clients whose noise is added up, 1 to 10**9.
-    sigma : float
-        Parameter s of each client's noise in whole numbers, from 0.001 to 10**20.
-
-    Returns
-    -------
-    list of SmoothedSum
-        From the largest ratio to the smallest; empty where there is too little noise.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    From the largest ratio to the smallest; empty where there is too little noise. Clients are 1 to 10**9, and sigma, each one's parameter
+    in whole numbers, 0.001 to 10**20.
 
     Examples
     --------
@@ -101,30 +87,8 @@ def smoothed_gaussian_epsilon(
 ) -> float | None:
     """Return epsilon of a sum of whole vectors with discrete Gaussian noise from every client, by that of Gaussian noise.
 
-    Parameters
-    ----------
-    clients : int
-        Number of clients whose noise is added up, 1 to 10**9.
-    sigma : float
-        Parameter of each client's noise in whole numbers, from 0.001 to 10**20.
-    l2_sensitivity : float
-        Largest L2 distance of two neighbours' sums, in whole numbers.
-    dimension : int
-        Number of coordinates.
-    delta : float
-        Failure probability of all rounds together, above 0 and below 1.
-    rounds : int
-        Number of rounds, at least 1.
-
-    Returns
-    -------
-    float or None
-        Epsilon, errs upward; None where there is too little noise for this way of accounting.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    Errs upward; None where there is too little noise for this way of accounting. Parameters are those of
+    `discrete_gaussian_divergence.discrete_gaussian_renyi`, with the failure probability and the number of all rounds together.
 
     Examples
     --------

@@ -47,8 +47,6 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
 MORE_BITS_MAY_COST = ("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr")
 # Columns of messages that are public randomness, which costs no bits.
 PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "minimal-random-coding": slice(1)}
-# Calibrated parameters that are whole numbers, with which a target cannot be met closely.
-WHOLE_NUMBERS = ("cpsgd",)
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ import pkgutil
 
 import pytest
 from mechanism_cases import cases_of
-from mechanism_suite import MechanismSuite
+from mechanism_suite import SecureSumSuite
 
 from quietbits import design
 from quietbits.analysis.catalogue.registry import REGISTRY, accountables, build_mechanism, entry_named
 from quietbits.design.contracts.mechanism import Mechanism
 
 
-class TestRegistry(MechanismSuite):
+class TestRegistry(SecureSumSuite):
     entries = tuple(REGISTRY.values())
 
 

@@ -1,0 +1,111 @@
+"""`quietbits audit`: a mechanism or a table on neighbours, against its own guarantee."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .console import check_folders, grid, show_document
+from .options import Json, Output, Seed, registry_group, with_options
+from .simulate import TASK, Clients, Delta, built, entries_of, entry_names, options_of
+
+if TYPE_CHECKING:
+    from ..analysis.audits.mechanism_audit import MechanismAudit
+    from ..design.contracts.mechanism import Mechanism
+
+TABLE = "table"
+REPETITIONS = Annotated[int, typer.Option(help="Runs on each of two neighbouring inputs. Many times 1/delta are needed to see anything.")]
+OTHERS = Annotated[str, typer.Option(help="Vectors of the other clients of a secure sum: zero, or same as the first one's.")]
+CONFIDENCE = Annotated[float, typer.Option(help="Probability with which the bound holds.")]
+AUDIT: dict[str, tuple[Any, Any]] = {
+    "repetitions": (REPETITIONS, 1_000_000),
+    "others": (OTHERS, "zero"),
+    "confidence": (CONFIDENCE, 0.999),
+    "seed": (Seed, 0),
+    "json": (Json, False),
+    "output": (Output, None),
+}
+HELP = "Bound the epsilon of {} from below; exit code 1 if that refutes its guarantee. Not refuted is no proof (`quietbits.audit`)."
+
+
+def _names() -> list[str]:
+    return [*entry_names(), TABLE]
+
+
+def _subcommand(name: str) -> Any:
+    if name == TABLE:
+        return _audit_table
+    (entry,) = entries_of(name)
+
+    def run(**values: Any) -> None:
+        if values["dimension"] is None and "Interval" not in [domain.__name__ for domain in entry.domains]:
+            values["dimension"] = 1
+        check_folders(values["output"])
+        task, mechanism = built(entry, values)
+        head = {"mechanism": name, "clients": task.clients, "dimension": task.dimension}
+        _audit(mechanism, head | ({"bits": values["bits"]} if "bits" in values else {}), values)
+
+    fixed = TASK | {"clients": (Clients, 2), "delta": (Delta, 0.0)} | AUDIT
+    return with_options(run, options_of([entry]), fixed, HELP.format(name))
+
+
+def _audit_table(
+    table: Annotated[Path, typer.Argument(help="Lookup table, as JSON; it is verified first.")],
+    repetitions: REPETITIONS = 1_000_000,
+    confidence: CONFIDENCE = 0.999,
+    seed: Seed = 0,
+    json: Json = False,
+    output: Output = None,
+) -> None:
+    """Draw from a table for neighbouring inputs, and bound its epsilon from below; exit code 1 if that refutes it (`audit`)."""
+    from ..design.tables.file import read_table
+    from ..design.tables.table_mean import TableMeanMechanism
+
+    check_folders(output)
+    values = {"repetitions": repetitions, "others": "zero", "confidence": confidence, "seed": seed, "json": json, "output": output}
+    _audit(TableMeanMechanism(read_table(table)), {"mechanism": str(table)}, values)
+
+
+audit_app = typer.Typer(
+    cls=registry_group(_names, _subcommand),
+    help="Run a mechanism on neighbours, against its own guarantee. Not refuted is no proof.",
+    no_args_is_help=True,
+)
+
+
+@audit_app.callback()
+def _audit_group() -> None:
+    """Run a mechanism on neighbours, against its own guarantee. Not refuted is no proof."""
+
+
+def _audit(mechanism: "Mechanism", head: dict[str, Any], values: dict[str, Any]) -> None:
+    from ..analysis.audits.mechanism_audit import audit
+    from ..analysis.random_streams import named_stream
+
+    found = audit(
+        mechanism,
+        values["repetitions"],
+        named_stream(values["seed"], "audit"),
+        others=values["others"],
+        confidence=values["confidence"],
+    )
+    document = head | {"others": values["others"], "seed": values["seed"]} | found.document()
+    show_document(document, values["json"], values["output"])
+    if not values["json"]:
+        _print(str(head["mechanism"]), found)
+    if found.refuted:
+        raise typer.Exit(1)
+
+
+def _print(name: str, audited: "MechanismAudit") -> None:
+    found = audited.found
+    grid(
+        f"Audit of {name}",
+        (
+            ("guarantee", str(audited.claim)),
+            ("epsilon is at least", f"{found.epsilon_lower_bound:.4g}, with confidence {found.confidence:g}"),
+            ("refuted", "yes" if audited.refuted else "no, which is no proof"),
+            ("event", f"{found.event.replace('threshold', f'{found.threshold:.6g}')}, likelier for the {found.likelier} input"),
+            ("counted", f"{found.likely_count} beside {found.unlikely_count} in {found.draws} draws each"),
+        ),
+    )

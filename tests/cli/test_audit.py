@@ -1,0 +1,96 @@
+"""`quietbits audit` as it is typed: every mechanism of the registry, and tables, against their own guarantees."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+import quietbits
+from quietbits.analysis.audits.mechanism_audit import audit
+from quietbits.analysis.catalogue import registry
+from quietbits.analysis.random_streams import named_stream
+from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from quietbits.design.tables.file import write_table
+from quietbits.design.tables.randomised_response import generalised_randomised_response
+
+Answer = Callable[..., dict[str, Any]]
+Run = Callable[..., Result]
+
+AUDIT = ["audit", "distributed-discrete-gaussian", "--bits", "12", "--epsilon", "2", "--delta", "1e-2", "--repetitions", "50000"]
+KEYS = {
+    *("mechanism", "clients", "dimension", "others", "seed", "claimed_epsilon", "refuted", "adjacency", "trust_model"),
+    *("epsilon_lower_bound", "delta", "confidence", "event", "threshold", "likelier", "likely_count", "unlikely_count", "draws"),
+}
+CHEAP = {"mvu": ["--bits-in", "2", "--bits-out", "1"], "cpsgd": ["--bits", "10"], "poisson-binomial": ["--bits", "4"]}
+
+
+def test_an_audit_is_one_call(answer: Answer) -> None:
+    found = answer(*AUDIT, "--seed", 3)
+    task = quietbits.Task(quietbits.NormBall(1, 2.0), 2, 2.0, 1e-2, "add-or-remove-one")
+    mechanism = quietbits.build_mechanism("distributed-discrete-gaussian", task, {"bits": 12})
+    audited = audit(mechanism, 50_000, named_stream(3, "audit"))
+    assert found.items() >= audited.document().items()
+    assert found.keys() == KEYS | {"bits"}
+    assert (found["claimed_epsilon"], found["refuted"]) == (mechanism.guarantee.epsilon, False)
+    assert 1 < found["epsilon_lower_bound"] <= 2
+
+
+@pytest.mark.parametrize("name", registry.REGISTRY)
+def test_no_mechanism_is_refuted(answer: Answer, name: str) -> None:
+    found = answer("audit", name, "--epsilon", 2, "--delta", 0.05, "--repetitions", 1000, *CHEAP.get(name, []))
+    assert found.keys() >= KEYS
+    assert found["refuted"] is False
+    assert found["epsilon_lower_bound"] <= found["claimed_epsilon"] <= 2
+
+
+def test_a_table_is_audited(answer: Answer, folder: Path) -> None:
+    write_table(generalised_randomised_response(1.0, 2), folder / "table.json")
+    found = answer("audit", "table", "table.json", "--repetitions", 100_000)
+    assert 0.9 < found["epsilon_lower_bound"] <= found["claimed_epsilon"] <= 1.0
+
+
+def test_the_table_for_people(run: Run, answer: Answer) -> None:
+    shown, found = run(*AUDIT).stdout, answer(*AUDIT)
+    for text in (f"{found['epsilon_lower_bound']:.4g}, with confidence 0.999", "no, which is no proof", "in 25000 draws each"):
+        assert text in shown
+
+
+def test_a_claim_that_is_wrong_gives_exit_code_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Boastful(DistributedDiscreteGaussianMechanism):
+        guarantee = quietbits.Guarantee(1.0, "add-or-remove-one", "secure-sum", delta=1e-2)
+
+    def boast(*_: object) -> Boastful:
+        return Boastful(quietbits.NormBall(1, 2.0), clients=2, bits=12, granularity=0.1, local_sigma=0.5, delta=1e-2)
+
+    name = "distributed-discrete-gaussian"
+    monkeypatch.setitem(registry.REGISTRY, name, replace(registry.REGISTRY[name], calibrate=boast))
+    result = run(*AUDIT, "--json")
+    assert (result.exit_code, result.stderr) == (1, "")
+    found = json.loads(result.stdout)
+    assert found["refuted"] is True
+    assert found["epsilon_lower_bound"] > found["claimed_epsilon"] == 1.0
+    assert "yes" in run(*AUDIT).stdout
+
+
+def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
+    assert run(*AUDIT, "--output", "found.json").exit_code == 0
+    assert json.loads((folder / "found.json").read_text()) == answer(*AUDIT)
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (["audit", "privunit", "--epsilon", "1"], "mechanism must be one of mvu, bitwise-randomised-response"),
+        ([*AUDIT, "--repetitions", "10"], "repetitions must be a whole number from 100 to 100000000, got 10"),
+        ([*AUDIT, "--others", "none"], "others must be one of zero, same, got 'none'"),
+        ([*AUDIT, "--confidence", "1"], "confidence must be a number from 0.5 to 1, got 1.0"),
+        ([*AUDIT, "--output", "nowhere/x.json"], "nowhere: there is no such folder"),
+    ],
+)
+def test_faults_are_one_line(fault: Callable[..., str], folder: Path, typed: list[str], message: str) -> None:
+    assert fault(*typed).startswith(message)
+    assert list(folder.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The faults that quietbits names: everything it raises on purpose is one of these, or a plain ``ValueError``."""
+"""The errors that quietbits names: everything it raises on purpose is one of these, or a plain ``ValueError``."""
 
 
 class InfeasibleError(ValueError):

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 from scipy.special import comb, ndtr
 
-from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.minimal_random_coding import MinimalRandomCodingMechanism, minimal_random_coding_mechanism
 from quietbits.design.local.privunit import PrivUnitMechanism
@@ -142,21 +141,6 @@ def test_no_other_threshold_gives_less_variance(epsilon: float, bits: int, dimen
     assert ((dimension + t * means) / means**2)[usable].min() >= mechanism.worst_variance * (1 - 1e-6)
 
 
-def test_it_stands_beside_every_other_mechanism() -> None:
-    protocol: VectorMechanism = mechanism_of(1.5, 4, 3)
-    assert str(protocol.guarantee) == "epsilon = 1.5, replace-one adjacency, local trust model"
-    assert protocol.bits_per_client == 4
-    assert protocol.renyi_divergences([2.0, math.inf])[1] == 1.5
-    loss = protocol.privacy_loss()
-    assert loss is not None
-    assert loss.get_epsilon_for_delta(0.0) == pytest.approx(1.5, abs=2e-4)
-    messages = protocol.encode(np.zeros((5, 3)), np.random.default_rng(0))
-    np.testing.assert_array_equal(messages, protocol.encode(np.zeros((5, 3)), np.random.default_rng(0)))
-    np.testing.assert_allclose(
-        protocol.aggregate(messages[:2]) + protocol.aggregate(messages[2:]), protocol.aggregate(messages), atol=1e-12
-    )
-
-
 @pytest.mark.parametrize(("epsilon", "excess"), [(0.5, 0.25), (4.0, 0.25), (4.0, 2.0)])
 def test_fewest_bits_are_enough_and_one_less_is_not(epsilon: float, excess: float) -> None:
     ball = NormBall(200, 2.0)
@@ -188,11 +172,5 @@ def test_bad_arguments_are_refused() -> None:
         mechanism.aggregate(np.zeros((1, 3), dtype=np.uint64))
     with pytest.raises(ValueError, match="index must be a whole number from 0 to 7, got 8"):
         mechanism.aggregate(np.array([[1, 8]], dtype=np.uint64))
-    with pytest.raises(ValueError, match=r"vectors must have the shape \(clients, 3\), got \(1, 2\)"):
-        mechanism.encode([[0.0, 0.0]], np.random.default_rng(0))
     with pytest.raises(ValueError, match="seed must be a whole number from 0"):
         mechanism.index_probabilities([1.0, 0.0, 0.0], -1)
-    with pytest.raises(ValueError, match="clients must be a whole number from 1"):
-        mechanism.decode(np.zeros(3), 0)
-    with pytest.raises(ValueError, match="orders must be above 1"):
-        mechanism.renyi_divergences([1.0])

@@ -9,6 +9,7 @@ from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.vector_calibration import calibrate_vector_table
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from quietbits.solvers.divergences.vector_composition import vector_divergences
 
 
 @pytest.mark.parametrize(
@@ -27,8 +28,10 @@ def test_rounds_share_the_budget() -> None:
     once = calibrate_vector_table(2.0, 1e-5, ball, 3, 2, "l1")
     often = calibrate_vector_table(2.0, 1e-5, ball, 3, 2, "l1", rounds=50)
     assert often.table.epsilon < once.table.epsilon / 5
-    curve = RenyiCurve(DEFAULT_ORDERS, often.renyi_divergences(DEFAULT_ORDERS)).composed(50)
+    divergences = vector_divergences(often.table.weights, DEFAULT_ORDERS, 16, 2.0, often.input_distance)
+    curve = RenyiCurve(DEFAULT_ORDERS, divergences).composed(50)
     assert 2.0 - 1e-6 <= curve.epsilon(1e-5).epsilon <= 2.0
+    assert often.privacy().epsilon(1e-5, rounds=50) == curve.epsilon(1e-5).epsilon
 
 
 def test_l1_and_l2_metric_tables_are_the_same_tables() -> None:

@@ -122,8 +122,6 @@ def test_sums_never_wrap_and_come_through_a_secure_sum(rotated: bool) -> None:
     total = secure.total([messages], np.random.default_rng(6))
     np.testing.assert_array_equal(mechanism.recovered_steps(total), steps.sum(axis=0))
     np.testing.assert_array_equal(mechanism.recovered_steps(mechanism.aggregate(messages)), steps.sum(axis=0))
-    parts = mechanism.aggregate(messages[:1]) + mechanism.aggregate(messages[1:])
-    np.testing.assert_array_equal(mechanism.decode(parts, 4), mechanism.decode(total, 4))
     assert mechanism.bits_per_client == mechanism.padded_dimension * math.log2(4 * 38 + 1)
     assert (mechanism.wrap_probability, mechanism.coordinate_wrap_probability) == (0.0, 0.0)
 
@@ -175,8 +173,8 @@ def test_the_claimed_privacy_holds_for_all_outputs_of_two_clients(adjacency: str
     assert (gaussian is None) == (2 * trials / 4 < 1000)
     if gaussian is not None:
         assert largest_delta(mechanism, gaussian) <= delta
-    claims = (found.epsilon, mechanism.theorem_epsilon(delta), math.inf if gaussian is None else gaussian)
-    assert mechanism.guarantee.epsilon == min(claims)
+    # The theorem is no guarantee, whatever it says.
+    assert mechanism.guarantee.epsilon == min(found.epsilon, math.inf if gaussian is None else gaussian)
     # The Rényi account is within a half of the truth: at two thirds of its epsilon the promise is broken, where delta is small.
     if delta < 1e-3:
         assert largest_delta(mechanism, found.epsilon / 1.5) > delta
@@ -186,8 +184,10 @@ def test_the_claimed_privacy_holds_for_all_outputs_of_two_clients(adjacency: str
 def test_the_theorem_holds_for_other_probabilities(probability: float) -> None:
     mechanism = made(PAIR, probability=probability, trials=500)
     assert (mechanism.renyi_epsilon(0.3), mechanism.gaussian_epsilon(0.3)) == (None, None)
-    assert mechanism.guarantee.epsilon == mechanism.theorem_epsilon(0.3)
-    assert largest_delta(mechanism, mechanism.guarantee.epsilon) <= 0.3
+    assert largest_delta(mechanism, mechanism.theorem_epsilon(0.3)) <= 0.3
+    # It holds here, but is not proven: the guarantee was the theorem's until accounts told the two apart.
+    assert mechanism.guarantee.epsilon == math.inf
+    assert mechanism.privacy().report(0.3).epsilon_by("theorem-1") == mechanism.theorem_epsilon(0.3)
     # With more trials there is an account by Gaussian noise for them too.
     larger = made(mechanism, trials=20_000, levels=40, delta=1e-3)
     gaussian = larger.gaussian_epsilon(1e-3)
@@ -210,13 +210,6 @@ def test_the_renyi_account_holds_for_two_dimensions() -> None:
         outputs.append(np.outer(*rows))
     deltas = [np.maximum(first - math.exp(found.epsilon) * second, 0).sum() for first in outputs for second in outputs]
     assert 1e-6 < max(deltas) <= 1e-3
-
-
-def test_the_guarantee_says_what_it_rests_on() -> None:
-    mechanism = made(PAIR, adjacency="add-or-remove-one", trials=2000, delta=1e-4)
-    guarantee = mechanism.guarantee
-    assert (guarantee.adjacency, guarantee.trust_model, guarantee.delta) == ("add-or-remove-one", "secure-sum", 1e-4)
-    assert made(mechanism, adjacency="replace-one").guarantee.epsilon > guarantee.epsilon > 0
 
 
 @pytest.mark.parametrize(("rotated", "events"), [(False, 2), (True, 3)])
@@ -272,14 +265,15 @@ def test_units_do_not_matter(clip_norm: float, rotated: bool) -> None:
     assert unusual.worst_variance / clip_norm**2 == pytest.approx(usual.worst_variance, rel=1e-9)
 
 
-def test_no_renyi_divergence_is_finite_and_no_loss_distribution_is_known() -> None:
-    assert np.isinf(MECHANISM.renyi_divergences([2.0, 3.0])).tolist() == [True, True]
-    assert MECHANISM.privacy_loss() is None
-
-
 def test_without_enough_noise_there_is_no_guarantee() -> None:
-    with pytest.raises(InfeasibleError, match=r"trials must be at least .* for Theorem 1 of cpSGD to hold .* got 8"):
-        _ = made(trials=2).guarantee
+    mechanism = made(trials=2)
+    assert mechanism.guarantee.epsilon == math.inf
+    reasons = {one.name: one.bound.reason for one in mechanism.privacy().report(1e-5).accounts}
+    assert reasons.pop("theorem-1").startswith("trials must be at least ")
+    assert reasons == {
+        "rdp": "probability must be 1/2, and trials more, for Rényi divergences",
+        "near-gaussian": "trials must be more for their noise to be nearly Gaussian",
+    }
 
 
 @pytest.mark.parametrize(
@@ -302,17 +296,10 @@ def test_a_field_out_of_range_is_refused(changes: dict[str, Any], message: str) 
 
 
 def test_arguments_that_do_not_fit_are_refused() -> None:
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match=r"vectors must have the shape \(clients, 5\), got \(4, 6\)"):
-        MECHANISM.encode(np.zeros((4, 6)), rng)
-    with pytest.raises(ValueError, match=r"words must be quietbits\.secure_words, .*, got 0"):
-        MECHANISM.encode(np.zeros((4, 5)), 0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"messages must have the shape \(clients, 5\), got \(4, 8\)"):
         MECHANISM.aggregate(np.zeros((4, 8), dtype=np.uint16))
     with pytest.raises(ValueError, match="values must be from 0 to 152, got 153"):
         MECHANISM.aggregate(np.full((4, 5), 153))
-    with pytest.raises(ValueError, match="clients must be 4, for whose noise the guarantee is stated, got 3"):
-        MECHANISM.decode(np.zeros(5, dtype=np.uint64), 3)
     with pytest.raises(ValueError, match=r"aggregate must have the shape \(5,\), got \(8,\)"):
         MECHANISM.decode(np.zeros(8, dtype=np.uint64), 4)
     with pytest.raises(ValueError, match="values must be whole numbers of at most 64 bits, got an array of float64"):

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from quietbits.analysis.accounting.poisson_binomial import poisson_binomial_accounting
 from quietbits.arrays import WordArray
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.noise.biased_tosses import count_successes
 from quietbits.design.noise.random_words import WordSource, seeded_words
-from quietbits.design.secure_sum.aggregation import SecureSum
-from quietbits.design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism
+from quietbits.design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism, poisson_binomial_privacy, proven_pairs
+from quietbits.solvers.accounting.renyi_curve import RenyiCurve
+from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_pairs
 
 DELTA = 1e-5
 MECHANISM = PoissonBinomialMechanism(NormBall(5, 2.0, 10.0), clients=4, trials=6, theta=0.2, delta=DELTA)
@@ -157,26 +157,22 @@ def test_chunks_add_up_and_sums_are_those_of_the_counts() -> None:
     np.testing.assert_array_equal(mechanism.decode(parts, 40), mechanism.decode(whole, 40))
 
 
-def test_a_secure_sum_with_masks_gives_the_same_estimate() -> None:
-    mechanism = made(clients=6)
-    messages = mechanism.encode(np.random.default_rng(8).normal(size=(6, 5)), np.random.default_rng(9))
-    secure_sum = SecureSum(clients=6, length=16, modulus=mechanism.modulus)
-    total = secure_sum.total([messages[:2], messages[2:]], np.random.default_rng(10))
-    np.testing.assert_array_equal(total, mechanism.aggregate(messages))
-    np.testing.assert_array_equal(mechanism.decode(total, 6), mechanism.decode(mechanism.aggregate(messages), 6))
-    assert secure_sum.bits_per_client == pytest.approx(mechanism.bits_per_client)
-
-
-@pytest.mark.parametrize(("clients", "trials", "theta"), [(1000, 4, 0.1), (20, 2, 0.25)])
-def test_the_guarantee_is_that_of_the_accounting(clients: int, trials: int, theta: float) -> None:
-    mechanism = made(clients=clients, trials=trials, theta=theta)
-    accounted = poisson_binomial_accounting(clients, trials, theta, dimension=16)
-    account = accounted.account(delta=DELTA)
-    guarantee = mechanism.guarantee
-    assert guarantee.epsilon == account.epsilon
-    assert (guarantee.adjacency, guarantee.trust_model, guarantee.delta) == ("replace-one", "secure-sum", DELTA)
-    assert mechanism.renyi_divergences([math.inf])[0] == account.pure_epsilon
-    assert mechanism.privacy_loss() is None
+def test_where_not_all_configurations_are_computed_half_the_others_are_counted_on() -> None:
+    few, many = (poisson_binomial_privacy(clients, 4, 0.1, dimension=16) for clients in (20, 1000))
+    assert [account.name for account in few.accounts] == ["pure", "rdp", "pld"]
+    assert [account.name for account in many.accounts] == ["pure", "rdp", "pld", "rdp-extremes"]
+    report = many.report(1e-5, rounds=3)
+    orders = np.array([1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 63.0])
+    for clients, name in ((1000, "rdp-extremes"), (500, "rdp")):
+        divergences = poisson_binomial_pairs(clients, 4, 0.1).renyi_divergences(orders)
+        found = RenyiCurve(orders, 3 * 16 * divergences).epsilon(1e-5).epsilon
+        assert found * 0.95 < report.account(name).bound.epsilon <= found
+    # Twice the divergence, and so up to the square root of two as much epsilon, or twice.
+    assert 1.4 < report.epsilon / report.epsilon_by("rdp-extremes") < 2
+    assert report.best is not None
+    assert report.best.name == "rdp"
+    assert not many.account("rdp-extremes").is_guarantee
+    assert many.account("rdp-extremes").assumes == "all other clients at the same extreme hide a client the least"
 
 
 def sum_of_two(first: float, second: float) -> np.ndarray:
@@ -191,7 +187,10 @@ def sum_of_two(first: float, second: float) -> np.ndarray:
 
 def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension() -> None:
     epsilon, orders = PAIR.guarantee.epsilon, np.array([1.5, 2.0, 8.0])
-    claimed, pure = PAIR.renyi_divergences(orders), float(PAIR.renyi_divergences([math.inf])[0])
+    # Two coordinates, and all configurations of the other client.
+    pairs = proven_pairs(2, 2, 0.25)
+    assert pairs.proven
+    claimed, pure = 2 * pairs.renyi_divergences(orders), PAIR.privacy().account("pure").bound(0.0, 1, None).epsilon
     largest_delta, largest, largest_loss = 0.0, np.zeros(3), 0.0
     grid = (-3.0, -1.7, 0.0, 0.9, 3.0)
     for one, other, second in itertools.product(grid, grid, grid):
@@ -235,20 +234,11 @@ def test_a_field_out_of_range_is_refused(changes: dict[str, Any], message: str) 
 
 
 def test_arguments_that_do_not_fit_are_refused() -> None:
-    rng = np.random.default_rng(0)
-    with pytest.raises(ValueError, match=r"vectors must have the shape \(clients, 5\), got \(4, 6\)"):
-        MECHANISM.encode(np.zeros((4, 6)), rng)
-    with pytest.raises(ValueError, match=r"words must be quietbits\.secure_words, .*, got 0"):
-        MECHANISM.encode(np.zeros((4, 5)), 0)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"messages must have the shape \(clients, 16\), got \(4, 5\)"):
         MECHANISM.aggregate(np.zeros((4, 5), dtype=np.uint8))
     with pytest.raises(ValueError, match="values must be from 0 to 24, got 25"):
         MECHANISM.aggregate(np.full((4, 16), 25))
-    with pytest.raises(ValueError, match="clients must be 4, for whose tosses the guarantee is stated, got 3"):
-        MECHANISM.decode(np.zeros(16, dtype=np.uint64), 3)
     with pytest.raises(ValueError, match=r"aggregate must have the shape \(16,\), got \(5,\)"):
         MECHANISM.decode(np.zeros(5, dtype=np.uint64), 4)
     with pytest.raises(ValueError, match="values must be whole numbers of at most 64 bits, got an array of float64"):
         MECHANISM.decode(np.zeros(16), 4)
-    with pytest.raises(ValueError, match="orders must be above 1"):
-        MECHANISM.renyi_divergences([1.0])

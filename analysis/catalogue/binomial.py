@@ -5,6 +5,7 @@ import math
 from ...arguments import check_choice, check_real
 from ...design.contracts.registry import Accountable, Accounted, Option, Target, Values, usual_adjacency
 from ...errors import InfeasibleError
+from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.binomial_divergence import MOST_EXACT_TRIALS
 from ...solvers.divergences.cpsgd_theorem import LARGEST_DIMENSION, MOST_TRIALS
@@ -32,6 +33,7 @@ def _solve(target: Target, given: Values) -> Accounted:
     if target.method is not None:
         check_choice("method", target.method, METHODS)
     epsilon = check_real("epsilon", target.epsilon, low=1e-300, high=1e300)
+    check_delta(target.delta)
     most = MOST_TRIALS if target.method in ("theorem-1", "near-gaussian", None) else MOST_EXACT_TRIALS
     methods = PROVEN if target.method is None else (target.method,)
 

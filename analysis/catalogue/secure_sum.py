@@ -11,6 +11,7 @@ from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
 from ...design.contracts.task import Task
 from ...design.noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
+from ...design.noise.discrete_gaussian import LARGEST_SIGMA
 from ...design.secure_sum.cpsgd import CpsgdMechanism
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from ...design.secure_sum.distributed_skellam import (
@@ -28,7 +29,6 @@ from ...design.transforms.conditional_rounding import LARGEST_RADIUS
 from ...design.transforms.rotation import RandomisedHadamard
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.discrete_gaussian_divergence import (
-    LARGEST_SIGMA,
     MOST_BITS,
     discrete_gaussian_tau,
     rounded_norm,

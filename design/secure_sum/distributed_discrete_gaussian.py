@@ -15,6 +15,7 @@ from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampled_noise import sampled_gaussian_curve
 from ...solvers.accounting.sampling import Sampling
+from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_SIGMA as LARGEST_ACCOUNTED_SIGMA
 from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, discrete_gaussian_renyi, rounded_norm
 from ...solvers.divergences.discrete_gaussian_smoothing import SmoothedSum, smoothed_gaussian_epsilon, smoothed_sums
 from ..contracts.accounts import loss_account, renyi_account
@@ -64,7 +65,10 @@ def discrete_gaussian_privacy(
     check_choice("adjacency", adjacency, ADJACENCIES)
     local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
     sensitivity = (2 if adjacency == "replace-one" else 1) * rounded_norm(clip_norm, granularity, dimension) / granularity
-    sigma = check_real("local_sigma in steps of the granularity", local_sigma / granularity, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
+    # Also of more noise than is drawn, which calibration to many bits comes by.
+    sigma = check_real(
+        "local_sigma in steps of the granularity", local_sigma / granularity, low=SMALLEST_SIGMA, high=LARGEST_ACCOUNTED_SIGMA
+    )
 
     def curve() -> RenyiCurve:
         orders = np.array(DEFAULT_ORDERS[:-1])

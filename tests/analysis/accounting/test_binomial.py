@@ -2,6 +2,7 @@
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,14 +10,36 @@ from scipy.stats import binom
 
 from quietbits.analysis.accounting.binomial import binomial_account
 from quietbits.analysis.accounting.worst_shift import WorstShift, worst_shift
-from quietbits.analysis.calibration.binomial import calibrate_binomial
+from quietbits.analysis.catalogue.accounts import Calibration, calibrate
 from quietbits.analysis.comparisons.binomial_slack import binomial_slack
+from quietbits.design.contracts.registry import AccountReport
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta, shifted_binomial_epsilon
 from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
 from quietbits.solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
+
+ACCOUNTS = ("theorem-1", "exact", "rdp", "near-gaussian")
+
+
+def epsilons(report: AccountReport) -> tuple[float, ...]:
+    """By the theorem, exactly, and by Rényi divergences."""
+    return tuple(report.epsilon_by(name) for name in ACCOUNTS[:3])
+
+
+def reason(report: AccountReport, name: str) -> str:
+    found = report.privacy.account(name).bound
+    assert math.isinf(found.epsilon)
+    assert found.reason is not None
+    return found.reason
+
+
+def fewest(
+    epsilon: float, delta: float, probability: float, scale: float, dimension: int, l1: float, l2: float, linf: float, **how: Any
+) -> Calibration:
+    shape = {"probability": probability, "scale": scale, "dimension": dimension, "l1": l1, "l2": l2, "linf": linf}
+    return calibrate("binomial", epsilon=epsilon, delta=delta, **shape, **how)
 
 
 def deltas(trials: int, probability: float, vector: tuple[int, ...], epsilons: np.ndarray) -> np.ndarray:
@@ -98,52 +121,55 @@ def test_trade_off_functions_of_shifts_add_up() -> None:
 
 def test_one_coordinate() -> None:
     found = binomial_account(10**5, 0.3, 0.5, 1, 2.0, 2.0, 2.0, 1e-6)
-    assert found.epsilon == binomial_theorem_epsilon(10**5, 0.3, 0.5, 1, 2.0, 2.0, 2.0, 1e-6)
-    assert found.epsilon_exact == shifted_binomial_epsilon(10**5, 0.3, 4, 1e-6)
-    assert found.epsilon_exact < found.epsilon_rdp < found.epsilon
-    assert (found.worst_shift, found.worst_coordinates, found.trust_model) == (4, 1, "secure-sum")
-    assert found.squared_error == pytest.approx(0.25 * 10**5 * 0.21)
+    theorem, exact, by_divergences = epsilons(found)
+    assert theorem == binomial_theorem_epsilon(10**5, 0.3, 0.5, 1, 2.0, 2.0, 2.0, 1e-6)
+    assert exact == shifted_binomial_epsilon(10**5, 0.3, 4, 1e-6)
+    assert exact < by_divergences < theorem
+    assert found.epsilon == exact
+    details = found.subject.details
+    assert (details["worst_shift"], details["worst_coordinates"], found.privacy.trust_model) == (4, 1, "secure-sum")
+    assert details["squared_error"] == pytest.approx(0.25 * 10**5 * 0.21)
 
 
 def test_many_coordinates_and_rounds_are_gaussian_noise() -> None:
     found = binomial_account(10**6, 0.5, 1.0, 50, 50.0, math.sqrt(50), 1.0, 1e-6, rounds=20)
-    assert found.epsilon_exact == pytest.approx(gaussian_epsilon(500 / math.sqrt(1000), 1e-6), rel=2e-5)
-    assert found.epsilon_exact < found.epsilon_rdp < found.epsilon
+    theorem, exact, by_divergences = epsilons(found)
+    assert exact == pytest.approx(gaussian_epsilon(500 / math.sqrt(1000), 1e-6), rel=2e-5)
+    assert exact < by_divergences < theorem
     single = binomial_theorem_epsilon(10**6, 0.5, 1.0, 50, 50.0, math.sqrt(50), 1.0, 1e-6 / 40)
-    assert found.epsilon == composed_pure_epsilon(single, 20, 5e-7)
+    assert theorem == composed_pure_epsilon(single, 20, 5e-7)
 
 
 def test_renyi_divergences_serve_every_shape() -> None:
     # Against the closed form of the Gaussian with the same variance, which a large number of trials is close to.
     found = binomial_account(10**6, 0.5, 1.0, 100, 30.0, 10.0, 4.0, 1e-6)
-    assert found.epsilon_exact is None
-    assert gaussian_epsilon(50.0, 1e-6) < found.epsilon_rdp < 1.2 * gaussian_epsilon(50.0, 1e-6)
+    assert math.isinf(found.epsilon_by("exact"))
+    assert gaussian_epsilon(50.0, 1e-6) < found.epsilon_by("rdp") < 1.2 * gaussian_epsilon(50.0, 1e-6)
 
 
 @pytest.mark.parametrize(
     ("shape", "vectors"), [((4.0, 3.0, 2.0), ((2, 2, 0), (2, 1, 1), (2, -2, 0))), ((6.0, 3.2, 3.0), ((3, 1, 0), (2, 2, 1)))]
 )
 def test_renyi_divergences_bound_every_vector(shape: tuple[float, float, float], vectors: tuple[tuple[int, ...], ...]) -> None:
-    found = binomial_account(40, 0.4, 1.0, 3, *shape, 0.02)
-    assert found.epsilon_rdp is not None
+    found = binomial_account(40, 0.4, 1.0, 3, *shape, 0.02).epsilon_by("rdp")
+    assert math.isfinite(found)
     for vector in vectors:
-        assert deltas(40, 0.4, vector, np.array([found.epsilon_rdp]))[0] <= 0.02
+        assert deltas(40, 0.4, vector, np.array([found]))[0] <= 0.02
 
 
 def test_what_is_missing_says_why() -> None:
     few = binomial_account(200, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
-    assert few.epsilon is None
-    assert few.epsilon_reason.startswith("trials must be at least 1483 for Theorem 1 of cpSGD")
-    assert few.epsilon_exact is not None
+    assert reason(few, "theorem-1").startswith("trials must be at least 1483 for Theorem 1 of cpSGD")
+    assert math.isfinite(few.epsilon_by("exact"))
     rounds = binomial_account(10**6, 0.3, 1.0, 1, 1.0, 1.0, 1.0, 1e-6, rounds=2)
-    assert rounds.epsilon_exact_reason.startswith("rounds must be 1 for the exact account unless probability is 0.5")
+    assert reason(rounds, "exact").startswith("rounds must be 1 for the exact account unless probability is 0.5")
     tiny = binomial_account(10**6, 0.5, 1.0, 2, 2.0, 2.0, 1.0, 1e-13)
-    assert tiny.epsilon_exact_reason == "delta must be at least 1e-11 for the exact account of more than one shift"
+    assert reason(tiny, "exact") == "delta must be at least 1e-11 for the exact account of more than one shift"
     many = binomial_account(10**6, 0.5, 1.0, 10**5, 1e5, 1e3, 1.0, 1e-6)
-    assert many.epsilon_exact_reason == "the worst case of 100000 shifts is too expensive to compose"
+    assert reason(many, "exact") == "the worst case of 100000 shifts is too expensive to compose"
     huge = binomial_account(10**11, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
-    assert huge.epsilon_exact_reason == "trials must be at most 10000000000 for the exact account"
-    assert huge.epsilon_rdp is None
+    assert reason(huge, "exact") == "trials must be at most 10000000000 for the exact account"
+    assert reason(huge, "rdp") == "too many trials and shifts for the account by Rényi divergences"
     edge = r"trials must be at least 1483 .*; the exact epsilon is infinite: the ends of the noise's support"
     with pytest.raises(InfeasibleError, match=edge):
         binomial_account(10, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
@@ -151,7 +177,7 @@ def test_what_is_missing_says_why() -> None:
 
 def test_no_difference_no_loss() -> None:
     found = binomial_account(10**4, 0.5, 1.0, 3, 0.0, 0.0, 0.0, 1e-6)
-    assert (found.epsilon, found.epsilon_exact, found.epsilon_rdp) == (0.0, 0.0, 0.0)
+    assert (found.epsilon, *epsilons(found)) == (0.0, 0.0, 0.0, 0.0)
 
 
 def test_slack_over_trials_and_scales() -> None:
@@ -168,39 +194,35 @@ def test_slack_over_trials_and_scales() -> None:
         binomial_slack([1000], [0.3], 1e-6)
 
 
-@pytest.mark.parametrize("method", ["theorem", "exact", "rdp", "smallest"])
-def test_fewest_trials(method: str) -> None:
-    found = calibrate_binomial(0.5, 1e-6, 0.5, 1.0, 4, 4.0, 2.0, 1.0, method=method)
-    fields = {"theorem": ["epsilon"], "exact": ["epsilon_exact"], "rdp": ["epsilon_rdp"]}.get(
-        method, ["epsilon", "epsilon_exact", "epsilon_rdp"]
-    )
+@pytest.mark.parametrize("method", ["theorem-1", "exact", "rdp", "near-gaussian", None])
+def test_fewest_trials(method: str | None) -> None:
+    found = fewest(0.5, 1e-6, 0.5, 1.0, 4, 4.0, 2.0, 1.0, method=method)
 
-    def smallest(trials: int) -> float:
-        account = binomial_account(trials, 0.5, 1.0, 4, 4.0, 2.0, 1.0, 1e-6)
-        return min(getattr(account, field) for field in fields if getattr(account, field) is not None)
+    def reached(trials: int) -> float:
+        return binomial_account(trials, 0.5, 1.0, 4, 4.0, 2.0, 1.0, 1e-6).epsilon_by(method)
 
-    assert smallest(found.trials) <= 0.5 < smallest(found.trials - 1)
+    assert reached(found["trials"]) <= 0.5 < reached(found["trials"] - 1)
+    assert found.report.epsilon_by(method) == reached(found["trials"])
 
 
 @pytest.mark.parametrize("delta", [5e-324, 1e-320, 1e-300, 0.9995, 1 - 1e-15])
 def test_every_delta_is_accounted_for(delta: float) -> None:
     found = binomial_account(10**6, 0.5, 1.0, 2, 3.0, 2.0, 1.0, delta)
-    assert all(
-        value is None or math.isfinite(value)
-        for name, value in found.document().items()
-        if name.startswith("epsilon") and "reason" not in name
-    )
-    assert found.epsilon is not None
+    accounts = found.document()["accounts"]
+    assert list(accounts) == list(ACCOUNTS)
+    assert all(account["epsilon"] is None or math.isfinite(account["epsilon"]) for account in accounts.values())
+    assert math.isfinite(found.epsilon_by("theorem-1"))
 
 
 def test_rounds_of_a_large_epsilon_add_up() -> None:
     arguments = (10**12, 0.5, 1.0, 1, 1e11, 1e11, 1e11)
-    assert binomial_account(*arguments, 1e-6, 3).epsilon == 3 * binomial_account(*arguments, 1e-6 / 6).epsilon
+    three, one = binomial_account(*arguments, 1e-6, 3), binomial_account(*arguments, 1e-6 / 6)
+    assert three.epsilon_by("theorem-1") == 3 * one.epsilon_by("theorem-1")
 
 
 def test_no_number_of_trials() -> None:
     with pytest.raises(InfeasibleError, match="epsilon must be larger: no number of trials up to 1000000000000000 gives 1e-09"):
-        calibrate_binomial(1e-9, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, method="theorem")
+        fewest(1e-9, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, method="theorem-1")
 
 
 @pytest.mark.parametrize(
@@ -211,9 +233,10 @@ def test_no_number_of_trials() -> None:
         (lambda: binomial_account(10, 0.5, 1.0, 0, 1.0, 1.0, 1.0, 1e-6), "dimension must be a whole number from 1"),
         (lambda: binomial_account(10, 0.5, 1.0, 1, -1.0, 1.0, 1.0, 1e-6), "l1_sensitivity must be a number from 0"),
         (lambda: binomial_account(10, 2.0, 1.0, 1, 1.0, 1.0, 1.0, 1e-6), "probability must be a number from"),
-        (lambda: calibrate_binomial(0.0, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0), "epsilon must be a number above 0, got 0.0"),
-        (lambda: calibrate_binomial(1.0, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, method="best"), "method must be one of theorem, exact, rdp"),
-        (lambda: calibrate_binomial(1.0, 2.0, 0.5, 1.0, 1, 1.0, 1.0, 1.0), "delta must be a number above 0 and below 1"),
+        (lambda: fewest(0.0, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0), "epsilon must be a number from 1e-300 to 1e\\+300, got 0.0"),
+        (lambda: fewest(1.0, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, method="best"), "method must be one of theorem-1, exact, rdp"),
+        (lambda: fewest(1.0, 2.0, 0.5, 1.0, 1, 1.0, 1.0, 1.0), "delta must be a number above 0 and below 1"),
+        (lambda: fewest(1.0, 0.0, 0.5, 1.0, 1, 1.0, 1.0, 1.0), "delta must be a number above 0 and below 1"),
     ],
 )
 def test_bad_arguments(call: object, message: str) -> None:
@@ -224,24 +247,33 @@ def test_bad_arguments(call: object, message: str) -> None:
 def test_by_gaussian_noise_for_every_shape_of_the_sensitivities() -> None:
     found = binomial_account(10**6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6, 20)
     # In steps of the scale: the square of 20.
-    assert found.epsilon_gaussian == binomial_near_gaussian_epsilon(10**6, 0.5, 20.0, 100, 1e-6, 20)
-    assert found.epsilon_exact is None
-    assert found.epsilon_gaussian < found.epsilon_rdp < found.epsilon
-    fewest = calibrate_binomial(1.0, 1e-6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, method="gaussian")
-    assert fewest.epsilon_gaussian <= 1.0
-    one_less = binomial_account(fewest.trials - 1, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6)
-    assert one_less.epsilon_gaussian > 1.0
+    near = found.epsilon_by("near-gaussian")
+    assert near == binomial_near_gaussian_epsilon(10**6, 0.5, 20.0, 100, 1e-6, 20)
+    assert math.isinf(found.epsilon_by("exact"))
+    assert found.epsilon == near < found.epsilon_by("rdp") < found.epsilon_by("theorem-1")
+    trials = fewest(1.0, 1e-6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, method="near-gaussian")["trials"]
+    enough, less = (binomial_account(one, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6) for one in (trials, trials - 1))
+    assert enough.epsilon_by("near-gaussian") <= 1.0 < less.epsilon_by("near-gaussian")
 
 
-def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful() -> None:
+def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful_and_never_the_guarantee() -> None:
     arguments = (10**4, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, 1e-6)
     found = binomial_account(*arguments)
+    theorem = found.privacy.account("theorem-1")
     # Printed as it is published, and contradicted: its own epsilon has a delta of 0.76.
-    assert found.epsilon == pytest.approx(binomial_theorem_epsilon(*arguments))
-    assert found.epsilon_doubtful
-    assert found.epsilon < found.epsilon_exact
-    assert shifted_binomial_delta(10**4, 0.5, 1000, found.epsilon) > 0.7
-    assert not binomial_account(10**4, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6).epsilon_doubtful
-    fewest = calibrate_binomial(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0)
-    assert fewest.epsilon < fewest.epsilon_exact <= 200.0
-    assert calibrate_binomial(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, method="theorem").trials < fewest.trials
+    assert theorem.bound.epsilon == binomial_theorem_epsilon(*arguments) == pytest.approx(186.1, abs=0.05)
+    assert theorem.bound.details["doubtful"]
+    assert not theorem.proven
+    assert shifted_binomial_delta(10**4, 0.5, 1000, theorem.bound.epsilon) > 0.7
+    # It was the guarantee that accounts stated until they told what is proven.
+    assert found.epsilon >= 297.3
+    assert found.epsilon == found.epsilon_by("exact") == shifted_binomial_epsilon(10**4, 0.5, 1000, 1e-6)
+    assert found.privacy.guarantee.epsilon == found.epsilon
+    assert found.privacy.best is not None
+    assert found.privacy.best.name == "exact"
+    certain = binomial_account(10**4, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6).privacy.account("theorem-1")
+    assert not certain.bound.details["doubtful"]
+    assert not certain.proven
+    needed = fewest(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0)
+    assert needed.report.epsilon_by("theorem-1") < needed.epsilon <= 200.0
+    assert fewest(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, method="theorem-1")["trials"] < needed["trials"]

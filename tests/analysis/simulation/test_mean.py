@@ -3,11 +3,13 @@
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import quietbits
 from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
 from quietbits.analysis.simulation.dp_rec_mean import simulate_dp_rec_mean
 from quietbits.analysis.simulation.input_populations import input_chunks
@@ -343,3 +345,10 @@ def test_the_central_reference() -> None:
     guarantee = Guarantee(1.0, "replace-one", "local", delta=1e-5)
     assert central_squared_error(Interval(4.0, 10.0), 50, guarantee) == central_squared_error(NormBall(1, 2.0, 3.0), 50, guarantee)
     assert central_squared_error(ball, 50, guarantee, rounds=7) == pytest.approx(7 * replaced, rel=1e-14)
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "secure-sum.md").read_text(encoding="utf-8")
+    example = text.split("## Simulating a round")[1].split("```python\n")[1].split("```")[0]
+    assert "wrapped_coordinates == 0" in example
+    exec(example, {})  # noqa: S102 - the example is the project's own

@@ -1,4 +1,4 @@
-"""The faults that quietbits names: everything it raises on purpose is one of these, or a plain ``ValueError``."""
+"""The errors that quietbits names: everything it raises on purpose is one of these, or a plain ``ValueError``."""
 
 
 class InfeasibleError(ValueError):
@@ -28,3 +28,7 @@ class TableError(ValueError):
         super().__init__(f"{check}: {detail}")
         self.check = check
         self.detail = detail
+
+    def __reduce__(self) -> tuple[type["TableError"], tuple[str, str]]:
+        """Return how a copy is made, so that workers can send the error back."""
+        return type(self), (self.check, self.detail)

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are written completely or not at all."""
 
 import os
 import secrets
@@ -8,17 +8,7 @@ from pathlib import Path
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file under a temporary name in the same folder, and rename it when it is complete.
 
-    Parameters
-    ----------
-    path : path
-        Where the file is to be; a file that is there is replaced.
-    content : bytes
-        The whole file.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written; what was at `path` before is then still there.
+    If it cannot be written, which raises ``OSError``, what was at `path` before is still there.
     """
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")

@@ -1,4 +1,4 @@
-"""What every subcommand of `quietbits` prints with: tables' width, a progress bar, and faults in one line."""
+"""What every subcommand of `quietbits` prints with: tables' width, a progress bar, and errors in one line."""
 
 import errno
 from collections.abc import Iterable, Iterator
@@ -21,26 +21,10 @@ PLAIN_WIDTH = 132
 
 
 class OneLineErrors(TyperGroup):
-    """A command group whose faults end in one line on stderr and exit code 2, without a traceback."""
+    """A command group whose errors end in one line on stderr and exit code 2, without a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was typed.
-
-        Parameters
-        ----------
-        ctx : typer.Context, in typer's own terms
-            The parsed command line.
-
-        Returns
-        -------
-        Any
-            What the command returns.
-
-        Raises
-        ------
-        typer.Exit
-            With code 2, if an argument, a file or a solver is at fault.
-        """
+        """Run the command that was typed; exit with code 2 if an argument, a file or a solver is at fault."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -53,24 +37,12 @@ class OneLineErrors(TyperGroup):
 
 
 def complain(message: str) -> None:
-    """Print a fault to stderr, in one line.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong; line breaks become spaces.
-    """
+    """Print an error to stderr, in one line."""
     typer.echo(f"quietbits: {' '.join(message.split())}", err=True)
 
 
 def console() -> "Console":
-    """Return where tables are printed: stdout, as wide as the terminal, or `PLAIN_WIDTH` columns where there is none.
-
-    Returns
-    -------
-    rich.console.Console
-        The console.
-    """
+    """Return where tables are printed: stdout, as wide as the terminal, or `PLAIN_WIDTH` columns where there is none."""
     from rich.console import Console
 
     found = Console(highlight=False)
@@ -79,13 +51,7 @@ def console() -> "Console":
 
 @contextmanager
 def progress_bar() -> "Iterator[OnStep]":
-    """Show steps as a bar on stderr, if that is a terminal; the bar goes away when all is done.
-
-    Yields
-    ------
-    callable
-        To be called as ``on_step(done, total, text)`` after each step.
-    """
+    """Yield ``on_step(done, total, text)``, which shows steps as a bar on stderr, if that is a terminal, until all is done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -97,18 +63,7 @@ def progress_bar() -> "Iterator[OnStep]":
 
 
 def check_folders(*files: Path | None) -> None:
-    """Refuse to begin a long computation whose result could not be written.
-
-    Parameters
-    ----------
-    *files : Path or None
-        Files that are to be written; None is passed over.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file's folder is not there.
-    """
+    """Raise ``FileNotFoundError`` before a long computation whose result could not be written; None is passed over."""
     for file in files:
         if file is not None and not file.parent.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(file.parent))

@@ -14,7 +14,14 @@ from ...solvers.accounting.exact_privacy_loss import SMALLEST_COMPOSED_DELTA, co
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.binomial_divergence import MOST_EXACT_TRIALS, shifted_binomial_losses, shifted_binomial_renyi
-from ...solvers.divergences.cpsgd_theorem import binomial_squared_error, binomial_theorem_epsilon, check_noise, is_theorem_doubtful
+from ...solvers.divergences.cpsgd_theorem import (
+    binomial_squared_error,
+    binomial_theorem_epsilon,
+    check_rate,
+    check_scale,
+    check_trials,
+    is_theorem_doubtful,
+)
 from ...solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
 from .worst_shift import WorstShift, whole_steps, worst_shift
 
@@ -62,7 +69,7 @@ class BinomialNoise:
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        trials, probability, scale = check_noise(self.trials, self.probability, self.scale)
+        trials, probability, scale = check_trials(self.trials), check_rate(self.probability), check_scale(self.scale)
         object.__setattr__(self, "trials", trials)
         object.__setattr__(self, "probability", probability)
         object.__setattr__(self, "scale", scale)
@@ -150,8 +157,8 @@ class BinomialNoise:
             )
         if uses > (MOST_USES if symmetric else MOST_MIXED_USES):
             return EpsilonBound.nothing(f"the worst case of {uses} shifts is too expensive to compose")
-        forth, back = shifted_binomial_losses(self.trials, self.probability, worst.shift)
-        found = composed_exact_epsilon(forth, None if symmetric else back, uses, delta)
+        losses = shifted_binomial_losses(self.trials, self.probability, worst.shift)
+        found = composed_exact_epsilon(losses.forth, None if symmetric else losses.back, uses, delta)
         if found is None:
             return EpsilonBound.nothing(f"delta must be at least {SMALLEST_COMPOSED_DELTA:g} for the exact account of more than one shift")
         if math.isinf(found):

@@ -1,10 +1,10 @@
-"""Which pair of vectors binomial noise hides least, of all that sensitivities in three norms allow."""
+"""Which pair of vectors binomial noise hides least, among all that sensitivities in three norms allow."""
 
 import math
 from dataclasses import dataclass
 
 from ...arguments import check_integer
-from ...solvers.divergences.cpsgd_theorem import LARGEST_DIMENSION, check_noise, check_sensitivities
+from ...solvers.divergences.cpsgd_theorem import LARGEST_DIMENSION, check_rate, check_scale, check_sensitivity
 
 # How far from a whole number of steps a sensitivity may be, relative to itself.
 WHOLE = 1e-9
@@ -12,7 +12,7 @@ WHOLE = 1e-9
 
 @dataclass(frozen=True)
 class WorstShift:
-    """The pair of vectors that sensitivities allow and that binomial noise hides least, if it is known.
+    """The pair of vectors that binomial noise hides least among those that sensitivities allow, if it is known.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class WorstShift:
 
 
 def worst_shift(probability: float, scale: float, dimension: int, l1: float, l2: float, linf: float) -> WorstShift:
-    """Return which pair of vectors is hidden least by binomial noise, of all that sensitivities allow.
+    """Return which pair of vectors binomial noise hides least, among all that sensitivities, in the vectors' units, allow.
 
     Vectors of neighbours differ by v steps, v whole numbers with ``|v_i| <= linf / scale``, ``sum |v_i| <= l1 / scale`` and
     ``sum v_i**2 <= (l2 / scale)**2``. A larger shift of a coordinate reveals more, as binomial noise has a log-concave distribution. So
@@ -43,31 +43,18 @@ def worst_shift(probability: float, scale: float, dimension: int, l1: float, l2:
       more than one shift by s + t, by group privacy (Dong, Roth, Su 2022, *Gaussian differential privacy*, theorem 2.14) and because
       trade-off functions of log-concave noise add up exactly, f_t(1 - f_s) = f_(s+t).
 
-    Parameters
-    ----------
-    probability, scale, dimension
-        As in `binomial_theorem_epsilon`.
-    l1, l2, linf : float
-        Sensitivities in the vectors' units.
-
-    Returns
-    -------
-    WorstShift
-        Zero coordinates where neighbours do not differ.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    It has zero coordinates where neighbours do not differ.
 
     Examples
     --------
     >>> worst_shift(0.5, 0.5, 10, 3.0, 3.0, 3.0)
     WorstShift(shift=6, coordinates=1, reason=None)
     """
-    _, probability, scale = check_noise(1, probability, scale)
+    probability, scale = check_rate(probability), check_scale(scale)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-    l1, l2, linf = check_sensitivities(l1, l2, linf)
+    l1 = check_sensitivity("l1_sensitivity", l1)
+    l2 = check_sensitivity("l2_sensitivity", l2)
+    linf = check_sensitivity("linf_sensitivity", linf)
     steps = linf / scale
     if abs(steps - round(steps)) > WHOLE * max(1.0, steps):
         return WorstShift(None, None, f"linf must be a whole multiple of scale for the exact account, got {steps:.9g} times the scale")
@@ -82,17 +69,7 @@ def worst_shift(probability: float, scale: float, dimension: int, l1: float, l2:
 
 
 def whole_steps(number: float) -> int:
-    """Return the largest whole number that is not above a number, but for rounding errors.
-
-    Parameters
-    ----------
-    number : float
-        At least 0.
-
-    Returns
-    -------
-    int
-        The whole number.
+    """Return the largest whole number that is not above a number of 0 or more, up to rounding errors.
 
     Examples
     --------

@@ -13,7 +13,6 @@ from ...design.contracts.task import Task
 from ...design.noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ...design.noise.discrete_gaussian import LARGEST_SIGMA
 from ...design.secure_sum.cpsgd import CpsgdMechanism
-from ...design.secure_sum.cpsgd_parameters import CpsgdParameters
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from ...design.secure_sum.distributed_skellam import (
     DistributedSkellamMechanism,
@@ -193,7 +192,7 @@ def _cpsgd(task: Task, options: Values) -> Mechanism:
     return calibrate_cpsgd(ball, task.clients, bits, target, rotated=options["rotated"], rotation_seed=options["rotation_seed"])
 
 
-def _accounted_cpsgd(parameters: CpsgdParameters) -> Accounted:
+def _accounted_cpsgd(parameters: CpsgdMechanism) -> Accounted:
     ball = parameters.ball
     details: dict[str, Scalar] = {
         "clients": parameters.clients,

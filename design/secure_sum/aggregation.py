@@ -1,8 +1,8 @@
 """A simulator of what secure aggregation shows: the server learns the modular sum of the clients' vectors, and drop-outs do not spoil it.
 
 It simulates the *interface* of Bonawitz et al. 2017, *Practical Secure Aggregation for Privacy-Preserving Machine Learning*, for
-experiments with mechanisms that rely on it. It is no cryptographic product: key agreement, secret shares, signatures and the network are
-left out, all secrets are derived in one process from one key, and the generator that expands them is not a cryptographic one.
+experiments with mechanisms that rely on it. It is not a cryptographic product: key agreement, secret shares, signatures and the network
+are left out, all secrets are derived in one process from one key, and the generator that expands them is not a cryptographic one.
 """
 
 from collections.abc import Collection, Iterable
@@ -43,11 +43,6 @@ class SecureSum:
         How many of a client's neighbours it takes to recover its secrets, from 1 to `neighbours`; None for more than half of them, without
         which two disjoint sets of neighbours could give the server both kinds of a client's secrets.
 
-    Raises
-    ------
-    ValueError
-        If a field is out of its range, or the number of clients and that of neighbours are both odd.
-
     Examples
     --------
     Three clients, of whom client 1 masks and then drops out:
@@ -65,7 +60,7 @@ class SecureSum:
     threshold: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse fields out of range."""
+        """Check the fields."""
         everyone = check_integer("clients", self.clients, low=2, high=MOST_CLIENTS) - 1
         check_integer("length", self.length, low=1, high=LONGEST_VECTOR)
         check_modulus(self.modulus)
@@ -91,23 +86,7 @@ class SecureSum:
         return self.length * float(np.log2(self.modulus))
 
     def session(self, words: WordsLike) -> "SecureSumSession":
-        """Draw the clients' secrets and the order of the ring, for one sum.
-
-        Parameters
-        ----------
-        words : WordSource or numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        SecureSumSession
-            The session. Masks must not serve twice: draw a new one for every sum.
-
-        Raises
-        ------
-        ValueError
-            If `words` is not a source.
-        """
+        """Draw the clients' secrets and the order of the ring, for one sum: masks must not serve twice."""
         words = word_source(words)
         graph = MaskGraph(words.permutation(self.clients), self.degree)
         return SecureSumSession(self, graph, MaskSource(words.random_bytes(KEY_BYTES), self.length, self.modulus))
@@ -130,12 +109,10 @@ class SecureSum:
         Returns
         -------
         ndarray of uint64, shape (length,)
-            Sum of the values of all clients but the dropped ones, modulo M: what `modular_sum` gives.
+            Sum of the values of all clients except the dropped ones, modulo M: what `modular_sum` gives.
 
         Raises
         ------
-        ValueError
-            If values are outside 0 to M - 1, shapes or numbers of clients don't fit, or `words` is not a source.
         InfeasibleError
             If too many clients dropped out, as `SecureSumSession.unmask` says.
         """
@@ -174,24 +151,9 @@ class SecureSumSession:
     masks: MaskSource
 
     def mask(self, first_client: int, values: ArrayLike) -> WordArray:
-        """Return what clients send: the server's view of them. Each message alone is uniform, whatever the values are.
+        """Return what clients send, shape (clients of the chunk, length): each message alone is uniform, whatever the values are.
 
-        Parameters
-        ----------
-        first_client : int
-            Number of the client whose vector comes first; the others follow it.
-        values : array_like of int, shape (clients of the chunk, length)
-            Values from 0 to M - 1.
-
-        Returns
-        -------
-        ndarray of uint64, same shape
-            Masked messages, from 0 to M - 1.
-
-        Raises
-        ------
-        ValueError
-            If a value is outside, the shape is another one, or there are not so many clients.
+        `values` are the vectors of clients first_client, first_client + 1, ..., from 0 to M - 1.
         """
         modulus = self.parameters.modulus
         messages = self._vectors("values", values).copy()
@@ -207,23 +169,7 @@ class SecureSumSession:
         return messages
 
     def aggregate(self, messages: ArrayLike) -> WordArray:
-        """Add up messages that have arrived; the results of several chunks add up by `modular_add`.
-
-        Parameters
-        ----------
-        messages : array_like of int, shape (clients of the chunk, length)
-            Masked messages.
-
-        Returns
-        -------
-        ndarray of uint64, shape (length,)
-            Their sum modulo M.
-
-        Raises
-        ------
-        ValueError
-            If a message is outside 0 to M - 1, or the shape is another one.
-        """
+        """Add up messages that have arrived, modulo M; the results of several chunks add up by `modular_add`."""
         return modular_sum(self._vectors("messages", messages), self.parameters.modulus)
 
     def unmask(self, total: ArrayLike, survivors: ArrayLike) -> WordArray:
@@ -243,8 +189,6 @@ class SecureSumSession:
 
         Raises
         ------
-        ValueError
-            If the total is outside 0 to M - 1, or a shape is another one.
         InfeasibleError
             If fewer neighbours of a client remain than it takes to recover its masks, or if the clients that remain fall apart into groups
             that share no masks, so that the server would learn the sum of each group.

@@ -3,25 +3,53 @@
 Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and differentially-private distributed SGD*.
 """
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arguments import check_choice, check_integer
 from ...arrays import FloatArray, IntegerArray, WordArray
+from ...errors import InfeasibleError
+from ...solvers.accounting.renyi_curve import MOST_ROUNDS, EpsilonAtDelta, check_delta
+from ...solvers.accounting.sampling import Sampling
+from ...solvers.divergences.cpsgd_theorem import (
+    LARGEST_THEOREM_EPSILON,
+    MOST_TRIALS,
+    binomial_theorem_epsilon,
+    check_rate,
+    is_theorem_doubtful,
+)
+from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS
+from ...solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
+from ...solvers.divergences.quantised_divergence import quantised_epsilon
+from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS, QuantisedSensitivity, quantised_l2_bound, quantised_sensitivity
+from ..contracts.accounts import amplified_rounds, composed_rounds, needing_delta
+from ..contracts.guarantee import ADJACENCIES
+from ..contracts.mechanism import SecureSumMechanism
+from ..contracts.norm_ball import NormBall
+from ..contracts.privacy import Account, EpsilonBound, Privacy
+from ..noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ..noise.binomial_noise import sample_binomial
 from ..noise.random_words import WordsLike, word_source
-from ..transforms.k_level_quantisation import quantisation_error, quantise_k_levels
-from .cpsgd_parameters import CpsgdParameters
+from ..transforms.k_level_quantisation import quantisation_error, quantisation_step, quantise_k_levels
+from ..transforms.rotation import RandomisedHadamard, flattened_bound
 from .modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
+
+# Relative error of what is computed in floating point, with a wide margin.
+ROUNDING = 1e-12
+# Share of delta with which the rounded vectors may be further apart than the account by Gaussian noise assumes.
+SPARED = 0.01
 
 
 @dataclass(frozen=True)
-class CpsgdMechanism(CpsgdParameters):
+class CpsgdMechanism(SecureSumMechanism):
     """Clients round each coordinate to one of a few levels and add binomial noise; the server sees the sum, which cannot wrap.
 
-    A vector is clipped, rotated if so wished, and rounded to levels 0 to k - 1 on [-X, X], independently in each coordinate; to each,
+    A vector is clipped, rotated if `rotated`, and rounded to levels 0 to k - 1 on [-X, X], independently in each coordinate; to each,
     Bin(m, p) is added. A message is at most k - 1 + m, and the modulus is one more than n such messages can add up to.
 
     Without rotation X is the clip norm D. With it, X = D sqrt(2 ln(2 n d / q) / d), d the padded dimension and q = delta / 3: with
@@ -31,95 +59,253 @@ class CpsgdMechanism(CpsgdParameters):
     The guarantee is that of the noise of all `clients` together: a client that drops out takes its noise with it, and `decode` refuses a
     sum over another number of clients. Noise is drawn exactly.
 
-    The fields are those of `CpsgdParameters`.
+    Attributes
+    ----------
+    ball : NormBall
+        L2 ball of the vectors.
+    clients : int
+        Number n of clients that add noise, from 1 to 10**9.
+    levels : int
+        Number k of levels, from 2 to 2**24.
+    trials : int
+        Number m of trials of each client for each coordinate, from 1 to 2**40; 10**15 at most for all clients together.
+    delta : float
+        Failure probability that the guarantee is stated for, of everything together; above 0 and below 1.
+    probability : float
+        Probability p of success of a trial.
+    rotated : bool
+        Whether vectors are rotated, which pads them to a power of two.
+    rotation_seed : int
+        Public seed of the rotation, from 0 to 2**128 - 1.
+    adjacency : str
+        ``"replace-one"``, as in the paper: two vectors of the ball, 2 D apart at most. ``"add-or-remove-one"``: a client's vector is
+        there or is zero, with the noise of n clients either way, which is half as far.
 
     Examples
     --------
-    >>> from quietbits.design.contracts.norm_ball import NormBall
     >>> mechanism = CpsgdMechanism(NormBall(dimension=3, norm=2.0), clients=1000, levels=65, trials=400, delta=1e-5)
     >>> print(mechanism.guarantee)
     epsilon = 0.771764, delta = 1e-05, replace-one adjacency, secure-sum trust model
+    >>> round(mechanism.theorem_epsilon(1e-5), 4), round(mechanism.renyi_epsilon(1e-5).epsilon, 4), mechanism.step
+    (1.3684, 0.8058, 0.03125)
     >>> messages = mechanism.encode(np.tile([0.6, 0.0, -0.8], (1000, 1)), np.random.default_rng(0))
     >>> messages.dtype, mechanism.decode(mechanism.aggregate(messages), 1000).round(1).tolist()
     (dtype('uint32'), [0.6, 0.0, -0.8])
     """
+
+    ball: NormBall
+    clients: int
+    levels: int
+    trials: int
+    delta: float
+    probability: float = 0.5
+    rotated: bool = False
+    rotation_seed: int = 0
+    adjacency: str = "replace-one"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        if self.ball.norm != 2:
+            raise ValueError(f"ball must have norm 2 for cpSGD, got norm {self.ball.norm!r}")
+        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
+        object.__setattr__(self, "levels", check_integer("levels", self.levels, low=2, high=MOST_LEVELS))
+        most = min(MOST_CLIENT_TRIALS, MOST_TRIALS // self.clients)
+        object.__setattr__(self, "trials", check_integer("trials", self.trials, low=1, high=most))
+        object.__setattr__(self, "delta", check_delta(self.delta))
+        object.__setattr__(self, "probability", check_rate(self.probability))
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        # The rotation checks its seed.
+        _ = self._rotation
+
+    @property
+    def modulus(self) -> int:
+        """``clients * (levels - 1 + trials) + 1``: no sum reaches it. With the fields in their ranges it is below 2**55."""
+        return self.clients * (self.levels - 1 + self.trials) + 1
+
+    @property
+    def padded_dimension(self) -> int:
+        """The dimension, or the next power of two where vectors are rotated."""
+        return self._rotation.padded_dimension if self.rotated else self.ball.dimension
 
     @property
     def coordinate_wrap_probability(self) -> float:
         """0.0, as `wrap_probability`."""
         return 0.0
 
+    @property
+    def message_bits_before_aggregation(self) -> float:
+        """``log2(levels + trials)``, for each coordinate: what a message would take if there were no secure sum to make room for."""
+        return math.log2(self.levels + self.trials)
+
+    @property
+    def level_bound(self) -> float:
+        """X, the end of the levels, in the vectors' units."""
+        if not self.rotated:
+            return self.ball.clip_norm
+        return flattened_bound(self.padded_dimension, self.ball.clip_norm, self._event_delta(self.delta) / self.clients)
+
+    @property
+    def step(self) -> float:
+        """What one step of the whole numbers stands for in the sum, in the vectors' units: ``2 * level_bound / (levels - 1)``."""
+        return quantisation_step(self.levels, self.level_bound)
+
+    @property
+    def distance(self) -> float:
+        """Largest L2 distance of two neighbours' vectors, in the vectors' units; errs upward."""
+        return (2 if self.adjacency == "replace-one" else 1) * self.ball.clip_norm * (1 + ROUNDING)
+
+    @property
+    def bias_bound(self) -> float:
+        """0 without rotation, otherwise 2 D delta / 3, on average over the seed; errs upward.
+
+        Given a seed, the estimate has no bias if no rotated coordinate is beyond `level_bound`.
+        """
+        return 2 * self.ball.clip_norm * self._event_delta(self.delta) if self.rotated else 0.0
+
+    @property
+    def mean_squared_error_bound(self) -> float:
+        """The published bound on the expected squared L2 error of the estimate, in the vectors' units; without the clipping of vectors.
+
+        d D**2 (1 + 4 m p (1 - p)) / (n (k - 1)**2) (Theorem 3); with rotation, d D**2 becomes 2 ln(2 n d / q) D**2, d the padded
+        dimension, and 4 D**2 q**2 is added for the bias (Theorem 4).
+        """
+        square = self.ball.clip_norm**2
+        spread, bias = self.ball.dimension * square, 0.0
+        if self.rotated:
+            failure = self._event_delta(self.delta)
+            spread = 2 * math.log(2 * self.clients * self.padded_dimension / failure) * square
+            bias = 4 * square * failure**2
+        noise = self.trials * self.probability * (1 - self.probability)
+        return spread * (1 + 4 * noise) / (self.clients * (self.levels - 1) ** 2) * (1 + ROUNDING) + bias
+
+    @property
+    def worst_variance(self) -> float:
+        """Bound on the largest variance over the ball, the clipping of rotated coordinates left out; errs upward."""
+        return (self._noise_variance + self.ball.dimension * self.step**2 / 4) * (1 + ROUNDING)
+
+    def privacy(self) -> Privacy:
+        """Privacy of sums: ``"theorem-1"`` of the paper as published, ``"rdp"`` and ``"near-gaussian"``.
+
+        The theorem is not proven: exact accounts contradict it for large epsilon, and where it is known to fail it says nothing
+        (`theorem_epsilon`). Several rounds of it compose as (epsilon, delta), and so do sampled rounds of the others.
+        """
+
+        def theorem(delta: float) -> EpsilonBound:
+            return EpsilonBound(self.theorem_epsilon(delta))
+
+        def renyi(delta: float, rounds: int = 1) -> EpsilonBound:
+            found = self.renyi_epsilon(delta, rounds)
+            if found is None:
+                return EpsilonBound.nothing("probability must be 1/2, and trials more, for Rényi divergences")
+            return EpsilonBound(found.epsilon, order=found.order, order_at_edge=found.at_edge)
+
+        def gaussian(delta: float, rounds: int = 1) -> EpsilonBound:
+            found = self.gaussian_epsilon(delta, rounds)
+            if found is None:
+                return EpsilonBound.nothing("trials must be more for their noise to be nearly Gaussian")
+            return EpsilonBound(found)
+
+        def theorem_bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+            if sampling is not None:
+                return amplified_rounds(theorem, delta, rounds, sampling, self.adjacency)
+            if rounds == 1:
+                return theorem(delta)
+            return EpsilonBound(composed_rounds(self.theorem_epsilon(delta / (2 * rounds)), rounds, delta / 2))
+
+        def renyi_bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+            if sampling is None:
+                return renyi(delta, rounds)
+            if rounds > 1:
+                return EpsilonBound.nothing("rounds must be 1 for the account of sampled vectors by Rényi divergences")
+            return amplified_rounds(renyi, delta, 1, sampling, self.adjacency)
+
+        def gaussian_bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+            return gaussian(delta, rounds) if sampling is None else amplified_rounds(gaussian, delta, rounds, sampling, self.adjacency)
+
+        return Privacy(
+            "secure-sum",
+            (
+                Account("theorem-1", self.adjacency, needing_delta(theorem_bound), proven=False),
+                Account("rdp", self.adjacency, needing_delta(renyi_bound)),
+                Account("near-gaussian", self.adjacency, needing_delta(gaussian_bound)),
+            ),
+        )
+
+    def sensitivity(self, delta: float) -> QuantisedSensitivity:
+        """Return bounds, in steps, on the distance of two neighbours' rounded vectors, equation (10) of the paper.
+
+        For coupled rounding; `delta` is the probability with which they fail.
+        """
+        return quantised_sensitivity(self.padded_dimension, self.levels, self.level_bound, self.distance, delta)
+
+    def theorem_epsilon(self, delta: float) -> float:
+        """Return the epsilon of one sum by Theorem 1 of the paper, as published, where it can be true.
+
+        Theorem 1, equation (10) and, with rotation, the largest coordinate each fail with an equal share of delta: the paper's
+        (epsilon, 2 delta) and (epsilon, 3 delta). It is refused where exact accounts are known to contradict it
+        (`quietbits.solvers.divergences.cpsgd_theorem.is_theorem_doubtful`).
+
+        Raises
+        ------
+        InfeasibleError
+            If there are fewer trials, of all clients together, than the theorem asks for, or its epsilon is too small to be true.
+        """
+        failure = self._event_delta(check_delta(delta))
+        steps, total = self.sensitivity(failure), self.clients * self.trials
+        # In units of the clip norm, so that nothing is out of range.
+        scale = self.step / self.ball.clip_norm
+        l1, l2, linf = steps.l1 * scale, steps.l2 * scale, steps.linf * scale
+        epsilon = binomial_theorem_epsilon(total, self.probability, scale, self.padded_dimension, l1, l2, linf, failure)
+        if is_theorem_doubtful(epsilon, total, self.probability, scale, l2, failure):
+            raise InfeasibleError(
+                f"epsilon would be {epsilon:.6g} by Theorem 1 of cpSGD, which does not hold for so large an epsilon: it must be at most "
+                f"{LARGEST_THEOREM_EPSILON:g}, and not less than that of Gaussian noise of the same variance"
+            )
+        return epsilon
+
+    def renyi_epsilon(self, delta: float, rounds: int = 1) -> EpsilonAtDelta | None:
+        """Return the epsilon of all rounds together by Rényi divergences, averaged over the coupled rounding; errs upward.
+
+        No sensitivity can fail here (`quantised_divergence`). None where `probability` is not 1/2, or trials are too few.
+        """
+        if self.probability != 0.5:
+            return None
+        trials, apart = self.clients * self.trials, self.distance / self.step
+        return quantised_epsilon(trials, self.padded_dimension, self.levels, apart, delta, rounds)
+
+    def gaussian_epsilon(self, delta: float, rounds: int = 1) -> float | None:
+        """Return the epsilon of all rounds together by that of the Gaussian noise that binomial noise nearly is; errs upward.
+
+        A hundredth of delta is what the L2 distance of the rounded vectors may fail with (`quantised_l2_bound`). None where trials are too
+        few, or `probability` is too uneven (`near_gaussian_noise`).
+        """
+        trials, spared = self.clients * self.trials, SPARED * check_delta(delta)
+        rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+        apart = quantised_l2_bound(self.padded_dimension, self.distance / self.step, spared / rounds)
+        # Given the uniform numbers of the rounding, unless they are among those that the bound fails for.
+        return binomial_near_gaussian_epsilon(trials, self.probability, apart, self.padded_dimension, delta - spared, rounds)
+
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Clip, rotate if so wished, quantise and add noise, from 0 to levels - 1 + trials. Six arrays of the padded shape are in use."""
+        """Return numbers from 0 to levels - 1 + trials. Six arrays of the padded shape are in use: encode in chunks."""
         words = word_source(words)
         noisy = quantise_k_levels(self._flattened(vectors), self.levels, self.level_bound, words)
         noisy += sample_binomial(self.trials, self.probability, noisy.shape, words)
         return noisy
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Return `noisy_steps` as messages of a secure sum: the same numbers, which are below the modulus."""
+        """Return `noisy_steps` in the narrowest words: the same numbers, which are below the modulus."""
         return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
-        """Return the sum of the messages: what a secure sum reveals.
-
-        Parameters
-        ----------
-        messages : ndarray of int, shape (clients of the chunk, padded_dimension)
-            What clients sent.
-
-        Returns
-        -------
-        ndarray of uint64, shape (padded_dimension,)
-            Sums below the modulus, which add up over chunks.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a number is not from 0 to modulus - 1.
-        """
+        """Return the sum of the messages, which is below the modulus."""
         return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
-        """Return the sum of `noisy_steps`: always right.
-
-        Parameters
-        ----------
-        aggregate : ndarray of uint64, shape (padded_dimension,)
-            Sum over all clients.
-
-        Returns
-        -------
-        ndarray of int64, shape (padded_dimension,)
-            From 0 to modulus - 1.
-
-        Raises
-        ------
-        ValueError
-            If the aggregate's shape or type is wrong.
-        """
+        """Return the sum of `noisy_steps`, from 0 to modulus - 1: always right."""
         return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the estimate of the mean: the sum without the noise's mean, in the vectors' units, rotated back.
-
-        Parameters
-        ----------
-        aggregate : ndarray of uint64, shape (padded_dimension,)
-            Sum over all clients.
-        clients : int
-            Number of clients in it: exactly those that the mechanism was made for.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The estimate.
-
-        Raises
-        ------
-        ValueError
-            If the number of clients is another one, or the aggregate's shape or type is wrong.
-        """
+        """Return the sum without the noise's mean, over `clients`, which must be the mechanism's own, rotated back."""
         if clients != self.clients:
             raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
         centred = self.recovered_steps(aggregate) / self.clients - self.trials * self.probability
@@ -127,31 +313,27 @@ class CpsgdMechanism(CpsgdParameters):
         return self._rotation.inverse(flattened) if self.rotated else flattened
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the expected squared L2 distance between each clipped vector and its decoded message, noise and rounding.
+        """Return the variance of each vector: exact where no rotated coordinate is beyond `level_bound`.
 
-        Divided by the number of clients, the mean of these is the expected squared error of the estimate.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            ``dimension step**2 m p (1 - p)``, and ``step**2 sum f (1 - f)`` with f the fractional parts in steps, times
-            dimension / padded_dimension, as what falls on the padding is dropped; exact where no rotated coordinate is beyond
-            `level_bound`.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
+        ``dimension step**2 m p (1 - p)``, and ``step**2 sum f (1 - f)`` with f the fractional parts in steps, times
+        dimension / padded_dimension, as what falls on the padding is dropped.
         """
         # Entries of a Hadamard matrix are 1 and -1: of each rotated coordinate's error, the same share is left.
         kept = self.ball.dimension / self.padded_dimension
         return self._noise_variance + kept * quantisation_error(self._flattened(vectors), self.levels, self.level_bound)
 
+    def _event_delta(self, delta: float) -> float:
+        """Return the failure probability of each of the events that may fail: noise, sensitivity, and with rotation a coordinate's size."""
+        return delta / (3 if self.rotated else 2)
+
     def _flattened(self, vectors: ArrayLike) -> FloatArray:
         clipped = self.ball.clip(vectors)
         return self._rotation.forward(clipped) if self.rotated else clipped
+
+    @property
+    def _noise_variance(self) -> float:
+        return self.ball.dimension * self.step**2 * (self.trials * self.probability * (1 - self.probability))
+
+    @cached_property
+    def _rotation(self) -> RandomisedHadamard:
+        return RandomisedHadamard(self.ball.dimension, self.rotation_seed)

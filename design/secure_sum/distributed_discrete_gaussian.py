@@ -36,6 +36,10 @@ def discrete_gaussian_privacy(
 ) -> Privacy:
     """Return what a sum of rounded vectors with discrete Gaussian noise from every client reveals.
 
+    By ``"rdp"`` (Kairouz, Liu, Steinke 2021), and ``"near-gaussian"``: by the privacy loss of Gaussian noise which the sum nearly is a
+    rounding of (`quietbits.solvers.divergences.discrete_gaussian_smoothing`). With sampled clients both are those of that Gaussian
+    noise. The choice must be secret from the server: all `clients` add noise, those that were not chosen to a vector of zeros.
+
     Parameters
     ----------
     clients : int
@@ -51,18 +55,6 @@ def discrete_gaussian_privacy(
     adjacency : str
         ``"add-or-remove-one"``, as in the paper: a client's vector is there or is zero, and the noise of `clients` clients is there either
         way. ``"replace-one"`` doubles the sensitivity.
-
-    Returns
-    -------
-    Privacy
-        By ``"rdp"`` (Kairouz, Liu, Steinke 2021), and ``"near-gaussian"``: by the privacy loss of Gaussian noise which the sum nearly is a
-        rounding of (`quietbits.solvers.divergences.discrete_gaussian_smoothing`). With sampled clients both are those of that Gaussian
-        noise. The choice must be secret from the server: all `clients` add noise, those that were not chosen to a vector of zeros.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -120,41 +112,11 @@ def discrete_gaussian_privacy(
 class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     """Clients rotate, round, and add a little discrete Gaussian noise each; the server sees the sum modulo 2**bits only.
 
-    A vector is clipped, rotated by a public random rotation, divided by the granularity, and rounded to whole numbers under a bound on
-    their norm. The guarantee is that of the noise of all `clients` together: a client that drops out takes its noise with it, and `decode`
-    refuses a sum over another number of clients. Vectors must not depend on the seed of the rotation.
-
-    Rounding under a bound on the norm has a bias, which `bias_bound` bounds. A sum outside [-2**(bits - 1), 2**(bits - 1)) comes back
-    at the other end; `wrap_probability` bounds how often, and the stated variances leave it out. Privacy is not touched by it.
-
-    Noise is drawn exactly.
-
     Attributes
     ----------
-    ball : NormBall
-        L2 ball of the vectors.
-    clients : int
-        Number of clients that add noise, from 1 to 10**9.
-    bits : int
-        Bits per coordinate of the sum and of a message, from 1 to 62.
-    granularity : float
-        What one step of the whole numbers stands for, in the vectors' units; above 0.
     local_sigma : float
-        Parameter of each client's discrete Gaussian noise, in the vectors' units; from 0.001 to 10**12 steps.
-    delta : float
-        Failure probability that the guarantee is stated for, above 0 and below 1.
-    rotation_seed : int
-        Public seed of the rotation, from 0 to 2**128 - 1.
-    rotation : str
-        ``"hadamard"``, which pads to a power of two, or ``"fourier"``, which pads by one coordinate at most.
-    adjacency : str
-        Which neighbours the guarantee is for. ``"add-or-remove-one"``, as in the paper: a client's vector is there or is zero, with the
-        noise of all clients either way. ``"replace-one"``: another vector is in its place, which doubles the sensitivity.
-
-    Raises
-    ------
-    ValueError
-        If a field is out of its range.
+        Parameter of each client's discrete Gaussian noise, in the vectors' units; from 0.001 to 10**12 steps. The other fields, and what
+        the guarantee rests on, are described in `RoundedSecureSum`.
 
     Examples
     --------
@@ -178,13 +140,13 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     adjacency: str = "add-or-remove-one"
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Check the fields."""
         self._check_fields("discrete Gaussian")
         object.__setattr__(self, "local_sigma", check_real("local_sigma", self.local_sigma, low=1e-100, high=1e100))
         check_real("local_sigma in steps of the granularity", self._sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum, for neighbours of the stated adjacency (`discrete_gaussian_privacy`)."""
+        """Privacy of one sum (`discrete_gaussian_privacy`)."""
         return discrete_gaussian_privacy(
             self.clients, self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency
         )

@@ -34,25 +34,17 @@ def distributed_skellam_privacy(
 ) -> Privacy:
     """Return what a sum of rounded vectors with Skellam noise from every client reveals.
 
+    By ``"rdp"``: the theorem of Agarwal, Kairouz, Liu 2021 for noise of `clients` times the local variance; and ``"near-gaussian"``: by
+    the privacy loss of Gaussian noise, which the sum nearly is (`near_gaussian_noise`). The sensitivities are `rounded_norm` in steps
+    and, for the L1 norm of whole vectors, the smaller of its square and sqrt(dimension) times it: squares of whole numbers are not
+    below their absolute values.
+
     Parameters
     ----------
     clients, dimension, clip_norm, granularity, adjacency
         As in `discrete_gaussian_privacy`.
     local_variance : float
         Variance of each client's Skellam noise on a coordinate, in squared units of the vectors; from 2e-6 to 2 * 10**10 squared steps.
-
-    Returns
-    -------
-    Privacy
-        By ``"rdp"``: the theorem of Agarwal, Kairouz, Liu 2021 for noise of `clients` times the local variance; and ``"near-gaussian"``: by
-        the privacy loss of Gaussian noise, which the sum nearly is (`near_gaussian_noise`). The sensitivities are `rounded_norm` in steps
-        and, for the L1 norm of whole vectors, the smaller of its square and sqrt(dimension) times it: squares of whole numbers are not
-        below their absolute values.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -83,42 +75,13 @@ def distributed_skellam_privacy(
 class DistributedSkellamMechanism(RoundedSecureSum):
     """Clients rotate, round, and add a little Skellam noise each; the server sees the sum modulo 2**bits only.
 
-    A vector is clipped, rotated by a public random rotation, divided by the granularity, and rounded to whole numbers under a bound on
-    their norm. Skellam numbers add up to Skellam numbers, so that the sum's noise is known exactly, whatever the number of clients. The
-    guarantee is that of the noise of all `clients` together: a client that drops out takes its noise with it, and `decode` refuses a sum
-    over another number of clients. Vectors must not depend on the seed of the rotation.
-
-    Rounding under a bound on the norm has a bias, which `bias_bound` bounds. A sum outside [-2**(bits - 1), 2**(bits - 1)) comes back
-    at the other end; `wrap_probability` bounds how often, and the stated variances leave it out. Privacy is not touched by it.
-
-    Noise is drawn exactly.
+    Skellam numbers add up to Skellam numbers, so that the sum's noise is known exactly, whatever the number of clients.
 
     Attributes
     ----------
-    ball : NormBall
-        L2 ball of the vectors.
-    clients : int
-        Number of clients that add noise, from 1 to 10**9.
-    bits : int
-        Bits per coordinate of the sum and of a message, from 1 to 62.
-    granularity : float
-        What one step of the whole numbers stands for, in the vectors' units; above 0.
     local_variance : float
-        Variance of each client's noise on each coordinate, in squared units of the vectors; from 2e-6 to 2 * 10**10 squared steps.
-    delta : float
-        Failure probability that the guarantee is stated for, above 0 and below 1.
-    rotation_seed : int
-        Public seed of the rotation, from 0 to 2**128 - 1.
-    rotation : str
-        ``"hadamard"``, which pads to a power of two, or ``"fourier"``, which pads by one coordinate at most.
-    adjacency : str
-        Which neighbours the guarantee is for. ``"add-or-remove-one"``, as in the paper: a client's vector is there or is zero, with the
-        noise of all clients either way. ``"replace-one"``: another vector is in its place, which doubles the sensitivity.
-
-    Raises
-    ------
-    ValueError
-        If a field is out of its range.
+        Variance of each client's noise on each coordinate, in squared units of the vectors; from 2e-6 to 2 * 10**10 squared steps. The
+        other fields, and what the guarantee rests on, are described in `RoundedSecureSum`.
 
     Examples
     --------
@@ -142,13 +105,13 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     adjacency: str = "add-or-remove-one"
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Check the fields."""
         self._check_fields("Skellam")
         object.__setattr__(self, "local_variance", check_real("local_variance", self.local_variance, low=1e-100, high=1e100))
         check_real("local_variance in squared steps", self._step_noise_variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum, for neighbours of the stated adjacency (`distributed_skellam_privacy`)."""
+        """Privacy of one sum (`distributed_skellam_privacy`)."""
         return distributed_skellam_privacy(
             self.clients, self.padded_dimension, self.ball.clip_norm, self.local_variance, self.granularity, self.adjacency
         )

@@ -13,48 +13,12 @@ LARGEST_WORD = 2**64 - 1
 
 
 def check_modulus(modulus: int) -> int:
-    """Return a modulus as an int.
-
-    Parameters
-    ----------
-    modulus : int
-        From 2 to 2**62.
-
-    Returns
-    -------
-    int
-        The modulus.
-
-    Raises
-    ------
-    ValueError
-        If it is out of range.
-    """
+    """Return a modulus, from 2 to 2**62, as an int."""
     return check_integer("modulus", modulus, low=2, high=LARGEST_MODULUS)
 
 
 def check_residues(name: str, values: ArrayLike, modulus: int) -> WordArray:
-    """Return values as unsigned words, refusing those outside {0, ..., M - 1}.
-
-    Parameters
-    ----------
-    name : str
-        The argument's name, for the message.
-    values : array_like of int
-        The values.
-    modulus : int
-        M, from 2 to 2**62.
-
-    Returns
-    -------
-    ndarray of uint64, same shape
-        The values.
-
-    Raises
-    ------
-    ValueError
-        If a value is no whole number, or lies outside.
-    """
+    """Return whole numbers from 0 to M - 1 as unsigned words; `name` is the argument's, for the message."""
     array = _whole_numbers(name, values)
     outside = (array < 0) | (array >= modulus)
     if outside.any():
@@ -66,24 +30,7 @@ def check_residues(name: str, values: ArrayLike, modulus: int) -> WordArray:
 
 
 def residues(values: ArrayLike, modulus: int) -> WordArray:
-    """Reduce whole numbers, of either sign, modulo M.
-
-    Parameters
-    ----------
-    values : array_like of int
-        Whole numbers that a signed or an unsigned word of 64 bits holds.
-    modulus : int
-        M, from 2 to 2**62.
-
-    Returns
-    -------
-    ndarray of uint64, same shape
-        Residues, from 0 to M - 1.
-
-    Raises
-    ------
-    ValueError
-        If a value is no whole number, or the modulus is out of range.
+    """Reduce whole numbers of 64 bits, signed or not, modulo M, from 2 to 2**62.
 
     Examples
     --------
@@ -99,21 +46,6 @@ def residues(values: ArrayLike, modulus: int) -> WordArray:
 def messages_modulo(values: ArrayLike, modulus: int) -> NDArray[Any]:
     """Reduce whole numbers modulo M, into the narrowest unsigned words that hold the residues.
 
-    Parameters
-    ----------
-    values, modulus
-        As in `residues`.
-
-    Returns
-    -------
-    ndarray of uint8, uint16, uint32 or uint64, same shape
-        Residues, from 0 to M - 1.
-
-    Raises
-    ------
-    ValueError
-        As in `residues`.
-
     Examples
     --------
     >>> messages_modulo([-1, 0, 7], 300)
@@ -128,23 +60,6 @@ def centred_representatives(values: ArrayLike, modulus: int) -> NDArray[np.int64
     This undoes `residues` for whole numbers from ``-(M // 2)`` to ``(M - 1) // 2``. A sum beyond that range comes back wrapped around,
     off by a multiple of M, and nothing in the residue tells.
 
-    Parameters
-    ----------
-    values : array_like of int
-        Residues, from 0 to M - 1.
-    modulus : int
-        M, from 2 to 2**62.
-
-    Returns
-    -------
-    ndarray of int64, same shape
-        Whole numbers from ``-(M // 2)`` to ``(M - 1) // 2``.
-
-    Raises
-    ------
-    ValueError
-        If a value is no residue, or the modulus is out of range.
-
     Examples
     --------
     >>> centred_representatives([0, 1, 2, 3, 4], 5).tolist(), centred_representatives([1, 2, 3], 4).tolist()
@@ -156,60 +71,19 @@ def centred_representatives(values: ArrayLike, modulus: int) -> NDArray[np.int64
 
 
 def modular_add(left: WordArray, right: WordArray, modulus: int) -> WordArray:
-    """Add residues modulo M.
-
-    Parameters
-    ----------
-    left, right : ndarray of uint64
-        Residues, from 0 to M - 1, which is not checked; they broadcast against each other.
-    modulus : int
-        M, from 2 to 2**62.
-
-    Returns
-    -------
-    ndarray of uint64
-        Residues of the sums.
-    """
+    """Add residues modulo M, from 2 to 2**62; that they are below M is not checked."""
     return _reduced_once(left + right, modulus)
 
 
 def modular_subtract(left: WordArray, right: WordArray, modulus: int) -> WordArray:
-    """Subtract residues modulo M.
-
-    Parameters
-    ----------
-    left, right : ndarray of uint64
-        Residues, from 0 to M - 1, which is not checked; they broadcast against each other.
-    modulus : int
-        M, from 2 to 2**62.
-
-    Returns
-    -------
-    ndarray of uint64
-        Residues of left - right.
-    """
+    """Subtract residues modulo M, from 2 to 2**62; that they are below M is not checked."""
     return _reduced_once(left + (np.uint64(modulus) - right), modulus)
 
 
 def modular_sum(values: ArrayLike, modulus: int) -> WordArray:
     """Add up residues over the first axis, modulo M: what a secure sum reveals, without its masks.
 
-    Parameters
-    ----------
-    values : array_like of int, shape (clients, ...)
-        Residues, from 0 to M - 1. Sums of chunks of clients add up by `modular_add`, or by this function.
-    modulus : int
-        M, from 2 to 2**62.
-
-    Returns
-    -------
-    ndarray of uint64, shape (...)
-        Residues of the sums; zeros if there are no clients.
-
-    Raises
-    ------
-    ValueError
-        If a value is no residue, there is no first axis, or the modulus is out of range.
+    Sums of chunks of clients add up by `modular_add`, or by this function; the sum of no clients is zero.
 
     Examples
     --------
@@ -229,26 +103,7 @@ def modular_sum(values: ArrayLike, modulus: int) -> WordArray:
 
 
 def summed_messages(messages: ArrayLike, coordinates: int, modulus: int) -> WordArray:
-    """Add up the messages of a chunk of clients modulo M.
-
-    Parameters
-    ----------
-    messages : array_like of int, shape (clients, coordinates)
-        Residues, from 0 to M - 1.
-    coordinates : int
-        Number of coordinates of a message.
-    modulus : int
-        M, from 2 to 2**62.
-
-    Returns
-    -------
-    ndarray of uint64, shape (coordinates,)
-        Residues of the sums.
-
-    Raises
-    ------
-    ValueError
-        If the shape is another one, a number is no residue, or the modulus is out of range.
+    """Return `modular_sum` of messages, whose shape must be (clients, coordinates).
 
     Examples
     --------
@@ -262,26 +117,7 @@ def summed_messages(messages: ArrayLike, coordinates: int, modulus: int) -> Word
 
 
 def aggregate_residues(aggregate: ArrayLike, coordinates: int, modulus: int) -> WordArray:
-    """Reduce a sum of messages modulo M.
-
-    Parameters
-    ----------
-    aggregate : array_like of int, shape (coordinates,)
-        Sum over all clients, which need not be reduced.
-    coordinates : int
-        Number of coordinates of a message.
-    modulus : int
-        M, from 2 to 2**62.
-
-    Returns
-    -------
-    ndarray of uint64, shape (coordinates,)
-        Residues, from 0 to M - 1.
-
-    Raises
-    ------
-    ValueError
-        If the shape is another one, a number is not whole, or the modulus is out of range.
+    """Return `residues` of a sum of messages, whose shape must be (coordinates,).
 
     Examples
     --------

@@ -18,20 +18,7 @@ SEED_BYTES = 16
 
 
 def check_regular(clients: int, neighbours: int) -> None:
-    """Refuse an odd number of neighbours for an odd number of clients: neighbours are mutual, and the ends of pairs are even in number.
-
-    Parameters
-    ----------
-    clients : int
-        Number of clients.
-    neighbours : int
-        Number of neighbours of each.
-
-    Raises
-    ------
-    ValueError
-        If both are odd.
-    """
+    """Refuse an odd number of neighbours for an odd number of clients: each pair has two ends."""
     if clients % 2 and neighbours % 2:
         raise ValueError(f"neighbours must be even for {clients} clients, an odd number, got {neighbours!r}")
 
@@ -41,8 +28,8 @@ class MaskGraph:
     """A ring in random order, on which every client shares masks with the nearest clients on either side (a Harary graph).
 
     It is the graph of Bell, Bonawitz, Gascon, Lepoint, Raykova 2020, *Secure Single-Server Aggregation with (Poly)Logarithmic Overhead*:
-    some multiple of log(clients) neighbours do in place of everyone, as in Bonawitz et al. 2017, and masks then cost clients x neighbours
-    vectors in place of clients**2.
+    a multiple of log(clients) neighbours suffices, in place of everyone as in Bonawitz et al. 2017, and masks then cost clients x
+    neighbours vectors in place of clients**2.
 
     Attributes
     ----------
@@ -51,11 +38,6 @@ class MaskGraph:
     neighbours : int
         Number of neighbours of every client: from 2, or 1 for two clients, to clients - 1, which is everyone. If it is odd, the number of
         clients is even, and one of the neighbours is the client opposite.
-
-    Raises
-    ------
-    ValueError
-        If no such graph exists.
 
     Examples
     --------
@@ -67,7 +49,7 @@ class MaskGraph:
     neighbours: int
 
     def __post_init__(self) -> None:
-        """Refuse a graph that is none."""
+        """Check the fields."""
         clients = check_integer("clients", len(self.order), low=2, high=MOST_CLIENTS)
         check_integer("neighbours", self.neighbours, low=min(2, clients - 1), high=clients - 1)
         check_regular(clients, self.neighbours)
@@ -86,34 +68,12 @@ class MaskGraph:
         return np.append(near, self.clients // 2) if self.neighbours % 2 else near
 
     def neighbours_of(self, client: int) -> NDArray[np.int64]:
-        """Return whom a client shares masks with.
-
-        Parameters
-        ----------
-        client : int
-            Number of the client, from 0.
-
-        Returns
-        -------
-        ndarray of int, shape (neighbours,)
-            Their numbers, in rising order.
-
-        Raises
-        ------
-        ValueError
-            If there is no such client.
-        """
+        """Return whom a client shares masks with, in rising order, shape (neighbours,)."""
         place = self._places[check_integer("client", client, low=0, high=self.clients - 1)]
         return np.unique(self.order[(place + np.concatenate([self.offsets, -self.offsets])) % self.clients])
 
     def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return all pairs of neighbours.
-
-        Returns
-        -------
-        tuple of two ndarrays of int, shape (clients * neighbours / 2,)
-            One end of each pair, and the other.
-        """
+        """Return all pairs of neighbours: one end of each, and the other, two arrays of shape (clients * neighbours / 2,)."""
         firsts, seconds = [], []
         for offset in self.offsets:
             # The opposite client is as far ahead as behind: once around the ring would count each pair twice.
@@ -143,11 +103,6 @@ class MaskSource:
         Number of coordinates of a mask, from 1.
     modulus : int
         M, from 2 to 2**62.
-
-    Raises
-    ------
-    ValueError
-        If a field is out of its range.
     """
 
     key: bytes
@@ -155,40 +110,18 @@ class MaskSource:
     modulus: int
 
     def __post_init__(self) -> None:
-        """Refuse fields out of range."""
+        """Check the fields."""
         if len(self.key) != KEY_BYTES:
             raise ValueError(f"key must have {KEY_BYTES} bytes, got {len(self.key)}")
         check_integer("length", self.length, low=1, high=LONGEST_VECTOR)
         check_modulus(self.modulus)
 
     def pair_mask(self, first: int, second: int) -> WordArray:
-        """Return the mask that two clients share: the one with the lower number adds it, the other one subtracts it.
-
-        Parameters
-        ----------
-        first, second : int
-            Numbers of the clients, in either order.
-
-        Returns
-        -------
-        ndarray of uint64, shape (length,)
-            The mask.
-        """
+        """Return the mask that two clients share, in either order: the one with the lower number adds it, the other one subtracts it."""
         return self._expand(b"pair", min(first, second), max(first, second))
 
     def self_mask(self, client: int) -> WordArray:
-        """Return the mask that a client adds for itself, and that is taken off again only if its message has arrived.
-
-        Parameters
-        ----------
-        client : int
-            Number of the client.
-
-        Returns
-        -------
-        ndarray of uint64, shape (length,)
-            The mask.
-        """
+        """Return the mask that a client adds for itself, and that is taken off again only if its message has arrived."""
         return self._expand(b"self", client, client)
 
     def _expand(self, purpose: bytes, first: int, second: int) -> WordArray:

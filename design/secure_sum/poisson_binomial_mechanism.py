@@ -1,4 +1,4 @@
-"""The Poisson-binomial mechanism: clients send a few coin tosses for each coordinate of a vector, and no noise beside them.
+"""The Poisson-binomial mechanism: clients send a few coin tosses for each coordinate of a vector, and no other noise.
 
 Chen, Özgür, Kairouz 2022, *The Poisson binomial mechanism for unbiased federated learning with secure aggregation*.
 """
@@ -41,6 +41,10 @@ ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
 def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension: int = 1) -> Privacy:
     """Return what sums of coin tosses reveal, all coordinates together.
 
+    ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients
+    (`proven_pairs`). Where not all of them were computed, ``"rdp-extremes"`` assumes that all others at the same extreme is
+    the worst; no worse one was ever found.
+
     Parameters
     ----------
     clients : int
@@ -51,18 +55,6 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
         Largest distance of a trial's probability from 1/2, from 1e-6 to 0.499.
     dimension : int
         Number of coordinates that a client sends, each of which may be at either extreme.
-
-    Returns
-    -------
-    Privacy
-        ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients
-        (`proven_pairs`). Where not all of them were computed, ``"rdp-extremes"`` takes for granted that all others at the same extreme is
-        the worst; no worse one was ever found.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -143,12 +135,7 @@ class PoissonBinomialMechanism(SecureSumMechanism):
     frame_seed : int
         Public seed of the frame, from 0 to 2**63 - 1.
     kashin_constant : float
-        K: the level is K clip_norm / sqrt(size), or that with sqrt(dimension) for K where it is less; from 1 to 10**5.
-
-    Raises
-    ------
-    ValueError
-        If a field is out of its range.
+        K, from 1 to 10**5: the level is min(K, sqrt(dimension)) clip_norm / sqrt(size).
 
     Examples
     --------
@@ -170,7 +157,7 @@ class PoissonBinomialMechanism(SecureSumMechanism):
     kashin_constant: float = KASHIN_CONSTANT
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Check the fields."""
         if self.ball.norm != 2:
             raise ValueError(f"ball must have norm 2 for the Poisson-binomial mechanism, got norm {self.ball.norm!r}")
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
@@ -198,7 +185,7 @@ class PoissonBinomialMechanism(SecureSumMechanism):
 
     @property
     def padded_dimension(self) -> int:
-        """Number of coordinates of a message: the size of the frame, from twice to four times the dimension."""
+        """The size of the frame, from twice to four times the dimension."""
         return self.frame.size
 
     def privacy(self) -> Privacy:
@@ -227,68 +214,21 @@ class PoissonBinomialMechanism(SecureSumMechanism):
         return count_successes(self.theta * (coefficients / self.level), self.trials, words)
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Return `noisy_steps` as messages of a secure sum: the same numbers, which are below the modulus."""
+        """Return `noisy_steps` in the narrowest words: the same numbers, which are below the modulus."""
         return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
-        """Return the sum of the messages modulo clients * trials + 1: what a secure sum reveals.
-
-        Parameters
-        ----------
-        messages : ndarray of int, shape (clients of the chunk, padded_dimension)
-            What clients sent, masked or not.
-
-        Returns
-        -------
-        ndarray of uint64, shape (padded_dimension,)
-            Residues. They add up over as many chunks as there are clients at most, without being reduced.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a number is none that a secure sum takes.
-        """
+        """Return the sum of the messages modulo clients * trials + 1; sums of chunks need not be reduced."""
         return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
-        """Return the sums of the clients' counts.
-
-        Parameters
-        ----------
-        aggregate : ndarray of uint64, shape (padded_dimension,)
-            Sum over all clients, which need not be reduced.
-
-        Returns
-        -------
-        ndarray of int64, shape (padded_dimension,)
-            From 0 to clients * trials.
-
-        Raises
-        ------
-        ValueError
-            If the aggregate's shape or type is wrong.
-        """
+        """Return the sums of the clients' counts, from 0 to clients * trials."""
         return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the estimate of the mean: what the sums exceed half of all trials by, in the vectors' units, combined by the frame.
+        """Return what the sums exceed half of all trials by, in the vectors' units, combined by the frame.
 
-        Parameters
-        ----------
-        aggregate : ndarray of uint64, shape (padded_dimension,)
-            Sum over all clients, which need not be reduced.
-        clients : int
-            Number of clients in it: exactly those that the mechanism was made for.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The estimate; it may lie outside the ball.
-
-        Raises
-        ------
-        ValueError
-            If the number of clients is another one, or the aggregate's shape or type is wrong.
+        `clients` must be the mechanism's own number; the estimate may lie outside the ball.
         """
         if clients != self.clients:
             raise ValueError(f"clients must be {self.clients}, for whose tosses the guarantee is stated, got {clients!r}")
@@ -298,30 +238,14 @@ class PoissonBinomialMechanism(SecureSumMechanism):
         return np.asarray(self.frame.synthesis(coefficients[None, :])[0])
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the exact expected squared L2 distance between each clipped vector and its decoded message.
+        """Return the variance of each vector: exact, at the cost of encoding; of scaled-down vectors, with the squared bias.
 
         With D the size of the frame, a the coefficients and s the factor by which a vector x was scaled down, 1 for nearly all, it is
 
             dimension ( level**2 / (4 trials theta**2) - ||a||**2 / (D trials) ) + (1 - s)**2 ||x||**2
 
         for a decoded coefficient has the variance ``(level / theta)**2 (1/4 - (theta a / level)**2) / trials``, and each of the frame's
-        columns the squared norm dimension / D. Divided by the number of clients, the mean of these is the expected squared error of the
-        estimate, if no vector is scaled down. Costs as much as representing the vectors.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            Variances, in squared units of the vectors; where s is below 1, with the square of the bias.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
+        columns the squared norm dimension / D.
         """
         clipped = self.ball.clip(vectors)
         found = self._represent(clipped)
@@ -330,23 +254,7 @@ class PoissonBinomialMechanism(SecureSumMechanism):
         return np.asarray(self._tosses - share * squares + (1 - found.scales) ** 2 * np.sum(clipped**2, axis=1))
 
     def scaled_down_count(self, vectors: ArrayLike) -> int:
-        """Return how many clipped vectors have no Kashin representation at the level, and so are scaled down.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        int
-            Their number.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
-        """
+        """Return how many clipped vectors have no Kashin representation at the level, and are scaled down."""
         return int(np.count_nonzero(self._represent(vectors).scales < 1))
 
     @property

@@ -1,7 +1,7 @@
 """Secure sums of vectors that clients rotate, round to whole numbers and add noise to: what mechanisms with such noise share.
 
 The steps are those of Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure
-Aggregation*; which noise it is makes the mechanism.
+Aggregation*; only the noise differs between mechanisms.
 """
 
 import math
@@ -31,6 +31,13 @@ ROUNDING = 1e-12
 class RoundedSecureSum(SecureSumMechanism):
     """Clients clip, rotate and round their vectors and add noise; the server sees the sum modulo 2**bits only.
 
+    A vector is clipped, rotated by a public random rotation, divided by the granularity, and rounded to whole numbers under a bound on
+    their norm. The guarantee is that of the noise of all `clients` together: a client that drops out takes its noise with it, and `decode`
+    refuses a sum over another number of clients. Vectors must not depend on the seed of the rotation. Noise is drawn exactly.
+
+    Rounding under a bound on the norm has a bias, which `bias_bound` bounds. A sum outside [-2**(bits - 1), 2**(bits - 1)) comes back
+    at the other end; `wrap_probability` bounds how often, and the stated variances leave it out. Privacy does not depend on it.
+
     A frozen dataclass that derives from it has the fields below, calls `_check_fields` when it is made, and says what the noise is.
 
     Attributes
@@ -50,7 +57,8 @@ class RoundedSecureSum(SecureSumMechanism):
     rotation : str
         ``"hadamard"``, which pads to a power of two, or ``"fourier"``, which pads by one coordinate at most.
     adjacency : str
-        Which neighbours the guarantee is for: ``"add-or-remove-one"``, as in the papers, or ``"replace-one"``.
+        Which neighbours the guarantee is for. ``"add-or-remove-one"``, as in the papers: a client's vector is there or is zero, with the
+        noise of all clients either way. ``"replace-one"``: another vector is in its place, which doubles the sensitivity.
     """
 
     ball: NormBall
@@ -69,25 +77,25 @@ class RoundedSecureSum(SecureSumMechanism):
 
     @property
     def padded_dimension(self) -> int:
-        """Number of coordinates of a message: those of a rotated vector."""
+        """Number of coordinates of a rotated vector."""
         return self._rotation.padded_dimension
 
     @property
     def norm_bound(self) -> float:
         """Largest L2 norm of one client's rounded vector, in the vectors' units; errs upward.
 
-        How far the sum moves when a client's vector is replaced by zero; when it is replaced by another one, at most twice as far.
+        The sum moves at most this far when a client's vector is replaced by zero, and at most twice as far when by another one.
         """
         return self._rounding.norm_bound
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the L2 norm of the bias that rounding under a bound causes in the estimate, in the vectors' units; errs upward."""
+        """Bound on the bias that rounding under a bound on the norm causes."""
         return self._rounding.bias_bound
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """Bound on the probability that one coordinate of the sum wraps, over the rotation's seed, rounding and noise; errs upward.
+        """Bound over the rotation's seed, rounding and noise; errs upward.
 
         A coordinate of the sum, in steps, has three parts, the first two of which have moment generating functions that are at most those
         of Gaussians:
@@ -115,7 +123,7 @@ class RoundedSecureSum(SecureSumMechanism):
 
     @property
     def wrap_probability(self) -> float:
-        """Bound on the probability that any coordinate of the sum wraps: a union over coordinates. Errs upward.
+        """A union bound over coordinates; errs upward.
 
         For many coordinates it is often 1.0 where few of them wrap, and little is lost: see `coordinate_wrap_probability`.
         """
@@ -138,92 +146,26 @@ class RoundedSecureSum(SecureSumMechanism):
         return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
-        """Return the sum of the messages modulo 2**bits: what a secure sum reveals.
-
-        Parameters
-        ----------
-        messages : ndarray of int, shape (clients of the chunk, padded_dimension)
-            What clients sent.
-
-        Returns
-        -------
-        ndarray of uint64, shape (padded_dimension,)
-            Residues. They add up over chunks: words overflow modulo 2**64, a multiple of the modulus.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a number is none that `encode` returns.
-        """
+        """Return the sum of the messages modulo 2**bits; sums of chunks need not be reduced, as words overflow modulo 2**64."""
         return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
-        """Return the whole numbers nearest to zero that the sum may have been.
-
-        Parameters
-        ----------
-        aggregate : ndarray of uint64, shape (padded_dimension,)
-            Sum over all clients, which need not be reduced.
-
-        Returns
-        -------
-        ndarray of int64, shape (padded_dimension,)
-            From -2**(bits - 1) to 2**(bits - 1) - 1.
-
-        Raises
-        ------
-        ValueError
-            If the aggregate's shape or type is wrong.
-        """
+        """Return the sum's representatives nearest to zero, from -2**(bits - 1) to 2**(bits - 1) - 1."""
         return centred_representatives(aggregate_residues(aggregate, self.padded_dimension, self.modulus), self.modulus)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the estimate of the mean: the sum's representatives nearest to zero, in the vectors' units, rotated back.
-
-        Parameters
-        ----------
-        aggregate : ndarray of uint64, shape (padded_dimension,)
-            Sum over all clients, which need not be reduced.
-        clients : int
-            Number of clients in it: exactly those that the mechanism was made for.
-
-        Returns
-        -------
-        ndarray of float64, shape (dimension,)
-            The estimate.
-
-        Raises
-        ------
-        ValueError
-            If the number of clients is another one, or the aggregate's shape or type is wrong.
-        """
+        """Return `recovered_steps` in the vectors' units, over `clients`, which must be the mechanism's own, rotated back."""
         if clients != self.clients:
             raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
         steps = self.recovered_steps(aggregate)
         return self._rotation.inverse(steps * (self.granularity / self.clients))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the expected squared L2 distance between each clipped vector and its decoded message, noise and rounding.
+        """Return the variance of each vector, noise and rounding; wrapping and rejected tries are left out.
 
-        Divided by the number of clients, the mean of these is the expected squared error of the estimate.
-
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            Noise: the dimension times the variance of a coordinate's noise; what falls on the padding is dropped. Rounding:
-            ``granularity**2 sum f (1 - f)`` with f the fractional parts of the rotated vector in steps, times
-            dimension / padded_dimension for the Hadamard rotation; for the Fourier rotation with its one coordinate of padding at
-            most, nothing is taken off. Wrapping and rejected tries are left out.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, or a coordinate is NaN or infinite.
+        Noise: the dimension times the variance of a coordinate's noise; what falls on the padding is dropped. Rounding:
+        ``granularity**2 sum f (1 - f)`` with f the fractional parts of the rotated vector in steps, times dimension / padded_dimension for
+        the Hadamard rotation; for the Fourier rotation with its one coordinate of padding at most, nothing is taken off.
         """
         rotated = self._rotation.forward(self.ball.clip(vectors))
         return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
@@ -242,7 +184,7 @@ class RoundedSecureSum(SecureSumMechanism):
         """Return minus the logarithm of Chernoff's bound for all clients' noise, plus a Gaussian of a variance, to reach `room` steps."""
 
     def _check_fields(self, noise: str) -> None:
-        """Refuse fields out of range; `noise` is what the mechanism adds, in words."""
+        """Check the fields; `noise` is what the mechanism adds, in words."""
         if self.ball.norm != 2:
             raise ValueError(f"ball must have norm 2 for {noise} noise, got norm {self.ball.norm!r}")
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))

@@ -13,7 +13,7 @@ from ...errors import ConvergenceError
 from ...solvers.bounds.privacy_constraint import metric_name, ratio_constraint
 from ...solvers.bounds.ray_pricing import DualValues
 from ...solvers.bounds.staircase import staircase_bound
-from ...solvers.table_search.table_strategy import NEARLY_PUBLIC, Table, staircase_design, table_at_letters
+from ...solvers.table_search.table_strategy import NEARLY_PUBLIC, staircase_design, table_at_letters
 from .certificate import certified_table, objective_value, with_lower_bound
 from .exact_table import exact_table
 from .lookup_table import DualCertificate, LookupTable, Provenance, record_provenance
@@ -112,7 +112,8 @@ def design_mvu(
     input_weights = _input_weights(chosen, 2**bits_in)
     rng = np.random.default_rng(seed)
     if solver == "staircase":
-        design, duals = staircase_design(bits_in, bits_out, searched, input_weights, symmetric, starts or 16, rng, workers)
+        made = staircase_design(bits_in, bits_out, searched, input_weights, symmetric, starts or 16, rng, workers)
+        design, duals = made.design, made.duals
     else:
         # Loaded for those who ask for it: cvxpy and SciPy's optimisers take longer to load than most tables take to design.
         if solver == "trust-region":
@@ -124,8 +125,9 @@ def design_mvu(
     if solver != "staircase" or searched is not constraint:
         duals = staircase_bound(bits_in, constraint, input_weights).duals
 
-    def design_at(target: float) -> Table:
-        probabilities, alphabet = design(replace(constraint, log_ratio=constraint.log_ratio * target / epsilon))
+    def design_at(target: float) -> tuple[FloatArray, FloatArray]:
+        table = design(replace(constraint, log_ratio=constraint.log_ratio * target / epsilon))
+        probabilities, alphabet = table.probabilities, table.alphabet
         if symmetric:
             probabilities, alphabet = (probabilities + probabilities[::-1, ::-1]) / 2, (alphabet + 1 - alphabet[::-1]) / 2
         return _padded(probabilities, alphabet, 2**bits_out, symmetric)
@@ -242,7 +244,7 @@ def _objective(table: LookupTable) -> float:
     return objective_value(table.moments, table.certificate.objective, table.prior)
 
 
-def _padded(probabilities: FloatArray, alphabet: FloatArray, letters: int, symmetric: bool) -> Table:
+def _padded(probabilities: FloatArray, alphabet: FloatArray, letters: int, symmetric: bool) -> tuple[FloatArray, FloatArray]:
     """Add letters that are never sent; in mirrored pairs for a mirrored table, after splitting its middle letter if necessary."""
     missing = letters - len(alphabet)
     if symmetric and missing % 2:

@@ -1,8 +1,8 @@
 """Conditional stochastic rounding: every coordinate up or down at random, again until the vector is not longer than a bound.
 
 It is algorithm 2 and proposition 26 of Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Federated Learning
-with Secure Aggregation*. The bound is a whole number of squared steps, and the rounded vectors are whole numbers, too: whether they keep it
-is decided without floating point, and privacy rests on nothing else here.
+with Secure Aggregation*. The bound is a whole number of squared steps, and the rounded vectors are whole numbers, too: whether they are
+within it is decided without floating point, and privacy rests on nothing else here.
 """
 
 import math
@@ -42,18 +42,13 @@ class ConditionalRounding:
     granularity : float
         Length of a step, above 0.
     clip_norm : float
-        Largest L2 norm of a vector before rounding, above 0, in the same units.
+        Largest L2 norm of a vector before rounding, above 0, in the same units; below 2**31 steps.
     beta : float
         Bound on the probability that one try is rejected, above 0, at most 0.99. A smaller one allows longer vectors and takes fewer
         tries: 1 / (1 - beta) on average, at most.
     bound : str
         ``"published"`` for proposition 26, or ``"sharp"``, which is never above it, and far below where clip_norm is less than
         ``granularity sqrt(d) / 2``: see `largest_squared_norm`.
-
-    Raises
-    ------
-    ValueError
-        If a field is out of its range, or steps are too fine for 64-bit integers.
 
     Examples
     --------
@@ -72,7 +67,7 @@ class ConditionalRounding:
     bound: str = "published"
 
     def __post_init__(self) -> None:
-        """Refuse fields out of range."""
+        """Check the fields, and that squared norms in steps fit into 64-bit integers."""
         check_integer("dimension", self.dimension, low=1, high=LARGEST_DIMENSION)
         check_real("granularity", self.granularity, low=1e-100, high=1e100)
         check_real("clip_norm", self.clip_norm, low=1e-100, high=1e100)
@@ -143,20 +138,7 @@ class ConditionalRounding:
     def expected_error(self, vectors: ArrayLike) -> FloatArray:
         """Return the expected squared L2 distance of each vector and its rounding, if no try is rejected.
 
-        Parameters
-        ----------
-        vectors : array_like of shape (clients, dimension)
-            Finite vectors of L2 norm at most clip_norm, up to a relative 1e-9.
-
-        Returns
-        -------
-        ndarray of float64, shape (clients,)
-            ``granularity**2 sum f (1 - f)``, with f the fractional parts, in squared units of the vectors.
-
-        Raises
-        ------
-        ValueError
-            If the shape is another one, a coordinate is NaN or infinite, or a vector is too long.
+        It is ``granularity**2 sum f (1 - f)``, with f the fractional parts. Vectors as in `round`.
         """
         positions = self._positions(vectors)
         fractions = positions - np.floor(positions)
@@ -178,11 +160,6 @@ class ConditionalRounding:
         -------
         ndarray of int64, shape (clients, dimension)
             Grid points, in steps, of squared norm at most `largest_squared_norm`. At most five more arrays of this size are in use.
-
-        Raises
-        ------
-        ValueError
-            If the shape is another one, a coordinate is NaN or infinite, or a vector is too long.
         """
         words = word_source(words)
         positions = self._positions(vectors)

@@ -36,11 +36,6 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: Word
     ndarray of int64, same shape
         Levels, from 0 to levels - 1.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, a coordinate is NaN or infinite, or `words` is not a source.
-
     Examples
     --------
     >>> drawn = quantise_k_levels(np.full(100_000, 0.25), 3, 1.0, np.random.default_rng(0))
@@ -53,24 +48,9 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: Word
 
 
 def quantisation_error(vectors: ArrayLike, levels: int, bound: float) -> FloatArray:
-    """Return the expected squared L2 distance between vectors and their levels, exactly.
+    """Return the expected squared L2 distance between vectors, along the last axis, and their levels, exactly.
 
-    Parameters
-    ----------
-    vectors : array_like of shape (..., dimension)
-        Finite vectors along the last axis; coordinates beyond the bound count as its nearest end.
-    levels, bound
-        As in `quantise_k_levels`.
-
-    Returns
-    -------
-    ndarray of float64, shape (...)
-        ``step**2 sum f (1 - f)`` with f the fractional parts of the positions in steps, in squared units of the vectors.
-
-    Raises
-    ------
-    ValueError
-        As in `quantise_k_levels`.
+    It is ``step**2 sum f (1 - f)`` with f the fractional parts of the positions in steps. Arguments as in `quantise_k_levels`.
 
     Examples
     --------
@@ -83,22 +63,7 @@ def quantisation_error(vectors: ArrayLike, levels: int, bound: float) -> FloatAr
 
 
 def quantisation_step(levels: int, bound: float) -> float:
-    """Return the distance of two neighbouring levels.
-
-    Parameters
-    ----------
-    levels, bound
-        As in `quantise_k_levels`.
-
-    Returns
-    -------
-    float
-        ``2 * bound / (levels - 1)``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    """Return the distance of two neighbouring levels, ``2 * bound / (levels - 1)``.
 
     Examples
     --------

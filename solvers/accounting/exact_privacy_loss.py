@@ -23,7 +23,7 @@ ROUNDING = 1e-10
 HALVINGS = 200
 # A sum whose logarithm is larger than this is not near 1: it is summed as it is, in log space.
 LARGEST_NEAR_ONE = 0.5
-# Exponents beyond this belong to values that are next to impossible.
+# Exponents beyond this belong to values of negligible probability.
 LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
 # Steps of a grid of losses up to the largest one that matters, and the share of delta that losses beyond it may have.
@@ -61,43 +61,14 @@ class ExactPrivacyLoss:
         return np.asarray(np.exp(self.log_masses))
 
     def delta(self, epsilon: float) -> float:
-        """Return the hockey-stick divergence sum max(0, P - e^epsilon Q).
-
-        Parameters
-        ----------
-        epsilon : float
-            Privacy parameter, at least 0.
-
-        Returns
-        -------
-        float
-            Delta, a sum of positive terms, to about twelve digits.
-
-        Raises
-        ------
-        ValueError
-            If epsilon is negative or not finite.
-        """
+        """Return the hockey-stick divergence sum max(0, P - e^epsilon Q), a sum of positive terms, to about twelve digits."""
         return self._delta(check_real("epsilon", epsilon, low=0.0, high=1e300))
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon with at most this delta.
 
-        Parameters
-        ----------
-        delta : float
-            Failure probability, above 0 and below 1.
-
-        Returns
-        -------
-        float
-            Epsilon; errs upward, by as much as a share of 1e-10 of delta is worth. Infinite where the values that only P can have are
-            more probable than that.
-
-        Raises
-        ------
-        ValueError
-            If delta is out of range.
+        Errs upward, by as much as a share of 1e-10 of delta is worth; infinite where the values that only P can have are more probable than
+        delta.
         """
         allowed = check_delta(delta) * (1 - ROUNDING)
         if self.certain > allowed:
@@ -107,7 +78,7 @@ class ExactPrivacyLoss:
         return bisect(lambda epsilon: self._delta(epsilon) > allowed, 0.0, float(self.losses.max()), HALVINGS).fails
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return 1/(a-1) ln sum P^a Q^(1-a) over the values that both distributions can have.
+        """Return 1/(a-1) ln sum P^a Q^(1-a), in nats, over the values that both can have; at infinite order the largest loss.
 
         That is the Rényi divergence where nothing is `certain`. Otherwise it belongs to what is left of P, whose mass is less than one,
         and may be negative; with it, P is (epsilon, `certain` + delta')-close to Q for every (epsilon, delta') that the usual conversion
@@ -115,21 +86,6 @@ class ExactPrivacyLoss:
 
         With l = ln(P/Q) the sum is 1 - u + a (u - c) + sum Q phi(l), phi(l) = e^(a l) - 1 - a (e^l - 1) >= 0, c and u being what is left
         out of P and of Q: where the sum is near 1, nothing cancels however alike the two are.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity gives the largest loss.
-
-        Returns
-        -------
-        ndarray of shape (orders,)
-            Divergences in nats.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
         """
         array = check_orders(orders)
         if len(self.masses) == 0:
@@ -156,23 +112,7 @@ class ExactPrivacyLoss:
         return result
 
     def without_rare_values(self, mass: float) -> "ExactPrivacyLoss":
-        """Return the privacy loss with the rarest values counted among all other values.
-
-        Parameters
-        ----------
-        mass : float
-            Probability under P, from 0 to 1, that they have together at most.
-
-        Returns
-        -------
-        ExactPrivacyLoss
-            Fewer values; `certain` and `unseen` have grown by what the others had.
-
-        Raises
-        ------
-        ValueError
-            If the mass is out of range.
-        """
+        """Return the privacy loss with the rarest values, of at most this probability under P together, among all other values."""
         mass = check_real("mass", mass, low=0.0, high=1.0)
         by_mass = np.argsort(self.masses, kind="stable")
         rare = by_mass[: int(np.searchsorted(np.cumsum(self.masses[by_mass]), mass, side="right"))]
@@ -183,28 +123,11 @@ class ExactPrivacyLoss:
         return ExactPrivacyLoss(self.log_masses[kept], self.losses[kept], certain, unseen)
 
     def on_grid(self, interval: float, steps: int) -> "DensePLDPmf":
-        """Return the distribution of the loss on the multiples of an interval, for composition.
+        """Return the distribution of the loss on multiples of an interval, from ``-steps`` to ``steps`` times it, for composition.
 
         Each value's mass is split between the two neighbouring multiples so that both its P-mass and its Q-mass stay what they are
         (Doroshenko et al. 2022, *Connect the dots: tighter discrete approximations of privacy loss distributions*); losses above the
         grid count as certain, and losses below it as its lowest point: the result errs upward, under composition too.
-
-        Parameters
-        ----------
-        interval : float
-            Distance of two losses of the grid, above 0.
-        steps : int
-            The grid goes from ``-steps * interval`` to ``steps * interval``.
-
-        Returns
-        -------
-        DensePLDPmf
-            The distribution.
-
-        Raises
-        ------
-        ValueError
-            If an argument is out of range.
         """
         from dp_accounting.pld.pld_pmf import DensePLDPmf
 
@@ -225,7 +148,7 @@ class ExactPrivacyLoss:
 
 
 def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | None, uses: int, delta: float) -> float | None:
-    """Return the epsilon of several independent uses of a pair of distributions, of which each may be used in either direction.
+    """Return the epsilon of several independent uses of a pair of distributions, each in either direction.
 
     Parameters
     ----------
@@ -239,14 +162,8 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
     Returns
     -------
     float or None
-        The largest epsilon over the ways to choose a direction for each use; errs upward, by about a millionth of itself where there is
-        more than one use (a grid of losses). Infinite where no epsilon will do; None where rounding errors would not allow so small a
-        delta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+        The largest epsilon over the ways to choose a direction for each use; errs upward, by about a millionth of itself for two uses and
+        more (a grid of losses). Infinite where no epsilon is enough; None where rounding errors would not allow so small a delta.
     """
     uses = check_integer("uses", uses, low=1, high=10**9)
     delta = check_delta(delta)

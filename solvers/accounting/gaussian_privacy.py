@@ -26,26 +26,10 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
 
 
 def gaussian_delta(noise_multiplier: float, epsilon: float) -> float:
-    """Return the smallest delta at which Gaussian noise is (epsilon, delta)-private.
+    """Return the smallest delta at which Gaussian noise is (epsilon, delta)-private, to about ten digits; 0.0 below 1e-340.
 
-    delta = Phi(1 / (2 z) - epsilon z) - e^epsilon Phi(-1 / (2 z) - epsilon z), computed without cancellation.
-
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation over the L2 sensitivity, for the adjacency that is meant; 1e-3 to 1e300.
-    epsilon : float
-        Privacy parameter, 0 to 1e4.
-
-    Returns
-    -------
-    float
-        Delta, from 0 to 1, to about ten digits; 0.0 below 1e-340.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    delta = Phi(1 / (2 z) - epsilon z) - e^epsilon Phi(-1 / (2 z) - epsilon z), computed without cancellation, for noise multipliers z from
+    1e-3 to 1e300 and epsilon from 0 to 1e4.
 
     Examples
     --------
@@ -57,26 +41,9 @@ def gaussian_delta(noise_multiplier: float, epsilon: float) -> float:
 
 
 def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
-    """Return the least Gaussian noise that is (epsilon, delta)-private.
+    """Return the least Gaussian noise that is (epsilon, delta)-private, over the sensitivity.
 
-    Parameters
-    ----------
-    epsilon : float
-        Privacy parameter, 0 to 1e4.
-    delta : float
-        Failure probability, 1e-300 to 0.999.
-
-    Returns
-    -------
-    float
-        Standard deviation over the L2 sensitivity; errs upward, by less than 1e-9 of itself.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    ConvergenceError
-        If no root was found.
+    Errs upward, by less than 1e-9 of itself. Epsilon is from 0 to 1e4 and delta from 1e-300 to 0.999.
 
     Examples
     --------
@@ -102,25 +69,8 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
 def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     """Return the smallest epsilon at which Gaussian noise is (epsilon, delta)-private.
 
-    Parameters
-    ----------
-    noise_multiplier : float
-        Standard deviation over the L2 sensitivity, for the adjacency that is meant; 1e-3 to 1e300.
-    delta : float
-        Failure probability, 1e-300 to 0.999.
-
-    Returns
-    -------
-    float
-        Privacy parameter; errs upward, by less than 1e-9 of itself, or 1e-9 where it is below 1. 0.0 where the noise is as private as
-        that.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    ConvergenceError
-        If no root was found.
+    Errs upward, by less than 1e-9 of itself, or 1e-9 where it is below 1; 0.0 where delta alone allows it. The noise multiplier
+    is from 1e-3 to 1e300 and delta from 1e-300 to 0.999.
 
     Examples
     --------

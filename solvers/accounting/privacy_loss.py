@@ -12,8 +12,8 @@ from .renyi_divergence import check_weights, largest_step, renyi_matrix
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-# Privacy losses that a table's distribution is computed at, on either side of zero: at most, at least, and as many as so many
-# multiplications allow.
+# Privacy losses that a table's distribution is computed at, on either side of zero: at most, at least, and as many as this number
+# of multiplications allows.
 MOST_LOSSES, LEAST_LOSSES = 500, 40
 MULTIPLICATIONS = 4e8
 # Numbers held in memory at a time.
@@ -28,6 +28,8 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> "Priva
     under composition. Where one pair of rows is the worst at every epsilon, that is this pair. Between the losses where it is computed,
     the divergence is taken to be linear in e^epsilon, which errs upward (Doroshenko et al. 2022, *Connect the dots*).
 
+    The grid of losses is the distribution's own, not dp-accounting's usual one.
+
     Parameters
     ----------
     weights : array_like of shape (inputs, letters)
@@ -35,15 +37,10 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> "Priva
     distance : float
         Largest distance of two inputs, on the table's unit scale; above 0.
 
-    Returns
-    -------
-    PrivacyLossDistribution
-        The distribution, on a grid of its own that is not dp-accounting's usual one.
-
     Raises
     ------
     ValueError
-        If the table is none, or two of its rows can be told apart with certainty.
+        If the weights are no table, or two of its rows can be told apart with certainty.
 
     Examples
     --------

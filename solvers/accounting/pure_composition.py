@@ -17,7 +17,7 @@ LEAST_DELTA = 1e-300
 
 
 def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
-    """Return the epsilon, at a failure probability, of so many uses of an epsilon-private mechanism.
+    """Return the epsilon, at a failure probability, of 1 to 10**6 uses of an epsilon-private mechanism.
 
     After T rounds of binary randomised response the privacy loss is (2 K - T) epsilon with K binomial, so that
 
@@ -25,26 +25,8 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
 
     which is solved for e in closed form between two losses (Kairouz, Oh, Viswanath 2015, *The composition theorem for differential
     privacy*, theorem 3.3, which states it at the losses only). No grid is involved: this is exact for every mechanism that is known by
-    its epsilon alone, also when the choice of mechanisms is adaptive.
-
-    Parameters
-    ----------
-    epsilon : float
-        Pure privacy parameter of one use, at least 0.
-    rounds : int
-        Number of uses, 1 to 10**6.
-    delta : float
-        Failure probability, above 0 and below 1.
-
-    Returns
-    -------
-    float
-        Privacy parameter of all uses, from 0 to ``rounds * epsilon``; errs upward, by rounding errors only.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    its epsilon alone, also when the choice of mechanisms is adaptive. Errs upward, by rounding errors only, and is at most
+    ``rounds * epsilon``.
 
     Examples
     --------
@@ -67,7 +49,7 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
     allowed = delta * (1 - min(slack, 0.5))
 
     def failure(index: int) -> float:
-        """Return delta at the loss of so many truthful answers: a sum of positive terms."""
+        """Return delta at the loss of this number of truthful answers: a sum of positive terms."""
         above = np.arange(rounds + 1 - index)
         return float(probabilities[index:] @ -np.expm1(-2 * epsilon * above))
 

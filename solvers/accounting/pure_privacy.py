@@ -9,23 +9,7 @@ LARGEST_EPSILON = 1e6
 
 
 def check_orders(orders: ArrayLike) -> NDArray[np.float64]:
-    """Return Rényi orders as a one-dimensional float array.
-
-    Parameters
-    ----------
-    orders : array_like
-        Orders above 1; infinity is one.
-
-    Returns
-    -------
-    ndarray of float64, shape (orders,)
-        The orders.
-
-    Raises
-    ------
-    ValueError
-        If there are none, or one is not above 1.
-    """
+    """Return Rényi orders as a one-dimensional float array if there is one or more, all above 1; infinity is one."""
     array = np.atleast_1d(np.asarray(orders, dtype=float))
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"orders must be one or more numbers above 1, got {orders!r}")
@@ -35,27 +19,10 @@ def check_orders(orders: ArrayLike) -> NDArray[np.float64]:
 
 
 def pure_renyi_divergences(epsilon: float, orders: ArrayLike) -> NDArray[np.float64]:
-    """Return the largest Rényi divergence that an epsilon-private mechanism can have, for each order.
+    """Return the largest Rényi divergence that an epsilon-private mechanism can have, in nats, for each order; epsilon at infinity.
 
     It is that of binary randomised response, of which every other epsilon-private pair of outputs is a post-processing (Kairouz, Oh,
     Viswanath 2015, *The composition theorem for differential privacy*).
-
-    Parameters
-    ----------
-    epsilon : float
-        Pure privacy parameter, at least 0.
-    orders : array_like of shape (orders,)
-        Rényi orders above 1; infinity gives epsilon.
-
-    Returns
-    -------
-    ndarray of float64, shape (orders,)
-        Divergences in nats, at most epsilon.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arguments import check_choice, check_integer
+from ...arguments import check_choice, check_integer, check_probability
 from ...arrays import FloatArray
 from .pure_privacy import check_orders
 
@@ -22,26 +22,8 @@ MOST_ROUNDS = 10**12
 
 
 def check_delta(delta: float) -> float:
-    """Return a failure probability as a float.
-
-    Parameters
-    ----------
-    delta : float
-        Above 0 and below 1.
-
-    Returns
-    -------
-    float
-        The same.
-
-    Raises
-    ------
-    ValueError
-        If it is not a number between 0 and 1, both excluded.
-    """
-    if isinstance(delta, bool) or not isinstance(delta, int | float | np.floating) or not 0 < delta < 1:
-        raise ValueError(f"delta must be a number above 0 and below 1, got {delta!r}")
-    return float(delta)
+    """Return a failure probability as a float, if it is above 0 and below 1."""
+    return check_probability("delta", delta)
 
 
 @dataclass(frozen=True)
@@ -102,23 +84,7 @@ class RenyiCurve:
         object.__setattr__(self, "divergences", divergences)
 
     def composed(self, rounds: int) -> "RenyiCurve":
-        """Return the curve of so many independent uses on the same data: divergences add up (Mironov 2017, proposition 1).
-
-        Parameters
-        ----------
-        rounds : int
-            Number of uses, at least 1.
-
-        Returns
-        -------
-        RenyiCurve
-            The curve.
-
-        Raises
-        ------
-        ValueError
-            If the number is less than 1.
-        """
+        """Return the curve of independent uses on the same data: divergences add up (Mironov 2017, proposition 1)."""
         return RenyiCurve(self.orders, self.divergences * check_integer("rounds", rounds, low=1, high=MOST_ROUNDS))
 
     def epsilon(self, delta: float, conversion: str = "optimal") -> EpsilonAtDelta:
@@ -129,18 +95,8 @@ class RenyiCurve:
         delta : float
             Failure probability, above 0 and below 1.
         conversion : str
-            ``"optimal"``: r(a) + ln(1 - 1/a) - ln(delta a) / (a - 1) (Canonne, Kamath, Steinke 2020, proposition 12), through
+            ``"optimal"``: r(a) + ln(1 - 1/a) - ln(delta a) / (a - 1) (Canonne, Kamath, Steinke 2020, proposition 12), as in
             dp-accounting; ``"classic"``: r(a) - ln(delta) / (a - 1) (Mironov 2017, proposition 3), looser, which papers before 2020 used.
-
-        Returns
-        -------
-        EpsilonAtDelta
-            Epsilon and the order that gave it.
-
-        Raises
-        ------
-        ValueError
-            If delta or the conversion is out of range.
         """
         delta = check_delta(delta)
         check_choice("conversion", conversion, CONVERSIONS)

@@ -15,29 +15,16 @@ SERIES_TERMS = 20
 LARGEST_EXPONENT = 300.0
 # Log-ratios that are held in memory at a time.
 CHUNK = 2**19
-# So many probabilities of candidates are computed exactly whatever they are worth. Of more, one candidate is enough where the rounding of
+# This many probabilities of candidates are computed exactly whatever they are worth. Of more, one candidate is enough where the rounding of
 # the product cannot move a divergence by more than this, relative to itself and for each MANY of them.
 FEW, MANY = 2**16, 2**20
 NEGLIGIBLE = 1e-9
 
 
 def check_weights(weights: ArrayLike) -> NDArray[np.float64] | NDArray[np.int64]:
-    """Return a table's weights, without the columns that are zero in every row.
+    """Return a table's weights, without the columns that are zero in every row, as int64 or float64.
 
-    Parameters
-    ----------
-    weights : array_like of shape (inputs, letters)
-        Non-negative numbers, integers up to 2**62 or floats; each row is a distribution up to its scale.
-
-    Returns
-    -------
-    ndarray of int64 or float64, shape (inputs, letters that are sent)
-        The weights.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two rows, or a weight is negative or not finite, or rows have not the same sum.
+    Weights are non-negative, integers up to 2**62 or floats; there are two rows or more, all with the same sum.
     """
     array = np.asarray(weights)
     array = array.astype(np.int64 if np.issubdtype(array.dtype, np.integer) else np.float64)
@@ -73,11 +60,6 @@ def renyi_matrix(weights: ArrayLike, order: float) -> FloatArray:
     ndarray of shape (inputs, inputs)
         Entry [i, k] is the divergence of row i from row k, in nats; infinite where row i sends a letter that row k never sends.
 
-    Raises
-    ------
-    ValueError
-        If the order is not above 1, or the weights are no table.
-
     Examples
     --------
     >>> renyi_matrix([[3, 1], [1, 3]], 2.0).round(6).tolist()
@@ -89,22 +71,7 @@ def renyi_matrix(weights: ArrayLike, order: float) -> FloatArray:
 
 
 def kullback_leibler_matrix(weights: ArrayLike) -> FloatArray:
-    """Return the Kullback-Leibler divergence of every row from every other one: the limit of `renyi_matrix` at order 1.
-
-    Parameters
-    ----------
-    weights : array_like of shape (inputs, letters)
-        The table; rows have the same sum.
-
-    Returns
-    -------
-    ndarray of shape (inputs, inputs)
-        Entry [i, k] is sum_j P_ij ln(P_ij / P_kj), in nats.
-
-    Raises
-    ------
-    ValueError
-        If the weights are no table.
+    """Return the Kullback-Leibler divergence of every row from every other one, in nats: the limit of `renyi_matrix` at order 1.
 
     Examples
     --------
@@ -132,11 +99,6 @@ def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:
     ndarray of shape (orders, inputs)
         Entry [o, k] is the largest of `renyi_matrix` at order o over rows i, i' with ``|i - i'| == k``, in both directions; it may err
         upward where very many pairs are as good as equal: by a share of 1e-9, or 1e-7 for hundreds of letters.
-
-    Raises
-    ------
-    ValueError
-        If an order is not above 1, or the weights are no table.
     """
     table = check_weights(weights)
     array = check_orders(orders)
@@ -160,7 +122,7 @@ def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:
         largest = np.maximum.reduceat(sorted_coarse, starts)
         allowance = slack * (1 + np.abs(np.where(np.isinf(largest), 0.0, largest)))
         candidates = np.flatnonzero(sorted_coarse >= np.repeat(largest - allowance, counts))
-        # Of many that differ by next to nothing one stands for all, and what they can differ by is added: tables of randomised response
+        # Of many that hardly differ one stands for all, and what they can differ by is added: tables of randomised response
         # have only such.
         size = np.abs(largest) if in_logs else largest * np.log(np.maximum(largest, 1.0))
         group = np.searchsorted(starts, candidates, side="right") - 1

@@ -9,10 +9,11 @@ from ..numerics.rounding import UNIT
 
 
 def sampled_log_moment(exponents: NDArray[np.float64], population: int) -> float:
-    """Return ln E[((1 - 1/N) + Y/N)^a], where Y has mean 1 and its moments of order j from 2 to a are exp(x_j).
+    """Return ln E[((1 - 1/N) + Y/N)^a] in nats, where Y has mean 1 and its moments of order j from 2 to a are exp(x_j).
 
     It is ln(1 + sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) (exp(x_j) - 1)), summed over j from 2: the terms 0 and 1 of the binomial sum are
-    1, and all binomial probabilities sum to 1. What is left is positive, so that nothing cancels where all of it is small.
+    1, and all binomial probabilities sum to 1. What is left is positive, so that nothing cancels where all of it is small. Errs upward, by
+    about 1e-13 of itself at usual orders.
 
     Parameters
     ----------
@@ -20,11 +21,6 @@ def sampled_log_moment(exponents: NDArray[np.float64], population: int) -> float
         x_j for j = 2, ..., a, above 0.
     population : int
         N, at least 1.
-
-    Returns
-    -------
-    float
-        The logarithm, in nats; errs upward, by about 1e-13 of itself at usual orders.
 
     Examples
     --------

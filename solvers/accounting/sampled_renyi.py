@@ -24,28 +24,12 @@ ROUNDING = 2e-10
 
 
 def poisson_sampled_curve(curve: RenyiCurve, probability: float) -> RenyiCurve:
-    """Return bounds on the Rényi divergences where each client takes part with the same probability, independently.
+    """Return bounds on the Rényi divergences where each client takes part with probability q from 1e-9 to 1, independently.
 
     For whole orders a and cumulants K(l) = (l - 1) r(l) of a round in which everyone takes part, (a - 1) r_q(a) is at most the logarithm
     of ``(1 - q)^(a-1) (a q - q + 1) + C(a, 2) q^2 (1 - q)^(a-2) e^K(2) + 3 sum_{l>=3} C(a, l) (1 - q)^(a-l) q^l e^K(l)`` (Zhu, Wang 2019,
-    *Poisson subsampled Rényi differential privacy*, theorem 5).
-
-    Parameters
-    ----------
-    curve : RenyiCurve
-        Divergences of a round in which everyone takes part, for add-or-remove-one adjacency.
-    probability : float
-        Probability q with which a client takes part, from 1e-9 to 1.
-
-    Returns
-    -------
-    RenyiCurve
-        Bounds at whole orders, none above those of the curve itself; err upward.
-
-    Raises
-    ------
-    ValueError
-        If the probability is out of range, or the curve says nothing of order 2.
+    *Poisson subsampled Rényi differential privacy*, theorem 5). The curve is for add-or-remove-one adjacency and must reach order 2; the
+    result is at whole orders, nowhere above the curve itself.
 
     Examples
     --------
@@ -68,28 +52,12 @@ def poisson_sampled_curve(curve: RenyiCurve, probability: float) -> RenyiCurve:
 
 
 def fixed_size_sampled_curve(curve: RenyiCurve, fraction: float) -> RenyiCurve:
-    """Return bounds on the Rényi divergences where a fixed number of clients takes part, drawn without replacement.
+    """Return bounds on the Rényi divergences where a share q of the clients takes part, drawn without replacement; q from 1e-9 to 1.
 
     For whole orders a and cumulants K(l) = (l - 1) r(l) of a round in which everyone takes part, (a - 1) r_q(a) is at most the logarithm
     of ``1 + q^2 C(a, 2) min(4 (e^K(2) - 1), e^K(2) m(2)) + sum_{l>=3} q^l C(a, l) e^K(l) m(l)``, m(l) = min(2, (e^r(inf) - 1)^l) (Wang,
-    Balle, Kasiviswanathan 2019, *Subsampled Rényi differential privacy and analytical moments accountant*, theorem 9).
-
-    Parameters
-    ----------
-    curve : RenyiCurve
-        Divergences of a round in which everyone takes part, for replace-one adjacency.
-    fraction : float
-        Share q of the clients that takes part, from 1e-9 to 1.
-
-    Returns
-    -------
-    RenyiCurve
-        Bounds at whole orders, none above those of the curve itself; err upward.
-
-    Raises
-    ------
-    ValueError
-        If the fraction is out of range, or the curve says nothing of order 2.
+    Balle, Kasiviswanathan 2019, *Subsampled Rényi differential privacy and analytical moments accountant*, theorem 9). The curve is for
+    replace-one adjacency and must reach order 2; the result is at whole orders, nowhere above the curve itself.
 
     Examples
     --------

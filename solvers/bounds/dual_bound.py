@@ -1,5 +1,7 @@
 """A rigorous lower bound on every table's objective, from any dual values, by exact pricing."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from ...arrays import FloatArray
@@ -8,31 +10,34 @@ from .privacy_constraint import RatioConstraint
 from .ray_pricing import DualValues, PricedRays, price_rays
 
 
+@dataclass(frozen=True, eq=False)
+class FeasibleDuals:
+    """Dual values shifted to feasibility, and what they prove.
+
+    Attributes
+    ----------
+    bound : float
+        Lower bound; errs downward.
+    duals : DualValues
+        The given values with the normalisation prices lowered.
+    priced : PricedRays
+        The rays that the given values leave violated, and the others on the list.
+    """
+
+    bound: float
+    duals: DualValues
+    priced: PricedRays
+
+
 def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioConstraint) -> float:
     """Return a lower bound on the objective of every unbiased private table on this grid, with any number of letters.
 
     Feasible tables have sum_k theta_k |v_k|_1 = B, so that lowering every normalisation price by m costs m B; m is the least that
     makes the dual values feasible, max over rays and letters of v . w(a) / |v|_1, found by Dinkelbach's iteration on exact pricing.
 
-    Parameters
-    ----------
-    duals : DualValues
-        Any dual values; the better they are, the higher the bound.
-    inputs : ndarray of shape (inputs,)
-        The input grid x_i on [0, 1].
-    constraint : RatioConstraint
-        Local or metric privacy.
-
-    Returns
-    -------
-    float
-        The bound, on the unit interval's scale; it errs downward (an allowance for floating-point rounding is subtracted). For the
-        objective sum_i input_weights_i Var_i, and so also for the largest variance, whatever the weights.
-
-    Raises
-    ------
-    ConvergenceError
-        If Dinkelbach's iteration does not end, which finite dual values do not cause.
+    Any dual values give a bound, and better ones a higher one. It is for the objective sum_i input_weights_i Var_i, and so also for the
+    largest variance, whatever the weights, on the unit interval's scale; it errs downward (an allowance for floating-point rounding is
+    subtracted).
 
     Examples
     --------
@@ -43,34 +48,16 @@ def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioCon
     >>> round(dual_lower_bound(duals, np.array([0.0, 1.0]), RatioConstraint(1.0, False)), 6)
     0.920674
     """
-    return feasible_duals(duals, inputs, constraint)[0]
+    return feasible_duals(duals, inputs, constraint).bound
 
 
-def feasible_duals(
-    duals: DualValues, inputs: FloatArray, constraint: RatioConstraint, max_iterations: int = 100
-) -> tuple[float, DualValues, PricedRays]:
+def feasible_duals(duals: DualValues, inputs: FloatArray, constraint: RatioConstraint, max_iterations: int = 100) -> FeasibleDuals:
     """Return the lower bound, the dual values shifted to feasibility, and the rays priced with the values as given.
-
-    Parameters
-    ----------
-    duals, inputs, constraint
-        As for `dual_lower_bound`.
-    max_iterations : int
-        Most iterations of Dinkelbach's method, which converges superlinearly.
-
-    Returns
-    -------
-    bound : float
-        The lower bound; errs downward.
-    shifted : DualValues
-        The given values with the normalisation prices lowered.
-    priced : PricedRays
-        The rays that the given values leave violated, and the others on the list.
 
     Raises
     ------
     ConvergenceError
-        If the iteration does not end.
+        If Dinkelbach's method, which converges superlinearly, does not end: finite dual values do not cause that.
     """
     first: PricedRays | None = None
     shifted = duals
@@ -79,7 +66,7 @@ def feasible_duals(
         # Each violation is a sum of `inputs` terms: its rounding error is below about inputs * 2**-53 * magnitude; taken fourfold.
         rounding = priced.magnitudes * 4 * (len(inputs) + 8) * 2.0**-53
         if first is not None and np.all(priced.violations + rounding <= 0):
-            return float(shifted.normalisation.sum()), shifted, first
+            return FeasibleDuals(float(shifted.normalisation.sum()), shifted, first)
         first = first or priced
         shift = float(np.max((priced.violations + 1.5 * rounding) / priced.rays.sum(axis=1)))
         shifted = DualValues(shifted.normalisation - shift, shifted.unbiasedness, shifted.input_weights)

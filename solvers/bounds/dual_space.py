@@ -30,18 +30,7 @@ class DualSpace:
     odd: FloatArray
 
     def project(self, duals: DualValues) -> DualValues:
-        """Return the dual values of this space that agree with the given ones at the chosen inputs.
-
-        Parameters
-        ----------
-        duals : DualValues
-            Any dual values on the grid.
-
-        Returns
-        -------
-        DualValues
-            Dual values in the space; the input weights, which need not be, as they were.
-        """
+        """Return the dual values of this space that agree with the given ones at the chosen inputs; input weights stay as they are."""
         return DualValues(self.even @ duals.normalisation[self.chosen], self.odd @ duals.unbiasedness[self.chosen], duals.input_weights)
 
 
@@ -57,11 +46,6 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
     knots : int or None
         Most knots of the piecewise linear functions; None for one per input. The two inputs next to each end are always
         knots: optimal duals have an atom and a dipole there, and are smooth between.
-
-    Returns
-    -------
-    DualSpace
-        The space.
     """
     half = inputs // 2
     lower = np.arange(half)

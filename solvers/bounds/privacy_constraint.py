@@ -26,22 +26,9 @@ class RatioConstraint:
 
 
 def metric_power(metric: str | float | None) -> float | None:
-    """Return p of the metric |y - y'|**p, or None for local differential privacy.
+    """Return p of the metric |y - y'|**p, at least 1, or None for local differential privacy.
 
-    Parameters
-    ----------
-    metric : str, float or None
-        ``"l1"``, ``"l2"``, ``"l1.5"`` or another ``"l<p>"`` with p >= 1, the number p itself, or None.
-
-    Returns
-    -------
-    float or None
-        The power p, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If the metric is none of these.
+    A metric is ``"l1"``, ``"l2"``, ``"l1.5"`` or another ``"l<p>"`` with p >= 1, the number p itself, or None.
     """
     if metric is None:
         return None
@@ -56,18 +43,7 @@ def metric_power(metric: str | float | None) -> float | None:
 
 
 def metric_name(metric: str | float | None) -> str | None:
-    """Return the canonical name of a metric: ``"l1"``, ``"l2"``, ``"l1.5"``; None for local differential privacy.
-
-    Parameters
-    ----------
-    metric : str, float or None
-        As for `metric_power`.
-
-    Returns
-    -------
-    str or None
-        The name.
-    """
+    """Return the canonical name of a metric: ``"l1"``, ``"l2"``, ``"l1.5"``; None for local differential privacy."""
     power = metric_power(metric)
     return None if power is None else f"l{power:.12g}"
 
@@ -75,25 +51,9 @@ def metric_name(metric: str | float | None) -> str | None:
 def largest_epsilon(bits_in: int, metric: str | float | None) -> float:
     """Return the largest epsilon that tables are designed for: 20 over the whole grid, in units of the metric.
 
-    With |y - y'|**p the constraint between neighbours is epsilon / (B-1)**p, so that epsilon (B-1)**(1-p) is what the ends of the grid
-    may differ by: tables for different p are the same tables, with another epsilon.
-
-    Parameters
-    ----------
-    bits_in : int
-        Bits of the input grid, 1 to 9.
-    metric : str, float or None
-        As for `metric_power`.
-
-    Returns
-    -------
-    float
-        20 for local privacy and for p = 1, 20 (2**bits_in - 1)**(p-1) for p > 1.
-
-    Raises
-    ------
-    ValueError
-        If the metric is out of range.
+    That is 20 for local privacy and for p = 1, and 20 (2**bits_in - 1)**(p-1) for p > 1. With |y - y'|**p the constraint between neighbours
+    is epsilon / (B-1)**p, so that epsilon (B-1)**(1-p) is what the ends of the grid may differ by: tables for different p are the same
+    tables, with another epsilon.
 
     Examples
     --------
@@ -105,29 +65,10 @@ def largest_epsilon(bits_in: int, metric: str | float | None) -> float:
 
 
 def ratio_constraint(epsilon: float, bits_in: int, metric: str | float | None) -> RatioConstraint:
-    """Return the constraint that epsilon and a metric put on a table with 2**bits_in rows.
+    """Return the constraint that epsilon, up to `largest_epsilon`, and a metric put on a table with 2**bits_in rows.
 
     For |y - y'|**p with p >= 1 neighbours i, i+1 may differ by exp(epsilon / (B-1)**p), and that implies the bound between all
     others, since |i-i'| <= |i-i'|**p: B-1 constraints a column instead of B**2 (metric DP is eq. 3 of the MVU paper).
-
-    Parameters
-    ----------
-    epsilon : float
-        Privacy parameter, 0.001 to `largest_epsilon`.
-    bits_in : int
-        Bits of the input grid x_i = i / (2**bits_in - 1).
-    metric : str, float or None
-        As for `metric_power`.
-
-    Returns
-    -------
-    RatioConstraint
-        The bound on the ratio of column entries.
-
-    Raises
-    ------
-    ValueError
-        If epsilon or the metric is out of range.
     """
     power = metric_power(metric)
     epsilon = check_real("epsilon", epsilon, low=EPSILON_LOW, high=largest_epsilon(bits_in, metric))
@@ -139,19 +80,8 @@ def ratio_constraint(epsilon: float, bits_in: int, metric: str | float | None) -
 def typical_variance(constraint: RatioConstraint, input_count: int) -> float:
     """Return the order of magnitude of the variance that a constraint allows: the unit in which the programs are scaled.
 
-    Local privacy: unbiased binary randomised response at an end point. Metric privacy: two-sided geometric noise on the grid.
-
-    Parameters
-    ----------
-    constraint : RatioConstraint
-        What every column must keep.
-    input_count : int
-        Number of grid points on [0, 1].
-
-    Returns
-    -------
-    float
-        A variance on the unit interval, right to within a factor of about ten; no bound.
+    Local privacy: unbiased binary randomised response at an end point. Metric privacy: two-sided geometric noise on the grid. It is right
+    to within a factor of about ten, on the unit interval; no bound.
     """
     decay = math.exp(-constraint.log_ratio)
     geometric = decay / math.expm1(-constraint.log_ratio) ** 2

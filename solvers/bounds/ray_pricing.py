@@ -59,22 +59,7 @@ class PricedRays:
 
 
 def price_rays(duals: DualValues, inputs: FloatArray, constraint: RatioConstraint) -> PricedRays:
-    """Return the best ray at the top of every piece of phi.
-
-    Parameters
-    ----------
-    duals : DualValues
-        The prices.
-    inputs : ndarray of shape (inputs,)
-        The input grid x_i on [0, 1].
-    constraint : RatioConstraint
-        Local or metric privacy.
-
-    Returns
-    -------
-    PricedRays
-        One ray per piece, up to a few times as many as inputs.
-    """
+    """Return the best ray at the top of every piece of phi: up to a few times as many as inputs."""
     weights = duals.input_weights
     quadratics = np.stack(
         [
@@ -97,46 +82,15 @@ def price_rays(duals: DualValues, inputs: FloatArray, constraint: RatioConstrain
 
 
 def best_staircases(duals: DualValues, inputs: FloatArray, letters: FloatArray, log_ratio: float) -> FloatArray:
-    """Return the best local-privacy ray for each letter: one where w is positive, exp(-log_ratio) elsewhere.
-
-    Parameters
-    ----------
-    duals : DualValues
-        The prices.
-    inputs : ndarray of shape (inputs,)
-        The input grid.
-    letters : ndarray of shape (letters,)
-        The letters.
-    log_ratio : float
-        Logarithm of the largest ratio.
-
-    Returns
-    -------
-    ndarray of shape (letters, inputs)
-        The rays.
-    """
+    """Return the best local-privacy ray for each letter: one where w is positive, exp(-log_ratio) elsewhere."""
     rays: FloatArray = np.where(_gains(duals, inputs, letters) > 0, 1.0, np.exp(-log_ratio))
     return rays
 
 
 def best_walks(duals: DualValues, inputs: FloatArray, letters: FloatArray, log_step: float) -> FloatArray:
-    """Return the best metric-privacy ray for each letter, by the Horner recursion from the last input to the first.
+    """Return the best metric-privacy ray for each letter, scaled to a largest entry of one.
 
-    Parameters
-    ----------
-    duals : DualValues
-        The prices.
-    inputs : ndarray of shape (inputs,)
-        The input grid.
-    letters : ndarray of shape (letters,)
-        The letters.
-    log_step : float
-        Logarithm of the ratio between neighbours.
-
-    Returns
-    -------
-    ndarray of shape (letters, inputs)
-        The rays, scaled to a largest entry of one.
+    By the Horner recursion from the last input to the first; `log_step` is the logarithm of the ratio between neighbours.
     """
     gains = _gains(duals, inputs, letters)
     steps = np.zeros_like(gains)

@@ -19,7 +19,7 @@ from .privacy_constraint import RatioConstraint, typical_variance
 from .ray_pricing import DualValues
 from .staircase_master import RestrictedMaster
 
-# With more inputs than this, the dual values of a bound are piecewise linear between so many knots. On a grid of 512 that was seen to
+# With more inputs than this, the dual values of a bound are piecewise linear between this many knots. On a grid of 512 that was seen to
 # cost less than 1e-7 of the bound for a uniform prior, and it keeps the master program small.
 KNOTS = 64
 
@@ -104,12 +104,7 @@ def solve_staircase(
     input_weights : ndarray of shape (2**bits_in,) or None
         Weights of the rows' variances, non-negative with sum one; None minimises the largest variance.
     tolerance : float
-        Relative gap between value and bound at which to stop.
-
-    Returns
-    -------
-    StaircaseTable
-        The table; its relative gap is at most `tolerance`.
+        Largest relative gap between value and bound.
 
     Raises
     ------
@@ -132,21 +127,8 @@ def staircase_bound(
 ) -> StaircaseBound:
     """Return a lower bound on every table's objective, with any number of letters; faster than the table that attains it.
 
-    Parameters
-    ----------
-    bits_in : int
-        Bits of the input grid.
-    constraint : RatioConstraint
-        Local or metric privacy.
-    input_weights : ndarray of shape (2**bits_in,) or None
-        As for `solve_staircase`.
-    tolerance : float
-        Relative distance from the best bound at which to stop; the bound holds wherever it stops.
-
-    Returns
-    -------
-    StaircaseBound
-        The bound; errs downward.
+    Parameters are those of `solve_staircase`, except for the tolerance: the relative distance from the best bound at which to stop. The
+    bound errs downward wherever it stops.
 
     Raises
     ------
@@ -156,8 +138,8 @@ def staircase_bound(
     if constraint.neighbours_only and constraint.log_ratio * (2**bits_in - 1) < LEAST_SPREAD:
         relaxed = RatioConstraint(constraint.log_ratio * (2**bits_in - 1), neighbours_only=False)
         bound = staircase_bound(bits_in, relaxed, input_weights, tolerance=tolerance)
-        value, duals, _ = feasible_duals(bound.duals, np.linspace(0.0, 1.0, 2**bits_in), constraint)
-        return StaircaseBound(value, duals, bound.letters, bound.masses)
+        feasible = feasible_duals(bound.duals, np.linspace(0.0, 1.0, 2**bits_in), constraint)
+        return StaircaseBound(feasible.bound, feasible.duals, bound.letters, bound.masses)
     symmetric = _is_symmetric(input_weights)
     level = _refine(bits_in, constraint, input_weights, symmetric, knots=KNOTS, tolerance=tolerance, rounds=BOUND_ROUNDS)
     probabilities, letters = _table(level, symmetric)
@@ -207,32 +189,32 @@ def _solve_level(
     typical = coarse.bound if coarse is not None and coarse.bound > 0 else typical_variance(constraint, count)
     master = RestrictedMaster(inputs, input_weights, space, typical / count, np.sqrt(typical))
     start = space.project(_starting_duals(inputs, constraint, input_weights, coarse))
-    bound, centre, priced = feasible_duals(start, inputs, constraint)
-    master.add(priced.letters, priced.rays)
+    best = feasible_duals(start, inputs, constraint)
+    master.add(best.priced.letters, best.priced.rays)
     if coarse is not None:
         master.add(coarse.letters, _refined_rays(coarse.rays, constraint))
     width = 0.5
     value, masses = np.inf, np.empty(0)
     for _ in range(rounds):
-        optimum = master.solve(centre, width)
-        new_bound, feasible, priced = feasible_duals(optimum.duals, inputs, constraint)
+        optimum = master.solve(best.duals, width)
+        found = feasible_duals(optimum.duals, inputs, constraint)
         if optimum.sides_touched == 0 or not masses.size:
             masses = optimum.masses
         if optimum.sides_touched == 0:
             value = optimum.value
-        if new_bound > bound:
-            bound, centre = new_bound, feasible
+        if found.bound > best.bound:
+            best = found
             width *= 2 if optimum.sides_touched else 1
         else:
             width *= 0.7
-        if value < np.inf and value - bound <= tolerance * value:
+        if value < np.inf and value - best.bound <= tolerance * value:
             break
-        if optimum.sides_touched and optimum.value - bound <= tolerance * abs(optimum.value):
+        if optimum.sides_touched and optimum.value - best.bound <= tolerance * abs(optimum.value):
             width *= 4
-        wanted = priced.violations > 0
-        master.add(priced.letters[wanted], priced.rays[wanted])
+        wanted = found.priced.violations > 0
+        master.add(found.priced.letters[wanted], found.priced.rays[wanted])
     used = np.flatnonzero(masses > 1e-12 * masses.max(initial=0.0))
-    return _Level(value, bound, centre, master.letters[used], master.rays[used], masses[used])
+    return _Level(value, best.bound, best.duals, master.letters[used], master.rays[used], masses[used])
 
 
 def _starting_duals(inputs: FloatArray, constraint: RatioConstraint, input_weights: FloatArray | None, coarse: _Level | None) -> DualValues:

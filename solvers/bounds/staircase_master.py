@@ -71,15 +71,7 @@ class RestrictedMaster:
             self._first_ray += 1
 
     def add(self, letters: FloatArray, rays: FloatArray) -> None:
-        """Add rays to the pool.
-
-        Parameters
-        ----------
-        letters : ndarray of shape (rays,)
-            Their letters.
-        rays : ndarray of shape (rays, inputs)
-            Their entries.
-        """
+        """Add rays and their letters to the pool."""
         offsets = letters[:, None] - self.inputs
         variances = rays * offsets**2 / self.scale
         blocks = [rays @ self.space.even, (rays * offsets / self.reach) @ self.space.odd]
@@ -97,25 +89,7 @@ class RestrictedMaster:
         self.rays = np.concatenate([self.rays, rays])
 
     def solve(self, centre: DualValues, width: float) -> MasterSolution:
-        """Solve for the masses, with dual values no farther than `width` units from `centre`.
-
-        Parameters
-        ----------
-        centre : DualValues
-            The box's centre.
-        width : float
-            Half the box's width, in units of `scale`.
-
-        Returns
-        -------
-        MasterSolution
-            The optimum.
-
-        Raises
-        ------
-        ConvergenceError
-            If the linear program's solver fails.
-        """
+        """Solve for the masses, with dual values no farther than `width` units (of `scale`) from `centre`."""
         space = self.space
         chosen = space.chosen
         middle = np.concatenate([centre.normalisation[chosen], centre.unbiasedness[chosen] * self.reach]) / self.scale
@@ -125,7 +99,8 @@ class RestrictedMaster:
             widths = np.concatenate([widths, np.full(len(chosen), width / len(self.inputs))])
         prices = np.concatenate([widths + middle, widths - middle])
         self._highs.changeColsCost(len(prices), np.arange(len(prices), dtype=np.int32), prices)
-        variables, row_duals, value = run_highs(self._highs, "the master program over privacy rays")
+        optimum = run_highs(self._highs, "the master program over privacy rays")
+        variables, row_duals = optimum.variables, optimum.row_duals
         half = self._prices // 2
         duals = DualValues(
             space.even @ row_duals[:half] * self.scale,
@@ -134,7 +109,7 @@ class RestrictedMaster:
         )
         touched = int(np.count_nonzero(variables[: 2 * self._rows] > 1e-11))
         masses = np.maximum(variables[self._first_ray :], 0.0) / self._column_scales
-        return MasterSolution(masses, duals, value * self.scale, touched)
+        return MasterSolution(masses, duals, optimum.value * self.scale, touched)
 
     def _weights(self, row_duals: FloatArray, centre: DualValues) -> FloatArray:
         """Return the input weights, scaled to sum one; the centre's while the master has no use for any."""

@@ -11,7 +11,7 @@ from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ..accounting.exact_privacy_loss import ExactPrivacyLoss
 from ..accounting.pure_privacy import check_orders
-from .cpsgd_theorem import SMALLEST_PROBABILITY
+from .cpsgd_theorem import check_rate
 
 MOST_EXACT_TRIALS = 10**10
 # Logarithm of the smallest probability that is kept.
@@ -20,7 +20,7 @@ SMALLEST_LOGARITHM = -690.0
 
 @dataclass(frozen=True, eq=False)
 class BinomialWindow:
-    """The distribution of a binomial number, without values that are next to impossible.
+    """The distribution of a binomial number, without values of negligible probability.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class BinomialWindow:
 
 @dataclass(frozen=True, eq=False)
 class ShiftedBinomialRenyi:
-    """Rényi divergences of shifted binomial noise, but for a failure.
+    """Rényi divergences of shifted binomial noise, except for a failure.
 
     Attributes
     ----------
@@ -53,12 +53,29 @@ class ShiftedBinomialRenyi:
     failure: float
 
 
-def shifted_binomial_losses(trials: int, probability: float, shift: int) -> tuple[ExactPrivacyLoss, ExactPrivacyLoss]:
+@dataclass(frozen=True, eq=False)
+class ShiftedBinomialLosses:
+    """Privacy losses of a binomial number Z and the same shifted.
+
+    Attributes
+    ----------
+    forth : ExactPrivacyLoss
+        Of Z against Z + shift.
+    back : ExactPrivacyLoss
+        Of Z + shift against Z.
+    """
+
+    forth: ExactPrivacyLoss
+    back: ExactPrivacyLoss
+
+
+def shifted_binomial_losses(trials: int, probability: float, shift: int) -> ShiftedBinomialLosses:
     """Return the privacy losses of Z against Z + shift, and of Z + shift against Z, for Z binomial.
 
     The log-ratio ln(P(Z = x) / P(Z = x - shift)) is the sum of ln((N - j) p / ((j + 1) (1 - p))) over j from x - shift to x - 1, and the
-    probabilities follow from the same ratios, starting at the mode: no logarithm of a factorial is needed, whose rounding errors would
-    show in losses as small as 1 / N. Losses fall as x rises. At either end of the support some values belong to one of the two alone.
+    probabilities follow from the same ratios, starting at the mode: no logarithm of a factorial is needed, whose rounding errors would show
+    in losses as small as 1 / N. Losses fall as x rises. At either end of the support some values belong to one of the two alone; values
+    with a probability below 1e-299 count as `certain`.
 
     Parameters
     ----------
@@ -69,92 +86,55 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int) -> tupl
     shift : int
         How far the two are apart, at least 1.
 
-    Returns
-    -------
-    tuple of ExactPrivacyLoss
-        One for each direction. Values with a probability below 1e-299 count as `certain`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
-    >>> forth, back = shifted_binomial_losses(2, 0.5, 1)
+    >>> forth = shifted_binomial_losses(2, 0.5, 1).forth
     >>> forth.masses.tolist(), forth.losses.round(6).tolist(), forth.certain
     ([0.5, 0.25], [0.693147, -0.693147], 0.25)
     """
     trials = check_integer("trials", trials, low=1, high=MOST_EXACT_TRIALS)
-    probability = check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
+    probability = check_rate(probability)
     shift = check_integer("shift", shift, low=1, high=10**12)
     window = binomial_window(trials, probability)
     logarithms = window.logarithms
     masses, remainder = np.exp(logarithms).astype(np.float64), math.exp(window.log_remainder)
     if shift >= len(masses):
         nothing = ExactPrivacyLoss(np.empty(0), np.empty(0), 1.0, 1.0)
-        return nothing, nothing
+        return ShiftedBinomialLosses(nothing, nothing)
     losses = np.asarray(logarithms[shift:] - logarithms[:-shift], dtype=np.float64)
     log_masses = np.asarray(logarithms, dtype=np.float64)
     lowest, highest = float(masses[:shift].sum()) + remainder, float(masses[-shift:].sum()) + remainder
-    return ExactPrivacyLoss(log_masses[shift:], losses, lowest, highest), ExactPrivacyLoss(log_masses[:-shift], -losses, highest, lowest)
+    forth = ExactPrivacyLoss(log_masses[shift:], losses, lowest, highest)
+    return ShiftedBinomialLosses(forth, ExactPrivacyLoss(log_masses[:-shift], -losses, highest, lowest))
 
 
 def shifted_binomial_delta(trials: int, probability: float, shift: int, epsilon: float) -> float:
-    """Return the smallest delta at which a shift of binomial noise is (epsilon, delta)-private.
+    """Return the smallest delta at which a shift of binomial noise is (epsilon, delta)-private, to about twelve digits.
 
-    Parameters
-    ----------
-    trials, probability, shift
-        As in `shifted_binomial_losses`.
-    epsilon : float
-        Privacy parameter, at least 0.
-
-    Returns
-    -------
-    float
-        The larger one of both directions; to about twelve digits.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    It is the larger one of both directions.
 
     Examples
     --------
     >>> shifted_binomial_delta(2, 0.5, 1, 0.0)
     0.5
     """
-    return max(loss.delta(epsilon) for loss in shifted_binomial_losses(trials, probability, shift))
+    losses = shifted_binomial_losses(trials, probability, shift)
+    return max(losses.forth.delta(epsilon), losses.back.delta(epsilon))
 
 
 def shifted_binomial_epsilon(trials: int, probability: float, shift: int, delta: float) -> float:
-    """Return the smallest epsilon at which a shift of binomial noise is (epsilon, delta)-private.
+    """Return the smallest epsilon at which a shift of binomial noise is (epsilon, delta)-private: the larger one of both directions.
 
-    Parameters
-    ----------
-    trials, probability, shift
-        As in `shifted_binomial_losses`.
-    delta : float
-        Failure probability, above 0 and below 1.
-
-    Returns
-    -------
-    float
-        The larger one of both directions; errs upward, by as much as a share of 1e-10 of delta is worth. Infinite where values that only
-        one of the two distributions can have are more probable than delta.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    Errs upward, by as much as a share of 1e-10 of delta is worth. Infinite where values that only one of the two distributions can have are
+    more probable than delta.
 
     Examples
     --------
     >>> round(shifted_binomial_epsilon(10**6, 0.5, 1, 1e-6), 6), shifted_binomial_epsilon(10, 0.5, 1, 1e-6)
     (0.005848, inf)
     """
-    return max(loss.epsilon(delta) for loss in shifted_binomial_losses(trials, probability, shift))
+    losses = shifted_binomial_losses(trials, probability, shift)
+    return max(losses.forth.epsilon(delta), losses.back.epsilon(delta))
 
 
 def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: ArrayLike, neglected: float) -> ShiftedBinomialRenyi:
@@ -162,26 +142,8 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
 
     The supports of Z and Z + shift differ at their ends, so that the Rényi divergence is infinite for every order. Given that the value is
     one of those that both can have, it is finite: D_a(P given E || Q). P is (epsilon, failure + delta')-close to Q wherever P given E is
-    (epsilon, delta')-close to it, and over several uses divergences and failures add up.
-
-    Parameters
-    ----------
-    trials, probability, shift
-        As in `shifted_binomial_losses`.
-    orders : array_like of shape (orders,)
-        Rényi orders above 1.
-    neglected : float
-        Rare values of at most this probability count as failures too, which makes high orders smaller; from 0 to 0.5.
-
-    Returns
-    -------
-    ShiftedBinomialRenyi
-        Divergences and the failure.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    (epsilon, delta')-close to it, and over several uses divergences and failures add up. Rare values whose probability is at most
+    `neglected`, 0 to 0.5, count as failures too, which makes high orders smaller.
 
     Examples
     --------
@@ -190,7 +152,8 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
     (0.004, True)
     """
     neglected = check_real("neglected", neglected, low=0.0, high=0.5)
-    both = [loss.without_rare_values(neglected) for loss in shifted_binomial_losses(trials, probability, shift)]
+    losses = shifted_binomial_losses(trials, probability, shift)
+    both = [loss.without_rare_values(neglected) for loss in (losses.forth, losses.back)]
     failure = max(loss.certain for loss in both)
     array = check_orders(orders)
     if failure >= 1:
@@ -203,22 +166,7 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
 
 @lru_cache(maxsize=4)
 def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_LOGARITHM) -> BinomialWindow:
-    """Return the distribution of a binomial number, without values that are next to impossible.
-
-    Parameters
-    ----------
-    trials : int
-        Number of trials, 1 to 10**10.
-    probability : float
-        Probability of success, above 0 and below 1.
-    smallest : float
-        Logarithm of the smallest probability that is kept, about.
-
-    Returns
-    -------
-    BinomialWindow
-        The values that are kept.
-    """
+    """Return the distribution of a binomial number, without values whose probabilities have about the `smallest` logarithm or less."""
     variance = trials * probability * (1 - probability)
     # Bernstein: P(|Z - N p| >= t) <= 2 exp(-t^2 / (2 (variance + t / 3))).
     linear = -2 * smallest / 3

@@ -29,7 +29,7 @@ def binomial_theorem_epsilon(
     linf_sensitivity: float,
     delta: float,
 ) -> float:
-    """Return the epsilon that Theorem 1 proves for binomial noise.
+    """Return the epsilon that Theorem 1 proves for binomial noise; errs upward.
 
     With v = N p (1 - p) and sensitivities D1, D2, Dinf,
 
@@ -55,26 +55,21 @@ def binomial_theorem_epsilon(
     delta : float
         Failure probability, above 0 and below 1.
 
-    Returns
-    -------
-    float
-        Privacy parameter; errs upward.
-
     Raises
     ------
-    ValueError
-        If an argument is out of range.
     InfeasibleError
-        If the theorem's condition does not hold; the message says how many trials, and which scale, would do.
+        If the theorem's condition does not hold; the message says how many trials, and which scale, are needed.
 
     Examples
     --------
     >>> round(binomial_theorem_epsilon(10**6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6), 6)
     0.011399
     """
-    trials, probability, scale = check_noise(trials, probability, scale)
+    trials, probability, scale = check_trials(trials), check_rate(probability), check_scale(scale)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-    l1, l2, linf = check_sensitivities(l1_sensitivity, l2_sensitivity, linf_sensitivity)
+    l1 = check_sensitivity("l1_sensitivity", l1_sensitivity)
+    l2 = check_sensitivity("l2_sensitivity", l2_sensitivity)
+    linf = check_sensitivity("linf_sensitivity", linf_sensitivity)
     delta = check_delta(delta)
     # At most 1/2: there 1 - 2 p is not negative.
     rarer = min(probability, 1 - probability)
@@ -103,22 +98,12 @@ def binomial_theorem_epsilon(
 def is_theorem_doubtful(epsilon: float, trials: int, probability: float, scale: float, l2_sensitivity: float, delta: float) -> bool:
     """Return whether an epsilon that Theorem 1 gives is where exact accounts are known to contradict the theorem.
 
-    Its main term, D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)), is the classic one of Gaussian noise, which for large epsilon is less than
-    Gaussian noise really has, and so is the theorem's sum: with 10**4 fair trials, a shift by 1000 and delta = 1e-6, it says 186, and the
-    exact epsilon is 297. Contradictions were found from about 6 on where Gaussian noise of the same variance has a larger epsilon than
-    the theorem says, and, with uneven probabilities, from 54 on.
+    That is above 10, and where Gaussian noise of the same variance has a larger epsilon.
 
-    Parameters
-    ----------
-    epsilon : float
-        What the theorem says.
-    trials, probability, scale, l2_sensitivity, delta
-        As in `binomial_theorem_epsilon`.
-
-    Returns
-    -------
-    bool
-        True above an epsilon of 10, and where Gaussian noise of the same variance has a larger epsilon.
+    The theorem's main term, D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)), is the classic one of Gaussian noise, which for large epsilon is
+    less than Gaussian noise really has, and so is the theorem's sum: with 10**4 fair trials, a shift by 1000 and delta = 1e-6, it says 186,
+    and the exact epsilon is 297. Contradictions were found from about 6 on where Gaussian noise of the same variance has a larger epsilon
+    than the theorem says, and, with uneven probabilities, from 54 on.
 
     Examples
     --------
@@ -135,81 +120,36 @@ def is_theorem_doubtful(epsilon: float, trials: int, probability: float, scale: 
 
 
 def binomial_squared_error(trials: int, probability: float, scale: float, dimension: int) -> float:
-    """Return the expected squared L2 norm of the noise.
-
-    Parameters
-    ----------
-    trials, probability, scale, dimension
-        As in `binomial_theorem_epsilon`.
-
-    Returns
-    -------
-    float
-        ``dimension * scale**2 * trials * probability * (1 - probability)``, exact.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    """Return the expected squared L2 norm of the noise: ``dimension * scale**2 * trials * probability * (1 - probability)``.
 
     Examples
     --------
     >>> binomial_squared_error(100, 0.5, 0.5, 8)
     50.0
     """
-    trials, probability, scale = check_noise(trials, probability, scale)
+    trials, probability, scale = check_trials(trials), check_rate(probability), check_scale(scale)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
     return dimension * (scale * scale) * (trials * probability * (1 - probability))
 
 
-def check_noise(trials: int, probability: float, scale: float) -> tuple[int, float, float]:
-    """Return the parameters of binomial noise, checked.
-
-    Parameters
-    ----------
-    trials, probability, scale
-        As in `binomial_theorem_epsilon`.
-
-    Returns
-    -------
-    tuple of (int, float, float)
-        The same.
-
-    Raises
-    ------
-    ValueError
-        If one is out of range.
-    """
-    return (
-        check_integer("trials", trials, low=1, high=MOST_TRIALS),
-        check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY),
-        check_real("scale", scale, low=1e-12, high=1e12),
-    )
+def check_trials(trials: int) -> int:
+    """Return a number of trials as an int, if it is from 1 to 10**15."""
+    return check_integer("trials", trials, low=1, high=MOST_TRIALS)
 
 
-def check_sensitivities(l1_sensitivity: float, l2_sensitivity: float, linf_sensitivity: float) -> tuple[float, float, float]:
-    """Return sensitivities in three norms, checked one by one.
+def check_rate(probability: float) -> float:
+    """Return a probability of success as a float, if it is from 1e-9 to 1 - 1e-9."""
+    return check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
 
-    Parameters
-    ----------
-    l1_sensitivity, l2_sensitivity, linf_sensitivity : float
-        0 to 10**12.
 
-    Returns
-    -------
-    tuple of float
-        The same.
+def check_scale(scale: float) -> float:
+    """Return what one success adds as a float, if it is from 1e-12 to 10**12."""
+    return check_real("scale", scale, low=1e-12, high=1e12)
 
-    Raises
-    ------
-    ValueError
-        If one is out of range.
-    """
-    return (
-        check_real("l1_sensitivity", l1_sensitivity, low=0.0, high=LARGEST_SENSITIVITY),
-        check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=LARGEST_SENSITIVITY),
-        check_real("linf_sensitivity", linf_sensitivity, low=0.0, high=LARGEST_SENSITIVITY),
-    )
+
+def check_sensitivity(name: str, value: float) -> float:
+    """Return a sensitivity as a float, if it is from 0 to 10**12."""
+    return check_real(name, value, low=0.0, high=LARGEST_SENSITIVITY)
 
 
 def _fewest_trials(variance: float, per_trial: float) -> int:

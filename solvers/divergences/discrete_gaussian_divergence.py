@@ -58,28 +58,8 @@ def rounded_norm(clip_norm: float, granularity: float, dimension: int, beta: flo
 
     The square root of min{c^2 + g^2 d / 4 + sqrt(2 ln(1 / beta)) g (c + g sqrt(d) / 2), (c + g sqrt(d))^2}: stochastic rounding to
     multiples of g exceeds the former with probability at most beta, and is repeated until it does not; it never exceeds the latter
-    (Kairouz, Liu, Steinke 2021, proposition 22 and equation 3).
-
-    Parameters
-    ----------
-    clip_norm : float
-        L2 norm c that vectors are clipped to, above 0.
-    granularity : float
-        What a whole number stands for, in the vectors' units; above 0.
-    dimension : int
-        Number of coordinates that are rounded: after padding, where a rotation pads.
-    beta : float
-        Probability of one repetition at most, above 0 and below 1.
-
-    Returns
-    -------
-    float
-        The bound.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    (Kairouz, Liu, Steinke 2021, proposition 22 and equation 3). The dimension is that of what is rounded: after padding, where a rotation
+    pads.
 
     Examples
     --------
@@ -99,22 +79,11 @@ def rounded_norm(clip_norm: float, granularity: float, dimension: int, beta: flo
 
 
 def discrete_gaussian_tau(clients: int, sigma: float) -> float:
-    """Return tau, a bound on how far the sum of discrete Gaussians is from a discrete Gaussian.
+    """Return tau, a bound on how far the sum of discrete Gaussians is from a discrete Gaussian; errs upward.
 
-    The logarithm of the ratio of their probabilities varies by at most tau. Its terms fall with k: beyond the first hundred thousand the
-    last one stands for all that follow.
-
-    Parameters
-    ----------
-    clients : int
-        Number n of clients whose noise is added up, 1 to 10**9.
-    sigma : float
-        Parameter s of each client's noise in whole numbers, from 0.001 to 10**20.
-
-    Returns
-    -------
-    float
-        Tau of the module's docstring; errs upward.
+    The logarithm of the ratio of their probabilities varies by at most tau (the module's docstring has the proof). Its terms fall with k:
+    beyond the first hundred thousand the last one stands for all that follow. Clients are 1 to 10**9, and sigma, each one's parameter in
+    whole numbers, 0.001 to 10**20.
 
     Examples
     --------
@@ -124,15 +93,18 @@ def discrete_gaussian_tau(clients: int, sigma: float) -> float:
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     sigma = check_real("sigma", sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
     number = np.arange(1, min(clients, DIRECT_TERMS + 1), dtype=float)
-    total = float(_theta_log_ratios(sigma**2 * (number / (number + 1))).sum())
+    total = float(theta_log_ratios(sigma**2 * (number / (number + 1))).sum())
     beyond = max(clients - 1 - DIRECT_TERMS, 0)
     if beyond:
-        total += beyond * float(_theta_log_ratios(np.array([sigma**2 * (DIRECT_TERMS / (DIRECT_TERMS + 1))]))[0])
+        total += beyond * float(theta_log_ratios(np.array([sigma**2 * (DIRECT_TERMS / (DIRECT_TERMS + 1))]))[0])
     return total * (1 + TAU_ERROR)
 
 
-def _theta_log_ratios(variances: FloatArray) -> FloatArray:
-    """Return ln(sum_x rho_v(x) / sum_x rho_v(x + 1/2)) for the given v^2: from the sums themselves, or from their Fourier series."""
+def theta_log_ratios(variances: FloatArray) -> FloatArray:
+    """Return ln(sum_x rho_v(x) / sum_x rho_v(x + 1/2)) for the given v^2: from the sums themselves, or from their Fourier series.
+
+    Off by a relative TAU_ERROR at most.
+    """
     result = np.empty(len(variances))
     narrow = variances < 1 / (2 * math.pi)
     inverse = 1 / (2 * variances[narrow, None])
@@ -146,7 +118,7 @@ def _theta_log_ratios(variances: FloatArray) -> FloatArray:
 
 
 def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, dimension: int, orders: ArrayLike) -> FloatArray:
-    """Return the Rényi divergences of a sum of whole vectors with discrete Gaussian noise from every client.
+    """Return the Rényi divergences of a sum of whole vectors with discrete Gaussian noise from every client, in nats; err upward.
 
     min{ (a/2) r2^2 + tau d,  (a/2) (r2^2 + 2 r1 tau + tau^2 d) }, r_i = D_i / (sqrt(n) s), D1 = D2 min(sqrt(d), D2) (Kairouz, Liu,
     Steinke 2021, corollary 12 and its remarks, with the tau of `discrete_gaussian_tau`, for which it holds whatever s; the third bound
@@ -165,11 +137,6 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
         Number d of coordinates.
     orders : array_like of shape (orders,)
         Rényi orders above 1; infinity gives infinity.
-
-    Returns
-    -------
-    ndarray of shape (orders,)
-        Divergences in nats; err upward.
 
     Examples
     --------
@@ -190,26 +157,17 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
 def summed_discrete_gaussian_losses(clients: int, sigma: float, shift: int) -> ExactPrivacyLoss:
     """Return the privacy loss of a sum of discrete Gaussians against the same sum shifted, exactly, for a check of the bounds.
 
-    The distribution of the sum is found by repeated convolution, of numbers that are all positive. Both directions are alike.
+    The distribution of the sum is found by repeated convolution, of numbers that are all positive. Both directions are alike. Noise of each
+    client beyond 37 sigma, with a probability below 1e-290, is left out; what the sum leaves out counts as `certain`.
 
     Parameters
     ----------
     clients : int
-        Number of clients whose noise is added up, 1 to 1000.
+        Number of clients whose noise is added up, 1 to 1000, and fewer where sigma is large.
     sigma : float
         Parameter of each client's noise, from 0.1 to 1000.
     shift : int
         By how much the sum is shifted, from 1 to 10**6.
-
-    Returns
-    -------
-    ExactPrivacyLoss
-        Noise of each client beyond 37 sigma, with a probability below 1e-290, is left out; what the sum leaves out counts as `certain`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or clients and sigma together are too many and too large.
 
     Examples
     --------
@@ -248,7 +206,7 @@ def summed_discrete_gaussian_losses(clients: int, sigma: float, shift: int) -> E
 def granularity_for_bits(
     clients: int, dimension: int, clip_norm: float, local_sigma: float, bits: int, *, deviations: float = 4.0, flatness: float = 1.0
 ) -> float:
-    """Return the finest granularity at which the sum of the clients' vectors fits into so many bits per coordinate.
+    """Return the finest granularity, in the vectors' units, at which the sum of the clients' vectors fits into the bits of a coordinate.
 
     1/g = sqrt(2^(2 b) - n k^2) / (2 k sqrt(rho c^2 n^2 / d + n sigma^2)): k standard deviations of a coordinate of the sum, of the
     flattened signal, the rounding and the noise, are half the modulus (Kairouz, Liu, Steinke 2021, section 6).
@@ -270,15 +228,8 @@ def granularity_for_bits(
     flatness : float
         rho, from 0 to the dimension: variance of a coordinate of a rotated vector, times d / c^2; 1 where rotation flattens.
 
-    Returns
-    -------
-    float
-        Granularity, in the vectors' units.
-
     Raises
     ------
-    ValueError
-        If an argument is out of range.
     InfeasibleError
         If the bits cannot even hold the rounding; the message says how many could.
 
@@ -304,19 +255,7 @@ def granularity_for_bits(
 
 
 def fewest_bits(clients: int, deviations: float) -> int:
-    """Return the fewest bits that hold the rounding of so many clients: ``4**bits`` above ``clients * deviations**2``.
-
-    Parameters
-    ----------
-    clients : int
-        Number of clients, at least 1.
-    deviations : float
-        Standard deviations of a coordinate of the sum in half the modulus, above 0.
-
-    Returns
-    -------
-    int
-        Number of bits, at least 1.
+    """Return the fewest bits that hold the rounding of all clients: ``4**bits`` above ``clients * deviations**2``.
 
     Examples
     --------

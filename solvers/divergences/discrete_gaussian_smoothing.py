@@ -1,17 +1,15 @@
 """A sum of discrete Gaussians as Gaussian noise that was rounded at random: its privacy for one delta, nearly as good as a Gaussian's.
 
-Notation: D(s) is the discrete Gaussian of parameter s, rho_s(x) = exp(-x^2 / (2 s^2)), and rho_s(Z - x) its sum over whole numbers less x.
-By Poisson's summation formula ``rho_s(Z - x) = s sqrt(2 pi) (1 + 2 sum_j cos(2 pi j x) e^(-2 pi^2 s^2 j^2))``: the same for all x up to
-factors ``1 - e(s)`` and ``1 + e(s)``, with ``e(s) = 2 sum_j e^(-2 pi^2 s^2 j^2)``.
+Notation: D(s) is the discrete Gaussian of parameter s, rho_s(x) = exp(-x^2 / (2 s^2)), rho_s(Z - x) its sum over whole numbers less x, and
+theta(s) the logarithm of the ratio of the largest such sum to the smallest, about 4 exp(-2 pi^2 s^2) (`theta_log_ratios`).
 
 *Rounding at random.* Let X be Gaussian with variance S^2 - s^2, and Y a discrete Gaussian around it, ``P(Y = y | X = x) = rho_s(y - x) /
 rho_s(Z - x)`` (Peikert 2010, *An efficient and parallel Gaussian sampler for lattices*). With rho_s(Z - x) constant, Y would be D(S). As
-it is, the ratio of probabilities lies between ``(1 - e) / (1 + e)`` and ``(1 + e) / (1 - e)``, since it cannot be above 1 everywhere, nor
-below. Shifting X by a whole number shifts Y by as much, so that Y is no less private than X is.
+it is, the ratio of probabilities lies between e^-theta(s) and e^theta(s), since it cannot be above 1 everywhere, nor below. Shifting X by a
+whole number shifts Y by as much, so that Y is no less private than X is.
 
-*Sums.* ``rho_s(x) rho_t(y - x) = rho_u(y) rho_v(x - y s^2 / u^2)`` with ``u^2 = s^2 + t^2`` and ``v = s t / u``, so that, for the same
-reason, the distribution of a sum of D(s) and D(t) is within the same factors, with e(v), of D(u). For n of them, one after the other,
-``v^2 = s^2 k / (k + 1)``, k = 1 to n - 1 (the argument of Kairouz, Liu, Steinke 2021, theorem 5, whose constants are larger).
+*Sums.* For the same reason the probabilities of a sum of n numbers of D(s) are within factors of e^-tau and e^tau of those of
+D(sqrt(n) s), with the tau of `discrete_gaussian_tau`.
 
 *Privacy.* If all probabilities of two mechanisms differ by factors of at most e^r, in all coordinates of all rounds together, and one is
 (epsilon, delta)-private, then the other is (epsilon + 2 r, e^r delta)-private.
@@ -23,19 +21,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arguments import check_integer, check_real
-from ...arrays import FloatArray
 from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
 from ..accounting.renyi_curve import MOST_ROUNDS, check_delta
 from ..numerics.rounding import UNIT
-from .discrete_gaussian_divergence import DIRECT_TERMS, LARGEST_DIMENSION, LARGEST_SIGMA, MOST_CLIENTS, SMALLEST_SIGMA
+from .discrete_gaussian_divergence import LARGEST_DIMENSION, discrete_gaussian_tau, theta_log_ratios
 
-# Squares of the parameter s of random rounding that are tried: e(s) falls from 1e-4 to 1e-34 over them.
+# Squares of the parameter s of random rounding that are tried: theta(s) falls from 2e-4 to 2e-34 over them.
 SMOOTHING_VARIANCES = tuple(quarter / 4 for quarter in range(2, 17))
-# Chains of up to 8 units, and logarithms of ratios of numbers that are both too small for floating point.
+# Chains of up to 8 units, and logarithms of ratios that are too small for floating point.
 ROUNDING = 8 * UNIT
-# The largest e that a ratio is computed of. Its logarithm is off by as many units as e is, at most 750 * 8, where e is small, and by up to
-# 150 times as many where it is near this, but there the exponent in e is 1 and not 750: far below the share of 1e-9 that is added.
-LARGEST_DEVIATION = 0.999
 
 
 @dataclass(frozen=True)
@@ -58,22 +52,8 @@ class SmoothedSum:
 def smoothed_sums(clients: int, sigma: float) -> list[SmoothedSum]:
     """Return Gaussian noise that sums of discrete Gaussians can be accounted for by: the more of it, the larger the ratios.
 
-    Parameters
-    ----------
-    clients : int
-        Number n of clients whose noise is added up, 1 to 10**9.
-    sigma : float
-        Parameter s of each client's noise in whole numbers, from 0.001 to 10**20.
-
-    Returns
-    -------
-    list of SmoothedSum
-        From the largest ratio to the smallest; empty where there is too little noise.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    From the largest ratio to the smallest; empty where the sum has a variance of 1/2 or less. Clients are 1 to 10**9, and sigma, each one's
+    parameter in whole numbers, 0.001 to 10**20.
 
     Examples
     --------
@@ -81,18 +61,12 @@ def smoothed_sums(clients: int, sigma: float) -> list[SmoothedSum]:
     >>> round(found.sigma, 4), found.log_ratio < 1e-14
     (39.95, True)
     """
-    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-    sigma = check_real("sigma", sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
-    term = np.arange(1, min(clients, DIRECT_TERMS + 1))
-    total = float(_log_ratios(sigma**2 * term / (term + 1)).sum())
-    if clients - 1 > DIRECT_TERMS:
-        # Ratios fall with the number of terms: the last one stands for all that follow.
-        total += (clients - 1 - DIRECT_TERMS) * float(_log_ratios(np.array(sigma**2 * DIRECT_TERMS / (DIRECT_TERMS + 1))))
+    total = discrete_gaussian_tau(clients, sigma)
     variance = clients * sigma**2 * (1 - ROUNDING)
     return [
         SmoothedSum(math.sqrt(variance - square) * (1 - ROUNDING), (total + ratio + ROUNDING) * (1 + 1e-9))
-        for square, ratio in zip(SMOOTHING_VARIANCES, _log_ratios(np.array(SMOOTHING_VARIANCES)).tolist(), strict=True)
-        if square < variance and math.isfinite(total)
+        for square, ratio in zip(SMOOTHING_VARIANCES, theta_log_ratios(np.array(SMOOTHING_VARIANCES)).tolist(), strict=True)
+        if square < variance
     ]
 
 
@@ -101,30 +75,8 @@ def smoothed_gaussian_epsilon(
 ) -> float | None:
     """Return epsilon of a sum of whole vectors with discrete Gaussian noise from every client, by that of Gaussian noise.
 
-    Parameters
-    ----------
-    clients : int
-        Number of clients whose noise is added up, 1 to 10**9.
-    sigma : float
-        Parameter of each client's noise in whole numbers, from 0.001 to 10**20.
-    l2_sensitivity : float
-        Largest L2 distance of two neighbours' sums, in whole numbers.
-    dimension : int
-        Number of coordinates.
-    delta : float
-        Failure probability of all rounds together, above 0 and below 1.
-    rounds : int
-        Number of rounds, at least 1.
-
-    Returns
-    -------
-    float or None
-        Epsilon, errs upward; None where there is too little noise for this way of accounting.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    Errs upward; None where there is too little noise for this way of accounting. Parameters are those of
+    `discrete_gaussian_divergence.discrete_gaussian_renyi`, with the failure probability and the number of all rounds together.
 
     Examples
     --------
@@ -138,21 +90,15 @@ def smoothed_gaussian_epsilon(
         "rounds", rounds, low=1, high=MOST_ROUNDS
     )
     delta = check_delta(delta)
+    sums = smoothed_sums(clients, sigma)
+    if l2 == 0:
+        return 0.0
     found = []
-    for smoothed in smoothed_sums(clients, sigma):
+    for smoothed in sums:
         ratio = coordinates * smoothed.log_ratio
+        # The share of 1e-9 that the ratio has more than it needs is far above its rounding.
         allowed = min(delta * math.exp(-ratio) * (1 - ROUNDING), LARGEST_DELTA)
-        multiplier = math.inf if l2 == 0 else smoothed.sigma / (l2 * math.sqrt(rounds))
-        if multiplier == math.inf:
-            found.append(2 * ratio)
-        elif multiplier >= SMALLEST_MULTIPLIER and allowed >= SMALLEST_DELTA:
+        multiplier = smoothed.sigma / (l2 * math.sqrt(rounds))
+        if multiplier >= SMALLEST_MULTIPLIER and allowed >= SMALLEST_DELTA:
             found.append(gaussian_epsilon(multiplier, allowed) + 2 * ratio)
     return min(found, default=None)
-
-
-def _log_ratios(variances: FloatArray) -> FloatArray:
-    """Return ln((1 + e) / (1 - e)) for discrete Gaussians of these squared parameters: errs upward, infinite where e may be 1."""
-    decays = np.exp(-2 * math.pi**2 * variances)
-    # j^2 >= j: the series is below a geometric one.
-    deviations = 2 * decays / (1 - decays)
-    return np.where(deviations <= LARGEST_DEVIATION, 2 * np.arctanh(np.minimum(deviations, LARGEST_DEVIATION)), math.inf)

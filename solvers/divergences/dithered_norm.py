@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...arguments import check_integer, check_real
+from ...arguments import check_integer, check_norm, check_real
 from ...arrays import FloatArray
 from ..numerics.bisection import bisect
 from ..numerics.concave_envelope import concave_envelope
@@ -50,11 +50,6 @@ def rounded_norm_bound(dimension: int, norm: float, radius: float) -> float:
         Bound on the L_p norm after rounding, in steps; errs upward. For p = 1 and 2 the p-th power of the bound is the largest whole
         number below the right-hand side (p = 2: rounded up by one unit in the last place of its root).
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> rounded_norm_bound(128, 1.0, 255), round(rounded_norm_bound(128, 2.0, 15) ** 2, 9)
@@ -87,42 +82,20 @@ def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_pr
 
         P( ``||v||_p^p`` >= sum of chords + t ) <= exp(-2 t**2 / sum w**2)
 
-    and both sums are bounded over the ball by concave envelopes. For p = 2 that is
+    and both sums are bounded over the ball by concave envelopes. For p = 2 that is, with q the probability,
 
         ``||v||^2`` <= radius**2 + d/4 + (2 radius + sqrt(d)) sqrt(ln(1/q) / 2)
 
-    It stands for lemma 10 of Chaudhuri, Guo, Rabbat 2022, whose printed constants mix powers of the grid step.
-
-    Parameters
-    ----------
-    dimension : int
-        Number of coordinates.
-    norm : float
-        p of the L_p norm, finite, from 1 to 64.
-    radius : float
-        Largest L_p norm before rounding, in steps, from 0 to 2**20.
-    failure_probability : float
-        q, above 0 and below 1.
-
-    Returns
-    -------
-    float
-        Bound on the L_p norm after rounding, in steps; errs upward.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    It stands for lemma 10 of Chaudhuri, Guo, Rabbat 2022, whose printed constants mix powers of the grid step. Parameters are those of
+    `rounded_norm_bound`, p being finite; errs upward.
 
     Examples
     --------
     >>> round(rounded_norm_quantile(128, 1.0, 100, 0.05), 4)
     113.8465
     """
-    dimension, norm, radius = _checked(dimension, norm, radius)
+    dimension, norm, radius = _checked(dimension, check_real("norm", norm, low=1.0, high=LARGEST_NORM), radius)
     failure_probability = check_real("failure_probability", failure_probability, low=1e-300, high=1 - 1e-9)
-    if math.isinf(norm):
-        raise ValueError(f"norm must be a number from 1 to {LARGEST_NORM:g}, got {norm!r}")
     if radius == 0:
         return 0.0
     top = math.ceil(radius)
@@ -141,26 +114,8 @@ def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_pr
 def shrinkage(dimension: int, norm: float, radius: float, failure_probability: float) -> float:
     """Return the factor that vectors of a ball are multiplied by, so that independent rounding leaves most of them in the ball.
 
-    Parameters
-    ----------
-    dimension : int
-        Number of coordinates.
-    norm : float
-        p of the L_p norm, finite, from 1 to 64.
-    radius : float
-        Radius of the ball before shrinking and after rounding, in steps, above 0.
-    failure_probability : float
-        Largest probability with which a rounded vector may lie outside.
-
-    Returns
-    -------
-    float
-        The largest factor up to 1 for which `rounded_norm_quantile` proves this, found by bisection; errs downward. 0.0 if none does.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    It is the largest factor up to 1 for which `rounded_norm_quantile` proves that they leave it with at most the given probability; errs
+    downward. 0.0 if none does.
     """
     return bisect(
         lambda factor: rounded_norm_quantile(dimension, norm, factor * radius, failure_probability) <= radius, 0.0, 1.0, HALVINGS
@@ -168,28 +123,9 @@ def shrinkage(dimension: int, norm: float, radius: float, failure_probability: f
 
 
 def least_shrinkable_radius(dimension: int, norm: float, failure_probability: float) -> float:
-    """Return the radius above which `shrinkage` is above 0.
+    """Return the radius, in steps, above which `shrinkage` is above 0: (d ln(1/q) / 2)**(1 / (2 p)).
 
     However small a vector is, each of its coordinates may be rounded up by one step, so that the sum of w**2 is d.
-
-    Parameters
-    ----------
-    dimension : int
-        Number of coordinates.
-    norm : float
-        p of the L_p norm, finite, from 1 to 64.
-    failure_probability : float
-        Largest probability with which a rounded vector may lie outside.
-
-    Returns
-    -------
-    float
-        (d ln(1/q) / 2)**(1 / (2 p)), in steps.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
     """
     dimension, norm, _ = _checked(dimension, norm, 1.0)
     failure_probability = check_real("failure_probability", failure_probability, low=1e-300, high=1 - 1e-9)
@@ -198,8 +134,7 @@ def least_shrinkable_radius(dimension: int, norm: float, failure_probability: fl
 
 def _checked(dimension: int, norm: float, radius: float) -> tuple[int, float, float]:
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-    norm = math.inf if norm == math.inf else check_real("norm", norm, low=1.0, high=LARGEST_NORM)
-    return dimension, norm, check_real("radius", radius, low=0.0, high=LARGEST_RADIUS)
+    return dimension, check_norm(norm, high=LARGEST_NORM), check_real("radius", radius, low=0.0, high=LARGEST_RADIUS)
 
 
 def _weights(norm: float, top: int) -> FloatArray:

@@ -39,24 +39,7 @@ def index_log_moment(clip_ratio: float, population: int, order: int) -> float:
     by Taylor's theorem, since its second derivative falls, and, because f is convex in the mixture, at most (1 - 1/N) + y^-l / N, where
     E[y^-l] <= exp(l^2 c^2): y_k^-l is at most the mean over i of exp(l (<x, w_i> - <x, w_k>)). The smaller of the two counts.
 
-    Parameters
-    ----------
-    clip_ratio : float
-        Clip norm of a client's update over the standard deviation of the prior, from 1e-6 to 100.
-    population : int
-        Number of clients that a draw chooses from, at least 1.
-    order : int
-        Rényi order, from 2 to 8192.
-
-    Returns
-    -------
-    float
-        The larger of the two directions' bounds, in nats; errs upward.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    Parameters are those of `dp_rec_privacy.draw_log_moment`, with orders up to 8192; in nats, errs upward.
 
     Examples
     --------
@@ -86,24 +69,7 @@ def message_divergences(clip_ratio: float, orders: ArrayLike) -> FloatArray:
         D_a <= (5 a^2 - 6 a + 2) / (2 (a - 1)) c^2,
 
     where infinitely many samples would have, at opposite updates, 2 a c^2. Divergences rise with their order: those below 2 are at most
-    that of order 2.
-
-    Parameters
-    ----------
-    clip_ratio : float
-        Clip norm of a client's whole update over the standard deviation of the prior, from 1e-6 to 100.
-    orders : array_like of shape (orders,)
-        Rényi orders above 1; infinity gives infinity.
-
-    Returns
-    -------
-    ndarray of float64, shape (orders,)
-        Bounds in nats, for replace-one adjacency; err upward.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    that of order 2; infinity gives infinity. In nats, for replace-one adjacency; err upward.
 
     Examples
     --------
@@ -135,11 +101,6 @@ def index_epsilon(clip_ratio: float, population: int, draws: int, delta: float) 
     -------
     EpsilonAtDelta
         Epsilon, by the optimal conversion; errs upward.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------

@@ -8,11 +8,10 @@ A round draws clients with replacement.
 import math
 from dataclasses import dataclass
 from functools import cache
-from numbers import Real
 
 import numpy as np
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import check_choice, check_integer, check_probability, check_real
 from ..accounting.renyi_curve import check_delta
 from ..accounting.sampled_moment import sampled_log_moment
 from ..numerics.bisection import first_true
@@ -49,23 +48,7 @@ class DpRecEpsilon:
 
 
 def check_clip_ratio(clip_ratio: float) -> float:
-    """Return a clip ratio as a float.
-
-    Parameters
-    ----------
-    clip_ratio : float
-        Clip norm of a client's update over the standard deviation of the prior, from 1e-6 to 100.
-
-    Returns
-    -------
-    float
-        The same.
-
-    Raises
-    ------
-    ValueError
-        If it is out of range.
-    """
+    """Return the clip norm of a client's update over the standard deviation of the prior, if it is from 1e-6 to 100."""
     return check_real("clip_ratio", clip_ratio, low=SMALLEST_CLIP_RATIO, high=LARGEST_CLIP_RATIO)
 
 
@@ -77,7 +60,7 @@ def draw_log_moment(clip_ratio: float, population: int, order: int) -> float:
         (a - 1) D_a((1 - 1/N) p + q/N || p) = ln sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) exp(j (j - 1) c^2 / 2)
 
     (`sampled_log_moment`). The other direction, D_a(p || (1 - 1/N) p + q/N), is never larger (Mironov, Talwar, Zhang
-    2019, *Rényi differential privacy of the sampled Gaussian mechanism*, theorem 5).
+    2019, *Rényi differential privacy of the sampled Gaussian mechanism*, theorem 5). Errs upward, by about 1e-13 of itself at usual orders.
 
     Parameters
     ----------
@@ -87,16 +70,6 @@ def draw_log_moment(clip_ratio: float, population: int, order: int) -> float:
         Number of clients that a draw chooses from, at least 1.
     order : int
         Rényi order, from 2 to 16384.
-
-    Returns
-    -------
-    float
-        The logarithm of the moment, in nats; errs upward, by about 1e-13 of itself at usual orders.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -125,10 +98,8 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
 
     Parameters
     ----------
-    clip_ratio : float
-        Clip norm of a client's update over the standard deviation of the prior, from 1e-6 to 100.
-    population : int
-        Number of clients that a draw chooses from, at least 1.
+    clip_ratio, population
+        As in `draw_log_moment`.
     draws : int
         Number of draws of all rounds together: rounds times clients of a round.
     bits : int
@@ -137,16 +108,6 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
         Failure probability, above 0 and below 1.
     variant : str
         ``"published"`` or ``"conservative"``.
-
-    Returns
-    -------
-    DpRecEpsilon
-        Epsilon, which errs upward in what it computes, and its order.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -174,29 +135,10 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
 
 
 def lost_delta(clip_ratio: float, draws: int, bits: int) -> float:
-    """Return the part of delta that coding with so few samples costs: 12 rho / 2**bits, where rho = draws exp(c^2).
+    """Return the part of delta that coding with 2**bits samples costs: 12 rho / 2**bits, where rho = draws exp(c^2).
 
     It bounds the probability that in some draw the mean of the 2**bits weights is far from 1: exp(c^2) is their second moment, the
-    exponential of the divergence of order 2 of the target from the prior.
-
-    Parameters
-    ----------
-    clip_ratio : float
-        Clip norm of a client's update over the standard deviation of the prior, from 1e-6 to 100.
-    draws : int
-        Number of draws of all rounds together.
-    bits : int
-        Bits of a message, all groups together.
-
-    Returns
-    -------
-    float
-        The bound; errs upward. Above 1, or infinite, it says nothing.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    exponential of the divergence of order 2 of the target from the prior. Errs upward; above 1, or infinite, it says nothing.
 
     Examples
     --------
@@ -210,26 +152,7 @@ def lost_delta(clip_ratio: float, draws: int, bits: int) -> float:
 
 
 def fewest_dp_rec_bits(clip_ratio: float, draws: int, delta: float) -> int:
-    """Return the fewest bits of a message with which DP-REC's epsilon is finite.
-
-    Parameters
-    ----------
-    clip_ratio : float
-        Clip norm of a client's update over the standard deviation of the prior, from 1e-6 to 100.
-    draws : int
-        Number of draws of all rounds together.
-    delta : float
-        Failure probability, above 0 and below 1.
-
-    Returns
-    -------
-    int
-        The fewest bits, at least 1, that leave something of delta: `lost_delta` is below it.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    """Return the fewest bits of a message, at least 1, with which DP-REC's epsilon is finite: `lost_delta` is below delta.
 
     Examples
     --------
@@ -251,24 +174,8 @@ def fewest_dp_rec_bits(clip_ratio: float, draws: int, delta: float) -> int:
 def bit_rate_bound(clip_ratio: float, lost: float, messages: int) -> float:
     """Return how many bits of a message are enough: log2(12) + D_2 / ln 2 - log2(lost / messages), DP-REC's lemma 2.
 
-    Parameters
-    ----------
-    clip_ratio : float
-        Clip norm of a client's update over the standard deviation of the prior, from 1e-6 to 100; D_2 is its square.
-    lost : float
-        Part of delta that coding may cost, above 0 and below 1.
-    messages : int
-        Number of messages that share it, at least 1; for a whole training, the draws.
-
-    Returns
-    -------
-    float
-        Bits; the next whole number costs at most `lost`.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    D_2 is the square of the clip ratio, `lost` the part of delta that coding may cost, and `messages` the number of messages that share it:
+    for a whole training, the draws. The next whole number of bits costs at most `lost`.
 
     Examples
     --------
@@ -276,8 +183,7 @@ def bit_rate_bound(clip_ratio: float, lost: float, messages: int) -> float:
     >>> round(bits, 3), lost_delta(1.227, 1500 * 60, math.ceil(bits)) < 1e-7
     (45.468, True)
     """
-    if isinstance(lost, bool) or not isinstance(lost, Real) or not 0 < lost < 1:
-        raise ValueError(f"lost must be a number above 0 and below 1, got {lost!r}")
+    lost = check_probability("lost", lost)
     messages = check_integer("messages", messages, low=1, high=MOST_DRAWS)
     return (_log_weights(clip_ratio, messages) - math.log(lost)) / math.log(2)
 

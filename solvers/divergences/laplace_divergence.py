@@ -5,34 +5,18 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer, check_real
+from ...arguments import check_integer, check_norm, check_real
 from ..accounting.pure_privacy import LARGEST_EPSILON, check_orders
+from .vector_composition import LARGEST_NORM
 
 LARGEST_DIMENSION = 2**31
 
 
 def laplace_renyi_divergences(shift: float, orders: ArrayLike) -> NDArray[np.float64]:
-    """Return the Rényi divergence of Laplace noise from the same noise, shifted.
+    """Return the Rényi divergence of Laplace noise from the same noise, shifted, in nats.
 
-    With a the order and t the shift, ln(a / (2 a - 1) e^((a - 1) t) + (a - 1) / (2 a - 1) e^(-a t)) / (a - 1) (Mironov 2017, *Rényi
-    differential privacy*, proposition 6).
-
-    Parameters
-    ----------
-    shift : float
-        Shift in units of the noise's scale, 0 to 1e6.
-    orders : array_like of shape (orders,)
-        Rényi orders above 1; infinity gives the shift.
-
-    Returns
-    -------
-    ndarray of float64, shape (orders,)
-        Divergences in nats.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    With a the order and t the shift in units of the noise's scale, ln(a / (2 a - 1) e^((a - 1) t) + (a - 1) / (2 a - 1) e^(-a t)) / (a - 1)
+    (Mironov 2017, *Rényi differential privacy*, proposition 6); infinite order gives the shift.
 
     Examples
     --------
@@ -60,7 +44,8 @@ def laplace_vector_divergences(epsilon: float, dimension: int, norm: float, orde
     (a - 1) r is convex in the shift, a logarithm of a sum of exponentials, and 0 at 0: so the sum is at most r(||t||_1) <= r(epsilon),
     with equality where p = 1 puts all on one coordinate. Its second derivative, the variance of a coin whose bias grows with the shift,
     falls: so r(sqrt(s)) is concave in s, and so is r(s^(1/q)) for every q >= 2; the sum is at most that of equal shifts,
-    dimension * r(T / dimension^(1/q)) with q = max(p, 2), with equality where p >= 2. The smaller of the two is exact for p = 1 and p >= 2.
+    dimension * r(T / dimension^(1/q)) with q = max(p, 2), with equality where p >= 2. The smaller of the two is exact for p = 1 and p >= 2,
+    and errs upward in between.
 
     Parameters
     ----------
@@ -69,19 +54,9 @@ def laplace_vector_divergences(epsilon: float, dimension: int, norm: float, orde
     dimension : int
         Number of coordinates.
     norm : float
-        p, 1 or more; infinity is one.
+        p, from 1 to 64, or infinity.
     orders : array_like of shape (orders,)
         Rényi orders above 1; infinity gives epsilon.
-
-    Returns
-    -------
-    ndarray of float64, shape (orders,)
-        Divergences in nats; exact for p = 1 and p >= 2, erring upward in between.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -91,8 +66,7 @@ def laplace_vector_divergences(epsilon: float, dimension: int, norm: float, orde
     [0.6191, 0.0391, 0.0078, 0.0078]
     """
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-    if not norm >= 1:
-        raise ValueError(f"norm must be a number of at least 1, got {norm!r}")
+    norm = check_norm(norm, high=LARGEST_NORM)
     together = laplace_renyi_divergences(epsilon, orders)
     distance = epsilon / dimension ** (1 - 1 / norm)
     evenly = dimension * laplace_renyi_divergences(distance / dimension ** (1 / max(norm, 2.0)), orders)

@@ -24,13 +24,13 @@ from ...arrays import FloatArray
 from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
 from ..accounting.renyi_curve import MOST_ROUNDS, check_delta
 from ..numerics.rounding import UNIT
-from .cpsgd_theorem import MOST_TRIALS, SMALLEST_PROBABILITY
+from .cpsgd_theorem import check_rate, check_trials
 from .discrete_gaussian_divergence import LARGEST_DIMENSION
 from .discrete_gaussian_smoothing import smoothed_sums
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
-# Sums over whole numbers are taken over every k-th of them, k times, with so many to a standard deviation: for functions as smooth as these
-# the error is far below floating point (Poisson's summation formula), but for the ends, which are added.
+# Sums over whole numbers are taken over every k-th of them, times k, with this many to a standard deviation: for functions this smooth
+# the error is far below floating point (Poisson's summation formula), except at the ends, which are added.
 POINTS_PER_DEVIATION = 16
 # Share of delta for what has another probability under G, each way.
 SPARED = 1e-4
@@ -78,22 +78,14 @@ class NoiseRatio:
 def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
     """Return Skellam noise, the difference of two Poisson numbers of the same mean, beside a discrete Gaussian.
 
+    P(x) = e^(-v) I_x(v) by Debye's expansion of the Bessel function (Abramowitz, Stegun 1964, 9.7.7) to four terms.
+
     Parameters
     ----------
     variance : float
         v, the sum of both means, from 1000 to 10**30.
     deviations : float
         Half the width of the window, in standard deviations; from 1 to 40, and at most half as many as the standard deviation is.
-
-    Returns
-    -------
-    NoiseRatio
-        P(x) = e^(-v) I_x(v) by Debye's expansion of the Bessel function (Abramowitz, Stegun 1964, 9.7.7) to four terms.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -127,6 +119,8 @@ def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
 def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> NoiseRatio:
     """Return binomial noise beside a discrete Gaussian.
 
+    By Stirling's series to four terms; the squares of the offsets cancel in ln(P / G) and are left out of it.
+
     Parameters
     ----------
     trials : int
@@ -137,16 +131,6 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
         Half the width of the window, in standard deviations; from 1 to 40, and small enough for successes and failures to stay within
         half of their mean numbers.
 
-    Returns
-    -------
-    NoiseRatio
-        By Stirling's series to four terms; the squares of the offsets cancel in ln(P / G) and are left out of it.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> ratio = binomial_noise_ratio(4 * 10**6, 0.5, 5.0)
@@ -154,8 +138,8 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
     >>> float(ratio.offsets[middle]), round(float(ratio.log_ratios[middle]) * 24e6, 4)
     (0.0, -1.5)
     """
-    trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
-    rate = check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
+    trials = check_trials(trials)
+    rate = check_rate(probability)
     variance = check_real("trials * probability * (1 - probability)", trials * rate * (1 - rate), low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
     successes, failures = trials * rate, trials * (1 - rate)
     offsets, deviations = _window(variance, successes, deviations, narrowest=min(successes, failures))
@@ -197,11 +181,6 @@ def skellam_near_gaussian_epsilon(variance: float, l2_sensitivity: float, dimens
     float or None
         Epsilon, errs upward; None where the noise is too little, or too different from Gaussian noise, for this way of accounting.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> round(skellam_near_gaussian_epsilon(1e6, 270.0, 1024, 1e-5), 3), round(gaussian_epsilon(1000 / 270, 1e-5), 3)
@@ -217,36 +196,17 @@ def skellam_near_gaussian_epsilon(variance: float, l2_sensitivity: float, dimens
 def binomial_near_gaussian_epsilon(
     trials: int, probability: float, l2_sensitivity: float, dimension: int, delta: float, rounds: int = 1
 ) -> float | None:
-    """Return epsilon of whole vectors with binomial noise, by that of Gaussian noise.
+    """Return epsilon of whole vectors with binomial noise, by that of Gaussian noise; as `skellam_near_gaussian_epsilon`.
 
-    Parameters
-    ----------
-    trials : int
-        Number of trials of a coordinate's noise, of all clients together; 1 to 10**15.
-    probability : float
-        Probability of success, from 1e-9 to 1 - 1e-9.
-    l2_sensitivity : float
-        Largest L2 distance of two neighbours' vectors of whole numbers; at least 0.
-    dimension, delta, rounds
-        As in `skellam_near_gaussian_epsilon`.
-
-    Returns
-    -------
-    float or None
-        Epsilon, errs upward; None where the noise is too little, or too different from Gaussian noise, for this way of accounting.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    The noise of a coordinate, of all clients together, has 1 to 10**15 trials with a probability of success from 1e-9 to 1 - 1e-9.
 
     Examples
     --------
     >>> round(binomial_near_gaussian_epsilon(4 * 10**6, 0.5, 270.0, 1024, 1e-5), 3)
     1.008
     """
-    trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
-    rate = check_real("probability", probability, low=SMALLEST_PROBABILITY, high=1 - SMALLEST_PROBABILITY)
+    trials = check_trials(trials)
+    rate = check_rate(probability)
     variance = trials * rate * (1 - rate)
     if variance < LEAST_VARIANCE:
         return None
@@ -300,21 +260,10 @@ def _epsilon(
 
 
 def ratio_log_moments(ratio: NoiseRatio, sign: int) -> FloatArray:
-    """Return ln of the sum over the window of G e^((t + 1) L), or with sign -1 of G e^(-t L).
+    """Return ln of the sum over the window of G e^((t + 1) L), or with sign -1 of G e^(-t L), for each t of EXPONENTS.
 
     That is the sum of P^a G^(1 - a) with a = t + 1, or of G^a P^(1 - a). Summed as G (e^x - 1), so that nothing is lost where it is near 1.
-
-    Parameters
-    ----------
-    ratio : NoiseRatio
-        One coordinate's noise P beside the discrete Gaussian G.
-    sign : int
-        1 for the moments of P / G, -1 for those of G / P.
-
-    Returns
-    -------
-    ndarray of shape (exponents,)
-        For each t of EXPONENTS; errs upward, infinite where an exponent is too large.
+    Errs upward, infinite where an exponent is too large.
     """
     masses = np.exp(-(ratio.offsets**2) / (2 * ratio.variance)) / math.sqrt(2 * math.pi * ratio.variance) * _stride(ratio.variance)
     exponents = np.outer(EXPONENTS + 1 if sign > 0 else -EXPONENTS, ratio.log_ratios)

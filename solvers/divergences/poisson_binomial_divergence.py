@@ -29,7 +29,7 @@ MOST_CLIENTS, MOST_TRIALS = 10**7, 4096
 # Sums of more trials than this, or with probabilities below this, are not searched over all configurations of the other clients.
 MOST_SEARCHED_TRIALS = 128
 SMALLEST_LOGARITHM = -640.0
-# Logarithm of the smallest probability of the others' sum that is kept: high Rényi orders look at next to impossible values.
+# Logarithm of the smallest probability of the others' sum that is kept: high Rényi orders depend on values of negligible probability.
 SMALLEST_WINDOW = -11000.0 if np.finfo(np.longdouble).minexp < -16000 else -690.0
 # Products that one distribution of the sum may take, and with logarithms, where probabilities are too small.
 MOST_PRODUCTS, MOST_LOGARITHMS = 10**9, 10**8
@@ -61,47 +61,16 @@ class PoissonBinomialPairs:
     largest_loss: float
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return the largest Rényi divergence of any pair.
-
-        Parameters
-        ----------
-        orders : array_like of shape (orders,)
-            Rényi orders above 1; infinity gives the pure epsilon.
-
-        Returns
-        -------
-        ndarray of shape (orders,)
-            Divergences in nats.
-
-        Raises
-        ------
-        ValueError
-            If an order is not above 1.
-        """
+        """Return the largest Rényi divergence of any pair, in nats, for orders above 1; infinity gives the pure epsilon."""
         array = check_orders(orders)
         divergences = np.maximum.reduce([self._renyi_divergences(loss, array) for loss in self.losses])
         return np.asarray(np.where(np.isinf(array), self.largest_loss, np.clip(divergences, 0.0, self.largest_loss)))
 
     def epsilon(self, delta: float) -> float | None:
-        """Return epsilon of one coordinate in one round, without Rényi divergences.
+        """Return epsilon of one coordinate in one round, without Rényi divergences; None unless the worst case is proven.
 
         Unlike the Rényi divergence, the smallest epsilon at a delta is not the largest where all others are at the same extreme: a few at
-        the other one can be worse. Where not all configurations are there, nothing is returned.
-
-        Parameters
-        ----------
-        delta : float
-            Failure probability, above 0 and below 1.
-
-        Returns
-        -------
-        float or None
-            The largest one of any pair; errs upward, since trials of one client are let differ. None unless the worst case is proven.
-
-        Raises
-        ------
-        ValueError
-            If delta is out of range.
+        the other one can be worse. Errs upward, since the trials of one client may differ here.
         """
         return min(max(loss.epsilon(delta) for loss in self.losses), self.largest_loss) if self.proven else None
 
@@ -115,6 +84,9 @@ class PoissonBinomialPairs:
 def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
     """Return the pairs of sums that the worst case of the Poisson-binomial mechanism is among, for replace-one adjacency.
 
+    Up to 128 trials in all (fewer for theta above 0.49) these are every configuration of the other clients: one for each number of trials
+    at 1/2 + theta; beyond that the two where all of them are at the same extreme.
+
     Parameters
     ----------
     clients : int
@@ -124,16 +96,10 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
     theta : float
         Largest distance of a probability from 1/2, from 1e-6 to 0.499; the mechanism uses at most 1/4.
 
-    Returns
-    -------
-    PoissonBinomialPairs
-        Up to 128 trials in all (fewer for theta above 0.49) every configuration of the other clients: one for each number of trials at
-        1/2 + theta; beyond that the two where all of them are at the same extreme.
-
     Raises
     ------
     ValueError
-        If an argument is out of range, or clients and trials together are too many, or too many for so large a theta.
+        Also if clients and trials together are too many, or too many for a large theta.
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
@@ -163,22 +129,8 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
 def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: ArrayLike) -> FloatArray:
     """Return the Rényi divergence of one coordinate of the Poisson-binomial mechanism, in the worst case over the other clients.
 
-    Parameters
-    ----------
-    clients, trials, theta
-        As in `poisson_binomial_pairs`.
-    orders : array_like of shape (orders,)
-        Rényi orders above 1; infinity gives the pure epsilon.
-
-    Returns
-    -------
-    ndarray of shape (orders,)
-        Divergences in nats, to about ten digits; at the highest orders, where next to impossible sums would count, they err upward.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or clients and trials together are too many.
+    In nats, to about ten digits; at the highest orders, which depend on sums of negligible probability, they err upward. Infinite order
+    gives the pure epsilon. Parameters are those of `poisson_binomial_pairs`.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from ...arrays import FloatArray
 from ..accounting.pure_privacy import check_orders
 from ..accounting.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, EpsilonAtDelta, RenyiCurve, check_delta
 from ..numerics.rounding import SLACK
-from .cpsgd_theorem import LARGEST_DIMENSION, MOST_TRIALS
+from .cpsgd_theorem import LARGEST_DIMENSION, check_trials
 from .quantised_sensitivity import MOST_LEVELS
 
 ORDERS = np.array(DEFAULT_ORDERS[:-1:2])
@@ -71,23 +71,9 @@ def fair_binomial_bound(trials: int, largest_shift: int, orders: FloatArray, log
 
         exp(s j (1 + k) / 2 + s'**2 N / 8) (1 + k s (s' N / 4 + sqrt(N) / 2)),    s' = s (1 + k);
 
-    take the logarithm, ln(1 + z) <= z and N <= 2 M. The other direction, and negative shifts, are mirror images.
-
-    Parameters
-    ----------
-    trials : int
-        N, 1 to 10**15.
-    largest_shift : int
-        Largest j that the bound is for.
-    orders : ndarray of shape (orders,)
-        Finite Rényi orders a above 1.
-    log_failure : float
-        Logarithm of the probability that E may fail with, below 0.
-
-    Returns
-    -------
-    FairBinomialBound or None
-        The bound; None where trials are too few for the shift and the failure probability. Leading term: ``a j**2 / M``.
+    take the logarithm, ln(1 + z) <= z and N <= 2 M. The other direction, and negative shifts, are mirror images. The leading term is ``a
+    j**2 / M``. The bound is for shifts up to the largest and finite orders; None where trials are too few for it and for E to fail with at
+    most the probability given by its logarithm.
     """
     half = (trials + 1) / 2
     window = math.sqrt(-trials * log_failure / 2)
@@ -122,17 +108,12 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
     EpsilonAtDelta or None
         Epsilon and its order; errs upward. None where the trials are too few to prove anything.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> round(quantised_epsilon(10**6, dimension=1024, levels=33, distance=32.0, delta=1e-5).epsilon, 4)
     0.262
     """
-    trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
+    trials = check_trials(trials)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
     levels = check_integer("levels", levels, low=2, high=MOST_LEVELS)
     distance = check_real("distance", distance, low=0.0, high=LARGEST_DISTANCE) * UPWARD
@@ -151,32 +132,16 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
 
 
 def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int, distance: float, largest: float) -> FloatArray:
-    """Return bounds on sum_i g(a_i), for all 0 <= a_i <= largest with ``sum a_i**2 <= distance**2``.
+    """Return bounds on sum_i g(a_i), in nats, for all 0 <= a_i <= largest with ``sum a_i**2 <= distance**2``.
 
-    For every multiplier m the sum is at most ``m distance**2 + dimension max_a (g(a) - m a**2)``. Between two whole numbers that maximum is
-    where a quadratic equation says, as g is concave there. From NODES on, with a rounded to a + e, e = -f or 1 - f of mean zero,
-    e**2 = (1 - 2 f) e + f (1 - f), so that the divergence is that of a plus e times a number, and Hoeffding's lemma gives, with
-    c = square + linear,
+    For every multiplier m the sum is at most ``m distance**2 + dimension max_a (g(a) - m a**2)``: the bounds err upward, whatever
+    multiplier is found. Between two whole numbers that maximum is where a quadratic equation says, as g is concave there. From NODES on,
+    with a rounded to a + e, e = -f or 1 - f of mean zero, e**2 = (1 - 2 f) e + f (1 - f), so that the divergence is that of a plus e times
+    a number, and Hoeffding's lemma gives, with c = square + linear,
 
         g(a) <= square a**2 (1 + (order - 1) square / 2) + (linear + (order - 1) square c / 2) a + square / 4 + (order - 1) c**2 / 8.
 
     Where (order - 1) square a is 4 or more, ``square a**2 (1 + (order - 1) square / 2) + linear a + c`` is above the divergence of a + 1.
-
-    Parameters
-    ----------
-    bound : FairBinomialBound
-        Divergences of whole shifts.
-    orders : ndarray of shape (orders,)
-        Its orders.
-    dimension : int
-        Number of coordinates.
-    distance, largest : float
-        Bounds on the L2 norm and on each a_i, in steps.
-
-    Returns
-    -------
-    ndarray of shape (orders,)
-        Bounds in nats; err upward, whatever multiplier is found.
     """
     orders = check_orders(orders)
     budget = distance**2

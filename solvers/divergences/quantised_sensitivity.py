@@ -41,7 +41,7 @@ def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: f
         linf = k + 1,    l1 = sqrt(d) R + sqrt(2 sqrt(d) R t) + (4/3) t,    l2 = R + sqrt(l1 + sqrt(2 sqrt(d) R t)).
 
     The paper writes D (k - 1) / X for R, with D a bound on the vectors' norms: that is the distance 2 D of two vectors that replace each
-    other. For a vector with zero in its place the distance is D.
+    other. For a vector with zero in its place the distance is D. The bounds are as published: linf never fails, and k - 1 would be enough.
 
     This holds for coupled rounding only: both vectors are rounded by the same uniform numbers. Rounded independently they can be further
     apart, even if they are equal. Privacy may be argued with the coupling, whatever the uniform numbers really are: each vector's message
@@ -59,16 +59,6 @@ def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: f
         Largest L2 distance of the two vectors, in the vectors' units; 0 to 1e101.
     delta : float
         Failure probability of all three bounds together, above 0 and below 1.
-
-    Returns
-    -------
-    QuantisedSensitivity
-        The bounds, as published. `linf` never fails: k - 1 would do.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -89,30 +79,12 @@ def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: f
 
 
 def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
-    """Return a bound on the L2 distance of two vectors after coupled quantisation, which fails with a probability of at most delta.
+    """Return a bound on the L2 distance of two vectors after coupled quantisation, in steps; it fails with probability at most delta.
 
-    Coordinates that are a_i steps apart, j + f with j whole, are moved to distances j or j + 1, on average a_i. The squared distance is
-    on average ``sum a_i**2 + f (1 - f)``, at most R**2 + min(d / 4, sqrt(d) R). Each square varies by 2 j + 1 <= 2 a_i + 1, and
-    ``sum (2 a_i + 1)**2 <= (2 R + sqrt(d))**2``: Hoeffding's inequality adds (2 R + sqrt(d)) sqrt(ln(1 / delta) / 2).
-
-    Parameters
-    ----------
-    dimension : int
-        Number of coordinates d.
-    distance : float
-        L2 distance R of the two vectors, in steps; 0 to 1e101.
-    delta : float
-        Failure probability, above 0 and below 1; see `quantised_sensitivity` for what is coupled.
-
-    Returns
-    -------
-    float
-        Bound, in steps; errs upward.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    Coordinates that are a_i steps apart, j + f with j whole, are moved to distances j or j + 1, on average a_i. The squared distance is on
+    average ``sum a_i**2 + f (1 - f)``, at most R**2 + min(d / 4, sqrt(d) R), R being the distance before, from 0 to 1e101. Each square
+    varies by 2 j + 1 <= 2 a_i + 1, and ``sum (2 a_i + 1)**2 <= (2 R + sqrt(d))**2``: Hoeffding's inequality adds (2 R + sqrt(d)) sqrt(ln(1
+    / delta) / 2). Errs upward. See `quantised_sensitivity` for what is coupled.
 
     Examples
     --------

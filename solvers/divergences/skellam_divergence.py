@@ -18,12 +18,12 @@ from ..accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
 LEAST_EPSILON, LARGEST_EPSILON = 1e-3, 1e3
 LARGEST_SENSITIVITY = 1e15
 LEAST_VARIANCE, LARGEST_VARIANCE = 1e-6, 1e40
-# The closed form below and the curve it is checked against round differently: the variance goes up by so much until the two agree.
+# The closed form below and the curve it is checked against round differently: the variance goes up by this share until the two agree.
 NUDGE = 1e-13
 
 
 def skellam_renyi_divergences(variance: float, l1_sensitivity: float, l2_sensitivity: float, orders: ArrayLike) -> FloatArray:
-    """Return bounds on the Rényi divergence of Skellam noise added to two vectors of whole numbers.
+    """Return bounds on the Rényi divergence of Skellam noise added to two vectors of whole numbers, in nats; err upward.
 
     The theorem on the multi-dimensional mechanism of Agarwal, Kairouz, Liu 2021, *The Skellam mechanism for differentially private
     federated learning*, at scale 1: with mu the variance of a coordinate's noise, the divergence of order a is at most
@@ -41,16 +41,6 @@ def skellam_renyi_divergences(variance: float, l1_sensitivity: float, l2_sensiti
         of the latter.
     orders : array_like of shape (orders,)
         Rényi orders above 1; infinity gives infinity, because Skellam noise has no pure privacy.
-
-    Returns
-    -------
-    ndarray of float64, shape (orders,)
-        Divergences in nats; err upward.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -70,28 +60,13 @@ def skellam_variance(
 ) -> float:
     """Return the smallest variance of Skellam noise for which the Rényi curve proves (epsilon, delta) privacy.
 
-    Parameters
-    ----------
-    epsilon : float
-        Privacy parameter, from 0.001 to 1000.
-    delta : float
-        Failure probability, above 0 and below 1.
-    l1_sensitivity, l2_sensitivity : float
-        Largest L1 and L2 distance of two neighbours' vectors of whole numbers; the latter above 0.
-    orders : array_like of shape (orders,)
-        Rényi orders to choose from.
-
-    Returns
-    -------
-    float
-        Variance of one coordinate's noise; errs upward, by less than a relative 1e-9.
+    Errs upward, by less than a relative 1e-9. Epsilon is from 0.001 to 1000, and the sensitivities are those of
+    `skellam_renyi_divergences`.
 
     Raises
     ------
-    ValueError
-        If an argument is out of range.
     InfeasibleError
-        If none of the orders is large enough to prove so small an epsilon at so small a delta.
+        If no order is large enough to prove this epsilon at this delta.
 
     Examples
     --------
@@ -113,7 +88,7 @@ def skellam_variance(
         )
     finite, budgets = finite[budgets > 0], budgets[budgets > 0]
     linear, quadratic, alternative = _coefficients(l1_sensitivity, l2_sensitivity, np.ceil(finite))
-    # Both bounds grow with x = 1 / variance: the larger of the two roots will do.
+    # Both bounds grow with x = 1 / variance: the larger of the two roots is enough.
     reached = np.maximum(2 * budgets / (linear + np.sqrt(linear**2 + 4 * quadratic * budgets)), budgets / (linear + alternative))
     variance = max(1 / float(reached.max()), LEAST_VARIANCE)
     while True:
@@ -124,26 +99,10 @@ def skellam_variance(
 
 
 def skellam_tail(variance: float, threshold: float) -> float:
-    """Return a bound on the probability that Skellam noise is at least a threshold.
+    """Return a bound on the probability that Skellam noise of variance mu is at least a threshold of 0 or more; errs upward.
 
-    Chernoff's: the cumulant generating function is mu (cosh t - 1), least at sinh t = threshold / mu.
-
-    Parameters
-    ----------
-    variance : float
-        Variance mu of the noise, from 1e-6 to 1e40.
-    threshold : float
-        The threshold, at least 0.
-
-    Returns
-    -------
-    float
-        exp( mu (sqrt(1 + y**2) - 1 - y asinh y) ), y = threshold / mu; errs upward.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    Chernoff's, exp( mu (sqrt(1 + y**2) - 1 - y asinh y) ), y = threshold / mu: the cumulant generating function is mu (cosh t - 1), least
+    at sinh t = y.
 
     Examples
     --------

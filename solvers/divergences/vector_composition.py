@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer, check_real
+from ...arguments import check_integer, check_norm, check_real
 from ...arrays import FloatArray
 from ..accounting.renyi_divergence import divergence_by_distance, largest_step
 from ..numerics.concave_envelope import concave_envelope
@@ -62,16 +62,6 @@ def vector_bounds(weights: ArrayLike, order: float, dimension: int, norm: float,
     distance : float
         Largest L_p distance of two vectors, on the table's unit scale; above 0.
 
-    Returns
-    -------
-    VectorBounds
-        The bounds.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> bounds = vector_bounds([[3, 1], [2, 2], [1, 3]], order=2.0, dimension=3, norm=1.0, distance=1.25)
@@ -98,58 +88,13 @@ def vector_divergences(weights: ArrayLike, orders: ArrayLike, dimension: int, no
     """Return the bound that guarantees are made of, for many orders: the relaxation without distances that no input can reach.
 
     No coordinate can be further apart than the whole vector; the published relaxation still mixes such pairs in. Where the distance is
-    less than one, leaving them out makes the bound smaller, and it stays one.
-
-    Parameters
-    ----------
-    weights : array_like of shape (inputs, letters)
-        The table; rows have the same sum.
-    orders : array_like of shape (orders,)
-        Rényi orders above 1; infinity gives the pure epsilon.
-    dimension : int
-        Number of coordinates.
-    norm : float
-        p of the L_p norm, from 1 to 64, or infinity.
-    distance : float
-        Largest L_p distance of two vectors, on the table's unit scale; above 0.
-
-    Returns
-    -------
-    ndarray of shape (orders,)
-        Divergences in nats; err upward.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    less than one, leaving them out makes the bound smaller, and it stays one. In nats; err upward. Parameters are those of `vector_bounds`.
     """
     return compose_distances(divergence_by_distance(weights, orders), dimension, norm, distance)
 
 
 def compose_distances(divergences: FloatArray, dimension: int, norm: float, distance: float) -> FloatArray:
-    """Return `vector_divergences` of a table whose `divergence_by_distance` is known.
-
-    Parameters
-    ----------
-    divergences : ndarray of shape (orders, inputs)
-        Largest divergence of two rows of each distance, for each order.
-    dimension : int
-        Number of coordinates.
-    norm : float
-        p of the L_p norm, from 1 to 64, or infinity.
-    distance : float
-        Largest L_p distance of two vectors, on the table's unit scale; above 0.
-
-    Returns
-    -------
-    ndarray of shape (orders,)
-        Divergences in nats; err upward.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    """
+    """Return `vector_divergences` of a table whose `divergence_by_distance`, of shape (orders, inputs), is known."""
     dimension, norm, distance = _checked(dimension, norm, distance)
     reachable = divergences[:, : largest_step(divergences.shape[1], distance) + 1]
     if math.isinf(norm):
@@ -160,21 +105,10 @@ def compose_distances(divergences: FloatArray, dimension: int, norm: float, dist
 
 
 def greedy_bound(divergences: FloatArray, prices: FloatArray, budget: float) -> float:
-    """Return budget times the steepest divergence per unit of it.
+    """Return budget times the steepest divergence per unit of it: an upper bound on the relaxation's value, whatever the dimension.
 
-    Parameters
-    ----------
-    divergences : ndarray of shape (choices,)
-        What each choice adds; the first one is no distance and adds nothing.
-    prices : ndarray of shape (choices,)
-        What each choice costs, rising from 0.
-    budget : float
-        What all coordinates together may cost.
-
-    Returns
-    -------
-    float
-        An upper bound on the relaxation's value, whatever the dimension; errs upward, above rounding errors.
+    Choices are what a coordinate's divergence may be and the price of each, rising from 0; the first one is no distance and adds nothing.
+    Errs upward, above rounding errors.
     """
     if len(divergences) == 1:
         return 0.0
@@ -182,24 +116,10 @@ def greedy_bound(divergences: FloatArray, prices: FloatArray, budget: float) -> 
 
 
 def envelope_bound(divergences: FloatArray, prices: FloatArray, dimension: int, budget: float) -> float:
-    """Return the value of the linear relaxation, d E(K / d), with E the concave envelope of the choices.
+    """Return the value of the linear relaxation, d E(K / d), with E the concave envelope of the choices and K the budget.
 
     All coordinates have the same choices, so that an optimum exists that spends the same on each: the relaxation's value is concave in
-    how the budget is divided, and symmetric.
-
-    Parameters
-    ----------
-    divergences, prices : ndarray of shape (choices,)
-        What each choice adds and costs; the first one costs nothing.
-    dimension : int
-        Number of coordinates.
-    budget : float
-        What all coordinates together may cost.
-
-    Returns
-    -------
-    float
-        The value; errs upward, above rounding errors.
+    how the budget is divided, and symmetric. Errs upward, above rounding errors.
     """
     if np.isinf(divergences).any():
         return math.inf
@@ -210,21 +130,8 @@ def integer_optimum(divergences: FloatArray, prices: FloatArray, dimension: int,
     """Return the exact best way to spend the budget, by dynamic programming over whole units of it.
 
     The best values of n coordinates, as a function of what they may spend, are the max-plus convolution of those of m and n - m
-    coordinates, so that repeated squaring reaches any dimension.
-
-    Parameters
-    ----------
-    divergences, prices : ndarray of shape (choices,)
-        What each choice adds and costs; the first one costs and adds nothing.
-    dimension : int
-        Number of coordinates.
-    budget : float
-        What all coordinates together may cost.
-
-    Returns
-    -------
-    float or None
-        The value; None if prices are not whole numbers or the computation would not be affordable.
+    coordinates, so that repeated squaring reaches any dimension. None if prices are not whole numbers or the computation would not be
+    affordable.
     """
     if np.isinf(divergences).any():
         return math.inf
@@ -267,8 +174,7 @@ def _best_sum(best: FloatArray, gains: "list[float]", units: "list[int] | range"
 
 def _checked(dimension: int, norm: float, distance: float) -> tuple[int, float, float]:
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-    norm = math.inf if norm == math.inf else check_real("norm", norm, low=1.0, high=LARGEST_NORM)
-    return dimension, norm, check_real("distance", distance, low=1e-9, high=LARGEST_DISTANCE)
+    return dimension, check_norm(norm, high=LARGEST_NORM), check_real("distance", distance, low=1e-9, high=LARGEST_DISTANCE)
 
 
 def _prices(inputs: int, norm: float, distance: float) -> tuple[FloatArray, float]:

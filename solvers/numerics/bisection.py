@@ -40,24 +40,10 @@ class Brackets:
 
 
 def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int = 2) -> int:
-    """Return the first whole number from `low` on at which a condition holds that holds for all larger ones.
+    """Return the first whole number from `low` on at which a condition holds that then holds for all; `high` if at none below.
 
-    Numbers are tried from `low` on with growing strides, for conditions that cost the more the larger the number is. At `high` the
-    condition is never tried.
-
-    Parameters
-    ----------
-    low, high : int
-        Smallest and largest number that is returned.
-    holds : callable
-        The condition.
-    growth : int
-        Factor from one stride to the next, at least 2.
-
-    Returns
-    -------
-    int
-        The number; `high` if the condition holds at none below.
+    Numbers are tried from `low` on with strides that grow by a factor each time, for conditions that cost the more the larger the number
+    is. At `high` the condition is never tried.
 
     Examples
     --------
@@ -74,21 +60,8 @@ def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int
 def bisect(holds: Callable[[float], bool], low: float, high: float, halvings: int, *, geometric: bool = False) -> Bracket:
     """Return where a condition changes that holds at `low` and fails at `high`, whichever of the two is larger.
 
-    Parameters
-    ----------
-    holds : callable
-        The condition; it is not tried at either end.
-    low, high : float
-        The ends.
-    halvings : int
-        Number of halvings at most: they end where no number is left between the two.
-    geometric : bool
-        Whether to halve ratios, of positive numbers, in place of differences.
-
-    Returns
-    -------
-    Bracket
-        The last two numbers.
+    It is tried at neither end. Halvings end early where no number is left between the two; `geometric` ones are of ratios, of positive
+    numbers.
 
     Examples
     --------
@@ -108,22 +81,7 @@ def bisect(holds: Callable[[float], bool], low: float, high: float, halvings: in
 
 
 def bisect_each(holds: Callable[[FloatArray], NDArray[np.bool_]], low: FloatArray, high: FloatArray, halvings: int) -> Brackets:
-    """Return, for each entry of an array, where a condition changes that holds at `low` and fails at `high`.
-
-    Parameters
-    ----------
-    holds : callable
-        The condition, from an array of numbers to one of truth values.
-    low, high : ndarray
-        The ends.
-    halvings : int
-        Number of halvings.
-
-    Returns
-    -------
-    Brackets
-        The last two numbers of each entry.
-    """
+    """Return, for each entry of an array, where a condition changes that holds at `low` and fails at `high`."""
     for _ in range(halvings):
         middle = (low + high) / 2
         found = holds(middle)

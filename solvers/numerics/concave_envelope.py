@@ -24,18 +24,7 @@ class ConcaveEnvelope:
     values: FloatArray
 
     def value(self, cost: ArrayLike) -> FloatArray:
-        """Return the function at each cost.
-
-        Parameters
-        ----------
-        cost : array_like
-            Costs, at least 0.
-
-        Returns
-        -------
-        ndarray, same shape
-            Values.
-        """
+        """Return the function at each cost; costs are at least 0."""
         return np.asarray(np.interp(np.asarray(cost, dtype=float), self.costs, self.values))
 
 
@@ -48,16 +37,6 @@ def concave_envelope(costs: ArrayLike, values: ArrayLike) -> ConcaveEnvelope:
         Where the points lie: at least 0, with one of them at 0.
     values : array_like of shape (points,)
         How high they are: at least 0, finite.
-
-    Returns
-    -------
-    ConcaveEnvelope
-        The envelope.
-
-    Raises
-    ------
-    ValueError
-        If a point is out of range, or none lies at 0.
 
     Examples
     --------

@@ -4,22 +4,10 @@ from fractions import Fraction
 
 
 def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
-    """Return whole numbers (low, high) with low <= 2**bits exp(-exponent) <= high, at most 2 apart.
+    """Return whole numbers (low, high) with low <= 2**bits exp(-exponent) <= high, at most 2 apart, for an exponent of at least 0.
 
     The exponent is halved until it is below 1/16, the alternating Taylor series is summed in whole numbers, and the result is squared
     as often as the exponent was halved; every step is rounded outward.
-
-    Parameters
-    ----------
-    exponent : Fraction
-        Non-negative.
-    bits : int
-        Bits after the binary point, at least 1.
-
-    Returns
-    -------
-    tuple of int
-        The two bounds; nothing in them depends on floating point.
 
     Examples
     --------

@@ -1,5 +1,7 @@
 """One way to run HiGHS: tight tolerances, one thread, a second try from scratch, and no status taken for success but "optimal"."""
 
+from dataclasses import dataclass
+
 import highspy
 import numpy as np
 from numpy.typing import NDArray
@@ -7,14 +9,27 @@ from numpy.typing import NDArray
 from ...errors import ConvergenceError, InfeasibleError
 
 
-def new_highs() -> highspy.Highs:
-    """Return a silent, single-threaded HiGHS with tight tolerances that keeps small matrix entries.
+@dataclass(frozen=True, eq=False)
+class LinearOptimum:
+    """An optimum of a linear program.
 
-    Returns
-    -------
-    highspy.Highs
-        An empty model.
+    Attributes
+    ----------
+    variables : ndarray of shape (columns,)
+        The optimal values.
+    row_duals : ndarray of shape (rows,)
+        Derivatives of the optimal value in the rows' right-hand sides.
+    value : float
+        The optimal value.
     """
+
+    variables: NDArray[np.float64]
+    row_duals: NDArray[np.float64]
+    value: float
+
+
+def new_highs() -> highspy.Highs:
+    """Return a silent, single-threaded HiGHS without a model, with tight tolerances, that keeps small matrix entries."""
     highs = highspy.Highs()
     for option, value in (
         ("output_flag", False),
@@ -27,29 +42,17 @@ def new_highs() -> highspy.Highs:
     return highs
 
 
-def run_highs(highs: highspy.Highs, program: str) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
     """Solve the model that `highs` holds, from its basis; if that fails from scratch, by the simplex method, then by interior points.
 
-    Parameters
-    ----------
-    highs : highspy.Highs
-        The model.
-    program : str
-        What the model is, for the message.
-
-    Returns
-    -------
-    variables, row_duals : ndarray
-        The optimal values, and the derivatives of the optimal value in the rows' right-hand sides.
-    value : float
-        The optimal value.
+    `program` says what the model is, for messages.
 
     Raises
     ------
     InfeasibleError
         If the model has no solution.
     ConvergenceError
-        If HiGHS ends with anything but an optimum or a proof that there is none.
+        If HiGHS ends with neither an optimum nor a proof that there is none.
     """
     highs.run()
     # Presolve has been seen to call a model infeasible, or to end in numerical trouble, where the simplex method finds an optimum.
@@ -70,4 +73,4 @@ def run_highs(highs: highspy.Highs, program: str) -> tuple[NDArray[np.float64], 
     if status != highspy.HighsModelStatus.kOptimal:
         raise ConvergenceError(f"{program}: the solver ended with status {highs.modelStatusToString(status)!r}")
     solution = highs.getSolution()
-    return np.array(solution.col_value), np.array(solution.row_dual), float(highs.getInfo().objective_function_value)
+    return LinearOptimum(np.array(solution.col_value), np.array(solution.row_dual), float(highs.getInfo().objective_function_value))

@@ -30,34 +30,16 @@ class RowLattice:
     projections: list[Vector]
 
     def coarseness(self, costs: list[float]) -> float:
-        """Return what the lattice's coarseness costs: how far `nearest` may have to go.
+        """Return half the cost of the costliest entry of a kernel vector, given the cost of a unit of each component; 0.0 without a kernel.
 
-        Parameters
-        ----------
-        costs : list of float
-            Cost of one unit of each component.
-
-        Returns
-        -------
-        float
-            Half the cost of the costliest entry of a kernel vector; 0.0 if there is none.
+        It is how far `nearest` may have to go.
         """
         return max((abs(entry) * cost / 2 for vector in self.kernel for entry, cost in zip(vector, costs, strict=True)), default=0.0)
 
     def nearest(self, target: Vector, total: int, moment: int) -> Vector:
-        """Return an integer vector with this sum and moment, near a target (Babai's nearest plane).
+        """Return an integer vector w with sum_j w_j = `total` and sum_j w_j m_j = `moment`, near a target (Babai's nearest plane).
 
-        Parameters
-        ----------
-        target : list of int
-            What the vector should be near; it need not meet the two equations.
-        total, moment : int
-            Required sum_j w_j and sum_j w_j m_j.
-
-        Returns
-        -------
-        list of int
-            The vector: both equations hold exactly. It is near the target's projection on the plane of the two equations.
+        Both equations hold exactly; the target need not meet them. The vector is near its projection on their plane.
         """
         error = [total * one + moment * other - wish for one, other, wish in zip(self.sum_step, self.moment_step, target, strict=True)]
         for vector, projection in zip(reversed(self.kernel), reversed(self.projections), strict=True):
@@ -75,19 +57,10 @@ def row_lattice(positions: Vector, scales: Vector) -> RowLattice:
     Parameters
     ----------
     positions : list of int
-        The integers m_j, at least two different ones; the greatest common divisor of their differences must be 1.
+        The integers m_j, at least two different ones; the greatest common divisor of their differences must be 1, for every moment to be
+        reached.
     scales : list of int
         Positive weight of each component in the norm: components with large weights are changed least.
-
-    Returns
-    -------
-    RowLattice
-        The lattice.
-
-    Raises
-    ------
-    ValueError
-        If the differences have a common divisor: not every moment can then be reached.
 
     Examples
     --------

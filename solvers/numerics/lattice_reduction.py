@@ -4,17 +4,7 @@ Vector = list[int]
 
 
 def reduced_basis(basis: list[Vector]) -> list[Vector]:
-    """Return a basis of the same lattice with short, nearly orthogonal vectors.
-
-    Parameters
-    ----------
-    basis : list of list of int
-        Linearly independent vectors of equal length.
-
-    Returns
-    -------
-    list of list of int
-        The LLL-reduced basis (delta = 3/4).
+    """Return an LLL-reduced basis (delta = 3/4) of the lattice of linearly independent vectors: short, and nearly orthogonal.
 
     References
     ----------
@@ -48,36 +38,12 @@ def reduced_basis(basis: list[Vector]) -> list[Vector]:
 
 
 def dot(left: Vector, right: Vector) -> int:
-    """Return the inner product of two integer vectors, exactly.
-
-    Parameters
-    ----------
-    left, right : list of int
-        Vectors of equal length.
-
-    Returns
-    -------
-    int
-        The product.
-    """
+    """Return the inner product of two integer vectors, exactly."""
     return sum(one * other for one, other in zip(left, right, strict=True))
 
 
 def nearest_integer(numerator: int, denominator: int) -> int:
-    """Return the integer nearest to a fraction.
-
-    Parameters
-    ----------
-    numerator : int
-        Any integer.
-    denominator : int
-        A positive integer.
-
-    Returns
-    -------
-    int
-        The nearest integer; halves go up.
-    """
+    """Return the integer nearest to a fraction with a positive denominator; halves go up."""
     return (2 * numerator + denominator) // (2 * denominator)
 
 

@@ -42,11 +42,6 @@ def minimise_nonsmooth(objective: Objective, start: FloatArray, *, tolerance: fl
         Stop when the predicted decrease, or the decrease of two steps in a row, is below this, relative to the value.
     max_evaluations : int
         Most evaluations.
-
-    Returns
-    -------
-    Minimum
-        The best point found.
     """
     point = start
     value, gradient = objective(point)

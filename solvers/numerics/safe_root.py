@@ -24,7 +24,7 @@ def safe_root(
     """Return an argument at which a rising function is at most `target`, and no further below it than `tolerance`.
 
     The function is followed as a power law, by secants of logarithms that are kept inside the bracket, so that a smooth one takes a few
-    evaluations: each may be the design of a table.
+    evaluations: each may be the design of a table. It was evaluated at the argument that is returned.
 
     Parameters
     ----------
@@ -43,11 +43,6 @@ def safe_root(
         How closely a jump is bracketed, relative to the argument: also how steep a function without jumps may be.
     name : str
         What the argument is, for messages.
-
-    Returns
-    -------
-    float
-        The argument; the function was evaluated there, and was not above the target.
 
     Raises
     ------

@@ -14,22 +14,7 @@ PIECE, COLUMNS = 2**15, 2**12
 
 
 def padded_dimension(dimension: int) -> int:
-    """Return the smallest power of two that is not below a dimension.
-
-    Parameters
-    ----------
-    dimension : int
-        At least 1.
-
-    Returns
-    -------
-    int
-        The power of two.
-
-    Raises
-    ------
-    ValueError
-        If the dimension is out of range.
+    """Return the smallest power of two that is not below a dimension, which is at least 1.
 
     Examples
     --------
@@ -44,7 +29,7 @@ def walsh_hadamard(vectors: ArrayLike) -> NDArray[np.float64]:
 
     H is the Kronecker product of Hadamard matrices of at most 16 rows. Vectors are multiplied by one after the other, in matrix products:
     first within pieces that fit into a processor's cache, then, for longer vectors, across the pieces. That takes 16 multiplications and
-    additions per number and factor of 16.
+    additions per number and factor of 16, and less than a megabyte beside the result, or a copy of what is not a contiguous float64 array.
 
     Whole numbers stay exact if their absolute values add up to at most 2**53 in each vector: so do all intermediate results, then.
     Divided by the square root of the dimension, the transform is a rotation.
@@ -53,17 +38,6 @@ def walsh_hadamard(vectors: ArrayLike) -> NDArray[np.float64]:
     ----------
     vectors : array_like of shape (..., dimension)
         Vectors along the last axis; its length is a power of two.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., dimension)
-        The products, in an array of their own. Beside it less than a megabyte is needed, and a copy of vectors that are anything but a
-        contiguous array of float64.
-
-    Raises
-    ------
-    ValueError
-        If the length is not a power of two.
 
     Examples
     --------
@@ -126,17 +100,9 @@ def _factors(dimension: int) -> list[FloatArray]:
 
 
 def hadamard_entries(rows: ArrayLike, columns: ArrayLike) -> NDArray[np.int8]:
-    """Return entries of the Hadamard matrix: -1 where row and column, in binary, share an odd number of ones.
+    """Return entries of the Hadamard matrix: -1 where row and column, in binary, share an odd number of ones, and 1 elsewhere.
 
-    Parameters
-    ----------
-    rows, columns : array_like of int
-        Indices from 0, which broadcast against each other.
-
-    Returns
-    -------
-    ndarray of int8
-        Entries, 1 or -1.
+    Indices of rows and columns are from 0, and broadcast against each other.
 
     Examples
     --------

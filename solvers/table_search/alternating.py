@@ -34,18 +34,7 @@ PROXIMITY = 1e-7
 class TableStep:
     """The quadratic program for the table at given letters, built once and solved again as letters and penalty change.
 
-    Parameters
-    ----------
-    inputs : ndarray of shape (inputs,)
-        The input grid in [0, 1], increasing.
-    letters : int
-        Number of letters.
-    constraint : RatioConstraint
-        What differential privacy demands of every column.
-    input_weights : ndarray of shape (inputs,) or None
-        Non-negative weights of the rows' variances, summing to one; None minimises the largest variance.
-    scale : float
-        Unit of the variances, near those expected.
+    `scale` is the unit of the variances, near those expected.
     """
 
     def __init__(
@@ -67,24 +56,9 @@ class TableStep:
             self._problem = cp.Problem(cp.Minimize(input_weights @ row_costs + penalty), rows)
 
     def solve(self, alphabet: FloatArray, penalty: float) -> FloatArray:
-        """Return the table that minimises the penalised objective for these letters.
+        """Return the table that minimises the objective for these letters plus `penalty` times the sum of the squared biases.
 
-        Parameters
-        ----------
-        alphabet : ndarray of shape (letters,)
-            The letters.
-        penalty : float
-            Weight of the sum of the squared biases.
-
-        Returns
-        -------
-        ndarray of shape (inputs, letters)
-            The table; its rows sum to one and it is private up to the solver's rounding, but it is biased.
-
-        Raises
-        ------
-        ConvergenceError
-            If the quadratic program's solver fails.
+        Its rows sum to one and it is private up to the solver's rounding, but it is biased.
         """
         root = np.sqrt(penalty / self.scale)
         self._costs.value = (self.inputs[:, None] - alphabet) ** 2 / self.scale
@@ -93,19 +67,7 @@ class TableStep:
 
 
 class LetterStep:
-    """The least squares, or for the worst-case objective the second-order cone program, for the letters of a given table.
-
-    Parameters
-    ----------
-    inputs : ndarray of shape (inputs,)
-        The input grid in [0, 1], increasing.
-    letters : int
-        Number of letters.
-    input_weights : ndarray of shape (inputs,) or None
-        As for `TableStep`.
-    scale : float
-        As for `TableStep`.
-    """
+    """The least squares, or for the worst-case objective the second-order cone program, for the letters of a given table."""
 
     def __init__(self, inputs: FloatArray, letters: int, input_weights: FloatArray | None, scale: float) -> None:
         self.inputs = inputs
@@ -120,27 +82,7 @@ class LetterStep:
         self._worst_case = cp.Problem(cp.Minimize(largest + penalty), rows)
 
     def solve(self, table: FloatArray, alphabet: FloatArray, penalty: float) -> FloatArray:
-        """Return the letters that minimise the penalised objective for this table; of many, those nearest to the present ones.
-
-        Parameters
-        ----------
-        table : ndarray of shape (inputs, letters)
-            The table.
-        alphabet : ndarray of shape (letters,)
-            The present letters.
-        penalty : float
-            Weight of the sum of the squared biases.
-
-        Returns
-        -------
-        ndarray of shape (letters,)
-            The letters, in any order.
-
-        Raises
-        ------
-        ConvergenceError
-            If the cone program's solver fails.
-        """
+        """Return the letters, in any order, that minimise the penalised objective for this table; of many, the nearest ones."""
         if self.input_weights is not None:
             curvature = np.diag(self.input_weights @ table) + penalty * table.T @ table
             slope = table.T @ ((self.input_weights + penalty) * self.inputs) - curvature @ alphabet
@@ -154,26 +96,7 @@ class LetterStep:
 def penalised_objective(
     table: FloatArray, alphabet: FloatArray, inputs: FloatArray, input_weights: FloatArray | None, penalty: float
 ) -> float:
-    """Return what both steps minimise: the weighted sum of the rows' squared errors, or the largest, plus the penalty.
-
-    Parameters
-    ----------
-    table : ndarray of shape (inputs, letters)
-        The table.
-    alphabet : ndarray of shape (letters,)
-        The letters.
-    inputs : ndarray of shape (inputs,)
-        The input grid.
-    input_weights : ndarray of shape (inputs,) or None
-        Weights of the rows; None for the largest.
-    penalty : float
-        Weight of the sum of the squared biases.
-
-    Returns
-    -------
-    float
-        The penalised objective, on the unit interval's scale.
-    """
+    """Return what both steps minimise: the weighted sum of the rows' squared errors, or the largest, plus the penalty."""
     errors = (table * (inputs[:, None] - alphabet) ** 2).sum(axis=1)
     objective = errors.max() if input_weights is None else input_weights @ errors
     return float(objective + penalty * np.sum((table @ alphabet - inputs) ** 2))
@@ -192,32 +115,12 @@ def solve_alternating(
 
     Whatever the alternation ends with, the table is the solution of the linear program at its letters, and so exactly unbiased and
     private up to that program's rounding. Meant for comparison and for small tables: about 1 s a start at 8 x 8, twice that for the
-    worst case.
+    worst case. Nothing says that the best table found is optimal.
 
-    Parameters
-    ----------
-    inputs : ndarray of shape (inputs,)
-        The input grid in [0, 1], increasing and evenly spaced.
-    letters : int
-        Number of letters, at least 2.
-    constraint : RatioConstraint
-        What differential privacy demands of every column.
-    input_weights : ndarray of shape (inputs,) or None
-        Non-negative weights of the rows' variances, summing to one; None minimises the largest variance.
-    starts : int
-        Number of starts: generalised randomised response, then random ones.
-    rng : numpy.random.Generator
-        Source of the random starts.
-
-    Returns
-    -------
-    TableDesign
-        The best table found, with the reasons of starts that failed. Nothing says that it is optimal: its value errs upward.
+    The first start is generalised randomised response, the others are random.
 
     Raises
     ------
-    ValueError
-        If `starts` is less than 1.
     ConvergenceError
         If every start fails; the message says why each did.
 
@@ -264,7 +167,7 @@ def _private(table: cp.Variable, constraint: RatioConstraint) -> list[cp.Constra
 
 
 def _solved(problem: cp.Problem, variable: cp.Variable) -> FloatArray:
-    """Solve and return the variable's value; a step that is a little inaccurate will do, since the linear program has the last word."""
+    """Solve and return the variable's value; a slightly inaccurate step is accepted, since the linear program has the last word."""
     solve: Callable[..., object] = problem.solve  # a method that cvxpy leaves without types
     try:
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # of inaccuracy, which the status says as well

@@ -63,28 +63,11 @@ class LetterProblem:
     symmetric: bool = False
 
     def program(self) -> TableProgram:
-        """Return the linear program for the table.
-
-        Returns
-        -------
-        TableProgram
-            The program.
-        """
+        """Return the linear program for the table."""
         return TableProgram(np.linspace(0.0, 1.0, self.inputs_count), self.letters, self.constraint, self.input_weights)
 
     def coarser(self, inputs_count: int) -> "LetterProblem":
-        """Return the same problem on a coarser grid with the same privacy from end to end.
-
-        Parameters
-        ----------
-        inputs_count : int
-            Number of inputs, a divisor of this problem's.
-
-        Returns
-        -------
-        LetterProblem
-            The coarser problem.
-        """
+        """Return the same problem on a coarser grid, whose inputs divide these, with the same privacy from end to end."""
         constraint = self.constraint
         if constraint.neighbours_only:
             constraint = replace(constraint, log_ratio=constraint.log_ratio * (self.inputs_count - 1) / (inputs_count - 1))
@@ -106,6 +89,8 @@ def solve_letters(
 ) -> TableDesign:
     """Return the best table with a given number of letters that the search finds.
 
+    It is never worse than the best table with the letters of generalised randomised response.
+
     Parameters
     ----------
     problem : LetterProblem
@@ -118,12 +103,6 @@ def solve_letters(
         Source of the random starts.
     workers : int
         Threads that descend at the same time; the result does not depend on it.
-
-    Returns
-    -------
-    TableDesign
-        The best table found: an upper bound on the optimum, never worse than the best table with the letters of generalised
-        randomised response.
 
     Raises
     ------

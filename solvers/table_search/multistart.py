@@ -5,11 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...arguments import check_integer
 from ...arrays import FloatArray
 from ...errors import ConvergenceError, InfeasibleError
 from ..bounds.privacy_constraint import RatioConstraint
 from .starting_alphabets import starting_alphabets, widened
 from .table_program import TableProgram, TableProgramSolution
+
+MOST_STARTS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,24 +58,16 @@ def best_of_starts(
     constraint : RatioConstraint
         The privacy constraint of the program.
     starts : int
-        Number of starts, at least 1; the first is generalised randomised response, the others are random.
+        Number of starts; the first is generalised randomised response, the others are random.
     rng : numpy.random.Generator
         Source of the starting letters.
 
-    Returns
-    -------
-    TableDesign
-        The best table found; never worse than the best table for the letters of generalised randomised response.
-
     Raises
     ------
-    ValueError
-        If `starts` is less than 1.
     ConvergenceError
         If every start fails; the message says why each did.
     """
-    if starts < 1:
-        raise ValueError(f"starts must be at least 1, got {starts!r}")
+    starts = check_integer("starts", starts, low=1, high=MOST_STARTS)
     count = len(program.inputs)
     best: TableDesign | None = None
     failures: list[str] = []

@@ -19,18 +19,6 @@ def least_reach(inputs_count: int, constraint: RatioConstraint) -> float:
     same holds at the upper end by symmetry. Two letters at -s and 1 + s are enough: their probabilities are linear in x. (This is
     the one-bit mechanism, which for local privacy has letters 1/2 +- (E+1)/(E-1)/2, E = exp(epsilon).)
 
-    Parameters
-    ----------
-    inputs_count : int
-        Number of grid points on [0, 1].
-    constraint : RatioConstraint
-        Local or metric privacy.
-
-    Returns
-    -------
-    float
-        The least s, positive.
-
     Examples
     --------
     >>> round(least_reach(8, RatioConstraint(1.0, False)), 6)
@@ -41,23 +29,9 @@ def least_reach(inputs_count: int, constraint: RatioConstraint) -> float:
 
 
 def widened(alphabet: FloatArray, inputs_count: int, constraint: RatioConstraint, slack: float = SLACK) -> FloatArray:
-    """Return the letters with the outermost two moved out as little as makes a table possible, sorted.
+    """Return two letters or more, sorted, with the outermost moved out as little as makes a table possible.
 
-    Parameters
-    ----------
-    alphabet : ndarray of shape (letters,)
-        Two or more letters, in any order.
-    inputs_count : int
-        Number of grid points on [0, 1].
-    constraint : RatioConstraint
-        Local or metric privacy.
-    slack : float
-        How much farther than they must the letters reach at least, as a share.
-
-    Returns
-    -------
-    ndarray of shape (letters,)
-        The letters, increasing; those that reached far enough are as they were.
+    `slack` is how much farther than they must they reach at least, as a share; letters that reach far enough stay as they are.
     """
     reach = (1 + slack) * least_reach(inputs_count, constraint)
     letters = np.sort(alphabet)
@@ -67,24 +41,10 @@ def widened(alphabet: FloatArray, inputs_count: int, constraint: RatioConstraint
 
 
 def randomised_response_alphabet(inputs_count: int, letters: int, constraint: RatioConstraint) -> FloatArray:
-    """Return the letters of generalised randomised response on a grid of as many points as there are letters.
+    """Return the letters of generalised randomised response on a grid of as many points, two or more, as there are letters.
 
     Inputs between the points of that grid are dithered to them, so that under local privacy a table exists whatever the number of
     inputs. Under metric privacy the letters are those for the whole grid's log ratio, stretched about 1/2 as far as they must reach.
-
-    Parameters
-    ----------
-    inputs_count : int
-        Number of grid points on [0, 1].
-    letters : int
-        Number of letters, at least 2.
-    constraint : RatioConstraint
-        Local or metric privacy.
-
-    Returns
-    -------
-    ndarray of shape (letters,)
-        The letters, increasing and symmetric about 1/2.
     """
     total = constraint.log_ratio * (inputs_count - 1 if constraint.neighbours_only else 1)
     beyond = letters / 2 / math.expm1(total)
@@ -93,28 +53,11 @@ def randomised_response_alphabet(inputs_count: int, letters: int, constraint: Ra
 
 
 def starting_alphabets(inputs_count: int, letters: int, constraint: RatioConstraint, starts: int, rng: np.random.Generator) -> FloatArray:
-    """Return alphabets for which a table exists, to start local searches from.
+    """Return alphabets, shape (starts, letters), for which a table exists, to start local searches from.
 
     The first is that of generalised randomised response; the others are random, in turn symmetric about 1/2 and not: outermost
-    letters reach from just as far as they must to `letters` times as far, log-uniformly, and the others are uniform between.
-
-    Parameters
-    ----------
-    inputs_count : int
-        Number of grid points on [0, 1].
-    letters : int
-        Number of letters, at least 2.
-    constraint : RatioConstraint
-        Local or metric privacy.
-    starts : int
-        Number of alphabets, at least 1.
-    rng : numpy.random.Generator
-        Source of the random ones; the first `starts` alphabets are the same for any larger number.
-
-    Returns
-    -------
-    ndarray of shape (starts, letters)
-        The alphabets, each increasing.
+    letters reach from just as far as they must to `letters` times as far, log-uniformly, and the others are uniform between. The first
+    alphabets are the same for any larger number of starts.
     """
     alphabets = [randomised_response_alphabet(inputs_count, letters, constraint)]
     needed = (1 + SLACK) * least_reach(inputs_count, constraint)

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 from ...arrays import FloatArray
 from ...errors import ConvergenceError, InfeasibleError
 from ..bounds.privacy_constraint import RatioConstraint, typical_variance
-from ..numerics.highs_program import new_highs, run_highs
+from ..numerics.highs_program import LinearOptimum, new_highs, run_highs
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,6 @@ class TableProgram:
 
     Each solve starts from the basis of the one before, so that a small move of the letters costs few simplex steps.
 
-    Parameters
-    ----------
-    inputs : ndarray of shape (inputs,)
-        The input grid in [0, 1], increasing.
-    letters : int
-        Number of letters.
-    constraint : RatioConstraint
-        What differential privacy demands of every column.
-    input_weights : ndarray of shape (inputs,) or None
-        Non-negative weights of the rows' variances, summing to one; None minimises the largest variance.
-
     Notes
     -----
     Local privacy: with top_j the largest entry that column j may have, P[i, j] = exp(-eps) top_j + s[i, j] and
@@ -68,17 +57,7 @@ class TableProgram:
         self._basis: highspy.HighsBasis | None = None
 
     def solve(self, alphabet: FloatArray) -> TableProgramSolution:
-        """Return the best table for these letters.
-
-        Parameters
-        ----------
-        alphabet : ndarray of shape (letters,)
-            The letters, on the unit interval's scale, in any order.
-
-        Returns
-        -------
-        TableProgramSolution
-            The table, its value and the value's gradient in the letters.
+        """Return the best table for these letters, in any order, its value, and the value's gradient in the letters.
 
         Raises
         ------
@@ -98,14 +77,15 @@ class TableProgram:
             cost[-1] = 1.0
         else:
             cost = (squares * self.input_weights[:, None]).ravel() @ self._table_of_variables
-        variables, duals, value = self._run(cost, np.concatenate(blocks)[self._layout.order])
-        table = (self._table_of_variables @ variables[: self._table_of_variables.shape[1]]).reshape(count, self.letters)
+        optimum = self._run(cost, np.concatenate(blocks)[self._layout.order])
+        duals = optimum.row_duals
+        table = (self._table_of_variables @ optimum.variables[: self._table_of_variables.shape[1]]).reshape(count, self.letters)
         weights = self.input_weights if self.input_weights is not None else -duals[-count:]
         bias_price = duals[count : 2 * count] * self._scale / reach
         gradient = (table * (2 * weights[:, None] * offsets - bias_price[:, None])).sum(axis=0)
-        return TableProgramSolution(table, value * self._scale, gradient)
+        return TableProgramSolution(table, optimum.value * self._scale, gradient)
 
-    def _run(self, cost: FloatArray, data: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    def _run(self, cost: FloatArray, data: FloatArray) -> LinearOptimum:
         layout = self._layout
         model = highspy.HighsLp()
         model.num_row_, model.num_col_ = len(layout.lower), layout.columns
@@ -119,18 +99,18 @@ class TableProgram:
             self._highs.setBasis(self._basis)
         self._basis = None
         try:
-            variables, duals, value = run_highs(self._highs, "the linear program for a table with given letters")
+            optimum = run_highs(self._highs, "the linear program for a table with given letters")
         except InfeasibleError:
             raise InfeasibleError(
                 "no unbiased table with these letters meets the privacy constraint: the letters must reach farther out"
             ) from None
         self._basis = self._highs.getBasis()
-        return variables, duals, value
+        return optimum
 
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """Where the entries of the program's matrix stand: all but their values stay the same as the letters move."""
+    """Where the entries of the program's matrix stand: only their values change as the letters move."""
 
     constants: FloatArray
     entries: NDArray[np.intp]

@@ -1,6 +1,7 @@
 """Which method designs a table: the certified optimum itself, a search for letters, a coarser grid, or one bit."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,24 +14,40 @@ from .dithered_table import coarse_constraint, dithered_randomised_response, dit
 from .letter_search import LetterProblem, solve_letters
 from .one_bit_table import one_bit_table
 from .starting_alphabets import randomised_response_alphabet, widened
+from .table import Table
 from .table_program import TableProgram
 
 # Largest linear programs to search letters with, as bits of inputs times letters. Beyond that the best table with fewer letters
 # is compared with tables that coarser grids give.
 PROGRAM_BITS = {"local": 14, "metric": 13}
-# Above this local epsilon privacy costs next to nothing beside what dithering to few letters does, and programs on a finer grid than the
+# Above this local epsilon privacy costs almost nothing compared with dithering to few letters, and programs on a finer grid than the
 # letters' have entries from one to exp(-epsilon), which double precision no longer solves reliably.
 NEARLY_PUBLIC = 12.0
 
-# Metric privacy with less log ratio than this over the whole grid is designed on a grid of at most so many bits and dithered: on a finer
+# Metric privacy with less log ratio than this over the whole grid is designed on a grid of at most this many bits and dithered: on a finer
 # one neighbouring rows are too alike for double precision, and dithering adds little to variances that are then above one.
 SMALL_SPREAD, SMALL_SPREAD_BITS = 0.5, 5
 
 # Letters that are closer than this share of the alphabet's width count as one.
 TWINS = 1e-6
 
-Table = tuple[FloatArray, FloatArray]
 Design = Callable[[RatioConstraint], Table]
+
+
+@dataclass(frozen=True, eq=False)
+class StaircaseDesign:
+    """A way to make the table that was found, and what proves how good it is.
+
+    Attributes
+    ----------
+    design : callable
+        Makes the table, at the constraint of the search or a slightly different one: letters stay, or are stretched a little.
+    duals : DualValues
+        Feasible dual values that prove a lower bound at the constraint of the search.
+    """
+
+    design: Design
+    duals: DualValues
 
 
 def staircase_design(
@@ -42,17 +59,15 @@ def staircase_design(
     starts: int,
     rng: np.random.Generator,
     workers: int,
-) -> tuple[Design, DualValues]:
+) -> StaircaseDesign:
     """Search for the best table, by the method that suits its size and its privacy.
 
     Parameters
     ----------
     bits_in, bits_out : int
         Bits of the input grid and of the message.
-    constraint : RatioConstraint
-        What every column must keep.
-    input_weights : ndarray of shape (2**bits_in,) or None
-        Weights of the rows' variances, summing to one; None for the largest variance.
+    constraint, input_weights
+        What every column must keep, and the objective.
     symmetric : bool
         Whether to allow only tables mirrored under x -> 1-x.
     starts : int
@@ -61,13 +76,6 @@ def staircase_design(
         Source of the starts.
     workers : int
         Threads that descend at the same time.
-
-    Returns
-    -------
-    design : callable
-        Makes the table that was found, at this constraint or a slightly different one: letters stay, or are stretched a little.
-    duals : DualValues
-        Feasible dual values that prove a lower bound at this constraint.
 
     Raises
     ------
@@ -85,13 +93,13 @@ def staircase_design(
             best = None
         if best is not None and len(best.alphabet) <= 2**bits_out:
             duals = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
-            return lambda tightened: _staircase_table(bits_in, tightened, weights), duals
+            return StaircaseDesign(lambda tightened: _staircase_table(bits_in, tightened, weights), duals)
     bound = staircase_bound(bits_in, constraint, input_weights)
     if bits_out == 1 or tiny_spread:
-        return lambda tightened: one_bit_table(2**bits_in, tightened), bound.duals
+        return StaircaseDesign(lambda tightened: one_bit_table(2**bits_in, tightened), bound.duals)
     fine = bits_in > bits_out and not constraint.neighbours_only and constraint.log_ratio > NEARLY_PUBLIC
     if fine:
-        return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
+        return StaircaseDesign(lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals)
     if constraint.neighbours_only and bits_in > SMALL_SPREAD_BITS and constraint.log_ratio * (2**bits_in - 1) < SMALL_SPREAD:
         coarse, fine = 2**SMALL_SPREAD_BITS, 2**bits_in
         coarse_weights = None if weights is None else weights.reshape(coarse, -1).sum(axis=1)
@@ -100,10 +108,10 @@ def staircase_design(
         on_coarse = table_at_letters(found.alphabet, coarse, problem.constraint, coarse_weights)
 
         def dithered(tightened: RatioConstraint) -> Table:
-            probabilities, alphabet = on_coarse(coarse_constraint(fine, coarse, tightened))
-            return dithering_matrix(fine, coarse) @ probabilities, alphabet
+            table = on_coarse(coarse_constraint(fine, coarse, tightened))
+            return Table(dithering_matrix(fine, coarse) @ table.probabilities, table.alphabet)
 
-        return dithered, bound.duals
+        return StaircaseDesign(dithered, bound.duals)
     searched_bits = min(bits_out, PROGRAM_BITS["metric" if constraint.neighbours_only else "local"] - bits_in)
     letters = 2**searched_bits
     problem = LetterProblem(2**bits_in, letters, constraint, weights, symmetric)
@@ -111,13 +119,13 @@ def staircase_design(
     if searched_bits < bits_out <= bits_in:
         dithered_value = _value(_dithered_table(bits_in, bits_out, constraint, weights), weights)
         if dithered_value < found.value:
-            return lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals
-    return table_at_letters(found.alphabet, 2**bits_in, constraint, weights), bound.duals
+            return StaircaseDesign(lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals)
+    return StaircaseDesign(table_at_letters(found.alphabet, 2**bits_in, constraint, weights), bound.duals)
 
 
 def _staircase_table(bits_in: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
     table = solve_staircase(bits_in, constraint, input_weights)
-    return table.probabilities, table.alphabet
+    return Table(table.probabilities, table.alphabet)
 
 
 def _dithered_table(bits_in: int, bits_out: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
@@ -125,38 +133,20 @@ def _dithered_table(bits_in: int, bits_out: int, constraint: RatioConstraint, in
     tables = [dithered_staircase(bits_in, bits_out, constraint, input_weights)]
     if not constraint.neighbours_only:
         tables.append(dithered_randomised_response(bits_in, bits_out, constraint.log_ratio))
-    return min((table for table in tables if len(table[1]) <= 2**bits_out), key=lambda table: _value(table, input_weights))
+    return min((table for table in tables if len(table.alphabet) <= 2**bits_out), key=lambda table: _value(table, input_weights))
 
 
 def _value(table: Table, input_weights: FloatArray | None) -> float:
-    probabilities, alphabet = table
-    variances = (probabilities * (np.linspace(0.0, 1.0, len(probabilities))[:, None] - alphabet) ** 2).sum(axis=1)
+    inputs = np.linspace(0.0, 1.0, len(table.probabilities))
+    variances = (table.probabilities * (inputs[:, None] - table.alphabet) ** 2).sum(axis=1)
     return float(variances.max() if input_weights is None else input_weights @ variances)
 
 
 def table_at_letters(alphabet: FloatArray, inputs: int, designed_for: RatioConstraint, input_weights: FloatArray | None) -> Design:
     """Return the design that keeps these letters, stretched a little where a tighter constraint asks for it.
 
-    Parameters
-    ----------
-    alphabet : ndarray of shape (letters,)
-        The letters.
-    inputs : int
-        Number of grid inputs.
-    designed_for : RatioConstraint
-        The constraint that the letters are best for.
-    input_weights : ndarray of shape (inputs,) or None
-        Weights of the rows' variances; None for the largest variance.
-
-    Returns
-    -------
-    callable
-        Makes the best table at these letters, for a constraint near `designed_for`.
-
-    Notes
-    -----
-    Letters can stand so tight that the best table for the same letters under a slightly tighter constraint costs much more than
-    the best table for stretched ones; the letters of randomised response show how much stretching to try.
+    Letters can stand so tight that the best table for the same letters under a slightly tighter constraint than they were designed for
+    costs much more than the best table for stretched ones; the letters of randomised response show how much stretching to try.
     """
     alphabet = _without_twins(alphabet)
 
@@ -169,7 +159,7 @@ def table_at_letters(alphabet: FloatArray, inputs: int, designed_for: RatioConst
         ]
         solutions = [program.solve(letters) for letters in stretched]
         best = min(range(len(solutions)), key=lambda k: solutions[k].value)
-        return solutions[best].probabilities, stretched[best]
+        return Table(solutions[best].probabilities, stretched[best])
 
     return design
 

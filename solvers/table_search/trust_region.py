@@ -19,8 +19,8 @@ from .table_program import TableProgram, TableProgramSolution
 UNIFORM_SHARE = 0.5
 # A run ends when the barrier adds less than this share to the objective, and the gradient is below this share of it ...
 RELATIVE_TOLERANCE = 1e-6
-# ... or after so many iterations. With two letters on top of each other the last digits take for ever: what is within these
-# limits by then will do, since the linear program finishes the work.
+# ... or after this many iterations. With two letters on top of each other the last digits take forever: a result within these
+# limits is accepted then, since the linear program finishes the work.
 MAX_ITERATIONS = 1000
 LARGEST_VIOLATION = 1e-6
 LARGEST_GRADIENT = 1e-3
@@ -29,21 +29,9 @@ LARGEST_GRADIENT = 1e-3
 class NonlinearTableProgram:
     """The program over one vector of variables: the table row by row, the scaled letters, and what the constraints need besides.
 
-    The last are one largest entry per column, for local privacy, and the largest variance, for the worst-case objective. A letter
-    a is stored as (a - 1/2) / `unit`, with `unit` the distance from 1/2 that the outermost letters must at least have.
-
-    Parameters
-    ----------
-    inputs : ndarray of shape (inputs,)
-        The input grid in [0, 1], increasing.
-    letters : int
-        Number of letters.
-    constraint : RatioConstraint
-        What differential privacy demands of every column.
-    input_weights : ndarray of shape (inputs,) or None
-        Non-negative weights of the rows' variances, summing to one; None minimises the largest variance.
-    scale : float
-        Unit of the variances, near those expected.
+    The last are one largest entry per column, for local privacy, and the largest variance, for the worst-case objective. A letter a is
+    stored as (a - 1/2) / `unit`, with `unit` the distance from 1/2 that the outermost letters must at least have; variances are in units of
+    `scale`, near those expected.
     """
 
     def __init__(
@@ -113,24 +101,12 @@ class NonlinearTableProgram:
         return self._hessian(np.repeat(weights[:, None], self.letters, axis=1), np.zeros(self.letters))
 
     def minimise(self, table: FloatArray, alphabet: FloatArray) -> FloatArray:
-        """Return the letters of a local optimum.
-
-        Parameters
-        ----------
-        table : ndarray of shape (inputs, letters)
-            Table to start from, best in the interior of what the constraints allow.
-        alphabet : ndarray of shape (letters,)
-            Letters to start from.
-
-        Returns
-        -------
-        ndarray of shape (letters,)
-            The letters, in any order.
+        """Return the letters of a local optimum, in any order, from a table, best in the interior of the constraints, and letters.
 
         Raises
         ------
         ConvergenceError
-            If the method stops for want of iterations, or where the constraints do not hold.
+            If the iterations run out, or the method stops where the constraints do not hold.
         """
         tops = np.sqrt(table.max(axis=0) * table.min(axis=0) / self._decay)[: self._tops]
         start = np.concatenate([table.ravel(), (alphabet - 0.5) / self.unit, tops])
@@ -227,31 +203,12 @@ def solve_trust_region(
 
     Whatever the method ends with, the table is the solution of the linear program at its letters, and so exactly unbiased and private up to
     that program's rounding. Meant for comparison and for small tables: the work grows with inputs * letters, about 0.2 s a start at 8 x 8.
+    The best table found is a local optimum.
 
-    Parameters
-    ----------
-    inputs : ndarray of shape (inputs,)
-        The input grid in [0, 1], increasing and evenly spaced.
-    letters : int
-        Number of letters, at least 2.
-    constraint : RatioConstraint
-        What differential privacy demands of every column.
-    input_weights : ndarray of shape (inputs,) or None
-        Non-negative weights of the rows' variances, summing to one; None minimises the largest variance.
-    starts : int
-        Number of starts: generalised randomised response, then random ones.
-    rng : numpy.random.Generator
-        Source of the random starts.
-
-    Returns
-    -------
-    TableDesign
-        The best table found, with the reasons of starts that failed. A local optimum: its value errs upward.
+    The first start is generalised randomised response, the others are random.
 
     Raises
     ------
-    ValueError
-        If `starts` is less than 1.
     ConvergenceError
         If every start fails; the message says why each did.
 

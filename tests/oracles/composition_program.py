@@ -61,4 +61,4 @@ def composition_program_value(divergences: ArrayLike, dimension: int, norm: floa
         of_coordinate = np.arange(coordinate * pairs.size, (coordinate + 1) * pairs.size, dtype=np.int32)
         highs.addRow(1.0, 1.0, pairs.size, of_coordinate, np.ones(pairs.size))
     highs.addRow(-math.inf, distance**norm, variables, np.arange(variables, dtype=np.int32), np.tile(prices.ravel(), dimension))
-    return -run_highs(highs, "the relaxation of the vector bound")[2]
+    return -run_highs(highs, "the relaxation of the vector bound").value

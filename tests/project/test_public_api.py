@@ -45,6 +45,8 @@ def members(kind: type) -> list[str]:
 def described(name: str) -> str:
     """Return a function's signature, or a class's with its members in lines of their own."""
     value = getattr(quietbits, name)
+    if not callable(value):
+        return f"{name}: {type(value).__name__}"
     if not inspect.isclass(value):
         return written(value, name)
     return "\n    ".join([written(value, name) if has_signature(value) else name, *members(value)])

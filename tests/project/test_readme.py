@@ -37,6 +37,7 @@ WRITES = {
     "quietbits calibrate": ["vector.json"],
     "quietbits sweep": ["results/results.parquet"],
     "quietbits simulate": [],
+    "quietbits mechanisms": [],
     "quietbits audit": [],
     "quietbits reproduce": [f"reproduced/mvu-fig1.{kind}" for kind in ("csv", "pdf", "png", "svg")],
 }
@@ -49,6 +50,7 @@ dimension = 4
 norm = 2
 epsilon = [1, 4]
 delta = 1e-5
+adjacency = "replace-one"
 repetitions = 2
 
 [[mechanism]]

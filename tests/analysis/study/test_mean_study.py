@@ -45,7 +45,9 @@ def test_every_mechanism_keeps_the_same_epsilon_and_none_beats_the_certified_bou
     assert study.comparison.bound is not None
     assert study.comparison.bound.value == pytest.approx((study.table.certificate.lower_bound or 0) * 60**2)
     for row in study.comparison.estimates:
-        assert row.guarantee == study.table.guarantee
+        # What whole-number weights realise is just below what they were designed for.
+        assert 0 <= study.table.guarantee.epsilon - row.guarantee.epsilon < 1e-6
+        assert str(row.guarantee) == str(study.table.guarantee)
         assert row.ratio_to_bound is not None
         assert row.ratio_to_bound >= 1
         assert abs(row.error) < 5 * row.standard_error
@@ -99,7 +101,8 @@ def test_results_for_machines(study: MeanStudy, tmp_path: Path) -> None:
     }
     for row, estimate in zip(document["estimates"], study.comparison.estimates, strict=True):
         assert row["estimate"] == estimate.estimate
-        assert row["guarantee"] == {"epsilon": 2.0, "delta": 0.0, "metric": None, "adjacency": "replace-one", "trust_model": "local"}
+        assert 0 <= 2.0 - row["guarantee"].pop("epsilon") < 1e-6
+        assert row["guarantee"] == {"delta": 0.0, "metric": None, "adjacency": "replace-one", "trust_model": "local"}
     assert document["provenance"]["seed"] == 1
     assert document["provenance"]["command"] == "quietbits estimate mean"
     # A table taken out of the results is a table's file.

@@ -73,7 +73,8 @@ def test_the_proof_holds_in_high_precision(worst: bool, constraint: RatioConstra
     """With 50 digits, no ray with its best letter violates the shifted dual values, and their sum is the bound or more."""
     bound = staircase_bound(3, constraint, None if worst else np.full(8, 1 / 8))
     inputs = np.linspace(0, 1, 8)
-    value, shifted, _ = feasible_duals(bound.duals, inputs, constraint)
+    feasible = feasible_duals(bound.duals, inputs, constraint)
+    value, shifted = feasible.bound, feasible.duals
     exponents = ray_exponents(8, constraint)
     with mpmath.workdps(50):
         ratio = mpmath.exp(mpmath.mpf(constraint.log_ratio))

@@ -181,7 +181,8 @@ def test_strong_metric_privacy_is_bounded_by_way_of_local_privacy(objective: str
     spread = 15 * constraint.log_ratio
     assert spread < LEAST_SPREAD
     bound = staircase_bound(4, constraint, weights)
-    probabilities, alphabet = one_bit_table(16, constraint)
+    table = one_bit_table(16, constraint)
+    probabilities, alphabet = table.probabilities, table.alphabet
     variances = (probabilities * (np.linspace(0, 1, 16)[:, None] - alphabet) ** 2).sum(axis=1)
     value = variances.max() if weights is None else weights @ variances
     assert value * (1 - spread) <= bound.lower_bound <= value

@@ -153,7 +153,8 @@ def test_probabilities_in_fifty_digits() -> None:
 def test_delta_by_enumeration(trials: int, probability: str, shift: int, epsilon: float) -> None:
     share = Fraction(probability)
     expected = [exact_delta(trials, share, (sign * shift,), epsilon) for sign in (1, -1)]
-    forth, back = shifted_binomial_losses(trials, float(share), shift)
+    losses = shifted_binomial_losses(trials, float(share), shift)
+    forth, back = losses.forth, losses.back
     assert [forth.delta(epsilon), back.delta(epsilon)] == pytest.approx(expected, rel=1e-12)
     assert shifted_binomial_delta(trials, float(share), shift, epsilon) == pytest.approx(max(expected), rel=1e-12)
 
@@ -200,7 +201,8 @@ def test_edges_of_the_support_are_counted() -> None:
 def test_divergences_over_what_both_can_be(trials: int, probability: str, shift: int, order: float) -> None:
     share = Fraction(probability)
     own = masses(trials, share)
-    forth, back = shifted_binomial_losses(trials, float(share), shift)
+    losses = shifted_binomial_losses(trials, float(share), shift)
+    forth, back = losses.forth, losses.back
     for sign, loss in ((1, forth), (-1, back)):
         with mpmath.workdps(50):
             total = mpmath.fsum(
@@ -212,7 +214,8 @@ def test_divergences_over_what_both_can_be(trials: int, probability: str, shift:
 
 
 def test_infinite_order_is_the_largest_loss() -> None:
-    forth, back = shifted_binomial_losses(5, 0.5, 1)
+    losses = shifted_binomial_losses(5, 0.5, 1)
+    forth, back = losses.forth, losses.back
     assert forth.renyi_divergences([math.inf])[0] == pytest.approx(math.log(5))
     assert back.renyi_divergences([math.inf])[0] == pytest.approx(math.log(5))
 
@@ -229,7 +232,7 @@ def test_divergences_with_their_failures_bound_delta(neglected: float) -> None:
             bound = math.exp((order - 1) * (divergence - epsilon)) / order * (1 - 1 / order) ** (order - 1)
             assert truth <= found.failure + bound
     smallest = shifted_binomial_losses(trials, probability, shift)
-    assert found.failure <= max(loss.certain for loss in smallest) + neglected
+    assert found.failure <= max(smallest.forth.certain, smallest.back.certain) + neglected
 
 
 def test_a_shift_beyond_the_support_has_no_divergence() -> None:
@@ -252,7 +255,8 @@ def test_rare_values_become_failures() -> None:
 @pytest.mark.parametrize(("trials", "probability"), [(12, "1/2"), (14, "1/3")])
 def test_composition_by_enumeration(uses: int, trials: int, probability: str) -> None:
     share = Fraction(probability)
-    forth, back = shifted_binomial_losses(trials, float(share), 1)
+    losses = shifted_binomial_losses(trials, float(share), 1)
+    forth, back = losses.forth, losses.back
     delta = 0.05
     epsilon = composed_exact_epsilon(forth, None if share == Fraction(1, 2) else back, uses, delta)
     assert epsilon is not None
@@ -276,16 +280,18 @@ def float_delta(trials: int, probability: float, shifts: tuple[int, ...], epsilo
 
 
 def test_many_uses_are_gaussian_noise() -> None:
-    forth, _ = shifted_binomial_losses(10**6, 0.5, 1)
+    losses = shifted_binomial_losses(10**6, 0.5, 1)
+    forth = losses.forth
     for uses in (1, 2, 1000):
         epsilon = composed_exact_epsilon(forth, None, uses, 1e-6)
         assert epsilon == pytest.approx(gaussian_epsilon(500 / math.sqrt(uses), 1e-6), rel=2e-5)
 
 
 def test_composition_says_where_it_ends() -> None:
-    forth, back = shifted_binomial_losses(1000, 0.5, 1)
+    losses = shifted_binomial_losses(1000, 0.5, 1)
+    forth, back = losses.forth, losses.back
     assert composed_exact_epsilon(forth, None, 2, 1e-12) is None
-    edge, _ = shifted_binomial_losses(10, 0.5, 1)
+    edge = shifted_binomial_losses(10, 0.5, 1).forth
     assert composed_exact_epsilon(edge, None, 2, 2.0**-10) == math.inf
     assert composed_exact_epsilon(forth, None, 2, 0.5) == 0.0
     with pytest.raises(ValueError, match="uses must be a whole number from 1"):
@@ -302,9 +308,9 @@ def test_composition_says_where_it_ends() -> None:
         (lambda: shifted_binomial_epsilon(10, 0.5, 1, 1.0), "delta must be a number above 0 and below 1"),
         (lambda: shifted_binomial_renyi(10, 0.5, 1, [1.0], 0.0), "orders must be above 1"),
         (lambda: shifted_binomial_renyi(10, 0.5, 1, [2.0], 0.6), "neglected must be a number from 0 to 0.5"),
-        (lambda: shifted_binomial_losses(10, 0.5, 1)[0].on_grid(0.0, 10), "interval must be a number from"),
-        (lambda: shifted_binomial_losses(10, 0.5, 1)[0].on_grid(0.1, 0), "steps must be a whole number from 1"),
-        (lambda: shifted_binomial_losses(10, 0.5, 1)[0].without_rare_values(2.0), "mass must be a number from 0 to 1"),
+        (lambda: shifted_binomial_losses(10, 0.5, 1).forth.on_grid(0.0, 10), "interval must be a number from"),
+        (lambda: shifted_binomial_losses(10, 0.5, 1).forth.on_grid(0.1, 0), "steps must be a whole number from 1"),
+        (lambda: shifted_binomial_losses(10, 0.5, 1).forth.without_rare_values(2.0), "mass must be a number from 0 to 1"),
     ],
 )
 def test_bad_arguments(call: object, message: str) -> None:

@@ -8,10 +8,15 @@ import mpmath
 import numpy as np
 import pytest
 
+from quietbits.errors import InfeasibleError
 from quietbits.solvers.divergences.discrete_gaussian_divergence import (
     DIRECT_TERMS,
     discrete_gaussian_renyi,
     discrete_gaussian_tau,
+    fewest_bits,
+    granularity_for_bits,
+    rounded_norm,
+    summed_discrete_gaussian_losses,
 )
 
 ORDERS = [1.01, 1.1, 1.5, 2.0, 3.0, 4.5, 8.0, 16.0, 32.0, 64.0]
@@ -147,3 +152,128 @@ def test_more_noise_never_costs_more() -> None:
     for clients in (1, 2, 50, 1000):
         divergences = [discrete_gaussian_renyi(clients, sigma, 3.0, 4, ORDERS) for sigma in np.geomspace(0.01, 3, 200).tolist()]
         assert np.all(np.diff(divergences, axis=0) < 0)
+
+
+@pytest.mark.parametrize(("clients", "sigma", "l2", "dimension"), [(10, 0.6, 3.0, 1), (100, 0.8, 50.0, 1000), (5, 3.0, 2.5, 4)])
+def test_divergences_are_the_smallest_of_three(clients: int, sigma: float, l2: float, dimension: int) -> None:
+    tau = discrete_gaussian_tau(clients, sigma)
+    r2 = l2 / (math.sqrt(clients) * sigma)
+    r1 = l2 * min(math.sqrt(dimension), l2) / (math.sqrt(clients) * sigma)
+    orders = np.array([1.5, 2.0, 30.0])
+    three = [
+        orders / 2 * r2**2 + tau * dimension,
+        orders / 2 * (r2**2 + 2 * r1 * tau + tau**2 * dimension),
+        orders / 2 * (r2 + tau * math.sqrt(dimension)) ** 2,
+    ]
+    np.testing.assert_allclose(discrete_gaussian_renyi(clients, sigma, l2, dimension, orders), np.min(three, axis=0), rtol=1e-13)
+
+
+def test_no_sensitivity_no_divergence() -> None:
+    assert discrete_gaussian_renyi(10, 0.5, 0.0, 3, [2.0]).tolist() == [0.0]
+
+
+def test_one_discrete_gaussian_in_fifty_digits() -> None:
+    sigma, shift, order = 0.8, 1, 2.5
+    with mpmath.workdps(50):
+        weights = {x: mpmath.exp(-(mpmath.mpf(x) ** 2) / (2 * mpmath.mpf(sigma) ** 2)) for x in range(-60, 61)}
+        norm = mpmath.fsum(weights.values())
+        total = mpmath.fsum(weights[x] ** order * weights[x - shift] ** (1 - order) for x in range(-59, 61)) / norm
+        expected = float(mpmath.log(total) / (order - 1))
+    assert summed_discrete_gaussian_losses(1, sigma, shift).renyi_divergences([order])[0] == pytest.approx(expected, rel=1e-11)
+
+
+def test_a_sum_of_three_by_enumeration() -> None:
+    sigma, order = 0.6, 2.0
+    value = np.arange(-12, 13)
+    one = np.exp(-(value**2) / (2 * sigma**2))
+    one /= one.sum()
+    total = np.zeros(73)
+    for a, first in zip(value, one, strict=True):
+        for b, second in zip(value, one, strict=True):
+            total[a + b + 24 : a + b + 49] += first * second * one
+    kept = total > 1e-40
+    own = total[kept]
+    expected = math.log(float((own[1:] ** order * own[:-1] ** (1 - order)).sum())) / (order - 1)
+    assert summed_discrete_gaussian_losses(3, sigma, 1).renyi_divergences([order])[0] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("clients", [1, 2, 5, 50])
+@pytest.mark.parametrize("sigma", [0.3, 0.5, 0.8, 2.0])
+@pytest.mark.parametrize("shift", [1, 4])
+def test_the_bound_is_above_the_truth(clients: int, sigma: float, shift: int) -> None:
+    orders = [1.5, 2.0, 3.0, 8.0]
+    exact = summed_discrete_gaussian_losses(clients, sigma, shift).renyi_divergences(orders)
+    bound = discrete_gaussian_renyi(clients, sigma, float(shift), 1, orders)
+    assert np.all(exact <= bound * (1 + 1e-9))
+
+
+def test_tau_overstates_what_is_lost() -> None:
+    # Coarse noise is worse than a Gaussian of the same variance, by far less than tau; fine noise is like it.
+    coarse = summed_discrete_gaussian_losses(50, 0.5, 1).renyi_divergences([2.0])[0]
+    gaussian = 2.0 / (2 * 50 * 0.5**2)
+    assert gaussian * 1.1 < coarse < gaussian * 1.2
+    assert discrete_gaussian_renyi(50, 0.5, 1.0, 1, [2.0])[0] > 30 * gaussian
+    fine = summed_discrete_gaussian_losses(50, 2.0, 1).renyi_divergences([2.0])[0]
+    assert fine == pytest.approx(2.0 / (2 * 50 * 4), rel=1e-9)
+
+
+# Norms and granularity
+
+
+def test_rounded_norm_is_the_smaller_of_two() -> None:
+    c, g, d, beta = 2.0, 0.1, 400, 0.3
+    likely = c**2 + g**2 * d / 4 + math.sqrt(2 * math.log(1 / beta)) * g * (c + g * math.sqrt(d) / 2)
+    assert rounded_norm(c, g, d, beta) == pytest.approx(math.sqrt(likely))
+    assert rounded_norm(c, g, d, 1e-300) == pytest.approx(c + g * math.sqrt(d))
+
+
+def test_stochastic_rounding_stays_below_the_norm_as_often_as_promised() -> None:
+    # beta = exp(-1/2) is the largest share of repetitions; with 4000 draws five standard errors are 0.04.
+    rng = np.random.default_rng(5)
+    vector = rng.normal(size=64)
+    vector *= 1.0 / np.linalg.norm(vector)
+    for granularity in (0.05, 0.3, 1.0):
+        bound = rounded_norm(1.0, granularity, 64)
+        rounded = granularity * np.floor(vector / granularity + rng.random((4000, 64)))
+        assert float((np.linalg.norm(rounded, axis=1) > bound).mean()) <= math.exp(-0.5) + 0.04
+
+
+@pytest.mark.parametrize(("clients", "bits"), [(1, 3), (100, 12), (10**6, 20)])
+def test_granularity_fills_half_the_modulus(clients: int, bits: int) -> None:
+    dimension, clip, sigma, deviations = 256, 2.0, 0.3, 3.5
+    granularity = granularity_for_bits(clients, dimension, clip, sigma, bits, deviations=deviations)
+    # Signal, noise and rounding of a coordinate of the sum; rounding has at most a quarter of a squared step for each client.
+    variance = (clip * clients) ** 2 / dimension + clients * sigma**2 + clients * granularity**2 / 4
+    assert deviations * math.sqrt(variance) == pytest.approx(granularity * 2.0 ** (bits - 1), rel=1e-9)
+
+
+@pytest.mark.parametrize(("clients", "deviations"), [(1, 4.0), (1000, 4.0), (16, 1.0), (10**6, 2.0)])
+def test_fewest_bits(clients: int, deviations: float) -> None:
+    bits = fewest_bits(clients, deviations)
+    assert granularity_for_bits(clients, 16, 1.0, 1.0, bits, deviations=deviations) > 0
+    if bits > 1:
+        with pytest.raises(InfeasibleError, match=f"bits must be at least {bits} to hold {deviations:g} deviations of {clients} clients'"):
+            granularity_for_bits(clients, 16, 1.0, 1.0, bits - 1, deviations=deviations)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: discrete_gaussian_tau(0, 1.0), "clients must be a whole number from 1"),
+        (lambda: discrete_gaussian_tau(2, 0.0), "sigma must be a number from 0.001"),
+        (lambda: discrete_gaussian_renyi(2, 1.0, -1.0, 1, [2.0]), "l2_sensitivity must be a number from 0"),
+        (lambda: discrete_gaussian_renyi(2, 1.0, 1.0, 0, [2.0]), "dimension must be a whole number from 1"),
+        (lambda: discrete_gaussian_renyi(2, 1.0, 1.0, 1, [1.0]), "orders must be above 1"),
+        (lambda: rounded_norm(0.0, 1.0, 1), "clip_norm must be a number from"),
+        (lambda: rounded_norm(1.0, 0.0, 1), "granularity must be a number from"),
+        (lambda: rounded_norm(1.0, 1.0, 1, 1.0), "beta must be a number from"),
+        (lambda: granularity_for_bits(2, 1, 1.0, 1.0, 63), "bits must be a whole number from 1 to 62, got 63"),
+        (lambda: granularity_for_bits(2, 1, 1.0, 1.0, 8, deviations=0.0), "deviations must be a number from 0.1"),
+        (lambda: granularity_for_bits(2, 1, 1.0, 1.0, 8, flatness=2.0), "flatness must be a number from 0 to 1, got 2.0"),
+        (lambda: summed_discrete_gaussian_losses(1001, 1.0, 1), "clients must be a whole number from 1 to 1000"),
+        (lambda: summed_discrete_gaussian_losses(1000, 1000.0, 1), "clients and sigma must be smaller"),
+    ],
+)
+def test_bad_arguments(call: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()  # type: ignore[operator]

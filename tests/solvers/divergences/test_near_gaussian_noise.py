@@ -67,7 +67,7 @@ def test_the_tail_is_above_the_truth() -> None:
     beyond = np.arange(skellam.offsets[-1] + 1, 2000)
     assert 2 * float(ive(beyond, 1000.0).sum()) < math.exp(skellam.log_tail) < 1e-6
     binomial = binomial_noise_ratio(10**5, 0.03, 6.0)
-    masses = shifted_binomial_losses(10**5, 0.03, 1)[0]
+    masses = shifted_binomial_losses(10**5, 0.03, 1).forth
     assert float(masses.masses.sum()) > 0.999
     lower = 3000 + int(binomial.offsets[0])
     upper = 3000 + int(binomial.offsets[-1])
@@ -112,8 +112,8 @@ def test_one_shift_of_binomial_noise(trials: int, delta: float) -> None:
 def test_several_coordinates_of_binomial_noise(probability: float) -> None:
     trials, shift, coordinates, delta = 40_000, 9, 16, 1e-6
     found = binomial_near_gaussian_epsilon(trials, probability, shift * math.sqrt(coordinates), coordinates, delta)
-    forth, back = shifted_binomial_losses(trials, probability, shift)
-    exact = composed_exact_epsilon(forth, None if probability == 0.5 else back, coordinates, delta)
+    losses = shifted_binomial_losses(trials, probability, shift)
+    exact = composed_exact_epsilon(losses.forth, None if probability == 0.5 else losses.back, coordinates, delta)
     assert found is not None
     assert exact is not None
     # Skewed noise is farther from a Gaussian.

@@ -8,16 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.special import gammaln, logsumexp
-from scipy.stats import binom
 
-from quietbits.analysis.accounting.poisson_binomial import (
-    calibrate_poisson_binomial,
-    poisson_binomial_accounting,
-    poisson_binomial_document,
-    proven_divergences,
-)
-from quietbits.errors import InfeasibleError
-from quietbits.solvers.accounting.renyi_curve import RenyiCurve
 from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_pairs, poisson_binomial_renyi
 
 
@@ -187,68 +178,6 @@ def test_epsilon_of_one_coordinate_by_enumeration(trials: int, delta: float) -> 
         assert epsilon == pytest.approx(math.log(3), rel=1e-9) or worst(epsilon * (1 - 1e-7)) > delta
 
 
-@pytest.mark.parametrize(("clients", "trials", "theta"), [(71, 2, 0.25), (300, 1, 0.1), (40, 5, 0.4)])
-def test_half_of_the_others_prove_a_bound(clients: int, trials: int, theta: float) -> None:
-    # Against every configuration of the others, computed one by one.
-    orders = [1.1, 2.0, 16.0]
-    bound = proven_divergences(clients, trials, theta, orders)
-    others = (clients - 1) * trials
-    high, low = (binom.pmf(range(trials + 1), trials, 0.5 + sign * theta) for sign in (1, -1))
-    for number in range(0, others + 1, 7):
-        noise = np.convolve(
-            binom.pmf(range(number + 1), number, 0.5 + theta), binom.pmf(range(others - number + 1), others - number, 0.5 - theta)
-        )
-        first, second = np.convolve(high, noise), np.convolve(low, noise)
-        assert np.all([divergence(first, second, order) for order in orders] <= bound * (1 + 1e-9))
-    few = proven_divergences(5, 2, 0.25, orders)
-    np.testing.assert_array_equal(few, poisson_binomial_renyi(5, 2, 0.25, orders))
-
-
-def test_the_proven_bound_is_about_twice_a_small_divergence() -> None:
-    orders = [1.1, 2.0, 16.0]
-    ratio = proven_divergences(1000, 4, 0.1, orders) / poisson_binomial_renyi(1000, 4, 0.1, orders)
-    np.testing.assert_allclose(ratio, 2.0, rtol=0.02)
-
-
-# The account
-
-
-def test_coordinates_and_rounds_add_up() -> None:
-    single = poisson_binomial_accounting(500, 2, 0.2)
-    many = poisson_binomial_accounting(500, 2, 0.2, dimension=8)
-    np.testing.assert_allclose(many.curve.divergences, 8 * single.curve.divergences)
-    account = many.account(rounds=3, delta=1e-6)
-    assert account.epsilon == RenyiCurve(single.curve.orders, 24 * single.curve.divergences).epsilon(1e-6).epsilon
-    assert account.pure_epsilon == pytest.approx(24 * 2 * math.log(0.7 / 0.3))
-    assert account.epsilon_pld is None
-    assert single.account(delta=1e-6).epsilon_pld is None
-    one = poisson_binomial_accounting(60, 2, 0.2).account(delta=1e-6)
-    assert one.epsilon == one.epsilon_pld < one.epsilon_rdp
-
-
-def test_the_document_has_the_divergence_of_one_coordinate() -> None:
-    found = poisson_binomial_document(50, 1, 0.25, order=8.0, dimension=4, delta=1e-6, rounds=2)
-    assert found["rdp"] == poisson_binomial_renyi(50, 1, 0.25, [8.0])[0]
-    assert found["epsilon"] == poisson_binomial_accounting(50, 1, 0.25, 4).account(2, 1e-6).epsilon
-    assert found["worst_case"] == "all configurations"
-    assert poisson_binomial_document(500, 1, 0.25, order=8.0)["worst_case"] == "all others at one extreme"
-
-
-@pytest.mark.parametrize(("clients", "epsilon", "dimension", "rounds"), [(1000, 1.0, 8, 1), (10**4, 0.2, 100, 3), (20, 1.2, 1, 1)])
-def test_calibration_ends_on_the_safe_side(clients: int, epsilon: float, dimension: int, rounds: int) -> None:
-    found = calibrate_poisson_binomial(clients, 2, epsilon, 1e-6, dimension, rounds)
-    ((name, theta),) = found.parameters
-    assert name == "theta"
-    account = poisson_binomial_accounting(clients, 2, theta, dimension).account(rounds, 1e-6)
-    assert 0 <= epsilon - account.epsilon <= 1e-6
-    assert account == found.account
-
-
-def test_a_budget_beyond_every_theta() -> None:
-    with pytest.raises(InfeasibleError, match=r"theta would have to be above 0\.499"):
-        calibrate_poisson_binomial(1000, 1, 50.0, 1e-6)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -258,11 +187,7 @@ def test_a_budget_beyond_every_theta() -> None:
         (lambda: poisson_binomial_renyi(2, 1, 0.1, [0.5]), "orders must be above 1"),
         (lambda: poisson_binomial_pairs(20, 4096, 0.499), "theta must be smaller, or trials fewer than 4096"),
         (lambda: poisson_binomial_pairs(10**7, 4096, 0.25), "clients and trials must be fewer: 10000000 clients of 4096 trials"),
-        (lambda: poisson_binomial_accounting(2, 1, 0.1, 0), "dimension must be a whole number from 1"),
-        (lambda: poisson_binomial_document(2, 1, 0.1), "order or delta must be given"),
-        (lambda: poisson_binomial_document(2, 1, 0.1, order=1.0), "order must be a number above 1, got 1.0"),
         (lambda: poisson_binomial_pairs(2, 1, 0.1).epsilon(0.0), "delta must be a number above 0 and below 1"),
-        (lambda: calibrate_poisson_binomial(10, 1, 0.0, 0.1), "epsilon must be a number from 1e-05"),
     ],
 )
 def test_bad_arguments(call: object, message: str) -> None:

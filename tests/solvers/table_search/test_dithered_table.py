@@ -49,7 +49,8 @@ def test_dithering_to_the_same_grid_changes_nothing() -> None:
 @pytest.mark.parametrize("epsilon", [2, 5, 10])
 def test_dithered_optima_are_unbiased_and_private(epsilon: float, bits_in: int, bits_out: int, metric: str | None) -> None:
     constraint, weights = ratio_constraint(epsilon, bits_in, metric), np.full(2**bits_in, 2.0**-bits_in)
-    probabilities, alphabet = dithered_staircase(bits_in, bits_out, constraint, weights)
+    table = dithered_staircase(bits_in, bits_out, constraint, weights)
+    probabilities, alphabet = table.probabilities, table.alphabet
     assert probabilities.shape == (2**bits_in, len(alphabet))
     assert len(alphabet) <= 2**bits_out
     check_table(probabilities, alphabet, constraint)
@@ -60,7 +61,8 @@ def test_dithered_optima_are_unbiased_and_private(epsilon: float, bits_in: int, 
 def test_dithering_adds_at_most_a_quarter_of_a_squared_step(objective: str) -> None:
     constraint = ratio_constraint(2, 5, None)
     weights = None if objective == "worst" else np.arange(1, 33) / 528
-    probabilities, alphabet = dithered_staircase(5, 4, constraint, weights)
+    table = dithered_staircase(5, 4, constraint, weights)
+    probabilities, alphabet = table.probabilities, table.alphabet
     check_table(probabilities, alphabet, constraint)
     coarse = solve_staircase(3, constraint, None if weights is None else weights.reshape(8, 4).sum(axis=1))
     between = dithering_matrix(32, 8) @ variances(coarse.probabilities, coarse.alphabet)
@@ -72,7 +74,8 @@ def test_dithering_adds_at_most_a_quarter_of_a_squared_step(objective: str) -> N
 @pytest.mark.parametrize("epsilon", [0.5, 4, 12])
 @pytest.mark.parametrize(("bits_in", "bits_out"), [(3, 3), (5, 3), (7, 4), (4, 1)])
 def test_dithered_randomised_response_is_unbiased_and_private(bits_in: int, bits_out: int, epsilon: float) -> None:
-    probabilities, alphabet = dithered_randomised_response(bits_in, bits_out, epsilon)
+    table = dithered_randomised_response(bits_in, bits_out, epsilon)
+    probabilities, alphabet = table.probabilities, table.alphabet
     assert probabilities.shape == (2**bits_in, 2**bits_out)
     check_table(probabilities, alphabet, RatioConstraint(epsilon, False))
     # The ends are not dithered: there the ratio allowed is used up.
@@ -84,7 +87,8 @@ def test_dithered_randomised_response_is_unbiased_and_private(bits_in: int, bits
 @pytest.mark.parametrize("epsilon", [0.1, 1, 8])
 def test_one_bit_tables_use_up_their_privacy(epsilon: float, bits_in: int, metric: str | None) -> None:
     constraint = ratio_constraint(epsilon, bits_in, metric)
-    probabilities, alphabet = one_bit_table(2**bits_in, constraint)
+    table = one_bit_table(2**bits_in, constraint)
+    probabilities, alphabet = table.probabilities, table.alphabet
     check_table(probabilities, alphabet, constraint)
     assert largest_log_ratio(probabilities, constraint) == pytest.approx(constraint.log_ratio, rel=1e-9)
     inputs = np.linspace(0, 1, 2**bits_in)
@@ -94,6 +98,7 @@ def test_one_bit_tables_use_up_their_privacy(epsilon: float, bits_in: int, metri
 @pytest.mark.parametrize("epsilon", [0.1, 1, 8])
 def test_the_local_one_bit_table_is_the_scalar_mechanism_of_cldp(epsilon: float) -> None:
     """On [-1, 1] its variance at x is ((E + 1) / (E - 1))**2 - x**2 (Girgis et al.)."""
-    probabilities, alphabet = one_bit_table(16, RatioConstraint(epsilon, False))
+    table = one_bit_table(16, RatioConstraint(epsilon, False))
+    probabilities, alphabet = table.probabilities, table.alphabet
     ratio, x = np.exp(epsilon), np.linspace(-1, 1, 16)
     assert 4 * variances(probabilities, alphabet) == pytest.approx(((ratio + 1) / (ratio - 1)) ** 2 - x**2, rel=1e-12)

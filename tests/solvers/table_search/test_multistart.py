@@ -60,5 +60,5 @@ def test_failures_alone_are_an_error_that_gives_every_reason() -> None:
 
 
 def test_no_starts_are_refused() -> None:
-    with pytest.raises(ValueError, match="starts must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="starts must be a whole number from 1 to 100000, got 0"):
         best_of_starts(stay, program(), CONSTRAINT, 0, np.random.default_rng(0))

@@ -1,0 +1,51 @@
+"""What sums of coin tosses reveal: the proven bound against every configuration of the other clients, coordinates and rounds."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import binom
+
+from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binomial_privacy, proven_pairs
+from quietbits.solvers.accounting.renyi_curve import RenyiCurve
+from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_renyi
+
+ORDERS = np.array([1.1, 2.0, 4.0, 8.0, 16.0, 32.0, 63.0])
+
+
+def divergence(own: np.ndarray, other: np.ndarray, order: float) -> float:
+    return float(logsumexp(order * np.log(own) + (1 - order) * np.log(other))) / (order - 1)
+
+
+@pytest.mark.parametrize(("clients", "trials", "theta"), [(71, 2, 0.25), (300, 1, 0.1), (40, 5, 0.4)])
+def test_half_of_the_others_prove_a_bound(clients: int, trials: int, theta: float) -> None:
+    # Against every configuration of the others, computed one by one.
+    orders = [1.1, 2.0, 16.0]
+    bound = proven_pairs(clients, trials, theta).renyi_divergences(orders)
+    others = (clients - 1) * trials
+    high, low = (binom.pmf(range(trials + 1), trials, 0.5 + sign * theta) for sign in (1, -1))
+    for number in range(0, others + 1, 7):
+        noise = np.convolve(
+            binom.pmf(range(number + 1), number, 0.5 + theta), binom.pmf(range(others - number + 1), others - number, 0.5 - theta)
+        )
+        first, second = np.convolve(high, noise), np.convolve(low, noise)
+        assert np.all([divergence(first, second, order) for order in orders] <= bound * (1 + 1e-9))
+    few = proven_pairs(5, 2, 0.25).renyi_divergences(orders)
+    np.testing.assert_array_equal(few, poisson_binomial_renyi(5, 2, 0.25, orders))
+
+
+def test_the_proven_bound_is_about_twice_a_small_divergence() -> None:
+    orders = [1.1, 2.0, 16.0]
+    ratio = proven_pairs(1000, 4, 0.1).renyi_divergences(orders) / poisson_binomial_renyi(1000, 4, 0.1, orders)
+    np.testing.assert_allclose(ratio, 2.0, rtol=0.02)
+
+
+def test_coordinates_and_rounds_add_up() -> None:
+    many = poisson_binomial_privacy(500, 2, 0.2, dimension=8).report(1e-6, rounds=3)
+    once = RenyiCurve(ORDERS, 24 * poisson_binomial_renyi(500, 2, 0.2, ORDERS)).epsilon(1e-6).epsilon
+    assert once * 0.97 < many.epsilon_by("rdp-extremes") <= once
+    assert many.epsilon_by("pure") == pytest.approx(24 * 2 * math.log(0.7 / 0.3))
+    assert many.epsilon_by("pld") == math.inf
+    one = poisson_binomial_privacy(60, 2, 0.2).report(1e-6)
+    assert one.epsilon == one.epsilon_by("pld") < one.epsilon_by("rdp")

@@ -1,18 +1,17 @@
 """The distributed Skellam mechanism: its account by the printed formulas, its calibration, and its predicted error."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from dp_accounting.rdp import compute_epsilon
 
-from quietbits.analysis.accounting.distributed_skellam import (
-    calibrate_distributed_skellam,
-    distributed_skellam_accounting,
-    distributed_skellam_details,
-)
+from quietbits.analysis.calibration.shared_noise import calibrate_distributed_skellam
+from quietbits.analysis.catalogue.accounts import account
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMechanism
+from quietbits.design.contracts.registry import Target
+from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMechanism, distributed_skellam_privacy
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS
@@ -36,16 +35,16 @@ def formula(clients: int, dimension: int, clip: float, variance: float, granular
     [(100, 1024, 1.0, 0.25, 0.01), (50, 64, 3.0, 0.04, 0.4), (1, 1, 1.0, 9.0, 1.0)],
 )
 def test_the_account_is_the_formula(clients: int, dimension: int, clip: float, variance: float, granularity: float) -> None:
-    account = distributed_skellam_accounting(clients, dimension, clip, variance, granularity).account(delta=1e-5)
-    assert account.epsilon_rdp == pytest.approx(formula(clients, dimension, clip, variance, granularity, 1e-5), rel=1e-12)
-    assert (account.adjacency, account.trust_model, account.pure_epsilon) == ("add-or-remove-one", "secure-sum", None)
+    report = distributed_skellam_privacy(clients, dimension, clip, variance, granularity).report(1e-5)
+    assert report.epsilon_by("rdp") == pytest.approx(formula(clients, dimension, clip, variance, granularity, 1e-5), rel=1e-12)
+    assert (report.adjacency, report.trust_model) == ("add-or-remove-one", "secure-sum")
 
 
 def test_replacing_one_doubles_both_sensitivities() -> None:
     # Two vectors of whole numbers with squared norms of at most S differ by 2 S in L1 norm at most, not by 4 S.
-    account = distributed_skellam_accounting(50, 64, 3.0, 0.04, 1.5, adjacency="replace-one").account(delta=1e-5)
-    assert account.adjacency == "replace-one"
-    assert account.epsilon == pytest.approx(formula(50, 64, 3.0, 0.04, 1.5, 1e-5, neighbours=2), rel=1e-12)
+    report = distributed_skellam_privacy(50, 64, 3.0, 0.04, 1.5, adjacency="replace-one").report(1e-5)
+    assert report.adjacency == "replace-one"
+    assert report.epsilon == pytest.approx(formula(50, 64, 3.0, 0.04, 1.5, 1e-5, neighbours=2), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -53,63 +52,59 @@ def test_replacing_one_doubles_both_sensitivities() -> None:
     [(1000, 65536, 1.0, 16, 1.0, 1e-5), (100, 2048, 10.0, 12, 4.0, 1e-6), (1, 1, 1.0, 10, 0.5, 1e-6), (500, 128, 0.1, 24, 30.0, 1e-3)],
 )
 def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, clip: float, bits: int, epsilon: float, delta: float) -> None:
-    found = calibrate_distributed_skellam(clients, dimension, clip, bits, epsilon, delta)
-    variance, granularity = dict(found.parameters)["local_variance"], dict(found.parameters)["granularity"]
-    assert found.account.epsilon is not None
-    assert 0 <= epsilon - found.account.epsilon <= 1e-6
-    assert found.account.epsilon_rdp == pytest.approx(formula(clients, dimension, clip, variance, granularity, delta), rel=1e-11)
+    found = calibrate_distributed_skellam(clients, dimension, clip, bits, Target(epsilon, delta))
+    variance, granularity = found["local_variance"], found["granularity"]
+    report = distributed_skellam_privacy(clients, dimension, clip, variance, granularity).report(delta)
+    assert 0 <= epsilon - report.epsilon <= 1e-6
+    assert report.epsilon_by("rdp") == pytest.approx(formula(clients, dimension, clip, variance, granularity, delta), rel=1e-11)
     assert granularity == pytest.approx(granularity_for_bits(clients, dimension, clip, math.sqrt(variance), bits), rel=1e-12)
-    # The mechanism made of it keeps the target: its sensitivity is the whole number below.
+    # The mechanism made of it states the same.
     power_of_two = DistributedSkellamMechanism(NormBall(dimension, 2.0, clip), clients, bits, granularity, variance, delta)
-    assert epsilon * 0.9 < power_of_two.guarantee.epsilon <= epsilon
+    assert power_of_two.guarantee.epsilon == report.epsilon
 
 
 def test_calibration_over_rounds_and_for_replacing() -> None:
-    found = calibrate_distributed_skellam(1000, 256, 1.0, 18, 2.0, 1e-6, 20, adjacency="replace-one", deviations=5.0)
-    variance, granularity = (value for _, value in found.parameters)
-    account = distributed_skellam_accounting(1000, 256, 1.0, variance, granularity, adjacency="replace-one").account(20, 1e-6)
-    assert account == found.account
-    assert account.epsilon is not None
-    assert 0 <= 2.0 - account.epsilon <= 1e-6
+    found = calibrate_distributed_skellam(1000, 256, 1.0, 18, Target(2.0, 1e-6, 20, "replace-one"), deviations=5.0)
+    variance, granularity = found["local_variance"], found["granularity"]
+    privacy = distributed_skellam_privacy(1000, 256, 1.0, variance, granularity, adjacency="replace-one")
+    assert 0 <= 2.0 - privacy.epsilon(1e-6, rounds=20) <= 1e-6
     assert granularity == pytest.approx(granularity_for_bits(1000, 256, 1.0, math.sqrt(variance), 18, deviations=5.0), rel=1e-12)
 
 
 def test_many_bits_are_central_gaussian_noise_in_steps_that_can_be_sampled() -> None:
-    found = calibrate_distributed_skellam(1000, 1024, 1.0, 40, 1.0, 1e-5)
-    parameters = dict(found.parameters)
+    parameters = calibrate_distributed_skellam(1000, 1024, 1.0, 40, Target(1.0, 1e-5))
     assert 1.99e10 < parameters["local_variance"] / parameters["granularity"] ** 2 <= 2e10
     multiplier = math.sqrt(1000 * parameters["local_variance"])
     assert 1 <= multiplier / gaussian_noise_multiplier(1.0, 1e-5) <= 1 + 1e-4
     # By Rényi divergences, which are stated at whole orders.
     orders = np.array(DEFAULT_ORDERS[:-1])
     divergences = np.ceil(orders) / (2 * multiplier**2)
-    assert compute_epsilon(orders, divergences, 1e-5)[0] == pytest.approx(found.account.epsilon_rdp, abs=1e-5)
+    by_divergences = distributed_skellam_privacy(1000, 1024, 1.0, **parameters).report(1e-5).epsilon_by("rdp")
+    assert compute_epsilon(orders, divergences, 1e-5)[0] == pytest.approx(by_divergences, abs=1e-5)
 
 
 def test_a_billion_clients_have_noise_of_a_thousandth_of_a_step_each() -> None:
-    found = calibrate_distributed_skellam(10**9, 1024, 1.0, 24, 1.0, 1e-5)
-    variance, granularity = (value for _, value in found.parameters)
-    assert 2e-6 < variance / granularity**2 < 1e-5
-    assert found.account.epsilon is not None
-    assert 0 <= 1.0 - found.account.epsilon <= 1e-6
+    found = calibrate_distributed_skellam(10**9, 1024, 1.0, 24, Target(1.0, 1e-5))
+    assert 2e-6 < found["local_variance"] / found["granularity"] ** 2 < 1e-5
+    assert 0 <= 1.0 - distributed_skellam_privacy(10**9, 1024, 1.0, **found).epsilon(1e-5) <= 1e-6
 
 
 @pytest.mark.parametrize("bits", [3, 6, 9, 11])
 def test_too_few_bits_say_how_many_would_do(bits: int) -> None:
     with pytest.raises(InfeasibleError, match=rf"bits must be at least 12 for 1000 clients to reach epsilon = 1 .*, got {bits}$"):
-        calibrate_distributed_skellam(1000, 65536, 1.0, bits, 1.0, 1e-5)
-    enough = calibrate_distributed_skellam(1000, 65536, 1.0, 12, 1.0, 1e-5).account.epsilon
-    assert enough is not None
-    assert enough <= 1.0
+        calibrate_distributed_skellam(1000, 65536, 1.0, bits, Target(1.0, 1e-5))
+    enough = calibrate_distributed_skellam(1000, 65536, 1.0, 12, Target(1.0, 1e-5))
+    assert distributed_skellam_privacy(1000, 65536, 1.0, **enough).epsilon(1e-5) <= 1.0
 
 
 def test_no_number_of_bits_for_a_delta_too_small() -> None:
     with pytest.raises(InfeasibleError, match="epsilon or delta must be larger: no number of bits up to 62 would be enough for 10 clients"):
-        calibrate_distributed_skellam(10, 4, 1.0, 16, 1e-5, 1e-30)
+        calibrate_distributed_skellam(10, 4, 1.0, 16, Target(1e-5, 1e-30))
 
 
 def test_details_predict_the_error_that_the_mechanism_bounds() -> None:
-    details = distributed_skellam_details(50, 16, 1.0, 0.16, 0.1)
+    values: dict[str, Any] = {"clients": 50, "dimension": 16, "clip": 1.0, "local_variance": 0.16, "granularity": 0.1}
+    details = account("distributed-skellam", **values, delta=1e-5).subject.details
     assert details["squared_error"] == pytest.approx(16 * (0.16 + 0.01 / 4) / 50)
     assert details.keys() == {"clients", "dimension", "clip_norm", "local_variance", "granularity", "rounded_norm", "squared_error"}
     # c**2 + g**2 d/4 + g (c + g sqrt(d)/2).
@@ -122,24 +117,22 @@ def test_details_predict_the_error_that_the_mechanism_bounds() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: distributed_skellam_accounting(0, 1, 1.0, 1.0, 1.0), "clients must be a whole number from 1"),
-        (lambda: distributed_skellam_accounting(2, 0, 1.0, 1.0, 1.0), "dimension must be a whole number from 1"),
-        (lambda: distributed_skellam_accounting(2, 1, 0.0, 1.0, 1.0), "clip_norm must be a number from"),
-        (lambda: distributed_skellam_accounting(2, 1, 1.0, 1.0, 0.0), "granularity must be a number from"),
-        (lambda: distributed_skellam_accounting(2, 1, 1.0, 0.0, 1.0), "local_variance must be a number from"),
-        (lambda: distributed_skellam_accounting(2, 1, 1.0, 1e-7, 1.0), "local_variance in squared steps must be a number from 2e-06"),
-        (lambda: distributed_skellam_accounting(2, 1, 1.0, 1.0, 1.0, adjacency="both"), "adjacency must be one of replace-one"),
-        (lambda: distributed_skellam_details(0, 1, 1.0, 1.0, 1.0), "clients must be a whole number from 1"),
-        (lambda: distributed_skellam_details(1, 1, 1.0, 1e-7, 1.0), "local_variance in squared steps must be a number from 2e-06"),
-        (lambda: calibrate_distributed_skellam(2, 1, 0.0, 8, 1.0, 0.1), "clip_norm must be a number from 1e-40"),
-        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 63, 1.0, 0.1), "bits must be a whole number from 1 to 62, got 63"),
-        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, 0.0, 0.1), "epsilon must be a number from 1e-05"),
-        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, 1.0, 0.0), "delta must be a number above 0 and below 1"),
-        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, 1.0, 0.1, 0), "rounds must be a whole number from 1"),
-        (lambda: calibrate_distributed_skellam(0, 1, 1.0, 8, 1.0, 0.1), "clients must be a whole number from 1"),
-        (lambda: calibrate_distributed_skellam(2, 0, 1.0, 8, 1.0, 0.1), "dimension must be a whole number from 1"),
-        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, 1.0, 0.1, deviations=0.0), "deviations must be a number from 0.1"),
-        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, 1.0, 0.1, adjacency="both"), "adjacency must be one of replace-one"),
+        (lambda: distributed_skellam_privacy(0, 1, 1.0, 1.0, 1.0), "clients must be a whole number from 1"),
+        (lambda: distributed_skellam_privacy(2, 0, 1.0, 1.0, 1.0), "dimension must be a whole number from 1"),
+        (lambda: distributed_skellam_privacy(2, 1, 0.0, 1.0, 1.0), "clip_norm must be a number from"),
+        (lambda: distributed_skellam_privacy(2, 1, 1.0, 1.0, 0.0), "granularity must be a number from"),
+        (lambda: distributed_skellam_privacy(2, 1, 1.0, 0.0, 1.0), "local_variance must be a number from"),
+        (lambda: distributed_skellam_privacy(2, 1, 1.0, 1e-7, 1.0), "local_variance in squared steps must be a number from 2e-06"),
+        (lambda: distributed_skellam_privacy(2, 1, 1.0, 1.0, 1.0, adjacency="both"), "adjacency must be one of replace-one"),
+        (lambda: calibrate_distributed_skellam(2, 1, 0.0, 8, Target(1.0, 0.1)), "clip_norm must be a number from 1e-100"),
+        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 63, Target(1.0, 0.1)), "bits must be a whole number from 1 to 62, got 63"),
+        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Target(0.0, 0.1)), "epsilon must be a number from 1e-05"),
+        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Target(1.0, 0.0)), "delta must be a number above 0 and below 1"),
+        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Target(1.0, 0.1, 0)), "rounds must be a whole number from 1"),
+        (lambda: calibrate_distributed_skellam(0, 1, 1.0, 8, Target(1.0, 0.1)), "clients must be a whole number from 1"),
+        (lambda: calibrate_distributed_skellam(2, 0, 1.0, 8, Target(1.0, 0.1)), "dimension must be a whole number from 1"),
+        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Target(1.0, 0.1), deviations=0.0), "deviations must be a number from 0.1"),
+        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Target(1.0, 0.1, adjacency="both")), "adjacency must be one of add-or-remove"),
     ],
 )
 def test_bad_arguments(call: object, message: str) -> None:

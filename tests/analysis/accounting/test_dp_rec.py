@@ -12,9 +12,7 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
 import quietbits
-from quietbits.analysis.accounting.dp_rec import DP_REC_VARIANTS, calibrate_dp_rec, dp_rec_account
-from quietbits.analysis.accounting.mechanism_accounting import gaussian_accounting
-from quietbits.analysis.accounting.subsampling import PoissonSampling
+from quietbits.analysis.accounting.dp_rec import dp_rec_account
 from quietbits.analysis.comparisons.dp_rec_references import (
     GAUSSIAN_ACCOUNTS,
     PUBLISHED_SETTINGS,

@@ -70,7 +70,7 @@ def _solve(target: Target, given: Values) -> Accounted:
     method = check_choice("method", target.method or given["variant"], DP_REC_ACCOUNTS)
 
     def account(clip_ratio: float) -> Accounted:
-        return _account({**given, "clip_ratio": clip_ratio}, target.adjacency, None)
+        return _account({**given, "clip_ratio": clip_ratio, "variant": method}, target.adjacency, None)
 
     def epsilon_of(clip_ratio: float) -> float:
         return min(account(clip_ratio).privacy.account(method).bound(target.delta, target.rounds, None).epsilon, HUGE_EPSILON)

@@ -16,7 +16,7 @@ from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.dp_rec_privacy import LARGEST_CLIP_RATIO, LARGEST_POPULATION, MOST_BITS, SMALLEST_CLIP_RATIO
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
 from ..accounting.dp_rec import DP_REC_ACCOUNTS, MOST_CLIENTS_PER_ROUND, DpRecTraining, accounted_dp_rec
-from ..calibration.parameter import calibrate_parameter
+from ..calibration.parameter import calibrate_parameter, check_target
 
 # Stands for an infinite epsilon where a root is looked for.
 HUGE_EPSILON = 1e100
@@ -68,6 +68,7 @@ def _solve(target: Target, given: Values) -> Accounted:
     Where the bits are what limits the clip ratio, epsilon may end well below the target.
     """
     method = check_choice("method", target.method or given["variant"], DP_REC_ACCOUNTS)
+    check_target(target)
 
     def account(clip_ratio: float) -> Accounted:
         return _account({**given, "clip_ratio": clip_ratio, "variant": method}, target.adjacency, None)

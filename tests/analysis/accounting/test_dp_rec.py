@@ -1,33 +1,26 @@
 """DP-REC's account: the paper's settings, calibration on the safe side, and what it is compared with."""
 
-import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
-from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
-from dp_accounting.pld import PLDAccountant
-from dp_accounting.rdp import RdpAccountant
 
 import quietbits
-from quietbits.analysis.accounting.dp_rec import dp_rec_account
-from quietbits.analysis.comparisons.dp_rec_references import (
-    GAUSSIAN_ACCOUNTS,
-    PUBLISHED_SETTINGS,
-    PublishedSetting,
-    dp_rec_references,
-    gaussian_reference_epsilon,
-    minimal_random_coding_epsilon,
-)
+from quietbits.analysis.accounting.dp_rec import ANY_BITS, dp_rec_account
+from quietbits.analysis.catalogue.accounts import Calibration, calibrate
+from quietbits.analysis.comparisons.dp_rec_references import PUBLISHED_SETTINGS, PublishedSetting
+from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.privacy import AccountedEpsilon
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
 from quietbits.design.relative_entropy.group_layout import uniform_layout
 from quietbits.errors import InfeasibleError
+from quietbits.solvers.accounting.sampling import PoissonSampling
+from quietbits.solvers.divergences.dp_rec_privacy import VARIANTS
 
+TRAINING_ACCOUNTS = (*VARIANTS, ANY_BITS)
 MNIST = (100, 10, 1000, 42, 100**-1.1)
-SMALL = PublishedSetting("small", 50, 10, 10, 1.0, 1.0)
 
 
 def of_paper(setting: PublishedSetting) -> str:
@@ -38,78 +31,131 @@ def budget(setting: PublishedSetting, bits: int) -> tuple[int, int, int, int, fl
     return setting.population, setting.clients_per_round, setting.rounds, bits, setting.delta
 
 
+def answer(setting: PublishedSetting, bits: int, account: str = "published") -> AccountedEpsilon:
+    return dp_rec_account(setting.clip_ratio, *budget(setting, bits)).privacy.account(account)
+
+
+def calibrated(
+    epsilon: float, population: int, clients_per_round: int, rounds: int, bits: int, delta: float, method: str | None = None
+) -> Calibration:
+    given = {"population": population, "clients_per_round": clients_per_round, "bits": bits}
+    return calibrate("dp-rec", epsilon=epsilon, delta=delta, rounds=rounds, method=method, **given)
+
+
 @pytest.mark.parametrize("setting", PUBLISHED_SETTINGS[:-1], ids=of_paper)
 def test_the_papers_epsilon_within_a_percent(setting: PublishedSetting) -> None:
-    account = dp_rec_account(setting.clip_ratio, *budget(setting, setting.bits))
-    assert account.epsilon == pytest.approx(setting.epsilon, rel=0.01)
-    assert account.delta == pytest.approx(setting.population**-1.1)
-    unlimited = dp_rec_account(setting.clip_ratio, *budget(setting, 200))
-    assert unlimited.epsilon <= account.epsilon <= 1.012 * unlimited.epsilon
+    found = answer(setting, setting.bits)
+    assert found.bound.epsilon == pytest.approx(setting.epsilon, rel=0.01)
+    assert setting.delta == pytest.approx(setting.population**-1.1)
+    unlimited = answer(setting, 200).bound.epsilon
+    assert unlimited <= found.bound.epsilon <= 1.012 * unlimited
 
 
 def test_stackoverflow_has_one_bit_too_few() -> None:
     setting = PUBLISHED_SETTINGS[-1]
-    with pytest.raises(InfeasibleError, match=r"^bits must be at least 43 for clip ratio 1\.227 and 90000 draws at delta = .*, got 42: "):
-        dp_rec_account(setting.clip_ratio, *budget(setting, setting.bits))
+    found = answer(setting, setting.bits).bound
+    assert math.isinf(found.epsilon)
+    assert found.reason is not None
+    assert found.reason.startswith("bits must be at least 43 for clip ratio 1.227 and 90000 draws at delta = ")
+    assert ", got 42: " in found.reason
     # With a bit more, and far from the edge: the paper says 1.
-    assert dp_rec_account(setting.clip_ratio, *budget(setting, 43)).epsilon == pytest.approx(1.0101, abs=1e-4)
-    assert dp_rec_account(setting.clip_ratio, *budget(setting, 49)).epsilon == pytest.approx(0.9353, abs=1e-4)
+    assert answer(setting, 43).bound.epsilon == pytest.approx(1.0101, abs=1e-4)
+    assert answer(setting, 49).bound.epsilon == pytest.approx(0.9353, abs=1e-4)
 
 
 @pytest.mark.parametrize("setting", PUBLISHED_SETTINGS, ids=of_paper)
 def test_the_conservative_variant_costs_a_third_to_twice(setting: PublishedSetting) -> None:
-    published, conservative = (
-        dp_rec_account(setting.clip_ratio, *budget(setting, 49), variant).epsilon for variant in ("published", "conservative")
-    )
+    published, conservative = (answer(setting, 49, account).bound.epsilon for account in ("published", "conservative"))
     assert 1.3 < conservative / published < 2
 
 
+@pytest.mark.parametrize("setting", PUBLISHED_SETTINGS, ids=of_paper)
+def test_no_guarantee_is_stated_for_adding_or_removing_a_client(setting: PublishedSetting) -> None:
+    # All accounts of a training take other clients' messages for samples of the prior; what is published is not even proven with that.
+    report = dp_rec_account(setting.clip_ratio, *budget(setting, 60))
+    assert (report.privacy.adjacency, report.privacy.trust_model) == ("add-or-remove-one", "central")
+    assert math.isinf(report.epsilon)
+    assert report.privacy.best is None
+    assert math.isinf(report.privacy.guarantee.epsilon)
+    assert report.document()["epsilon"] is report.document()["method"] is None
+    assert {one.name: one.proven for one in report.privacy.accounts} == {
+        "published": False,
+        "conservative": True,
+        "any-bits": True,
+        "message": True,
+    }
+    assert [one.name for one in report.privacy.accounts if one.assumes is None] == ["message"]
+
+
+def test_for_replacing_one_a_clients_own_messages_are_what_is_proven() -> None:
+    setting = PUBLISHED_SETTINGS[0]
+    report = dp_rec_account(setting.clip_ratio, *budget(setting, setting.bits), adjacency="replace-one")
+    mechanism = DpRecMechanism(NormBall(60, 2.0), setting.clip_ratio, uniform_layout(60, groups=6, bits=7), delta=setting.delta)
+    # One for every draw.
+    draws = setting.clients_per_round * setting.rounds
+    assert report.epsilon == mechanism.privacy().epsilon(setting.delta, rounds=draws)
+    assert report.privacy.best is not None
+    assert (report.privacy.best.name, report.privacy.best.adjacency) == ("message", "replace-one")
+
+
 def test_an_account_says_what_it_rests_on() -> None:
-    account = dp_rec_account(0.545, *MNIST, "conservative")
-    guarantee = account.guarantee
-    assert (guarantee.epsilon, guarantee.delta) == (account.epsilon, 100**-1.1)
-    assert (guarantee.adjacency, guarantee.trust_model) == ("add-or-remove-one", "central")
-    assert account.sampling == "10 of 100 clients drawn with replacement"
-    assert account.assumption == "the other clients' messages count as samples of the prior, and all groups as one list of 2**bits samples"
-    assert account.lost_delta == pytest.approx(12 * 10_000 * math.exp(0.545**2) / 2**42)
-    assert account.minimum_bits == 25
+    report = dp_rec_account(0.545, *MNIST)
+    found = report.privacy.account("conservative")
+    assert found.adjacency == "add-or-remove-one"
+    assert report.subject.details["drawn"] == "10 of 100 clients drawn with replacement"
+    assert found.assumes == "the other clients' messages count as samples of the prior, and all groups as one list of 2**bits samples"
+    assert found.bound.details["lost_delta"] == pytest.approx(12 * 10_000 * math.exp(0.545**2) / 2**42)
+    assert found.bound.details["minimum_bits"] == 25
     for bits in (25, 24):
         lost = 12 * 10_000 * math.exp(0.545**2) / 2**bits
-        assert (lost < account.delta) == (bits == 25)
+        assert (lost < report.privacy.delta) == (bits == 25)
 
 
 @pytest.mark.parametrize("setting", PUBLISHED_SETTINGS, ids=of_paper)
 def test_any_bits_and_groups_need_nothing_of_delta(setting: PublishedSetting) -> None:
-    few, many = (dp_rec_account(setting.clip_ratio, *budget(setting, bits), "any-bits") for bits in (1, 42))
-    assert few.epsilon == many.epsilon
-    assert (few.minimum_bits, few.lost_delta, few.order) == (1, 0.0, many.order)
-    assert few.assumption == "the other clients' messages count as samples of the prior"
+    few, many = (answer(setting, bits, "any-bits") for bits in (1, 42))
+    assert few.bound == many.bound
+    assert dict(few.bound.details) == {"minimum_bits": 1, "lost_delta": 0.0}
+    assert few.assumes == "the other clients' messages count as samples of the prior"
 
 
-@pytest.mark.parametrize("variant", DP_REC_VARIANTS)
+@pytest.mark.parametrize("account", TRAINING_ACCOUNTS)
 @pytest.mark.parametrize("setting", PUBLISHED_SETTINGS, ids=of_paper)
 @pytest.mark.parametrize("epsilon", [0.05, 1.0, 3.0])
-def test_calibration_ends_on_the_safe_side(setting: PublishedSetting, epsilon: float, variant: str) -> None:
-    found = calibrate_dp_rec(epsilon, *budget(setting, 60), variant)
-    assert 0 <= epsilon - found.account.epsilon <= 1e-6 * min(1.0, epsilon)
-    assert found.account == dp_rec_account(found.clip_ratio, *budget(setting, 60), variant)
-    assert dp_rec_account(found.clip_ratio * (1 + 1e-5), *budget(setting, 60), variant).epsilon > epsilon
+def test_calibration_ends_on_the_safe_side(setting: PublishedSetting, epsilon: float, account: str) -> None:
+    found = calibrated(epsilon, *budget(setting, 60), account)
+    assert 0 <= epsilon - found.report.epsilon_by(account) <= 1e-6 * min(1.0, epsilon)
+    ratio = found["clip_ratio"]
+    assert dp_rec_account(ratio, *budget(setting, 60)).epsilon_by(account) == found.report.epsilon_by(account)
+    assert dp_rec_account(ratio * (1 + 1e-5), *budget(setting, 60)).epsilon_by(account) > epsilon
+
+
+def test_calibration_is_by_the_published_account_unless_another_is_asked_for() -> None:
+    setting = PUBLISHED_SETTINGS[0]
+    ratios = [calibrated(3.0, *budget(setting, 42), method)["clip_ratio"] for method in (None, "published", "any-bits")]
+    assert ratios[0] == ratios[1] != ratios[2]
+    # It keeps what was asked for, and is no guarantee.
+    assert math.isinf(calibrated(3.0, *budget(setting, 42)).epsilon)
 
 
 def test_calibration_stops_where_the_bits_do() -> None:
-    found = calibrate_dp_rec(1000.0, 10**6, 1, 1, 30, 1e-5)
-    account = found.account
-    assert account.epsilon < 1000.0
-    assert account.minimum_bits == 30
-    with pytest.raises(InfeasibleError, match="bits must be at least 31"):
-        dp_rec_account(found.clip_ratio * (1 + 1e-9), 10**6, 1, 1, 30, 1e-5)
+    found = calibrated(1000.0, 10**6, 1, 1, 30, 1e-5, "published")
+    published = found.report.privacy.account("published").bound
+    assert published.epsilon < 1000.0
+    assert published.details["minimum_bits"] == 30
+    beyond = dp_rec_account(found["clip_ratio"] * (1 + 1e-9), 10**6, 1, 1, 30, 1e-5).privacy.account("published").bound
+    assert beyond.reason is not None
+    assert beyond.reason.startswith("bits must be at least 31")
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: calibrate_dp_rec(1.0, 100, 10, 1000, 20, 1e-5), "bits must be at least 34 for clip ratio 1e-06 and 10000 draws"),
-        (lambda: calibrate_dp_rec(1e-5, *MNIST), "clip ratio would have to be below 1e-06"),
+        (
+            lambda: calibrated(1.0, 100, 10, 1000, 20, 1e-5, "published"),
+            "bits must be at least 34 for clip ratio 1e-06 and 10000 draws",
+        ),
+        (lambda: calibrated(1e-5, *MNIST), "clip ratio would have to be below 1e-06"),
     ],
 )
 def test_a_budget_that_nothing_meets(call: Callable[[], object], message: str) -> None:
@@ -124,15 +170,13 @@ def test_a_budget_that_nothing_meets(call: Callable[[], object], message: str) -
         (lambda: dp_rec_account(0.0, *MNIST), "clip_ratio must be a number from 1e-06 to 100, got 0.0"),
         (lambda: dp_rec_account(1.0, 0, 10, 10, 40, 0.1), "population must be a whole number from 1 to 1000000000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 0, 10, 40, 0.1), "clients_per_round must be a whole number from 1 to 1000000, got 0"),
-        (lambda: dp_rec_account(1.0, 10, 10, 0, 40, 0.1), "rounds must be a whole number from 1 to 1000000000, got 0"),
+        (lambda: dp_rec_account(1.0, 10, 10, 0, 40, 0.1), "rounds must be a whole number from 1 to 1000000000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 10, 10, 0, 0.1), "bits must be a whole number from 1 to 1000000, got 0"),
-        (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 0.0), "delta must be a number above 0 and below 1, got 0.0"),
-        (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 0.1, "best"), "variant must be one of published, conservative, any-bits, got 'best'"),
-        (lambda: calibrate_dp_rec(0.0, *MNIST), "epsilon must be a number from 1e-05 to 10000, got 0.0"),
-        (lambda: gaussian_reference_epsilon(0.0, SMALL, "pld"), "noise_multiplier must be a number from 0.001 to 1e+06, got 0.0"),
-        (lambda: gaussian_reference_epsilon(1.0, SMALL, "best"), "account must be one of classic, optimal, pld, got 'best'"),
-        (lambda: minimal_random_coding_epsilon(0.0, 2), "epsilon must be a number from 1e-06 to 100, got 0.0"),
-        (lambda: minimal_random_coding_epsilon(1.0, 0), "candidates must be a whole number from 1 to 4611686018427387904, got 0"),
+        (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 1.0), "delta must be a number from 0 to 1, got 1.0"),
+        (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 0.1, "both"), "adjacency must be one of add-or-remove-one, replace-one, got 'both'"),
+        (lambda: calibrated(1.0, *MNIST, "best"), "method must be one of published, conservative, any-bits, message, got 'best'"),
+        (lambda: calibrated(0.0, *MNIST), "epsilon must be a number from 1e-05 to 10000, got 0.0"),
+        (lambda: calibrated(1.0, 100, 10, 1000, 42, 0.0), "delta must be a number above 0 and below 1, got 0.0"),
     ],
 )
 def test_a_bad_argument_is_named(call: Callable[[], object], message: str) -> None:
@@ -141,60 +185,9 @@ def test_a_bad_argument_is_named(call: Callable[[], object], message: str) -> No
     assert str(raised.value) == message
 
 
-def test_gaussian_references_agree_with_dp_accounting() -> None:
-    event = SelfComposedDpEvent(PoissonSampledDpEvent(0.2, GaussianDpEvent(2.0)), 10)
-    orders = np.arange(2, 200)
-    divergences = RdpAccountant(orders).compose(event)
-    losses = PLDAccountant(value_discretization_interval=1e-4).compose(event)
-    expected = {
-        "classic": (divergences.rdp - math.log(SMALL.delta) / (orders - 1)).min(),
-        "optimal": divergences.get_epsilon(SMALL.delta),
-        "pld": losses.get_epsilon(SMALL.delta),
-    }
-    for account in GAUSSIAN_ACCOUNTS:
-        assert gaussian_reference_epsilon(2.0, SMALL, account) == pytest.approx(expected[account], rel=1e-9)
-
-
-def test_references_put_all_accounts_beside_each_other() -> None:
-    steps: list[tuple[int, int]] = []
-    frame = dp_rec_references((SMALL,), lambda done, total, _: steps.append((done, total)))
-    assert steps == [(1, 1)]
-    rows = frame.set_index("account")
-    names = ["DP-REC, conservative", "DP-REC, published", "Gaussian, classic", "Gaussian, optimal", "Gaussian, pld"]
-    assert sorted(rows.index) == sorted([*names, "DP-REC, any-bits"])
-    # The same noise on the sum is less private by the first account than by the next, and so on; for the same epsilon more is needed.
-    assert rows.loc[names, "epsilon"].is_monotonic_decreasing
-    assert rows.loc[names, "target_noise_multiplier"].is_monotonic_decreasing
-    assert set(rows["adjacency"]) == {"add-or-remove-one"}
-    assert set(rows["trust_model"]) == {"central"}
-    assert set(rows["sum_noise_multiplier"]) == {math.sqrt(10)}
-    for account in GAUSSIAN_ACCOUNTS:
-        epsilon = gaussian_reference_epsilon(rows.loc[f"Gaussian, {account}", "target_noise_multiplier"], SMALL, account)
-        assert 0 <= SMALL.epsilon - epsilon <= 1e-3 * SMALL.epsilon
-    for variant in DP_REC_VARIANTS:
-        row = rows.loc[f"DP-REC, {variant}"]
-        assert row["epsilon"] == dp_rec_account(1.0, *budget(SMALL, 42), variant).epsilon
-        assert row["epsilon_at_minimum_bits"] == dp_rec_account(1.0, *budget(SMALL, int(row["minimum_bits"])), variant).epsilon
-        ratio = math.sqrt(10) / row["target_noise_multiplier"]
-        assert 0 <= SMALL.epsilon - dp_rec_account(ratio, *budget(SMALL, 42), variant).epsilon <= 1e-6
-
-
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-@pytest.mark.parametrize("candidates", [1, 2, 3, 4])
-def test_minimal_random_coding_by_enumeration(epsilon: float, candidates: int) -> None:
-    # Randomised response over 4 values; every list of public candidates, every pair of inputs, every index.
-    densities = np.where(np.eye(4) == 1, math.exp(epsilon), 1.0)
-    worst = 0.0
-    for drawn in itertools.product(range(4), repeat=candidates):
-        chances = densities[:, drawn] / densities[:, drawn].sum(axis=1, keepdims=True)
-        worst = max(worst, np.log(chances[:, None] / chances[None, :]).max())
-    assert worst == pytest.approx(minimal_random_coding_epsilon(epsilon, candidates), abs=1e-12)
-
-
-def test_minimal_random_coding_costs_twice_in_the_limit() -> None:
-    found = [minimal_random_coding_epsilon(3.0, 2**bits) for bits in range(0, 63, 3)]
-    assert found == sorted(found)
-    assert 5.999999 < found[-1] <= 6.0
+def test_without_delta_nothing_is_said() -> None:
+    report = dp_rec_account(0.545, 100, 10, 1000, 42, 0.0)
+    assert {one.bound.reason for one in report.privacy.accounts} == {"delta must be above 0 for this account"}
 
 
 def test_the_table_of_local_guarantees_is_what_messages_have() -> None:
@@ -212,10 +205,9 @@ def test_the_table_of_local_guarantees_is_what_messages_have() -> None:
 
 @pytest.mark.parametrize(("setting", "stated"), list(zip(PUBLISHED_SETTINGS[:2], (1.26, 2.74), strict=True)), ids=("3", "6"))
 def test_infinitely_many_samples_cost_less_than_every_account(setting: PublishedSetting, stated: float) -> None:
-    mechanism = gaussian_accounting(1 / setting.clip_ratio, sampling=PoissonSampling(1 / setting.population))
-    assert mechanism.epsilon_by_loss is not None
-    exact = mechanism.epsilon_by_loss(setting.clients_per_round * setting.rounds, setting.delta)
-    assert exact is not None
+    noise = gaussian_privacy(1 / setting.clip_ratio, "add-or-remove-one", "central").account("pld")
+    draws = setting.clients_per_round * setting.rounds
+    exact = noise.bound(setting.delta, draws, PoissonSampling(1 / setting.population)).epsilon
     assert 0 <= stated - exact <= 0.01
-    for variant in DP_REC_VARIANTS:
-        assert dp_rec_account(setting.clip_ratio, *budget(setting, 60), variant).epsilon > exact
+    for account in TRAINING_ACCOUNTS:
+        assert answer(setting, 60, account).bound.epsilon > exact

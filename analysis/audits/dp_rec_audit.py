@@ -11,15 +11,19 @@ their norm is at most the clip ratio c. A client that is not there is the update
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, log_softmax, softmax
 from scipy.stats import binom
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
+from ...design.relative_entropy.coding import log_importance_weights
+from ...design.relative_entropy.dp_rec import DpRecMechanism
+from ...design.relative_entropy.message import DpRecMessage
 from ...design.transforms.dithering import finite_values
 from ...solvers.divergences.dp_rec_privacy import LARGEST_POPULATION, draw_log_moment, lost_delta
 from ...solvers.divergences.importance_resampling import (
@@ -82,8 +86,8 @@ class DeltaEstimate:
     estimate : float
         Mean over trials, without bias.
     low, high : float
-        Interval that holds the true delta but with the probability that was asked for (Maurer, Pontil 2009, *Empirical Bernstein Bounds and
-        Sample Variance Penalization*, theorem 4, on either side).
+        Interval that holds the true delta, except with the probability that was asked for (Maurer, Pontil 2009, *Empirical Bernstein
+        Bounds and Sample Variance Penalization*, theorem 4, on either side).
     """
 
     estimate: float
@@ -106,12 +110,7 @@ def audit_divergences(clip_ratio: float, samples: int, orders: ArrayLike) -> Div
     Returns
     -------
     DivergenceAudit
-        Computed exactly, but for errors below 1e-6, in any dimension: weights depend on projections on the update alone.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+        Computed exactly, except for errors below 1e-6, in any dimension: weights depend on projections on the update alone.
 
     Examples
     --------
@@ -157,11 +156,6 @@ def sampled_divergences(clip_ratio: float, samples: int, population: int, orders
         Of the draw with the client from the one without, ``ln sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) E[(K w)^j] / (a - 1)``, and the
         other way about, in nats. `draw_log_moment` has the first one for the two Gaussians, and bounds their second one by it.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> exact = sampled_divergences(0.87, samples=128, population=100, orders=[2, 8])
@@ -201,11 +195,6 @@ def published_delta(clip_ratio: float, bits: int, epsilon: float) -> float:
     float
         ``12 exp(c^2) / 2**bits + min_m exp(2 M(m + 1) - m epsilon)`` over whole m, M as in `draw_log_moment`; at most 1.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> published_delta(0.5, 4, 1.0), round(published_delta(0.5, 20, 2.0), 4)
@@ -242,11 +231,6 @@ def estimate_delta(
     -------
     DeltaEstimate
         Estimate and interval.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or the updates differ in length.
 
     Examples
     --------
@@ -289,11 +273,6 @@ def quadrature_delta(target: float, reference: float, samples: int, epsilon: flo
     float
         Delta, with an error below 1e-6 for two samples, 1e-4 for three: the integrand has kinks.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> round(quadrature_delta(1.0, 0.0, samples=2, epsilon=0.5), 4), quadrature_delta(1.0, 0.0, samples=2, epsilon=0.7)
@@ -314,6 +293,25 @@ def quadrature_delta(target: float, reference: float, samples: int, epsilon: flo
     excess = softmax(target * places, axis=0)[0] - math.exp(epsilon) * softmax(reference * places, axis=0)[0]
     density = np.exp(-(across**2 + along**2) / 2) / (2 * math.pi)
     return float((3 * np.maximum(0, excess) * density).sum()) * float(step) ** 2
+
+
+def dp_rec_score(mechanism: DpRecMechanism, first: FloatArray, second: FloatArray) -> Callable[[NDArray[np.uint8]], FloatArray]:
+    """Return the log-likelihood ratio of packed messages for two vectors: of each group's index, given the message's seed.
+
+    No score tells more (Neyman and Pearson). It reads the messages that `encode` sends, and makes all of a group's samples again.
+    """
+    layout = mechanism.layout
+    targets = mechanism.ball.clip(np.stack([first, second]))
+
+    def ratio(message: DpRecMessage) -> float:
+        total = 0.0
+        for group, (part, bits, index) in enumerate(zip(layout.slices(), layout.bits, message.indices, strict=True)):
+            for sign, vector in zip((1, -1), targets, strict=True):
+                weights = log_importance_weights(vector[part], bits, message.seed, mechanism.sigma, group)
+                total += sign * float(log_softmax(weights)[index])
+        return total
+
+    return lambda messages: np.array([ratio(DpRecMessage.from_bytes(packed.tobytes(), layout)) for packed in messages])
 
 
 def _hockey_sticks(plane: FloatArray, samples: int, epsilon: float, trials: int, rng: np.random.Generator) -> FloatArray:

@@ -17,7 +17,7 @@ from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 
 Score = Callable[[ArrayLike, int, np.random.Generator], ArrayLike]
-"""Runs the mechanism on an input so many times, and returns a number for each output, shape (count,)."""
+"""Runs the mechanism ``count`` times on an input, and returns a number for each output, shape (count,)."""
 
 FEWEST_REPETITIONS, MOST_REPETITIONS = 100, 10**8
 # Events that are tried have counts in about this ratio to one another: finer steps hardly help, and each costs an inverse beta function.
@@ -60,22 +60,11 @@ class AuditResult:
     draws: int
 
     def refutes(self, epsilon: float) -> bool:
-        """Return whether a claim of this epsilon, at the audit's delta or a smaller one, is wrong with the audit's confidence.
-
-        Parameters
-        ----------
-        epsilon : float
-            The claim.
-
-        Returns
-        -------
-        bool
-            True if the bound is above it. False does not say that the claim is right.
-        """
+        """Return whether a claim of this epsilon, at the audit's delta or a smaller one, is wrong with the audit's confidence."""
         return self.epsilon_lower_bound > epsilon
 
 
-def audit_mechanism(
+def audit_score(
     score: Score,
     first: ArrayLike,
     second: ArrayLike,
@@ -85,7 +74,7 @@ def audit_mechanism(
     *,
     confidence: float = 0.999,
 ) -> AuditResult:
-    """Bound a mechanism's epsilon from below, by running it on two neighbouring inputs.
+    """Bound epsilon from below by running a mechanism on two neighbouring inputs, with a score of its outputs.
 
     The first half of the outputs chooses an event: a score's being above or below a threshold, under the one input or the other. The second
     half is counted. With probability `confidence`, the event's probability p under the one input and q under the other are both inside
@@ -94,8 +83,8 @@ def audit_mechanism(
     Parameters
     ----------
     score : callable
-        ``score(input, count, rng)`` runs the mechanism so often and returns one number per output, which is large where the output speaks
-        for the one input and small where it speaks for the other. A log-likelihood ratio is best, where it is known.
+        ``score(input, count, rng)`` runs the mechanism that many times and returns one number per output, which is large where the output
+        speaks for the one input and small where it speaks for the other. A log-likelihood ratio is best, where it is known.
     first, second : array_like
         The inputs, neighbours in the sense of the claim.
     delta : float
@@ -107,23 +96,13 @@ def audit_mechanism(
     confidence : float
         Probability with which the bound holds, from 0.5 to 1 - 1e-12.
 
-    Returns
-    -------
-    AuditResult
-        The bound, and what it rests on.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or `score` returns another number of scores than asked for, or NaN.
-
     Examples
     --------
     Randomised response with epsilon = 1, and 100 000 runs:
 
     >>> def respond(value, count, rng):
     ...     return np.where(rng.random(count) < math.e / (1 + math.e), value, 1 - value)
-    >>> result = audit_mechanism(respond, 0, 1, 0.0, 100_000, np.random.default_rng(0))
+    >>> result = audit_score(respond, 0, 1, 0.0, 100_000, np.random.default_rng(0))
     >>> round(result.epsilon_lower_bound, 2), result.refutes(1.0), result.refutes(0.9)
     (0.98, False, True)
     """

@@ -1,45 +1,47 @@
 """Sweeps: many tasks on many processes or machines, each saved when it is finished, and one table of them all at the end."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache as keep
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar, TypeVarTuple
+from textwrap import shorten
+from typing import Any, Generic, TypeVar
 
 import pandas as pd
 from joblib import Parallel, delayed, parallel_config
+from threadpoolctl import ThreadpoolController
 
 from ...arguments import check_integer
-from ...design.contracts.mechanism import VectorMechanism
+from ...errors import ConvergenceError
 from ...progress import OnStep, silent
-from ..calibration.table_cache import TableCache
+from ..calibration.table_cache import default_folder
+from .protocol import SweepTask
 from .store import SweepStore, task_rows
-from .task import MechanismDesign, SweepTask, build_design, run_task
 
 MOST_WORKERS = 1024
 # How many different faults a message names; `IncompleteSweepError.failures` has them all.
 NAMED_FAULTS = 5
+STEP_WIDTH = 60
+# What a task may raise when it cannot be done; anything else is a mistake in the program, and ends the sweep.
+FAULTS = (ValueError, ArithmeticError, ConvergenceError)
 
-Arguments = TypeVarTuple("Arguments")
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class TaskFailure:
-    """A task that could not be done.
-
-    Attributes
-    ----------
-    task : SweepTask
-        The task.
-    message : str
-        Why.
-    """
+    """A task that could not be done, and what it, or the preparation for it, raised."""
 
     task: SweepTask
-    message: str
+    error: Exception
+
+    @property
+    def message(self) -> str:
+        """Why, in words."""
+        return str(self.error)
 
 
 class IncompleteSweepError(ValueError):
@@ -73,12 +75,12 @@ class IncompleteSweepError(ValueError):
         self.total = total
 
 
-def run_sweep(
+def run_tasks(
     tasks: Sequence[SweepTask],
     output: Path,
     *,
     workers: int = 1,
-    cache: TableCache | None = None,
+    cache: Path | None = None,
     dask: str | None = None,
     on_step: OnStep = silent,
 ) -> pd.DataFrame:
@@ -90,22 +92,23 @@ def run_sweep(
     Parameters
     ----------
     tasks : sequence of SweepTask
-        The tasks, all different; `SweepSpec.tasks` makes them.
+        The tasks, all with different names or seeds; `SweepSpec.tasks` makes some.
     output : Path
         Folder of the results; made if it is not there. One sweep may use it at a time.
     workers : int
         Processes; each uses one thread. 1 runs the tasks in this process.
-    cache : TableCache or None
-        Where designed tables are kept; None for the user's own cache folder. Workers on other machines must see it under the same name.
+    cache : Path or None
+        Folder where designed tables are kept; None for the user's own. Workers on other machines must see it under the same name.
     dask : str or None
         Address of a Dask scheduler, such as ``"tcp://10.0.0.1:8786"``; its workers then do the work, and `workers` does not count.
     on_step : callable
-        Called with the number of steps done, the number of steps, and what was done; mechanisms that are built count as steps.
+        Called with the number of steps done, the number of steps, and what was done; preparations count as steps.
 
     Returns
     -------
     DataFrame
-        One row per task and measured quantity (`metric`, `value`), in the order of the tasks; ``output/results.parquet`` has the same.
+        The tasks' rows in the order of the tasks, with ``seed`` and a column ``version_<name>`` for each piece of software;
+        ``output/results.parquet`` has the same. A column that some tasks do not have is missing in their rows.
 
     Raises
     ------
@@ -117,48 +120,78 @@ def run_sweep(
         If a file cannot be written, or the scheduler not reached.
     """
     workers = check_integer("workers", workers, low=1, high=MOST_WORKERS)
-    if len(set(tasks)) != len(tasks):
-        raise ValueError(f"tasks must all be different, got {len(tasks) - len(set(tasks))} twice")
+    identities = {(task.name, task.seed) for task in tasks}
+    if len(identities) != len(tasks):
+        raise ValueError(f"tasks must all be different, got {len(tasks) - len(identities)} twice")
     if dask is not None and find_spec("distributed") is None:
         raise ValueError(f"dask needs the package distributed, which is not installed: install quietbits[dask]; got {dask!r}")
-    cache = TableCache() if cache is None else cache
+    folder = default_folder() if cache is None else cache
     store = SweepStore(output)
-    finished = {task: rows for task in tasks if (rows := store.read(task)) is not None}
-    pending = [task for task in tasks if task not in finished]
-    designs = list(dict.fromkeys(task.design for task in pending))
-    steps = len(designs) + len(tasks)
-    done = len(finished)
+    rows = {number: found for number, task in enumerate(tasks) if (found := store.read(task)) is not None}
+    pending = [number for number in range(len(tasks)) if number not in rows]
+    # The task that prepares for all that share its design.
+    first: dict[Hashable, int] = {}
+    for number in pending:
+        if (design := tasks[number].design) is not None:
+            first.setdefault(design, number)
+    steps = len(first) + len(tasks)
+    done = len(rows)
     on_step(done, steps, f"{done} of {len(tasks)} tasks were finished before" if done else "starting")
 
-    built: dict[MechanismDesign, VectorMechanism] = {}
-    faults: dict[MechanismDesign | SweepTask, str] = {}
+    prepared: dict[Hashable, Any] = {}
+    errors: dict[int, Exception] = {}
     with _parallel(workers, dask) as parallel:
-        for number, mechanism in _unordered(parallel, build_design, [(design, cache) for design in designs]):
-            design = designs[number]
-            if isinstance(mechanism, str):
-                faults[design] = mechanism
+        for outcome in _unordered(parallel, [(number, _prepare, (tasks[number], folder)) for number in first.values()]):
+            task = tasks[outcome.number]
+            if outcome.error is None:
+                prepared[task.design] = outcome.result
             else:
-                built[design] = mechanism
+                errors |= {number: outcome.error for number in pending if tasks[number].design == task.design}
             done += 1
-            on_step(done, steps, f"built {design.mechanism}")
-        # Of a task whose mechanism could not be built nothing is left to do.
-        ready = [task for task in pending if task.design in built]
+            on_step(done, steps, _step("prepared", task))
+        # Of a task whose preparation failed nothing is left to do.
+        ready = [number for number in pending if number not in errors]
         done += len(pending) - len(ready)
-        for number, result in _unordered(parallel, run_task, [(task, built[task.design]) for task in ready]):
-            task = ready[number]
-            if isinstance(result, str):
-                faults[task] = result
+        for ran in _unordered(parallel, [(number, _run, (tasks[number], prepared.get(tasks[number].design), folder)) for number in ready]):
+            task = tasks[ran.number]
+            if ran.error is None:
+                assert ran.result is not None  # noqa: S101 - what has no error has a result
+                rows[ran.number] = task_rows(task, ran.result)
+                store.write(task, rows[ran.number])
             else:
-                finished[task] = task_rows(task, built[task.design], result)
-                store.write(task, finished[task])
+                errors[ran.number] = ran.error
             done += 1
-            on_step(done, steps, f"ran {task.design.mechanism}")
+            on_step(done, steps, _step("ran", task))
 
-    results: pd.DataFrame = store.write_results([finished[task] for task in tasks if task in finished]).to_pandas()
-    failures = tuple(TaskFailure(task, faults.get(task) or faults[task.design]) for task in tasks if task not in finished)
-    if failures:
+    results: pd.DataFrame = store.write_results([rows[number] for number in sorted(rows)]).to_pandas()
+    if errors:
+        failures = tuple(TaskFailure(tasks[number], errors[number]) for number in sorted(errors))
         raise IncompleteSweepError(failures, results, len(tasks))
     return results
+
+
+@dataclass(frozen=True)
+class _Outcome(Generic[Result]):
+    """What became of a call: its result, or what it raised."""
+
+    number: int
+    result: Result | None = None
+    error: Exception | None = None
+
+
+_Call = tuple[int, Callable[..., Result], tuple[Any, ...]]
+
+
+def _prepare(task: SweepTask, cache: Path) -> Any:
+    return task.prepare(cache)
+
+
+def _run(task: SweepTask, prepared: Any, cache: Path) -> Any:
+    return task.run(task.prepare(cache) if task.design is None else prepared)
+
+
+def _step(verb: str, task: SweepTask) -> str:
+    return f"{verb} {shorten(task.setting, STEP_WIDTH, placeholder=' ...')}"
 
 
 @contextmanager
@@ -179,12 +212,27 @@ def _parallel(workers: int, dask: str | None) -> Iterator[Parallel]:
         yield parallel
 
 
-def _unordered(
-    parallel: Parallel, function: Callable[[*Arguments], Result], calls: Sequence[tuple[*Arguments]]
-) -> Iterator[tuple[int, Result]]:
-    """Yield the number of each call and what came back, in the order in which they end."""
-    yield from parallel(delayed(_numbered)(number, function, arguments) for number, arguments in enumerate(calls))
+def _unordered(parallel: Parallel, calls: Sequence[_Call[Result]]) -> Iterator[_Outcome[Result]]:
+    """Yield what became of each call, in the order in which they end."""
+    yield from parallel(delayed(_attempt)(*call) for call in calls)
 
 
-def _numbered(number: int, function: Callable[[*Arguments], Result], arguments: tuple[*Arguments]) -> tuple[int, Result]:
-    return number, function(*arguments)
+def _attempt(number: int, function: Callable[..., Result], arguments: tuple[Any, ...]) -> _Outcome[Result]:
+    try:
+        with _one_thread():
+            return _Outcome(number, function(*arguments))
+    except FAULTS as error:
+        # Without its traceback, which would keep all that the call had in memory.
+        return _Outcome(number, error=error.with_traceback(None))
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """Hold libraries to one thread, in whatever process: the order in which they add up must not depend on how many they may use."""
+    limits: AbstractContextManager[object] = _libraries().limit(limits=1)
+    return limits
+
+
+@keep
+def _libraries() -> ThreadpoolController:
+    # Looking for them takes longer than a small task.
+    return ThreadpoolController()

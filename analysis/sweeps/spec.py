@@ -1,166 +1,166 @@
-"""Sweeps as files: TOML in, a list of tasks out; every fault is found and named before any work begins."""
+"""Sweeps as files: TOML in, a list of tasks out; what can be checked without building a mechanism is checked before any work begins."""
 
 import itertools
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ...arguments import check_integer, check_real
-from ...design.contracts.mechanism import MOST_CLIENTS
+from ...arguments import check_choice, check_integer, check_real
+from ...design.contracts.domains import Interval
+from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
+from ...design.contracts.task import Task
 from ...errors import DataError
-from ..catalogue.vector_mechanisms import MechanismSpec, check_design
+from ..catalogue.registry import entry_named
 from ..random_streams import LARGEST_SEED
-from ..simulation.vector_populations import check_population
-from .task import MechanismDesign, SweepTask
+from ..simulation.input_populations import MeanDomain, check_inputs
+from .task import MeanTask, MechanismChoice, design_options
 
 MOST_REPETITIONS = 1_000_000
 MOST_TASKS = 1_000_000
-# What MechanismSpec calls None; TOML has no such value.
-NO_METRIC = "none"
+# What Python calls None; TOML has no such value.
+NONE = "none"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepSpec:
     """What is to be compared: every combination of the values, each repeated. The fields are the keys of a sweep's file.
 
+    Clients hold vectors (`dimension` and `norm` are given) or numbers (`interval` is).
+
     Attributes
     ----------
-    mechanism : tuple of MechanismSpec
+    mechanism : tuple of MechanismChoice
         The mechanisms, one ``[[mechanism]]`` block or more.
     population : tuple of str
-        Names of populations, as in `population_chunks`.
+        Names of populations, as in `input_chunks`.
     clients : tuple of int
         Numbers of clients.
+    epsilon : tuple of float
+        Privacy parameters of all rounds together.
+    delta : tuple of float
+        From 0 to below 1; 0 asks for pure privacy. A purely private mechanism meets every delta.
+    adjacency : str
+        Which data sets are neighbours: guarantees of different adjacency are not compared.
     dimension : tuple of int
         Lengths of the vectors.
     norm : tuple of float
         p of the L_p balls that vectors are clipped to, 1 to 64 or infinity.
-    epsilon : tuple of float
-        Privacy parameters of one message: replace-one adjacency, local trust model.
-    delta : tuple of float
-        From 0 to below 1; 0 asks for pure privacy. A purely private mechanism meets every delta.
+    interval : tuple of (float, float)
+        Intervals that numbers are clipped to.
     clip_norm : tuple of float
         Radii of the balls.
     scale : tuple of float
-        Scales of the populations, in clip norms.
+        Scales of the populations, in clip norms, or in halves of the interval.
     nonzero : tuple of int
         Numbers of non-zero coordinates of the population ``"sparse"``; empty for its default.
+    rounds : tuple of int
+        Numbers of rounds that share the budget; one of them is simulated.
     repetitions : int
-        Independent draws of vectors and of messages for each setting.
+        Independent draws of inputs and of messages for each setting.
     seed : int
         Root seed of everything random.
 
     Raises
     ------
     ValueError
-        If a value is out of range, there is none, one is there twice, or a mechanism does not apply to one of the settings.
+        If a value is out of range, there is none, or one is there twice. Whether a mechanism serves a setting is for its task to say.
     """
 
-    mechanism: tuple[MechanismSpec, ...]
+    mechanism: tuple[MechanismChoice, ...]
     population: tuple[str, ...]
     clients: tuple[int, ...]
-    dimension: tuple[int, ...]
-    norm: tuple[float, ...]
     epsilon: tuple[float, ...]
     delta: tuple[float, ...]
+    adjacency: str
+    dimension: tuple[int, ...] = ()
+    norm: tuple[float, ...] = ()
+    interval: tuple[tuple[float, float], ...] = ()
     clip_norm: tuple[float, ...] = (1.0,)
     scale: tuple[float, ...] = (1.0,)
     nonzero: tuple[int, ...] = ()
+    rounds: tuple[int, ...] = (1,)
     repetitions: int = 10
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a sweep of which one task could not be begun."""
+        """Refuse a sweep of which one task could not be stated."""
+        self._check_domain_is_one()
         for field in fields(self):
             values = getattr(self, field.name)
             if not isinstance(values, tuple):
                 continue
-            if not values and field.name != "nonzero":
+            if not values and field.name not in MAY_BE_EMPTY:
                 raise ValueError(f"{field.name} must have at least one value, got none")
             for position, value in enumerate(values):
                 if value in values[:position]:
                     raise ValueError(f"{field.name} must not have the same value twice, got {value!s} twice")
         check_integer("repetitions", self.repetitions, low=1, high=MOST_REPETITIONS)
         check_integer("seed", self.seed, low=0, high=LARGEST_SEED)
-        for clients in self.clients:
-            check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
         for scale in self.scale:
             check_real("scale", scale, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM)
-        for population in self.population:
-            check_population(population, None)
-        for ball, nonzero in itertools.product(self._balls(), self.nonzero):
-            check_integer("nonzero", nonzero, low=1, high=ball.dimension)
+        for domain, population in itertools.product(self._domains(), self.population):
+            check_inputs(population, domain, None)
+        for ball, nonzero in itertools.product(self._domains(), self.nonzero):
+            check_integer("nonzero", nonzero, low=1, high=ball.dimension if isinstance(ball, NormBall) else 1)
         if self.nonzero and "sparse" not in self.population:
             raise ValueError(f"nonzero must be left out where no population is sparse, got {', '.join(map(str, self.nonzero))}")
-        count = len(self._settings()) * len(self.mechanism) * self.repetitions
+        count = len(self._kinds()) * len(self.scale) * len(self._problems()) * len(self.mechanism) * self.repetitions
         if count > MOST_TASKS:
             raise ValueError(f"a sweep must have at most {MOST_TASKS} tasks, got {count}: ask for fewer values or repetitions")
-        for ball, delta, epsilon, mechanism in itertools.product(self._balls(), self.delta, self.epsilon, self.mechanism):
-            check_design(mechanism, ball, epsilon, delta)
 
-    def tasks(self) -> list[SweepTask]:
+    def tasks(self) -> list[MeanTask]:
         """Return the tasks, in an order that depends on the specification only.
 
-        Returns
-        -------
-        list of SweepTask
-            One per population, number of clients, ball, budget, mechanism and repetition; the last varies fastest.
+        One per population, scale, number of clients, ball or interval, budget, mechanism and repetition; the last varies fastest.
         """
         return [
-            SweepTask(
-                design=MechanismDesign(mechanism, ball, float(epsilon), float(delta)),
-                population=population,
-                nonzero=nonzero,
-                scale=float(scale),
-                clients=clients,
-                repetition=repetition,
-                seed=self.seed,
-            )
-            for (population, nonzero), scale, clients, ball, delta, epsilon in self._settings()
+            MeanTask(mechanism, problem, population, nonzero, float(scale), repetition, self.seed)
+            for (population, nonzero), scale in itertools.product(self._kinds(), self.scale)
+            for problem in self._problems()
             for mechanism in self.mechanism
             for repetition in range(self.repetitions)
         ]
 
-    def _settings(self) -> list[tuple[tuple[str, int | None], float, int, NormBall, float, float]]:
+    def _check_domain_is_one(self) -> None:
+        if self.interval and (self.dimension or self.norm):
+            raise ValueError("interval must be left out where dimension or norm is given: clients hold numbers, or vectors")
+        if not self.interval and not (self.dimension and self.norm):
+            missing = "dimension" if self.norm else "norm" if self.dimension else "interval"
+            raise ValueError(f"{missing} is missing: a sweep must have dimension and norm, for vectors, or interval, for numbers")
+
+    def _kinds(self) -> list[tuple[str, int | None]]:
         kinds: list[tuple[str, int | None]] = []
         for population in self.population:
             kinds += itertools.product([population], self.nonzero) if population == "sparse" and self.nonzero else [(population, None)]
-        return list(itertools.product(kinds, self.scale, self.clients, self._balls(), self.delta, self.epsilon))
+        return kinds
 
-    def _balls(self) -> list[NormBall]:
+    def _problems(self) -> list[Task]:
+        return [
+            Task(domain, clients, float(epsilon), float(delta), self.adjacency, rounds)
+            for clients, domain, delta, epsilon, rounds in itertools.product(
+                self.clients, self._domains(), self.delta, self.epsilon, self.rounds
+            )
+        ]
+
+    def _domains(self) -> Sequence[MeanDomain]:
+        if self.interval:
+            return [Interval(low, high) for low, high in self.interval]
         return [NormBall(*place) for place in itertools.product(self.dimension, self.norm, self.clip_norm)]
 
 
-SINGLE = ("repetitions", "seed")
+SINGLE = ("repetitions", "seed", "adjacency")
+MAY_BE_EMPTY = ("dimension", "norm", "interval", "nonzero")
 KEYS = tuple(field.name for field in fields(SweepSpec))
-REQUIRED = ("mechanism", "population", "clients", "dimension", "norm", "epsilon", "delta")
-MECHANISM_KEYS = tuple(field.name for field in fields(MechanismSpec))
+REQUIRED = ("mechanism", "population", "clients", "epsilon", "delta", "adjacency")
 
 
 def load_sweep(path: str | os.PathLike[str]) -> SweepSpec:
-    """Read a sweep from a TOML file.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-
-    Returns
-    -------
-    SweepSpec
-        The sweep, checked.
-
-    Raises
-    ------
-    DataError
-        If the file is not TOML, a key is unknown or missing, or a value will not do; the message names the file and the key.
-    OSError
-        If the file cannot be read.
-    """
+    """Read a sweep from a TOML file; a ``DataError`` names the file and the key that is wrong."""
     try:
         return parse_sweep(tomllib.loads(Path(path).read_text(encoding="utf-8")))
     except ValueError as error:
@@ -174,35 +174,32 @@ def parse_sweep(document: Mapping[str, Any]) -> SweepSpec:
     Parameters
     ----------
     document : mapping
-        The document, as `tomllib` returns it. Every key but ``seed`` and ``repetitions`` takes one value or a list; so do the parameters
-        in a ``[[mechanism]]`` block, where a list stands for one mechanism per value, and ``metric = "none"`` for local privacy.
-
-    Returns
-    -------
-    SweepSpec
-        The sweep, checked.
-
-    Raises
-    ------
-    ValueError
-        If a key is unknown or missing, or a value will not do.
+        The document, as `tomllib` returns it. Every key but ``seed``, ``repetitions`` and ``adjacency`` takes one value or a list; so do
+        the options in a ``[[mechanism]]`` block, where a list stands for one mechanism per value, and ``"none"`` for leaving out what may
+        be left out.
 
     Examples
     --------
     >>> sweep = parse_sweep({"population": "sphere", "clients": 100, "dimension": 4, "norm": 2, "epsilon": [1, 2], "delta": 0,
-    ...                      "repetitions": 3, "mechanism": [{"name": "cldp"}]})
+    ...                      "adjacency": "replace-one", "repetitions": 3, "mechanism": [{"name": "cldp"}]})
     >>> len(sweep.tasks())
     6
     """
-    _check_keys("a sweep", document, KEYS)
+    for key in document:
+        if key not in KEYS:
+            raise ValueError(f"{key} is not a key of a sweep: there are {', '.join(KEYS)}")
     for key in REQUIRED:
+        if key == "adjacency" and key not in document:
+            raise ValueError(f"adjacency is missing: a comparison must state one, {' or '.join(ADJACENCIES)}")
         if key not in document:
             raise ValueError(f"{key} is missing: a sweep must have {', '.join(REQUIRED)}")
     values: dict[str, Any] = {key: value if key in SINGLE else _values(value) for key, value in document.items() if key != "mechanism"}
+    if "interval" in document:
+        values["interval"] = _intervals(document["interval"])
     blocks = document["mechanism"]
     if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
         raise ValueError(f"mechanism must be written as blocks [[mechanism]], got {blocks!r}")
-    mechanisms: list[MechanismSpec] = []
+    mechanisms: list[MechanismChoice] = []
     for number, block in enumerate(blocks, 1):
         try:
             mechanisms += _mechanisms(block)
@@ -211,23 +208,29 @@ def parse_sweep(document: Mapping[str, Any]) -> SweepSpec:
     return SweepSpec(mechanism=tuple(mechanisms), **values)
 
 
-def _mechanisms(block: Mapping[str, Any]) -> list[MechanismSpec]:
-    _check_keys("a mechanism", block, MECHANISM_KEYS)
+def _mechanisms(block: Mapping[str, Any]) -> list[MechanismChoice]:
     if "name" not in block:
         raise ValueError("name is missing: a mechanism must have one")
     lists = {key: _values(value) for key, value in block.items()}
     for key, values in lists.items():
         if not values:
             raise ValueError(f"{key} must have at least one value, got none")
-    if "metric" in lists:
-        lists["metric"] = tuple(None if value == NO_METRIC else value for value in lists["metric"])
-    return [MechanismSpec(**dict(zip(lists, chosen, strict=True))) for chosen in itertools.product(*lists.values())]
+    names = lists.pop("name")
+    return [_choice(name, dict(zip(lists, chosen, strict=True))) for name in names for chosen in itertools.product(*lists.values())]
 
 
-def _check_keys(what: str, document: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
-    for key in document:
-        if key not in allowed:
-            raise ValueError(f"{key} is no key of {what}: there are {', '.join(allowed)}")
+def _choice(name: str, values: dict[str, Any]) -> MechanismChoice:
+    optional = {option.name for option in design_options(entry_named(name)) if option.default is None}
+    return MechanismChoice(name, tuple((key, None if key in optional and value == NONE else value) for key, value in values.items()))
+
+
+def _intervals(value: Any) -> tuple[tuple[float, float], ...]:
+    """Return one interval, or a list of them, as pairs."""
+    pairs = value if isinstance(value, list) and value and all(isinstance(pair, list) for pair in value) else [value]
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise ValueError(f"interval must be [low, high], or a list of such, got {pair!r}")
+    return tuple((pair[0], pair[1]) for pair in pairs)
 
 
 def _values(value: Any) -> tuple[Any, ...]:

@@ -1,68 +1,50 @@
 """A sweep's results in short: for each setting the mean squared error over the repetitions, and what a trusted server would pay."""
 
-import math
-from collections.abc import Hashable, Mapping
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
-from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.gaussian import central_gaussian_error
-from ..catalogue.vector_mechanisms import MechanismSpec
-from .store import GUARANTEE_COLUMNS, TASK_COLUMNS
-
-SETTING = [name for name in [*TASK_COLUMNS.names, *GUARANTEE_COLUMNS.names] if name not in ("repetition", "seed")]
+# Columns that are not of a setting.
+MEASURED = ("repetition", "seed", "metric", "value")
+AVERAGED = {
+    "unclipped_squared_error": "unclipped_squared_error",
+    "predicted_squared_error": "predicted_squared_error",
+    "worst_squared_error": "worst_squared_error",
+    "wrapped_coordinates": "wrapped_coordinates",
+}
 
 
 def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per setting of a sweep.
+    """Return one row per setting of a sweep of means.
 
     Parameters
     ----------
     results : DataFrame
-        What `run_sweep` returns, or ``results.parquet`` holds.
+        What `run_tasks` returns for `MeanTask`s, or ``results.parquet`` holds.
 
     Returns
     -------
     DataFrame
-        The settings in their order, with `label` (the mechanism in words), `repetitions`, `mean_squared_error` (squared L2 distance of the
-        estimate from the mean of the clipped vectors, averaged), `standard_error` of it (missing for one repetition),
-        `predicted_squared_error` and `worst_squared_error` (from the mechanism's own variances), `clipped_share`, `central_error` and
-        `ratio_to_central`: the error of Gaussian noise that a trusted server would add for the same (epsilon, delta) and adjacency, and
-        the mean squared error over it (missing where delta is 0, for which there is no such noise).
-
-    Raises
-    ------
-    ValueError
-        If there are no rows.
+        The settings in their order, with `repetitions`; averages over them: `mean_squared_error` (squared L2 distance of the estimate from
+        the mean of the clipped inputs) with its `standard_error` (missing for one repetition), `unclipped_squared_error`,
+        `predicted_squared_error` and `worst_squared_error` (from the mechanism's own variances), `clipped_share`, `wrapped_coordinates`
+        (missing where nothing is added up modulo M); and `ratio_to_central`, the mean squared error over `central_error` (missing where
+        there is no such noise).
     """
     if results.empty:
         raise ValueError("results must have rows, got none: every task of the sweep has failed")
-    measured = {metric: rows.groupby(SETTING, sort=False, dropna=False)["value"] for metric, rows in results.groupby("metric")}
+    columns = [name for name in results.columns if name not in MEASURED and not name.startswith("version_")]
+    setting = results.groupby(columns, sort=False, dropna=False).ngroup()
+    summary = results.loc[~setting.duplicated(), columns].reset_index(drop=True)
+    measured = {metric: rows.groupby(setting)["value"] for metric, rows in results.groupby("metric")}
     errors = measured["squared_error"].agg(["count", "mean", "std"])
-    summary = errors.index.to_frame(index=False).assign(
-        repetitions=errors["count"].to_numpy(),
-        mean_squared_error=errors["mean"].to_numpy(),
-        standard_error=(errors["std"] / np.sqrt(errors["count"])).to_numpy(),
-        predicted_squared_error=measured["predicted_squared_error"].mean().to_numpy(),
-        worst_squared_error=measured["worst_squared_error"].mean().to_numpy(),
+    averages = {name: measured[metric].mean().reindex(errors.index) for metric, name in AVERAGED.items() if metric in measured}
+    summary = summary.assign(
+        repetitions=errors["count"],
+        mean_squared_error=errors["mean"],
+        standard_error=errors["std"] / np.sqrt(errors["count"]),
+        **{name: averages.get(name, np.nan) for name in AVERAGED.values()},
+        clipped_share=measured["clipped"].mean() / summary["clients"],
     )
-    summary["clipped_share"] = measured["clipped"].mean().to_numpy() / summary["clients"].to_numpy()
-    summary["central_error"] = [_central_error(row) for row in summary.to_dict("records")]
-    summary["ratio_to_central"] = summary["mean_squared_error"] / summary["central_error"]
-    summary.insert(0, "label", [_label(row) for row in summary.to_dict("records")])
-    return summary
-
-
-def _central_error(row: Mapping[Hashable, Any]) -> float:
-    if row["delta"] == 0:
-        return math.nan
-    ball = NormBall(row["dimension"], row["norm"], row["clip_norm"])
-    return central_gaussian_error(ball, row["clients"], row["epsilon"], row["delta"], row["adjacency"])
-
-
-def _label(row: Mapping[Hashable, Any]) -> str:
-    numbers = {name: None if pd.isna(row[name]) else int(row[name]) for name in ("bits_in", "bits_out", "bits")}
-    metric, dithering = (None if pd.isna(row[column]) else str(row[column]) for column in ("table_metric", "dithering"))
-    return str(MechanismSpec(row["mechanism"], **numbers, metric=metric, dithering=dithering))
+    # Without such noise for any setting the column has no type.
+    summary["central_error"] = summary["central_error"].astype(float)
+    return summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"])

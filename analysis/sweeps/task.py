@@ -1,178 +1,295 @@
-"""One task of a sweep: one setting, one repetition. Its name says all of it, and its random numbers derive from that name."""
+"""One task of a sweep of means: one setting, one repetition. Its name says all of it, and its random numbers derive from that name."""
 
-import hashlib
 import json
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from functools import cache
+from pathlib import Path
+from typing import Any
 
-from threadpoolctl import ThreadpoolController
-
+from ...design.contracts.domains import Interval
+from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.mechanism import VectorMechanism
-from ...errors import ConvergenceError
-from ..calibration.table_cache import TableCache
-from ..catalogue.vector_mechanisms import MechanismSpec, build_mechanism
+from ...design.contracts.privacy import Scalar
+from ...design.contracts.registry import Entry, Option, Values, check_values
+from ...design.contracts.task import Task
+from ..catalogue.registry import REGISTRY, entry_named
 from ..random_streams import named_stream
-from ..simulation.vector_mean import SimulatedVectorMean, simulate_vector_mean
-from ..simulation.vector_populations import population_chunks
+from ..simulation.input_populations import MeanDomain, check_inputs, input_chunks, mean_domain
+from ..simulation.mean import central_squared_error, simulate_mean
+
+# The option that says where designed tables are kept: not a choice, since it changes no result.
+CACHE = "cache"
+# What one task measures, in the order of its rows; the last one of modular sums alone.
+METRICS = ("squared_error", "unclipped_squared_error", "predicted_squared_error", "worst_squared_error", "clipped", "wrapped_coordinates")
+# An option whose name is another column's.
+COLUMN_OF = {"metric": "table_metric"}
+
+
+def design_options(entry: Entry) -> tuple[Option, ...]:
+    """Return the options of an entry that change its mechanism."""
+    return tuple(option for option in entry.options if option.name != CACHE)
+
+
+OPTION_COLUMNS = tuple(
+    dict.fromkeys(COLUMN_OF.get(option.name, option.name) for entry in REGISTRY.values() for option in design_options(entry))
+)
 
 
 @dataclass(frozen=True)
-class MechanismDesign:
-    """What a mechanism is built for; tasks that share it share the mechanism.
+class MechanismChoice:
+    """A mechanism of the registry, with its design choices.
 
     Attributes
     ----------
-    mechanism : MechanismSpec
-        The mechanism and its parameters.
-    ball : NormBall
-        Where the clipped vectors lie.
-    epsilon, delta : float
-        Guarantee that is asked for: replace-one adjacency, local trust model, one message.
+    name : str
+        Name in the registry.
+    options : tuple of (str, value)
+        Design choices by name; those that are left out have their defaults, and are filled in.
+
+    Examples
+    --------
+    >>> print(MechanismChoice.of("mvu", bits_in=5, bits_out=3, metric="l1"))
+    mvu (bits_in 5, bits_out 3, metric l1)
     """
 
-    mechanism: MechanismSpec
-    ball: NormBall
-    epsilon: float
-    delta: float
+    name: str
+    options: tuple[tuple[str, Scalar], ...] = ()
+
+    @classmethod
+    def of(cls, name: str, **options: Scalar) -> "MechanismChoice":
+        """Return the choice of a mechanism with options by name."""
+        return cls(name, tuple(options.items()))
+
+    def __post_init__(self) -> None:
+        """Check the options, and fill in defaults."""
+        entry = entry_named(self.name)
+        object.__setattr__(self, "options", tuple(check_values(self.name, design_options(entry), dict(self.options)).items()))
+
+    @property
+    def entry(self) -> Entry:
+        """The mechanism's entry in the registry."""
+        return REGISTRY[self.name]
+
+    def build(self, task: Task, cache: Path | None = None) -> Mechanism:
+        """Return the mechanism for a task; tables that are designed are kept in a folder, if there is one."""
+        values: Values = dict(self.options)
+        keeps_tables = any(option.name == CACHE for option in self.entry.options)
+        return self.entry.build(task, {**values, CACHE: cache} if keeps_tables else values)
+
+    def __str__(self) -> str:
+        """Return the name, with bits, and other options where they are not the usual ones."""
+        values: Values = dict(self.options)
+        named = [
+            f"{option.name} {values[option.name]}"
+            for option in design_options(self.entry)
+            if values[option.name] is not None and (option.unit == "bits" or values[option.name] != option.default)
+        ]
+        return f"{self.name} ({', '.join(named)})" if named else self.name
 
 
 @dataclass(frozen=True)
-class SweepTask:
-    """One run of one mechanism on one draw of a population.
+class MeanDesign:
+    """What a mechanism is built for; tasks that share it share the mechanism."""
+
+    mechanism: MechanismChoice
+    task: Task
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedMean:
+    """A mechanism, and what is the same in all of its rounds.
 
     Attributes
     ----------
-    design : MechanismDesign
-        The mechanism, and what it is built for.
+    mechanism : Mechanism
+        The mechanism.
+    guarantee : Guarantee
+        What is proven of all rounds together.
+    lower_bound, central_error : float or None
+        Least squared error under the entry's hypotheses (errs downward), and that of central Gaussian noise for the same budget; None where
+        there is no such number.
+    """
+
+    mechanism: Mechanism
+    guarantee: Guarantee
+    lower_bound: float | None
+    central_error: float | None
+
+
+@dataclass(frozen=True)
+class MeanTask:
+    """One round of one mechanism on one draw of a population.
+
+    Attributes
+    ----------
+    mechanism : MechanismChoice
+        The mechanism.
+    task : Task
+        What it is built for.
     population : str
-        Name of the population, as in `population_chunks`.
+        Name of the population, as in `input_chunks`.
     nonzero : int or None
         Non-zero coordinates of a vector of the population ``"sparse"``; None for its default, and for the others.
     scale : float
-        The population's scale, in clip norms.
-    clients : int
-        Number of clients.
+        The population's scale, in clip norms, or in halves of the interval.
     repetition : int
         Which of the repetitions this is, from 0.
     seed : int
-        Root seed of the sweep.
+        Root seed.
     """
 
-    design: MechanismDesign
+    mechanism: MechanismChoice
+    task: Task
     population: str
-    nonzero: int | None
-    scale: float
-    clients: int
-    repetition: int
-    seed: int
+    nonzero: int | None = None
+    scale: float = 1.0
+    repetition: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a population that the domain does not have."""
+        check_inputs(self.population, self.task.domain, self.nonzero)
+
+    @property
+    def design(self) -> MeanDesign:
+        """What the mechanism is built for."""
+        return MeanDesign(self.mechanism, self.task)
+
+    @property
+    def domain(self) -> MeanDomain:
+        """What clients hold."""
+        return mean_domain(self.task.domain)
 
     @property
     def data_name(self) -> str:
-        """Name of the stream that the vectors are drawn from: the same for every mechanism, ball and budget, which see the same vectors."""
+        """Name of the stream that inputs are drawn from: all mechanisms, budgets, and balls or intervals see the same draws."""
         kind = self.population if self.nonzero is None else f"{self.population}({self.nonzero})"
-        return f"vectors: {kind}, clients {self.clients}, dimension {self.design.ball.dimension}, repetition {self.repetition}"
+        clients, domain = self.task.clients, self.domain
+        if isinstance(domain, Interval):
+            return f"numbers: {kind}, clients {clients}, repetition {self.repetition}"
+        return f"vectors: {kind}, clients {clients}, dimension {domain.dimension}, repetition {self.repetition}"
 
     @property
     def name(self) -> str:
         """The whole task but for its seed, in canonical JSON: name of the stream that the mechanism's randomness is drawn from."""
-        record = asdict(self)
-        del record["seed"]
-        # What does not apply is left out, so that a parameter that is new some day does not rename the tasks without it.
-        record["design"]["mechanism"] = {key: value for key, value in record["design"]["mechanism"].items() if value is not None}
+        # What is the usual thing, or does not apply, is left out, so that a parameter that is new some day does not rename other tasks.
+        task, options = self.task, {key: value for key, value in self.mechanism.options if value is not None}
+        design: dict[str, Any] = {
+            "interval" if isinstance(self.domain, Interval) else "ball": asdict(self.domain),
+            "delta": task.delta,
+            "epsilon": task.epsilon,
+            "mechanism": {"name": self.mechanism.name, **options},
+        }
+        if task.adjacency != "replace-one":
+            design["adjacency"] = task.adjacency
+        if task.rounds > 1:
+            design["rounds"] = task.rounds
+        if task.bits is not None:
+            design["bits"] = task.bits
+        if task.sampling is not None:
+            design["sampling"] = {type(task.sampling).__name__: asdict(task.sampling)}
+        record = {
+            "clients": task.clients,
+            "design": design,
+            "nonzero": self.nonzero,
+            "population": self.population,
+            "repetition": self.repetition,
+            "scale": self.scale,
+        }
         return json.dumps(record, sort_keys=True, separators=(",", ":"))
 
     @property
     def setting(self) -> str:
         """The task in words, without its repetition."""
-        design, ball = self.design, self.design.ball
+        task, domain = self.task, self.domain
         data = self.population if self.nonzero is None else f"{self.population} ({self.nonzero} non-zero)"
         scale = "" if self.scale == 1 else f" of scale {self.scale:g}"
+        rounds = "" if task.rounds == 1 else f" over {task.rounds} rounds"
+        adjacency = "" if task.adjacency == "replace-one" else f", {task.adjacency}"
+        where = (
+            f"interval from {domain.low:g} to {domain.high:g}"
+            if isinstance(domain, Interval)
+            else f"dimension {domain.dimension}, L{domain.norm:g} ball of radius {domain.clip_norm:g}"
+        )
         return (
-            f"{design.mechanism}, epsilon {design.epsilon:g}, delta {design.delta:g}, {self.clients} clients from {data}{scale}, "
-            f"dimension {ball.dimension}, L{ball.norm:g} ball of radius {ball.clip_norm:g}"
+            f"{self.mechanism}, epsilon {task.epsilon:g}, delta {task.delta:g}{rounds}{adjacency}, "
+            f"{task.clients} clients from {data}{scale}, {where}"
         )
 
-    def key(self, *context: str) -> str:
-        """Return a hash of the whole task.
+    def prepare(self, cache: Path | None) -> PreparedMean:
+        """Build the mechanism, and work out what it guarantees."""
+        task = self.task
+        mechanism = self.mechanism.build(task, cache)
+        # Asked for here, what the mechanism keeps of its answers travels with it to the workers.
+        _ = mechanism.worst_variance
+        if task.rounds == 1 and task.sampling is None:
+            guarantee = mechanism.guarantee
+        else:
+            guarantee = mechanism.privacy().report(task.delta, task.adjacency, task.rounds, task.sampling).guarantee
+        asked = Guarantee(task.epsilon, task.adjacency, guarantee.trust_model, delta=task.delta)
+        return PreparedMean(
+            mechanism=mechanism,
+            guarantee=guarantee,
+            lower_bound=self.mechanism.entry.lower_bound(task),
+            central_error=central_squared_error(self.domain, task.clients, asked, task.rounds),
+        )
 
-        Parameters
-        ----------
-        *context : str
-            What else the hash is to depend on, such as versions.
+    def run(self, prepared: PreparedMean) -> list[dict[str, Scalar]]:
+        """Draw the inputs, simulate the mechanism on them, and return a row for each quantity of `METRICS`."""
+        inputs = input_chunks(
+            self.population,
+            self.domain,
+            self.task.clients,
+            named_stream(self.seed, self.data_name),
+            scale=self.scale,
+            nonzero=self.nonzero,
+        )
+        result = simulate_mean(prepared.mechanism, inputs, named_stream(self.seed, f"messages: {self.name}"))
+        measured = asdict(result) | asdict(result.wrapping) if result.wrapping is not None else asdict(result)
+        common = self._asked() | _guaranteed(prepared, self.task.dimension)
+        return [common | {"metric": metric, "value": float(measured[metric])} for metric in METRICS if metric in measured]
 
-        Returns
-        -------
-        str
-            SHA-256, in hexadecimal.
-        """
-        return hashlib.sha256(json.dumps([self.name, self.seed, *context]).encode()).hexdigest()
-
-
-def build_design(design: MechanismDesign, cache: TableCache | None) -> VectorMechanism | str:
-    """Build the mechanism of a design, and work out what it guarantees.
-
-    Parameters
-    ----------
-    design : MechanismDesign
-        What to build.
-    cache : TableCache or None
-        Where designed tables are kept, if anywhere.
-
-    Returns
-    -------
-    VectorMechanism or str
-        The mechanism, or a message that says why there is none.
-    """
-    try:
-        with _one_thread():
-            mechanism = build_mechanism(design.mechanism, design.ball, design.epsilon, design.delta, cache)
-            # Asked for here, what the mechanism keeps of its answers travels with it to the workers.
-            _ = mechanism.guarantee, mechanism.worst_variance
-    except (ValueError, ArithmeticError, ConvergenceError) as error:
-        return str(error)
-    return mechanism
-
-
-def run_task(task: SweepTask, mechanism: VectorMechanism) -> SimulatedVectorMean | str:
-    """Draw a task's vectors and simulate its mechanism on them.
-
-    Parameters
-    ----------
-    task : SweepTask
-        The task.
-    mechanism : VectorMechanism
-        What `build_design` has made of its design.
-
-    Returns
-    -------
-    SimulatedVectorMean or str
-        The result, or a message that says why there is none.
-    """
-    ball = task.design.ball
-    vectors = population_chunks(
-        task.population,
-        task.clients,
-        ball.dimension,
-        named_stream(task.seed, task.data_name),
-        scale=task.scale * ball.clip_norm,
-        nonzero=task.nonzero,
-    )
-    try:
-        with _one_thread():
-            return simulate_vector_mean(mechanism, vectors, named_stream(task.seed, f"messages: {task.name}"))
-    except (ValueError, ArithmeticError, ConvergenceError) as error:
-        return str(error)
+    def _asked(self) -> dict[str, Scalar]:
+        task, domain = self.task, self.domain
+        ball = domain if isinstance(domain, NormBall) else None
+        interval = domain if isinstance(domain, Interval) else None
+        options = {COLUMN_OF.get(name, name): value for name, value in self.mechanism.options}
+        return {
+            "label": str(self.mechanism),
+            "mechanism": self.mechanism.name,
+            **(dict.fromkeys(OPTION_COLUMNS) | options),
+            "epsilon": task.epsilon,
+            "delta": task.delta,
+            "adjacency": task.adjacency,
+            "rounds": task.rounds,
+            "population": self.population,
+            "nonzero": self.nonzero,
+            "scale": self.scale,
+            "clients": task.clients,
+            "dimension": task.dimension,
+            "norm": None if ball is None else ball.norm,
+            "clip_norm": None if ball is None else ball.clip_norm,
+            "low": None if interval is None else interval.low,
+            "high": None if interval is None else interval.high,
+            "repetition": self.repetition,
+            "seed": self.seed,
+        }
 
 
-def _one_thread() -> AbstractContextManager[object]:
-    """Hold libraries to one thread, in whatever process: the order in which they add up must not depend on how many they may use."""
-    limits: AbstractContextManager[object] = _libraries().limit(limits=1)
-    return limits
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    # Looking for them takes longer than a small task.
-    return ThreadpoolController()
+def _guaranteed(prepared: PreparedMean, dimension: int) -> dict[str, Scalar]:
+    mechanism = prepared.mechanism
+    modular = mechanism if isinstance(mechanism, SecureSumMechanism) else None
+    return {
+        "realised_epsilon": prepared.guarantee.epsilon,
+        "realised_delta": prepared.guarantee.delta,
+        "trust_model": prepared.guarantee.trust_model,
+        "bits_per_client": float(mechanism.bits_per_client),
+        "bits_per_coordinate": mechanism.bits_per_client / dimension,
+        "bias_bound": mechanism.bias_bound,
+        "modulus": None if modular is None else modular.modulus,
+        "padded_dimension": None if modular is None else modular.padded_dimension,
+        "coordinate_wrap_probability": None if modular is None else modular.coordinate_wrap_probability,
+        "wrap_probability": None if modular is None else modular.wrap_probability,
+        "lower_bound": prepared.lower_bound,
+        "central_error": prepared.central_error,
+    }

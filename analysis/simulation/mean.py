@@ -1,0 +1,256 @@
+"""One round of any mechanism for means, simulated: what the estimate was off by, beside what the mechanism states."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arrays import FloatArray, WordArray
+from ...design.contracts.domains import Interval
+from ...design.contracts.gaussian import central_gaussian_error
+from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.mechanism import EPSILON_HIGH, EPSILON_LOW, Mechanism, SecureSumMechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.noise.random_words import SeededWords, WordsLike
+from ...design.relative_entropy.dp_rec import DpRecMechanism
+from ...design.secure_sum.aggregation import SecureSum, SecureSumSession
+from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add
+from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA
+from .dp_rec_law import MessageLaw, message_law
+from .input_populations import MeanDomain, mean_domain
+
+# An even number: every number of clients has a graph in which each client has that many neighbours.
+MASK_NEIGHBOURS = 20
+
+
+@dataclass(frozen=True)
+class Wrapping:
+    """What the modulus did to a sum. No server could know `wrapped_coordinates`; the other fields are known beforehand.
+
+    Attributes
+    ----------
+    modulus : int
+        M, modulo which messages are added up.
+    padded_dimension : int
+        Number of coordinates of a message.
+    bits_per_coordinate : float
+        log2(M): bits of one coordinate of a message.
+    wrapped_coordinates : int
+        How many of the padded coordinates came back other than they were.
+    wrapped_coordinates_bound : float
+        Bound on their expected number, over the randomness that the mechanism's bound is for; errs upward.
+    coordinate_wrap_probability, wrap_probability : float
+        Bounds on the probability that one coordinate wraps, and that any does; err upward.
+    """
+
+    modulus: int
+    padded_dimension: int
+    bits_per_coordinate: float
+    wrapped_coordinates: int
+    wrapped_coordinates_bound: float
+    coordinate_wrap_probability: float
+    wrap_probability: float
+
+
+@dataclass(frozen=True)
+class SimulatedMean:
+    """One round: errors are squared L2 distances, in squared units of the inputs.
+
+    Attributes
+    ----------
+    clients : int
+        Number of clients.
+    clipped : int
+        How many of their inputs lay outside the domain and were clipped.
+    squared_error : float
+        Squared distance of the estimate from the mean of the clipped inputs: what privacy and compression cost.
+    unclipped_squared_error : float
+        Squared distance of the estimate from the mean of the inputs as they were.
+    predicted_squared_error : float
+        Sum of the mechanism's stated variances at these inputs, over the square of the number of clients, and the square of the bias where
+        the mechanism knows it at these inputs: the expectation of `squared_error`, as long as nothing wraps. A bias of which only a bound
+        is known (`Mechanism.bias_bound`) is left out.
+    worst_squared_error : float
+        The mechanism's worst variance over the number of clients: what can be promised, bias and wrapping left out, without having seen
+        an input.
+    wrapping : Wrapping or None
+        Of a modular sum; None where there is none.
+    """
+
+    clients: int
+    clipped: int
+    squared_error: float
+    unclipped_squared_error: float
+    predicted_squared_error: float
+    worst_squared_error: float
+    wrapping: Wrapping | None = None
+
+
+def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: WordsLike, *, masked: bool = False) -> SimulatedMean:
+    """Let clients report their inputs, chunk after chunk, and compare the estimate with the true mean.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Any mechanism for means.
+    chunks : iterable of array_like, each of shape (clients of the chunk,) or (clients of the chunk, dimension)
+        The inputs, as `input_chunks` draws them; one chunk is held at a time. Those of a secure sum are of all of its clients.
+    words : WordSource or numpy.random.Generator
+        Source of the mechanism's randomness; another one than the inputs'.
+    masked : bool
+        Whether messages go through `aggregation.SecureSum`, each client masking with 20 others or with all. The result is the same, and
+        takes longer: masks are drawn from a stream of their own.
+
+    Raises
+    ------
+    ValueError
+        If there are no clients, or other than a secure sum was made for, or fewer than two that mask; if inputs are not the mechanism's, or
+        masks are asked for where nothing is added up modulo M.
+
+    Examples
+    --------
+    >>> from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+    >>> ball = NormBall(dimension=3, norm=2.0)
+    >>> mechanism = DistributedDiscreteGaussianMechanism(ball, clients=1000, bits=20, granularity=0.01, local_sigma=0.2, delta=1e-5)
+    >>> result = simulate_mean(mechanism, [np.full((1000, 3), 0.5)], np.random.default_rng(0))
+    >>> round(result.predicted_squared_error, 6), result.squared_error < 5 * result.predicted_squared_error
+    (0.00012, True)
+    >>> result.wrapping.wrapped_coordinates
+    0
+    """
+    server = _server(mechanism, words, masked)
+    domain = mean_domain(mechanism.domain)
+    clients = clipped = 0
+    variance = 0.0
+    input_sum, clipped_sum, bias_sum = (np.zeros(()) for _ in range(3))
+    for chunk in chunks:
+        inputs = np.asarray(domain.clip(chunk))
+        clients += len(inputs)
+        server.check_more(clients)
+        clipped += domain.clipped_count(chunk)
+        input_sum = input_sum + np.sum(chunk, axis=0)
+        clipped_sum = clipped_sum + inputs.sum(axis=0)
+        law = _law(mechanism, chunk, inputs)
+        variance += float(law.variance.sum())
+        bias_sum = bias_sum + law.bias.sum(axis=0)
+        server.receive(chunk, words)
+    answer = server.answer(clients)
+    return SimulatedMean(
+        clients=clients,
+        clipped=clipped,
+        squared_error=float(np.sum((answer.estimate - clipped_sum / clients) ** 2)),
+        unclipped_squared_error=float(np.sum((answer.estimate - input_sum / clients) ** 2)),
+        predicted_squared_error=variance / clients**2 + float(np.sum((bias_sum / clients) ** 2)),
+        worst_squared_error=mechanism.worst_variance / clients,
+        wrapping=answer.wrapping,
+    )
+
+
+def central_squared_error(domain: MeanDomain, clients: int, guarantee: Guarantee, rounds: int = 1) -> float | None:
+    """Return the expected squared error of one round's mean where a trusted server adds Gaussian noise that keeps a guarantee.
+
+    The guarantee is that of all rounds together. None where there is no such noise: for a delta of 0, or an epsilon outside 1e-3 to 100.
+    See `central_gaussian_error`; an interval is a ball of one coordinate.
+    """
+    if not (EPSILON_LOW <= guarantee.epsilon <= EPSILON_HIGH and SMALLEST_DELTA <= guarantee.delta <= LARGEST_DELTA):
+        return None
+    ball = NormBall(1, 2.0, (domain.high - domain.low) / 2) if isinstance(domain, Interval) else domain
+    # T rounds of Gaussian noise are one round whose noise has a T-th of the variance.
+    return rounds * central_gaussian_error(ball, clients, guarantee.epsilon, guarantee.delta, guarantee.adjacency)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    estimate: FloatArray
+    wrapping: Wrapping | None
+
+
+class _Server:
+    """Adds up messages, and decodes them at the end."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.aggregate: NDArray[Any] | None = None
+
+    def check_more(self, clients: int) -> None:
+        """Refuse to go on where there are too many clients."""
+
+    def receive(self, inputs: ArrayLike, words: WordsLike) -> None:
+        part = self.mechanism.aggregate(self.mechanism.encode(inputs, words))
+        self.aggregate = part if self.aggregate is None else self.mechanism.combine(self.aggregate, part)
+
+    def answer(self, clients: int) -> _Answer:
+        if self.aggregate is None or clients == 0:
+            raise ValueError("chunks must hold at least one client, got none")
+        return _Answer(np.asarray(self.mechanism.decode(self.aggregate, clients)), None)
+
+
+class _ModularServer(_Server):
+    """Adds up messages modulo M, masked or not, and keeps what no server sees: the sum of the whole numbers behind them."""
+
+    def __init__(self, mechanism: SecureSumMechanism, session: SecureSumSession | None) -> None:
+        self.sum, self.session = mechanism, session
+        self.clients = 0
+        self.total: WordArray = np.zeros(mechanism.padded_dimension, dtype=np.uint64)
+        # No overflow: 10**9 clients' vectors of 2**31 steps at most are below 2**61, noise of 10**12 steps each is far smaller in sum, and
+        # mechanisms whose messages cannot wrap have sums below the modulus.
+        self.step_sum = np.zeros(mechanism.padded_dimension, dtype=np.int64)
+
+    def check_more(self, clients: int) -> None:
+        if clients > self.sum.clients:
+            raise ValueError(self._other_clients(f"at least {clients}"))
+
+    def receive(self, inputs: ArrayLike, words: WordsLike) -> None:
+        # What `encode` does, with the whole numbers noted.
+        steps = self.sum.noisy_steps(inputs, words)
+        self.step_sum += steps.sum(axis=0)
+        messages = messages_modulo(steps, self.sum.modulus)
+        if self.session is not None:
+            messages = self.session.mask(self.clients, messages)
+        self.clients += len(messages)
+        self.total = modular_add(self.total, self.sum.aggregate(messages), self.sum.modulus)
+
+    def answer(self, clients: int) -> _Answer:
+        if clients != self.sum.clients:
+            raise ValueError(self._other_clients(str(clients)))
+        total = self.total if self.session is None else self.session.unmask(self.total, np.ones(clients, dtype=bool))
+        wrapping = Wrapping(
+            modulus=self.sum.modulus,
+            padded_dimension=self.sum.padded_dimension,
+            bits_per_coordinate=float(np.log2(self.sum.modulus)),
+            wrapped_coordinates=int(np.count_nonzero(self.sum.recovered_steps(total) != self.step_sum)),
+            wrapped_coordinates_bound=self.sum.padded_dimension * self.sum.coordinate_wrap_probability,
+            coordinate_wrap_probability=self.sum.coordinate_wrap_probability,
+            wrap_probability=self.sum.wrap_probability,
+        )
+        return _Answer(np.asarray(self.sum.decode(total, clients)), wrapping)
+
+    def _other_clients(self, found: str) -> str:
+        return f"chunks must hold the vectors of the mechanism's {self.sum.clients} clients, got {found}"
+
+
+def _server(mechanism: Mechanism, words: WordsLike, masked: bool) -> _Server:
+    if not isinstance(mechanism, SecureSumMechanism):
+        if masked:
+            raise ValueError("masked must be False for a mechanism whose messages are not added up modulo M, got True")
+        return _Server(mechanism)
+    if not masked:
+        return _ModularServer(mechanism, None)
+    neighbours = min(MASK_NEIGHBOURS, mechanism.clients - 1)
+    masks = SecureSum(mechanism.clients, mechanism.padded_dimension, mechanism.modulus, neighbours)
+    return _ModularServer(mechanism, masks.session(_mask_words(words)))
+
+
+def _mask_words(words: WordsLike) -> WordsLike:
+    """Return words for masks that leave those of the mechanism as they are, where that can be told."""
+    rng = words.rng if isinstance(words, SeededWords) else words
+    return rng.spawn(1)[0] if isinstance(rng, np.random.Generator) else words
+
+
+def _law(mechanism: Mechanism, chunk: ArrayLike, inputs: FloatArray) -> MessageLaw:
+    """Return variance and bias as the mechanism states them; DP-REC's bias is known, and its variance is faster by its law."""
+    if isinstance(mechanism, DpRecMechanism):
+        return message_law(mechanism, inputs)
+    return MessageLaw(bias=np.zeros_like(inputs), variance=mechanism.variance(chunk))

@@ -1,0 +1,183 @@
+"""Repeated rounds of one mechanism, and what they say in short: what was measured beside what was predicted, bounded and possible."""
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import pandas as pd
+
+from ...arguments import check_integer
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.privacy import Scalar
+from ..random_streams import named_stream
+from .input_populations import check_inputs, input_chunks
+from .mean import Wrapping, central_squared_error, simulate_mean
+
+MOST_REPETITIONS = 10**6
+WRAPPING = tuple(field.name for field in fields(Wrapping))
+# What rounds of one mechanism on one population have in common.
+SETTING = (
+    *("population", "seed", "clients", "dimension", "padded_dimension", "modulus", "bits_per_coordinate", "bits_per_client"),
+    *("bias_bound", "epsilon", "delta", "adjacency", "trust_model"),
+)
+AVERAGED = ("squared_error", "unclipped_squared_error", "predicted_squared_error", "wrapped_coordinates")
+# Columns that are missing where they do not apply.
+WITH_GAPS = (*WRAPPING, "central_gaussian_squared_error", "ratio_to_central")
+
+
+def repeat_mean(
+    mechanism: Mechanism,
+    population: str,
+    repetitions: int,
+    *,
+    clients: int | None = None,
+    seed: int = 0,
+    nonzero: int | None = None,
+    masked: bool = False,
+) -> pd.DataFrame:
+    """Simulate several rounds of one mechanism, with the same public randomness, inputs and noise drawn anew each time.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Any mechanism for means.
+    population : str
+        Source of the inputs, as in `input_chunks`.
+    repetitions : int
+        Number of rounds, from 1 to 10**6.
+    clients : int or None
+        Number of clients; needed where the mechanism does not say it itself, as a secure sum does.
+    seed : int
+        Root seed: a round's inputs and noise depend on it and on the round's number only.
+    nonzero : int or None
+        Of the population, as there.
+    masked : bool
+        As in `simulate_mean`.
+
+    Returns
+    -------
+    DataFrame
+        One row per round: `repetition`, `seed`, `population`, `dimension`, `bits_per_client`, `bias_bound`, the mechanism's guarantee, the
+        fields of `SimulatedMean` and `Wrapping`, `central_gaussian_squared_error` (`central_squared_error`, for the mechanism's own
+        guarantee) and `ratio_to_central`; what does not apply is missing.
+    """
+    domain = check_inputs(population, mechanism.domain, nonzero)
+    repetitions = check_integer("repetitions", repetitions, low=1, high=MOST_REPETITIONS)
+    modular = isinstance(mechanism, SecureSumMechanism)
+    if isinstance(mechanism, SecureSumMechanism):
+        if clients not in (None, mechanism.clients):
+            raise ValueError(f"clients must be {mechanism.clients}, which the mechanism was made for, got {clients!r}")
+        clients = mechanism.clients
+    if clients is None:
+        raise ValueError("clients must be given for a mechanism that is not made for a number of clients, got None")
+    guarantee = mechanism.guarantee
+    central = central_squared_error(domain, clients, guarantee)
+    common: dict[str, Scalar] = {
+        "dimension": domain.dimension if isinstance(domain, NormBall) else 1,
+        "bits_per_client": mechanism.bits_per_client,
+        "bias_bound": mechanism.bias_bound,
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
+        "adjacency": guarantee.adjacency,
+        "trust_model": guarantee.trust_model,
+        "central_gaussian_squared_error": central,
+    }
+    rows = []
+    for repetition in range(repetitions):
+        name = "secure sum" if modular else "mean"
+        inputs, noise = (named_stream(seed, f"{name}, repetition {repetition}, {part}") for part in ("vectors", "noise"))
+        result = asdict(simulate_mean(mechanism, input_chunks(population, domain, clients, inputs, nonzero=nonzero), noise, masked=masked))
+        wrapping = result.pop("wrapping") or dict.fromkeys(WRAPPING)
+        ratio = None if central is None else result["squared_error"] / central
+        head = {"repetition": repetition, "seed": seed, "population": population}
+        rows.append(head | common | result | wrapping | {"ratio_to_central": ratio})
+    frame = pd.DataFrame(rows)
+    return frame.astype({name: float for name in WITH_GAPS if frame[name].isna().all()})
+
+
+@dataclass(frozen=True)
+class MeanSummary:
+    """Several rounds of one mechanism on one population; fields that are not listed are those of `SimulatedMean` and `Wrapping`.
+
+    Attributes
+    ----------
+    repetitions : int
+        Number of rounds.
+    dimension : int
+        Coordinates of an input.
+    clipped_share : float
+        Share of the inputs that were clipped.
+    squared_error, unclipped_squared_error, predicted_squared_error : float
+        Averages over the rounds.
+    standard_error : float or None
+        Of the average squared error; None for one round.
+    bias_bound : float
+        Bound on the norm of the estimate's bias; errs upward.
+    central_gaussian_squared_error, ratio_to_central : float or None
+        Error of central Gaussian noise, and the average squared error over it; None where there is no such noise.
+    wrapped_coordinates : float or None
+        Average number of coordinates that wrapped in a round.
+    """
+
+    population: str
+    seed: int
+    repetitions: int
+    clients: int
+    dimension: int
+    padded_dimension: int | None
+    modulus: int | None
+    bits_per_coordinate: float | None
+    bits_per_client: float
+    clipped_share: float
+    squared_error: float
+    standard_error: float | None
+    unclipped_squared_error: float
+    predicted_squared_error: float
+    worst_squared_error: float
+    bias_bound: float
+    central_gaussian_squared_error: float | None
+    ratio_to_central: float | None
+    wrapped_coordinates: float | None
+    wrapped_coordinates_bound: float | None
+    coordinate_wrap_probability: float | None
+    wrap_probability: float | None
+    epsilon: float
+    delta: float
+    adjacency: str
+    trust_model: str
+
+    def document(self) -> dict[str, Scalar]:
+        """Return the summary as JSON holds it: always the same keys."""
+        return asdict(self)
+
+
+def summarise_means(results: pd.DataFrame) -> MeanSummary:
+    """Return the averages of the rounds that `repeat_mean` returned; several mechanisms or populations are refused."""
+    if results.empty:
+        raise ValueError("results must have rows, got none")
+    for name in SETTING:
+        if results[name].nunique(dropna=False) > 1:
+            raise ValueError(
+                f"results must be of one mechanism and population, got several values of {name}: {list(results[name].unique())}"
+            )
+    errors, first = results["squared_error"], results.iloc[0]
+    central = _known(first["central_gaussian_squared_error"])
+    common: dict[str, Any] = {name: _known(first[name]) for name in (*SETTING, *WRAPPING)}
+    averages = {name: _known(results[name].mean()) for name in AVERAGED}
+    return MeanSummary(
+        **(common | averages),
+        repetitions=len(results),
+        clipped_share=float(results["clipped"].mean() / first["clients"]),
+        standard_error=float(errors.std() / math.sqrt(len(results))) if len(results) > 1 else None,
+        worst_squared_error=float(first["worst_squared_error"]),
+        central_gaussian_squared_error=central,
+        ratio_to_central=None if central is None else float(errors.mean() / central),
+    )
+
+
+def _known(value: Any) -> Any:
+    """Return a cell as Python has it: None where it is missing."""
+    if isinstance(value, str):
+        return value
+    return None if pd.isna(value) else value.item() if hasattr(value, "item") else value

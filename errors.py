@@ -28,3 +28,7 @@ class TableError(ValueError):
         super().__init__(f"{check}: {detail}")
         self.check = check
         self.detail = detail
+
+    def __reduce__(self) -> tuple[type["TableError"], tuple[str, str]]:
+        """Return how a copy is made, so that workers can send the error back."""
+        return type(self), (self.check, self.detail)

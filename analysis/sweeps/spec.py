@@ -1,6 +1,7 @@
 """Sweeps as files: TOML in, a list of tasks out; what can be checked without building a mechanism is checked before any work begins."""
 
 import itertools
+import math
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -109,9 +110,12 @@ class SweepSpec:
             check_integer("nonzero", nonzero, low=1, high=ball.dimension if isinstance(ball, NormBall) else 1)
         if self.nonzero and "sparse" not in self.population:
             raise ValueError(f"nonzero must be left out where no population is sparse, got {', '.join(map(str, self.nonzero))}")
-        count = len(self._kinds()) * len(self.scale) * len(self._problems()) * len(self.mechanism) * self.repetitions
+        settings = (self._kinds(), self.scale, self.clients, self._domains(), self.delta, self.epsilon, self.rounds, self.mechanism)
+        count = math.prod(map(len, settings)) * self.repetitions
         if count > MOST_TASKS:
             raise ValueError(f"a sweep must have at most {MOST_TASKS} tasks, got {count}: ask for fewer values or repetitions")
+        # A task checks its own numbers.
+        self._problems()
 
     def tasks(self) -> list[MeanTask]:
         """Return the tasks, in an order that depends on the specification only.
@@ -141,7 +145,7 @@ class SweepSpec:
 
     def _problems(self) -> list[Task]:
         return [
-            Task(domain, clients, float(epsilon), float(delta), self.adjacency, rounds)
+            Task(domain, clients, epsilon, delta, self.adjacency, rounds)
             for clients, domain, delta, epsilon, rounds in itertools.product(
                 self.clients, self._domains(), self.delta, self.epsilon, self.rounds
             )

@@ -3,34 +3,33 @@
 import hashlib
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 from distributed import LocalCluster
-from typer.testing import CliRunner
 
+import quietbits
 from quietbits.analysis.calibration.table_cache import TableCache
-from quietbits.analysis.catalogue import vector_mechanisms
+from quietbits.analysis.catalogue import tables
+from quietbits.analysis.catalogue.registry import build_mechanism
 from quietbits.analysis.sweeps import run as sweep_module
 from quietbits.analysis.sweeps import store as sweep_store
-from quietbits.analysis.sweeps.run import IncompleteSweepError, run_sweep
+from quietbits.analysis.sweeps.run import IncompleteSweepError, run_tasks
 from quietbits.analysis.sweeps.spec import load_sweep, parse_sweep
-from quietbits.analysis.sweeps.store import METRICS, SweepStore
-from quietbits.analysis.sweeps.summary import summarise_sweep
-from quietbits.analysis.sweeps.task import SweepTask, build_design, run_task
-from quietbits.cli.console import OneLineErrors
-from quietbits.cli.sweep import sweep_command
+from quietbits.analysis.sweeps.store import SweepStore
+from quietbits.analysis.sweeps.task import METRICS, MeanTask
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.gaussian import central_gaussian_error
-from quietbits.errors import InfeasibleError
+from quietbits.errors import ConvergenceError, InfeasibleError, TableError
 
 # Two populations, two budgets, two mechanisms, 25 repetitions: 200 tasks.
 TOML = """
@@ -42,8 +41,11 @@ dimension = 4
 norm = 2
 epsilon = [1, 3]
 delta = 1e-5
+adjacency = "replace-one"
 mechanism = [{ name = "cldp" }, { name = "gaussian" }]
 """
+# What a mechanism measures that adds nothing up modulo M.
+LOCAL_METRICS = METRICS[:-1]
 FEW = {
     "population": "sphere",
     "clients": 50,
@@ -51,6 +53,7 @@ FEW = {
     "norm": 2,
     "epsilon": [1, 3],
     "delta": 1e-5,
+    "adjacency": "replace-one",
     "repetitions": 3,
     "mechanism": [{"name": "laplace"}, {"name": "gaussian"}],
 }
@@ -67,7 +70,7 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(spec: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of the 200 tasks, done by one worker in one go."""
     folder = tmp_path_factory.mktemp("whole")
-    run_sweep(load_sweep(spec).tasks(), folder)
+    run_tasks(load_sweep(spec).tasks(), folder)
     return folder
 
 
@@ -80,7 +83,7 @@ def task_files(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in (folder / "tasks").glob("*.parquet")}
 
 
-def few(**changes: object) -> list[SweepTask]:
+def few(**changes: object) -> list[MeanTask]:
     return parse_sweep(FEW | changes).tasks()
 
 
@@ -90,15 +93,15 @@ def test_what_a_finished_sweep_leaves(whole: Path, spec: Path) -> None:
     assert {name for name in files if not name.startswith("tasks/")} == {"results.parquet"}
     results = pd.read_parquet(whole / "results.parquet")
     tasks = load_sweep(spec).tasks()
-    assert len(results) == 200 * len(METRICS)
-    assert results["metric"].tolist() == 200 * list(METRICS)
+    assert len(results) == 200 * len(LOCAL_METRICS)
+    assert results["metric"].tolist() == 200 * list(LOCAL_METRICS)
     for column, values in (
-        ("epsilon", [task.design.epsilon for task in tasks]),
-        ("mechanism", [task.design.mechanism.name for task in tasks]),
+        ("epsilon", [task.task.epsilon for task in tasks]),
+        ("mechanism", [task.mechanism.name for task in tasks]),
         ("population", [task.population for task in tasks]),
         ("repetition", [task.repetition for task in tasks]),
     ):
-        assert results[column].tolist() == np.repeat(values, len(METRICS)).tolist()
+        assert results[column].tolist() == np.repeat(values, len(LOCAL_METRICS)).tolist()
     assert results["seed"].unique() == [11]
     assert set(results["adjacency"]) == {"replace-one"}
     assert set(results["trust_model"]) == {"local"}
@@ -115,18 +118,18 @@ def test_every_task_has_randomness_of_its_own(whole: Path) -> None:
 
 
 def test_two_workers_give_the_same_bits(whole: Path, spec: Path, tmp_path: Path) -> None:
-    run_sweep(load_sweep(spec).tasks(), tmp_path, workers=2)
+    run_tasks(load_sweep(spec).tasks(), tmp_path, workers=2)
     assert digests(tmp_path) == digests(whole)
 
 
 SCRIPT = """
 import sys
 from pathlib import Path
-from quietbits.analysis.sweeps.run import run_sweep
+from quietbits.analysis.sweeps.run import run_tasks
 from quietbits.analysis.sweeps.spec import load_sweep
 
 if __name__ == "__main__":
-    run_sweep(load_sweep(sys.argv[1]).tasks(), Path(sys.argv[2]), workers=2)
+    run_tasks(load_sweep(sys.argv[1]).tasks(), Path(sys.argv[2]), workers=2)
 """
 
 
@@ -153,7 +156,7 @@ def test_a_sweep_that_was_killed_goes_on(whole: Path, spec: Path, tmp_path: Path
     assert not (output / "results.parquet").exists()
 
     steps: list[tuple[int, int, str]] = []
-    run_sweep(load_sweep(spec).tasks(), output, on_step=lambda *step: steps.append(step))
+    run_tasks(load_sweep(spec).tasks(), output, on_step=lambda *step: steps.append(step))
     assert digests(output) == digests(whole)
     assert {name: changed for name, changed in task_files(output).items() if name in finished} == finished
     assert steps[0][0] == len(finished)
@@ -166,33 +169,41 @@ def test_a_finished_sweep_is_read_and_not_run(whole: Path, spec: Path, monkeypat
         raise AssertionError("nothing was to be run")
 
     before = digests(whole)
-    monkeypatch.setattr(sweep_module, "run_task", never)
-    monkeypatch.setattr(sweep_module, "build_design", never)
-    results = run_sweep(load_sweep(spec).tasks(), whole)
+    monkeypatch.setattr(MeanTask, "run", never)
+    monkeypatch.setattr(MeanTask, "prepare", never)
+    results = run_tasks(load_sweep(spec).tasks(), whole)
     assert digests(whole) == before
     pd.testing.assert_frame_equal(results, pd.read_parquet(whole / "results.parquet"))
 
 
 def test_rows_are_what_a_task_gives_by_itself(tmp_path: Path) -> None:
     tasks = few()
-    results = run_sweep(tasks, tmp_path)
+    results = run_tasks(tasks, tmp_path)
     for task in (tasks[0], tasks[-1]):
-        mechanism = build_design(task.design, None)
-        result = run_task(task, mechanism)
-        wanted = [task.design.mechanism.name, task.design.epsilon, task.repetition]
-        chosen = results[(results[["mechanism", "epsilon", "repetition"]] == wanted).all(axis=1)].set_index("metric")
-        assert chosen["value"].to_dict() == {metric: getattr(result, metric) for metric in METRICS}
-        assert set(chosen["bits_per_coordinate"]) == {mechanism.bits_per_client / 4}
-        assert set(chosen["realised_delta"]) == {mechanism.guarantee.delta}
+        prepared = task.prepare(None)
+        wanted = [task.mechanism.name, task.task.epsilon, task.repetition]
+        chosen = results[(results[["mechanism", "epsilon", "repetition"]] == wanted).all(axis=1)]
+        assert chosen["metric"].tolist() == list(LOCAL_METRICS)
+        for row, expected in zip(chosen.to_dict("records"), task.run(prepared), strict=True):
+            assert {name: row[name] for name in expected if not pd.isna(row[name])} == {
+                name: value for name, value in expected.items() if value is not None
+            }
+        assert set(chosen["bits_per_coordinate"]) == {prepared.mechanism.bits_per_client / 4}
+        assert set(chosen["realised_delta"]) == {prepared.guarantee.delta}
 
 
 def test_more_repetitions_and_mechanisms_leave_the_others_as_they_were(tmp_path: Path) -> None:
-    before = run_sweep(few(), tmp_path)
+    before = run_tasks(few(), tmp_path)
     files = task_files(tmp_path)
-    after = run_sweep(few(repetitions=4, mechanism=[{"name": "cldp"}, *FEW["mechanism"]]), tmp_path)
+    after = run_tasks(few(repetitions=4, mechanism=[{"name": "cldp"}, *FEW["mechanism"]]), tmp_path)
     assert files.items() <= task_files(tmp_path).items()
     same = after[(after["mechanism"] != "cldp") & (after["repetition"] < 3)].reset_index(drop=True)
     pd.testing.assert_frame_equal(same, before)
+    # Where a mechanism brings numbers into a column, it is no longer empty for the others.
+    other = run_tasks(few(mechanism=[{"name": "skellam"}, *FEW["mechanism"]]), tmp_path)
+    same = other[other["mechanism"] != "skellam"].reset_index(drop=True)
+    assert same.columns.tolist() == before.columns.tolist()
+    pd.testing.assert_frame_equal(same.dropna(axis=1, how="all"), before.dropna(axis=1, how="all"))
 
 
 def test_other_seeds_and_other_software_are_other_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,14 +213,14 @@ def test_other_seeds_and_other_software_are_other_results(tmp_path: Path, monkey
     monkeypatch.setattr(sweep_store, "RESULT_FORMAT", "another")
     paths.add(SweepStore(tmp_path).path(tasks[0]))
     assert len(paths) == 3
-    first, second = (run_sweep(few(repetitions=1, seed=seed), tmp_path) for seed in (0, 1))
+    first, second = (run_tasks(few(repetitions=1, seed=seed), tmp_path) for seed in (0, 1))
     measured = first["metric"] == "squared_error"
     assert (first[measured]["value"] != second[measured]["value"]).all()
 
 
 def test_what_a_killed_run_leaves_half_written_is_removed_and_what_is_damaged_is_done_again(tmp_path: Path) -> None:
     tasks = few()
-    run_sweep(tasks, tmp_path)
+    run_tasks(tasks, tmp_path)
     whole = digests(tmp_path)
     store = SweepStore(tmp_path)
     cut, empty, other, old = (store.path(task) for task in tasks[:4])
@@ -221,7 +232,7 @@ def test_what_a_killed_run_leaves_half_written_is_removed_and_what_is_damaged_is
     empty.write_bytes(b"")
     other.write_bytes(store.path(tasks[5]).read_bytes())
     pd.DataFrame({"value": [1.0]}).to_parquet(old)
-    run_sweep(tasks, tmp_path)
+    run_tasks(tasks, tmp_path)
     assert digests(tmp_path) == whole
     assert {name: task_files(tmp_path)[name] for name in untouched} == times
 
@@ -229,63 +240,123 @@ def test_what_a_killed_run_leaves_half_written_is_removed_and_what_is_damaged_is
 def test_tasks_that_cannot_be_done_are_named_and_the_others_are_saved(tmp_path: Path) -> None:
     tasks = few(mechanism=[{"name": "laplace"}, {"name": "skellam", "bits": [2, 16]}], epsilon=1)
     with pytest.raises(IncompleteSweepError) as caught:
-        run_sweep(tasks, tmp_path / "output")
+        run_tasks(tasks, tmp_path / "output")
     with pytest.raises(InfeasibleError) as fault:
-        vector_mechanisms.build_mechanism(tasks[3].design.mechanism, NormBall(4, 2.0), 1.0, 1e-5)
+        build_mechanism("skellam", tasks[3].task, {"bits": 2})
     error = caught.value
     setting = "skellam (bits 2), epsilon 1, delta 1e-05, 50 clients from sphere, dimension 4, L2 ball of radius 1"
     assert str(error) == f"3 of 9 tasks failed, the others are saved: {setting} (3 repetitions): {fault.value}"
     assert [(failure.task, failure.message) for failure in error.failures] == [(task, str(fault.value)) for task in tasks[3:6]]
+    assert {type(failure.error) for failure in error.failures} == {InfeasibleError}
     results = pd.read_parquet(tmp_path / "output" / "results.parquet")
     pd.testing.assert_frame_equal(results, error.results)
     assert len(task_files(tmp_path / "output")) == 6
     # What is there is what a sweep without the mechanism gives.
-    feasible = [task for task in tasks if task.design.mechanism.bits != 2]
-    pd.testing.assert_frame_equal(results, run_sweep(feasible, tmp_path / "feasible"))
+    feasible = [*tasks[:3], *tasks[6:]]
+    pd.testing.assert_frame_equal(results, run_tasks(feasible, tmp_path / "feasible"))
 
 
-def test_faults_at_work_are_collected_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def sometimes(task: SweepTask, mechanism: object) -> object:
-        return "the well is dry" if task.repetition < 6 else run_task(task, mechanism)
+@dataclass(frozen=True)
+class Toss:
+    """A task that says its number, and fails if it is told to; with two workers, so that what it raises travels."""
 
-    monkeypatch.setattr(sweep_module, "run_task", sometimes)
+    number: int
+    fault: Exception | None = None
+    seed: int = 0
+    design: str | None = None
+
+    @property
+    def name(self) -> str:
+        return f"toss {self.number}"
+
+    @property
+    def setting(self) -> str:
+        return f"toss {self.number % 2}"
+
+    def prepare(self, cache: Path | None) -> str:
+        if self.design == "unlucky":
+            raise ArithmeticError("the coin is lost")
+        return f"{self.design}, {cache}"
+
+    def run(self, prepared: str) -> list[dict[str, object]]:
+        if self.fault is not None:
+            raise self.fault
+        return [{"number": self.number, "prepared": prepared}, {"number": self.number, "extra": 0.5}]
+
+
+@pytest.fixture
+def tasks_that_travel() -> Iterator[None]:
+    """Send what this module defines to workers as it is: they cannot import it."""
+    module = sys.modules[__name__]
+    cloudpickle.register_pickle_by_value(module)
+    yield
+    cloudpickle.unregister_pickle_by_value(module)
+
+
+@pytest.mark.usefixtures("tasks_that_travel")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_tasks_of_any_kind_run(workers: int, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    tasks = [Toss(0), Toss(1, design="lucky"), Toss(2, design="lucky"), Toss(3, seed=5)]
+    results = run_tasks(tasks, tmp_path / "output", workers=workers, cache=cache)
+    assert results["number"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert results["prepared"].iloc[::2].tolist() == [f"{design}, {cache}" for design in (None, "lucky", "lucky", None)]
+    assert results["extra"].iloc[1::2].tolist() == [0.5] * 4
+    assert results["seed"].iloc[::2].tolist() == [0, 0, 0, 5]
+    assert results["extra"].iloc[::2].isna().all()
+
+
+@pytest.mark.usefixtures("tasks_that_travel")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_faults_of_any_kind_are_collected(workers: int, tmp_path: Path) -> None:
+    faults = [ValueError("dry"), TableError("checksum", "another"), ConvergenceError("stuck"), ZeroDivisionError("nothing")]
+    tasks = [
+        *(Toss(number, fault) for number, fault in enumerate(faults)),
+        *(Toss(number, design="unlucky") for number in (6, 8)),
+        *(Toss(number) for number in (10, 12)),
+    ]
     steps: list[tuple[int, int, str]] = []
     with pytest.raises(IncompleteSweepError) as caught:
-        run_sweep(few(repetitions=7, epsilon=[1, 2, 3]), tmp_path, on_step=lambda *step: steps.append(step))
-    assert len(caught.value.failures) == 36
-    assert len(caught.value.results) == 6 * len(METRICS)
-    assert str(caught.value).startswith("36 of 42 tasks failed, the others are saved: laplace, epsilon 1, ")
-    assert str(caught.value).count("(6 repetitions): the well is dry") == 5
-    assert str(caught.value).endswith("; and 1 more setting")
-    assert steps[-1][:2] == (48, 48)
+        run_tasks(tasks, tmp_path, workers=workers, on_step=lambda *step: steps.append(step))
+    error = caught.value
+    assert [(type(failure.error), failure.message) for failure in error.failures] == [
+        *((type(fault), str(fault)) for fault in faults),
+        *((ArithmeticError, "the coin is lost"),) * 2,
+    ]
+    assert "toss 1 (1 repetition): checksum: another; toss 0 (1 repetition): stuck; " in str(error)
+    assert str(error).endswith("toss 0 (2 repetitions): the coin is lost")
+    assert error.results["number"].tolist() == [10, 10, 12, 12]
+    assert steps[-1][:2] == (9, 9)
     # The next run does what is left.
-    monkeypatch.undo()
-    assert len(run_sweep(few(repetitions=7, epsilon=[1, 2, 3]), tmp_path)) == 42 * len(METRICS)
+    mended = [Toss(number) for number in (0, 1, 2, 3, 6, 8, 10, 12)]
+    before = task_files(tmp_path)
+    assert len(run_tasks(mended, tmp_path)) == 16
+    assert before.items() <= task_files(tmp_path).items()
+
+
+def test_a_message_names_five_faults(tmp_path: Path) -> None:
+    tasks = [Toss(number, ValueError(f"fault {number // 2}")) for number in range(14)]
+    with pytest.raises(IncompleteSweepError, match=r"14 of 14 .*\): fault 2; and 9 more settings$") as caught:
+        run_tasks(tasks, tmp_path)
+    assert str(caught.value).count("(1 repetition)") == 5
+    assert len(caught.value.failures) == 14
 
 
 def test_a_sweep_of_which_nothing_can_be_done(tmp_path: Path) -> None:
     with pytest.raises(IncompleteSweepError, match="3 of 3 tasks failed") as caught:
-        run_sweep(few(mechanism=[{"name": "skellam", "bits": 2}], epsilon=1), tmp_path)
-    assert len(caught.value.results) == 0
-    with pytest.raises(ValueError, match="results must have rows, got none"):
-        summarise_sweep(caught.value.results)
+        run_tasks(few(mechanism=[{"name": "skellam", "bits": 2}], epsilon=1), tmp_path)
+    assert len(caught.value.results) == len(pd.read_parquet(tmp_path / "results.parquet")) == 0
     assert list(digests(tmp_path)) == ["results.parquet"]
 
 
-def test_what_nobody_expected_is_raised_and_what_is_done_stays_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks(task: SweepTask, mechanism: object) -> object:
-        if task.repetition == 2:
-            raise TypeError("a mistake in the program")
-        return run_task(task, mechanism)
-
-    monkeypatch.setattr(sweep_module, "run_task", breaks)
+def test_what_nobody_expected_is_raised_and_what_is_done_stays_done(tmp_path: Path) -> None:
+    tasks = [Toss(0), Toss(1), Toss(2, TypeError("a mistake in the program"))]
     with pytest.raises(TypeError, match="a mistake in the program"):
-        run_sweep(few(), tmp_path)
+        run_tasks(tasks, tmp_path)
     files = task_files(tmp_path)
     assert len(files) == 2
     assert not (tmp_path / "results.parquet").exists()
-    monkeypatch.undo()
-    run_sweep(few(), tmp_path)
+    run_tasks([*tasks[:2], Toss(2)], tmp_path)
     assert files.items() <= task_files(tmp_path).items()
 
 
@@ -293,18 +364,18 @@ def test_a_table_is_designed_once_for_all_tasks_and_sweeps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     designed = []
-    calibrate = vector_mechanisms.calibrate_vector_table
+    calibrate = tables.calibrate_vector_table
 
     def counting(*arguments: object, **options: object) -> object:
         designed.append(arguments)
         return calibrate(*arguments, **options)
 
-    monkeypatch.setattr(vector_mechanisms, "calibrate_vector_table", counting)
+    monkeypatch.setattr(tables, "calibrate_vector_table", counting)
     mechanism = {"name": "mvu", "bits_in": 3, "bits_out": 1, "metric": "l1"}
-    tasks = few(mechanism=[mechanism], epsilon=4, repetitions=2, population=["sphere", "sparse"])
+    tasks = few(mechanism=[mechanism], epsilon=4, repetitions=2, population=["sphere", "sparse"], clients=[50, 60])
     cache = TableCache(tmp_path / "tables")
-    first = run_sweep(tasks, tmp_path / "first", cache=cache)
-    second = run_sweep(tasks, tmp_path / "second", cache=cache)
+    first = run_tasks(tasks, tmp_path / "first", cache=cache.folder)
+    second = run_tasks(tasks, tmp_path / "second", cache=cache.folder)
     assert designed == [(4.0, 1e-5, NormBall(4, 2.0), 3, 1, "l1")]
     pd.testing.assert_frame_equal(first, second)
     assert first["realised_epsilon"].between(4 - 1e-6, 4).all()
@@ -316,7 +387,7 @@ def test_a_table_is_designed_once_for_all_tasks_and_sweeps(
     (other,) = (found for found in cache.folder.iterdir() if found != path)
     path.write_bytes(other.read_bytes())
     with caplog.at_level(logging.WARNING):
-        third = run_sweep(tasks, tmp_path / "third", cache=cache)
+        third = run_tasks(tasks, tmp_path / "third", cache=cache.folder)
     assert len(designed) == 2
     assert "it is not the table that was asked for" in caplog.text
     pd.testing.assert_frame_equal(first, third)
@@ -324,8 +395,8 @@ def test_a_table_is_designed_once_for_all_tasks_and_sweeps(
 
 def test_dask_workers_give_the_same_bits(tmp_path: Path) -> None:
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
-        run_sweep(few(), tmp_path / "dask", dask=cluster.scheduler_address)
-    run_sweep(few(), tmp_path / "here")
+        run_tasks(few(), tmp_path / "dask", dask=cluster.scheduler_address)
+    run_tasks(few(), tmp_path / "here")
     assert digests(tmp_path / "dask") == digests(tmp_path / "here")
 
 
@@ -333,112 +404,29 @@ def test_bad_arguments_are_refused_before_anything_is_written(tmp_path: Path, mo
     tasks = few()
     output = tmp_path / "output"
     with pytest.raises(ValueError, match="tasks must all be different, got 1 twice"):
-        run_sweep([*tasks, tasks[0]], output)
+        run_tasks([*tasks, tasks[0]], output)
     with pytest.raises(ValueError, match="workers must be a whole number from 1 to 1024, got 0"):
-        run_sweep(tasks, output, workers=0)
+        run_tasks(tasks, output, workers=0)
     monkeypatch.setattr(sweep_module, "find_spec", lambda _: None)
     with pytest.raises(
         ValueError, match=r"dask needs the package distributed, which is not installed: install quietbits\[dask\]; got 'tcp://x'"
     ):
-        run_sweep(tasks, output, dask="tcp://x")
+        run_tasks(tasks, output, dask="tcp://x")
     assert not output.exists()
 
 
-def test_the_summary(tmp_path: Path) -> None:
-    results = run_sweep(few(clip_norm=0.5, scale=1.5, population=["sphere", "uniform-l1"]), tmp_path)
-    summary = summarise_sweep(results)
-    assert summary["label"].tolist() == ["laplace", "gaussian"] * 4
-    assert summary["epsilon"].tolist() == [1, 1, 3, 3] * 2
-    assert summary["repetitions"].tolist() == [3] * 8
-    # All clipped on the sphere of radius 0.75; of the others, whose L1 norm is 0.75, those with an L2 norm above 0.5.
-    assert summary["clipped_share"].tolist()[:4] == [1.0] * 4
-    assert 0 <= summary["clipped_share"].iloc[4] < 1
-    for row in summary.to_dict("records"):
-        chosen = results[
-            (results[["mechanism", "epsilon", "population"]] == [row["mechanism"], row["epsilon"], row["population"]]).all(axis=1)
-        ]
-        errors = chosen[chosen["metric"] == "squared_error"]["value"]
-        assert row["mean_squared_error"] == pytest.approx(errors.mean(), rel=1e-13)
-        assert row["standard_error"] == pytest.approx(errors.std(ddof=1) / np.sqrt(3), rel=1e-13)
-        central = central_gaussian_error(NormBall(4, 2.0, 0.5), 50, row["epsilon"], 1e-5, "replace-one")
-        assert row["ratio_to_central"] == pytest.approx(errors.mean() / central, rel=1e-13)
-    single = summarise_sweep(run_sweep(few(repetitions=1, delta=0, mechanism=[{"name": "cldp"}]), tmp_path))
-    assert single[["standard_error", "central_error", "ratio_to_central"]].isna().all(axis=None)
-    skellam = summarise_sweep(run_sweep(few(mechanism=[{"name": "skellam"}]), tmp_path))
-    assert skellam["label"].tolist() == ["skellam (bits 16)"] * 2
-
-
-app = typer.Typer(cls=OneLineErrors)
-app.command("sweep")(sweep_command)
-app.command("other")(lambda: None)
-
-
-def invoke(*arguments: object) -> object:
-    return CliRunner().invoke(app, ["sweep", *map(str, arguments)])
-
-
-def test_the_command(tmp_path: Path, spec: Path, whole: Path) -> None:
-    output = tmp_path / "new" / "output"
-    run = invoke(spec, "--output", output, "--cache", tmp_path / "tables", "--workers", 1)
-    assert run.exit_code == 0, run.output
-    assert digests(output) == digests(whole)
-    assert f"Results: {output / 'results.parquet'}" in run.stdout
-    assert "Guarantees: replace-one adjacency, local trust model, one message." in run.stdout
-    for heading in ("mechanism", "population", "bits per", "epsilon", "MSE", "s.e.", "central"):
-        assert heading in run.stdout
-    rows = [line for line in run.stdout.splitlines() if "cldp" in line or "gaussian" in line]
-    assert len(rows) == 8
-    small = tmp_path / "small.toml"
-    small.write_text(TOML.replace("repetitions = 25", "repetitions = 1"))
-    other = invoke(small, "--output", output, "--seed", 12)
-    assert other.exit_code == 0
-    assert pd.read_parquet(output / "results.parquet")["seed"].unique() == [12]
-
-
-@pytest.mark.parametrize(("scale", "share"), [(1, None), (2, "100 %")])
-def test_the_command_says_how_many_vectors_were_clipped(scale: int, share: str | None, tmp_path: Path) -> None:
-    spec = tmp_path / "sweep.toml"
-    spec.write_text(f"scale = {scale}" + TOML.replace("repetitions = 25", "repetitions = 1").replace(', "uniform-l1"', ""))
-    run = invoke(spec, "--output", tmp_path / "output")
-    assert run.exit_code == 0
-    assert ("Clipped:" in run.stdout) == (share is not None)
-    if share is not None:
-        assert f"Clipped: up to {share} of a setting's vectors lay outside the ball" in run.stdout
-
-
-@pytest.mark.parametrize(
-    ("change", "options", "message"),
-    [
-        ("epsilons = 1", [], "quietbits: {spec}: epsilons is no key of a sweep: there are mechanism, population"),
-        ("", ["--workers", "0"], "quietbits: workers must be a whole number from 1 to 1024, got 0"),
-        ("", ["--seed", "-1"], "quietbits: seed must be a whole number from 0 to"),
-    ],
-)
-def test_faults_of_the_command_take_one_line(change: str, options: list[str], message: str, tmp_path: Path) -> None:
-    spec = tmp_path / "sweep.toml"
-    spec.write_text(change + TOML)
-    run = invoke(spec, "--output", tmp_path / "output", *options)
-    assert run.exit_code == 2
-    assert run.stderr.count("\n") == 1
-    assert run.stderr.startswith(message.format(spec=spec))
-    assert not (tmp_path / "output").exists()
-
-
-def test_a_missing_file_and_a_file_for_a_folder_take_one_line(tmp_path: Path, spec: Path) -> None:
-    run = invoke(tmp_path / "none.toml", "--output", tmp_path / "output")
-    assert (run.exit_code, run.stderr) == (2, f"quietbits: {tmp_path / 'none.toml'}: No such file or directory\n")
-    (tmp_path / "file").touch()
-    run = invoke(spec, "--output", tmp_path / "file")
-    assert run.exit_code == 2
-    assert run.stderr.count("\n") == 1
-
-
-def test_the_command_shows_what_there_is_and_says_what_is_missing(tmp_path: Path) -> None:
-    spec = tmp_path / "sweep.toml"
-    spec.write_text(TOML.replace("repetitions = 25", "repetitions = 2").replace('name = "cldp"', 'name = "skellam", bits = 2'))
-    run = invoke(spec, "--output", tmp_path / "output")
-    assert run.exit_code == 2
-    assert run.stdout.count("gaussian") >= 4
-    assert f"Results: {tmp_path / 'output' / 'results.parquet'}" in run.stdout
-    assert run.stderr.startswith("quietbits: 8 of 16 tasks failed, the others are saved: skellam (bits 2), epsilon 1, ")
-    assert run.stderr.count("\n") == 1
+def test_the_documentation_names_every_column_and_its_examples_run(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`\W*([\w-]+)", text))
+    columns = pd.read_parquet(whole / "results.parquet").columns
+    assert [name for name in columns if name not in named and not name.startswith("version_")] == []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    Path("sweep.toml").write_text(TOML.replace("repetitions = 25", "repetitions = 1"))
+    examples = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    assert "run_tasks" in examples[0]
+    assert "def prepare" in examples[1]
+    # Workers import this process's main module, which is not a script here.
+    exec("".join(examples).replace("workers=2", "workers=1"), {})  # noqa: S102 - the examples are the project's own
+    assert len(pd.read_parquet("results/results.parquet")) == 8 * len(LOCAL_METRICS)
+    assert pd.read_parquet("tosses/results.parquet")["count"].tolist() == [10, 1000]

@@ -11,16 +11,18 @@ from typing import Any
 import pytest
 
 import quietbits
-from quietbits.analysis.catalogue.vector_mechanisms import PARAMETERS, MechanismSpec, check_design
+from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.analysis.random_streams import named_stream
+from quietbits.analysis.simulation.input_populations import NUMBERS
 from quietbits.analysis.simulation.vector_populations import POPULATIONS
-from quietbits.analysis.sweeps.spec import KEYS, MECHANISM_KEYS, SweepSpec, load_sweep, parse_sweep
-from quietbits.analysis.sweeps.store import METRICS, result_schema
-from quietbits.analysis.sweeps.task import SweepTask
+from quietbits.analysis.sweeps.spec import KEYS, SweepSpec, load_sweep, parse_sweep
+from quietbits.analysis.sweeps.task import METRICS, MeanTask, MechanismChoice, design_options
+from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.task import Task
 from quietbits.design.local.vector_table import DITHERINGS
 from quietbits.errors import DataError
-from quietbits.solvers.accounting.gaussian_privacy import LARGEST_DELTA
+from quietbits.solvers.accounting.sampling import PoissonSampling
 
 SMALLEST: dict[str, Any] = {
     "population": "sphere",
@@ -29,7 +31,12 @@ SMALLEST: dict[str, Any] = {
     "norm": 2,
     "epsilon": 1,
     "delta": 1e-5,
+    "adjacency": "replace-one",
     "mechanism": [{"name": "cldp"}],
+}
+NUMBERS_ONLY = {key: value for key, value in SMALLEST.items() if key not in ("dimension", "norm")} | {
+    "population": "uniform",
+    "interval": [-1, 3],
 }
 
 WHOLE = """
@@ -44,6 +51,7 @@ clip_norm = 0.5
 scale = 2
 epsilon = [1, 2.5]
 delta = 0
+adjacency = "replace-one"
 
 [[mechanism]]
 name = "mvu"
@@ -61,33 +69,35 @@ def test_a_file_becomes_every_combination(tmp_path: Path) -> None:
     path.write_text(WHOLE)
     sweep = load_sweep(path)
     assert sweep.mechanism == (
-        MechanismSpec("mvu", bits_in=3, bits_out=1),
-        MechanismSpec("mvu", bits_in=3, bits_out=1, metric="l1"),
-        MechanismSpec("mvu", bits_in=3, bits_out=2),
-        MechanismSpec("mvu", bits_in=3, bits_out=2, metric="l1"),
-        MechanismSpec("cldp"),
+        MechanismChoice.of("mvu", bits_in=3, bits_out=1),
+        MechanismChoice.of("mvu", bits_in=3, bits_out=1, metric="l1"),
+        MechanismChoice.of("mvu", bits_in=3, bits_out=2),
+        MechanismChoice.of("mvu", bits_in=3, bits_out=2, metric="l1"),
+        MechanismChoice.of("cldp"),
     )
     tasks = sweep.tasks()
     assert len(tasks) == len(set(tasks)) == 3 * 2 * 2 * 2 * 5 * 2
     assert {task.seed for task in tasks} == {7}
     assert {task.scale for task in tasks} == {2.0}
     assert [(task.population, task.nonzero) for task in tasks[::80]] == [("sphere", None), ("sparse", 1), ("sparse", 2)]
-    assert {task.design.ball for task in tasks} == {NormBall(4, 1.0, 0.5), NormBall(4, math.inf, 0.5)}
+    assert {task.task.domain for task in tasks} == {NormBall(4, 1.0, 0.5), NormBall(4, math.inf, 0.5)}
     assert [task.repetition for task in tasks[:4]] == [0, 1, 0, 1]
-    assert [task.design.epsilon for task in tasks[:20:10]] == [1.0, 2.5]
+    assert [task.task.epsilon for task in tasks[:20:10]] == [1.0, 2.5]
 
 
 def test_what_is_left_out() -> None:
     sweep = parse_sweep(SMALLEST)
     assert (sweep.repetitions, sweep.seed, sweep.clip_norm, sweep.scale, sweep.nonzero) == (10, 0, (1.0,), (1.0,), ())
+    assert (sweep.rounds, sweep.interval) == ((1,), ())
     assert sweep == SweepSpec(
-        mechanism=(MechanismSpec("cldp"),),
+        mechanism=(MechanismChoice.of("cldp"),),
         population=("sphere",),
         clients=(50,),
         dimension=(4,),
         norm=(2.0,),
         epsilon=(1.0,),
         delta=(1e-5,),
+        adjacency="replace-one",
     )
 
 
@@ -101,15 +111,16 @@ def test_names_say_everything_but_the_seed() -> None:
         "scale": [1, 2],
         "epsilon": [1, 1.0000000000000002],
         "delta": [1e-5, 1e-6],
+        "rounds": [1, 7],
         "repetitions": 2,
         "mechanism": [{"name": "cldp"}, {"name": "mvu", "bits_in": [2, 3], "bits_out": 2, "dithering": ["systematic", "rejection"]}],
     }
     tasks = parse_sweep(document).tasks()
-    assert len({task.name for task in tasks}) == len({task.key() for task in tasks}) == len(tasks) == 3 * 2**7 * 5
+    assert len({task.name for task in tasks}) == len(tasks) == 3 * 2**8 * 5
     reseeded = [dataclasses.replace(task, seed=1) for task in tasks[:3]]
     assert [task.name for task in reseeded] == [task.name for task in tasks[:3]]
-    assert not {task.key() for task in reseeded} & {task.key() for task in tasks}
-    assert tasks[0].key("another version") != tasks[0].key()
+    other = parse_sweep(document | {"adjacency": "add-or-remove-one"}).tasks()
+    assert not {task.name for task in other} & {task.name for task in tasks}
 
 
 def test_a_name_is_kept_for_ever() -> None:
@@ -128,10 +139,46 @@ def test_a_name_is_kept_for_ever() -> None:
         "repetition": 3,
         "scale": 1.0,
     }
+    assert task.name == json.dumps(json.loads(task.name), sort_keys=True, separators=(",", ":"))
     assert task.data_name == "vectors: sphere, clients 50, dimension 4, repetition 3"
     assert task.setting == (
         "mvu (bits_in 3, bits_out 2, metric l1), epsilon 1, delta 1e-05, 50 clients from sphere, dimension 4, L2 ball of radius 1"
     )
+
+
+def test_names_of_other_problems_say_what_is_special() -> None:
+    document = NUMBERS_ONLY | {"rounds": 5, "mechanism": [{"name": "cpsgd", "bits": 12}]}
+    task = parse_sweep(document | {"adjacency": "add-or-remove-one", "scale": 2}).tasks()[0]
+    design = json.loads(task.name)["design"]
+    assert design == {
+        "interval": {"high": 3.0, "low": -1.0},
+        "delta": 1e-5,
+        "epsilon": 1.0,
+        "adjacency": "add-or-remove-one",
+        "rounds": 5,
+        "mechanism": {"bits": 12, "name": "cpsgd", "rotated": True, "rotation_seed": 0},
+    }
+    assert task.data_name == "numbers: uniform, clients 50, repetition 0"
+    assert task.setting == (
+        "cpsgd (bits 12), epsilon 1, delta 1e-05 over 5 rounds, add-or-remove-one, 50 clients from uniform of scale 2, "
+        "interval from -1 to 3"
+    )
+    sampled = dataclasses.replace(task, task=dataclasses.replace(task.task, sampling=PoissonSampling(0.1), bits=4))
+    assert json.loads(sampled.name)["design"] == design | {"sampling": {"PoissonSampling": {"probability": 0.1}}, "bits": 4}
+
+
+def test_numbers_of_intervals() -> None:
+    tasks = parse_sweep(NUMBERS_ONLY | {"interval": [[0, 1], [-1, 1]], "population": ["uniform", "ends"], "repetitions": 2}).tasks()
+    assert [task.population for task in tasks] == ["uniform"] * 4 + ["ends"] * 4
+    assert [task.task.domain for task in tasks[:4:2]] == [Interval(0.0, 1.0), Interval(-1.0, 1.0)]
+    # All intervals see the same draws.
+    assert len({task.data_name for task in tasks}) == 4
+
+
+def test_a_task_has_a_population_of_its_domain() -> None:
+    problem = Task(Categories(3), 10, 1.0, 0.0, "replace-one")
+    with pytest.raises(ValueError, match="domain must be a ball or an interval"):
+        MeanTask(MechanismChoice("cldp"), problem, "uniform")
 
 
 def test_all_mechanisms_and_budgets_see_the_same_vectors() -> None:
@@ -155,8 +202,21 @@ def mechanism(**values: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (changed(epsilons=1), "epsilons is no key of a sweep: there are mechanism, population, clients, dimension, norm, epsilon, delta, "),
+        (changed(epsilons=1), "epsilons is not a key of a sweep: there are mechanism, population, clients, epsilon, delta, adjacency, "),
         (changed(epsilon=None), "epsilon is missing: a sweep must have mechanism, population"),
+        (changed(adjacency=None), "adjacency is missing: a comparison must state one, replace-one or add-or-remove-one"),
+        (changed(adjacency="swap"), "adjacency must be one of replace-one, add-or-remove-one, got 'swap'"),
+        (changed(adjacency=["replace-one"]), r"adjacency must be one of replace-one, add-or-remove-one, got \['replace-one'\]"),
+        (changed(rounds=0), "rounds must be a whole number from 1 to"),
+        (changed(norm=None), "norm is missing: a sweep must have dimension and norm, for vectors, or interval, for numbers"),
+        (changed(dimension=None), "dimension is missing: a sweep must have dimension and norm"),
+        (changed(dimension=None, norm=None), "interval is missing: a sweep must have dimension and norm"),
+        (changed(interval=[0, 1]), "interval must be left out where dimension or norm is given: clients hold numbers, or vectors"),
+        (NUMBERS_ONLY | {"interval": [1, 0]}, r"interval must be two finite numbers with low < high, got \(1, 0\)"),
+        (NUMBERS_ONLY | {"interval": 3}, r"interval must be \[low, high\], or a list of such, got 3"),
+        (NUMBERS_ONLY | {"interval": [1, 2, 3]}, r"interval must be \[low, high\], or a list of such, got \[1, 2, 3\]"),
+        (NUMBERS_ONLY | {"population": "sphere"}, "population must be one of uniform, ends, got 'sphere'"),
+        (NUMBERS_ONLY | {"nonzero": 1}, "nonzero must be left out where no population is sparse, got 1"),
         (changed(mechanism=None), "mechanism is missing"),
         (changed(mechanism=[]), "mechanism must have at least one value, got none"),
         (changed(mechanism="cldp"), r"mechanism must be written as blocks \[\[mechanism\]\], got 'cldp'"),
@@ -164,12 +224,12 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (changed(epsilon=[]), "epsilon must have at least one value, got none"),
         (changed(epsilon=[1, 2, 1.0]), "epsilon must not have the same value twice, got 1.0 twice"),
         (changed(mechanism=[{"name": "cldp"}, {"name": "cldp"}]), "mechanism must not have the same value twice, got cldp twice"),
-        (changed(epsilon=0), "epsilon must be a number from 0.001 to 100, got 0"),
-        (changed(epsilon="1"), "epsilon must be a number from 0.001 to 100, got '1'"),
-        (changed(epsilon=[1, math.nan]), "epsilon must be a number from 0.001 to 100, got nan"),
-        (changed(epsilon=[[1]]), r"epsilon must be a number from 0.001 to 100, got \[1\]"),
-        (changed(delta=-1e-9), f"delta must be a number from 0 to {LARGEST_DELTA:g}, got -1e-09"),
-        (changed(delta=1), f"delta must be a number from 0 to {LARGEST_DELTA:g}, got 1"),
+        (changed(epsilon=0), "epsilon must be a number from 1e-05 to 10000, got 0"),
+        (changed(epsilon="1"), "epsilon must be a number from 1e-05 to 10000, got '1'"),
+        (changed(epsilon=[1, math.nan]), "epsilon must be a number from 1e-05 to 10000, got nan"),
+        (changed(epsilon=[[1]]), r"epsilon must be a number from 1e-05 to 10000, got \[1\]"),
+        (changed(delta=-1e-9), "delta must be a number from 0 to 1, got -1e-09"),
+        (changed(delta=1), "delta must be a number from 0 to 1, got 1"),
         (
             changed(population="spheres"),
             "population must be one of uniform-l1, positive-sphere, sphere, uniform-cube, sparse, got 'spheres'",
@@ -191,27 +251,18 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (changed(repetitions=10**6, epsilon=[1, 2]), "a sweep must have at most 1000000 tasks, got 2000000"),
         (changed(seed=-1), "seed must be a whole number from 0 to"),
         (mechanism(), r"\[\[mechanism\]\] number 1: name is missing"),
-        (mechanism(name="mvo"), "name must be one of mvu, cldp, laplace, gaussian, skellam, sqkr, privunit, got 'mvo'"),
+        (mechanism(name="mvo"), "mechanism must be one of mvu, .*, got 'mvo'"),
         (mechanism(name=[]), "number 1: name must have at least one value"),
-        (mechanism(name="cldp", bits=3), "bits is no parameter of cldp: it has none; got bits = 3"),
-        (mechanism(name="skellam", metric="l1"), "metric is no parameter of skellam: it has bits; got metric = 'l1'"),
-        (mechanism(name="mvu", bits=3), "bits is no parameter of mvu: it has bits_in, bits_out, metric, dithering; got bits = 3"),
-        (mechanism(name="mvu", bit_in=3), "bit_in is no key of a mechanism: there are name, bits_in, bits_out, metric, dithering, bits"),
-        (mechanism(name="mvu", bits_in=3), "bits_out is missing: mvu needs bits_in and bits_out"),
+        (mechanism(name="cldp", bits=3), "bits is not a parameter of cldp: it has none; got bits = 3"),
+        (mechanism(name="skellam", metric="l1"), "metric is not a parameter of skellam: it has bits; got metric = 'l1'"),
+        (mechanism(name="mvu", bits=3), "bits is not a parameter of mvu: it has bits_in, bits_out, metric, dithering; got bits = 3"),
+        (mechanism(name="mvu", cache="x"), "cache is not a parameter of mvu: it has bits_in, bits_out, metric, dithering; got cache = 'x'"),
         (mechanism(name="mvu", bits_in=3, bits_out=10), "bits_out must be a whole number from 1 to 9, got 10"),
-        (mechanism(name="mvu", bits_in=1, bits_out=1), "bits_in must be at least 2 for mvu on a ball of norm 2, got 1"),
-        (mechanism(name="mvu", bits_in=3, bits_out=2, metric="l0"), "metric must be None, 'l1', 'l2' or"),
-        (mechanism(name="mvu", bits_in=3, bits_out=2, dithering=""), "dithering must be one of systematic, rejection, got ''"),
-        (mechanism(name="mvu", bits_in=3, bits_out=2, dithering="plain"), "dithering must be one of systematic, rejection, got 'plain'"),
+        (mechanism(name="mvu", dithering=""), "dithering must be one of systematic, rejection, got ''"),
+        (mechanism(name="mvu", dithering="plain"), "dithering must be one of systematic, rejection, got 'plain'"),
+        (mechanism(name="mvu", bits_in="none"), "bits_in must be a whole number from 1 to 9, got 'none'"),
         (mechanism(name="skellam", bits=1), "bits must be a whole number from 2 to 32, got 1"),
-        (mechanism(name="sqkr", bits=17), "bits must be a whole number from 1 to 16, got 17"),
-        (mechanism(name="skellam") | {"delta": 0}, "delta must be above 0 for skellam, got 0"),
-        (mechanism(name="gaussian") | {"delta": [1e-5, 0]}, "delta must be above 0 for gaussian, got 0"),
-        (mechanism(name="skellam") | {"norm": 1}, "norm must be 2 for skellam, got 1"),
-        (mechanism(name="sqkr") | {"norm": math.inf}, "norm must be 2 for sqkr, got inf"),
-        (mechanism(name="sqkr") | {"epsilon": 30}, "epsilon must be a number from .* to 20, got 30"),
-        (mechanism(name="privunit") | {"norm": 3}, "norm must be 2 for privunit, got 3"),
-        (mechanism(name="cldp") | {"norm": 3}, "norm must be 1 or 2 or inf for cldp, got 3"),
+        (mechanism(name="sqkr", bits=21), "bits must be a whole number from 1 to 20, got 21"),
     ],
 )
 def test_every_fault_is_named(document: dict[str, Any], message: str) -> None:
@@ -225,7 +276,7 @@ def test_every_fault_is_named(document: dict[str, Any], message: str) -> None:
         (b"epsilon = ", "sweep.toml: Invalid value"),
         (b"\xff\xfe", "sweep.toml: 'utf-8' codec can't decode"),
         (b"epsilon = 1\nepsilon = 2\n", "sweep.toml: Cannot overwrite a value"),
-        (b"population = 'sphere'\nepsilons = 1\n", "sweep.toml: epsilons is no key of a sweep"),
+        (b"population = 'sphere'\nepsilons = 1\n", "sweep.toml: epsilons is not a key of a sweep"),
         (b"", "sweep.toml: mechanism is missing"),
     ],
 )
@@ -241,30 +292,35 @@ def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
         load_sweep(tmp_path / "sweep.toml")
 
 
-def test_every_mechanism_has_a_setting_that_passes() -> None:
-    for name in PARAMETERS:
-        bits = {"bits_in": 3, "bits_out": 2} if name == "mvu" else {}
-        check_design(MechanismSpec(name, **bits), NormBall(4, 2.0), 1.0, 1e-5)
+def test_every_option_of_the_registry_is_a_key_of_its_mechanism() -> None:
+    for name, entry in REGISTRY.items():
+        options = {option.name: "none" if option.default is None else option.default for option in design_options(entry)}
+        (choice,) = parse_sweep(SMALLEST | {"mechanism": [{"name": name, **options}]}).mechanism
+        assert choice == MechanismChoice(name)
+        assert str(choice).startswith(name)
 
 
 def test_the_documentation_shows_a_sweep_and_lists_every_key() -> None:
     text = (Path(quietbits.__file__).parent / "docs" / "sweeps.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^```toml\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     sweep = parse_sweep(tomllib.loads(example))
-    assert [str(spec) for spec in sweep.mechanism] == [
+    assert [str(choice) for choice in sweep.mechanism] == [
         "mvu (bits_in 5, bits_out 3, metric l1)",
         "mvu (bits_in 5, bits_out 3, metric l2)",
         "cldp",
         "skellam (bits 16)",
+        "distributed-discrete-gaussian (bits 12)",
+        "distributed-discrete-gaussian (bits 16)",
     ]
-    words = {*KEYS, *MECHANISM_KEYS, *POPULATIONS, *PARAMETERS, *DITHERINGS, *METRICS, *result_schema().names}
+    options = {option.name for entry in REGISTRY.values() for option in design_options(entry)}
+    words = {*KEYS, *options, *POPULATIONS, *NUMBERS, *REGISTRY, *DITHERINGS, *METRICS}
     named = set(re.findall(r"`\W*([\w-]+)", text))
-    assert {word for word in words if word not in named and not word.startswith("version_")} == {"name"}
+    assert [word for word in words if word not in named] == []
 
 
 def test_tasks_are_records() -> None:
     (task, *_) = parse_sweep(SMALLEST).tasks()
-    assert isinstance(task, SweepTask)
+    assert isinstance(task, MeanTask)
     assert hash(task) == hash(dataclasses.replace(task))
     with pytest.raises(dataclasses.FrozenInstanceError):
         task.seed = 3

@@ -1,0 +1,354 @@
+"""One simulated round: every number by hand, the same whatever the chunks and masks, and errors that variances predict."""
+
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import quietbits
+from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
+from quietbits.analysis.simulation.dp_rec_mean import simulate_dp_rec_mean
+from quietbits.analysis.simulation.input_populations import input_chunks
+from quietbits.analysis.simulation.mean import SimulatedMean, Wrapping, central_squared_error, simulate_mean
+from quietbits.design.contracts.domains import Categories, Interval
+from quietbits.design.contracts.gaussian import central_gaussian_error
+from quietbits.design.contracts.guarantee import Guarantee
+from quietbits.design.contracts.mechanism import SecureSumMechanism, VectorMechanism
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.privacy import Privacy
+from quietbits.design.contracts.task import Task
+from quietbits.design.noise.random_words import WordsLike, secure_words, seeded_words
+from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
+from quietbits.design.relative_entropy.group_layout import uniform_layout
+from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from quietbits.design.secure_sum.modular_arithmetic import centred_representatives, messages_modulo, modular_sum, residues
+
+MECHANISM = DistributedDiscreteGaussianMechanism(NormBall(5, 2.0, 10.0), clients=30, bits=12, granularity=0.5, local_sigma=2.0, delta=1e-5)
+
+
+@dataclass(frozen=True)
+class Offset(VectorMechanism):
+    """Sends the clipped vector and a constant: no privacy, so that every number can be worked out by hand."""
+
+    ball: NormBall
+    offset: float
+
+    delta = 0.0
+    worst_variance = 7.0
+    bits_per_client = 64.0
+
+    def encode(self, vectors: np.ndarray, words: WordsLike) -> np.ndarray:  # noqa: ARG002 - nothing is drawn
+        return self.ball.clip(vectors) + self.offset
+
+    def aggregate(self, messages: np.ndarray) -> np.ndarray:
+        return messages.sum(axis=0)
+
+    def decode(self, aggregate: np.ndarray, clients: int) -> np.ndarray:
+        return aggregate / clients
+
+    def variance(self, vectors: np.ndarray) -> np.ndarray:
+        return self.ball.norms(self.ball.clip(vectors))
+
+    def privacy(self) -> Privacy:
+        return Privacy("local", ())
+
+
+@dataclass(frozen=True)
+class WholeNumbers(SecureSumMechanism):
+    """Sends clipped vectors of whole numbers as they are: no privacy, so that every number can be worked out by hand."""
+
+    ball: NormBall
+    clients: int
+    modulus: int = 100
+
+    delta = 0.0
+    worst_variance = 6.0
+    bits_per_client = 40.0
+    coordinate_wrap_probability = 0.25
+    wrap_probability = 0.5
+
+    @property
+    def padded_dimension(self) -> int:
+        return self.ball.dimension
+
+    def noisy_steps(self, vectors: np.ndarray, words: WordsLike) -> np.ndarray:  # noqa: ARG002 - nothing is drawn
+        return np.rint(self.ball.clip(vectors)).astype(np.int64)
+
+    def encode(self, vectors: np.ndarray, words: WordsLike) -> np.ndarray:
+        return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
+
+    def aggregate(self, messages: np.ndarray) -> np.ndarray:
+        return modular_sum(messages, self.modulus)
+
+    def recovered_steps(self, aggregate: np.ndarray) -> np.ndarray:
+        return centred_representatives(residues(aggregate, self.modulus), self.modulus)
+
+    def decode(self, aggregate: np.ndarray, clients: int) -> np.ndarray:
+        return self.recovered_steps(aggregate) / clients
+
+    def variance(self, vectors: np.ndarray) -> np.ndarray:
+        return self.ball.norms(self.ball.clip(vectors))
+
+    def privacy(self) -> Privacy:
+        return Privacy("secure-sum", ())
+
+
+def rng(*seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def whole_numbers(**changes: Any) -> WholeNumbers:
+    return replace(WholeNumbers(NormBall(2, 2.0, 10.0), 3), **changes)
+
+
+def test_every_number_by_hand() -> None:
+    ball = NormBall(2, 2.0, 1.0)
+    chunks = [np.array([[3.0, 4.0], [0.0, 0.5]]), np.array([[0.0, -1.0]])]
+    # Clipped, the first vector is (0.6, 0.8); the estimate is off by the offset in both coordinates.
+    assert simulate_mean(Offset(ball, 0.25), chunks, rng(1)) == SimulatedMean(
+        clients=3,
+        clipped=1,
+        squared_error=pytest.approx(2 * 0.25**2, rel=1e-14),
+        unclipped_squared_error=pytest.approx((0.25 - 2.4 / 3) ** 2 + (0.25 - 3.2 / 3) ** 2, rel=1e-14),
+        predicted_squared_error=pytest.approx((1 + 0.5 + 1) / 9, rel=1e-14),
+        worst_squared_error=pytest.approx(7 / 3, rel=1e-14),
+    )
+
+
+CHUNKS = [np.array([[30.0, -40.0], [0.0, 5.0]]), np.array([[0.0, -8.0]])]
+
+
+def test_every_number_of_a_secure_sum_by_hand() -> None:
+    assert simulate_mean(whole_numbers(), CHUNKS, rng(1)) == SimulatedMean(
+        clients=3,
+        clipped=1,
+        squared_error=pytest.approx(0.0, abs=1e-28),
+        unclipped_squared_error=pytest.approx((24 / 3) ** 2 + (32 / 3) ** 2, rel=1e-14),
+        predicted_squared_error=pytest.approx((10 + 5 + 8) / 9, rel=1e-14),
+        worst_squared_error=2.0,
+        wrapping=Wrapping(
+            modulus=100,
+            padded_dimension=2,
+            bits_per_coordinate=pytest.approx(np.log2(100), rel=1e-14),
+            wrapped_coordinates=0,
+            wrapped_coordinates_bound=0.5,
+            coordinate_wrap_probability=0.25,
+            wrap_probability=0.5,
+        ),
+    )
+
+
+@pytest.mark.parametrize(("modulus", "wrapped"), [(23, 0), (22, 0), (21, 1), (13, 1), (12, 2), (3, 2), (2, 2)])
+def test_a_sum_outside_the_range_is_counted_as_wrapped(modulus: int, wrapped: int) -> None:
+    # The sum is (6, -11): modulo 22 the latter is the smallest representative, modulo 13 the former is the largest.
+    result = simulate_mean(whole_numbers(modulus=modulus), CHUNKS, rng(1))
+    recovered = [centred_representatives(residues([total], modulus), modulus)[0] for total in (6, -11)]
+    assert result.wrapping is not None
+    assert wrapped == sum(one != total for one, total in zip(recovered, (6, -11), strict=True)) == result.wrapping.wrapped_coordinates
+    assert result.squared_error == pytest.approx(sum((one - total) ** 2 for one, total in zip(recovered, (6, -11), strict=True)) / 9)
+
+
+def test_numbers_of_an_interval_by_hand() -> None:
+    mechanism = build_mechanism("laplace", Task(Interval(0.0, 2.0), 3, 1.0, 0.0, "replace-one"))
+    result = simulate_mean(mechanism, [np.array([0.5, 3.0]), np.array([1.0])], rng(1))
+    messages = mechanism.encode([0.5, 3.0, 1.0], rng(1))
+    assert (result.clients, result.clipped) == (3, 1)
+    assert result.squared_error == pytest.approx((messages.mean() - 3.5 / 3) ** 2, rel=1e-12)
+    assert result.unclipped_squared_error == pytest.approx((messages.mean() - 4.5 / 3) ** 2, rel=1e-12)
+    # Laplace noise of scale 2: a variance of 8.
+    assert result.predicted_squared_error == result.worst_squared_error == pytest.approx(8 / 3, rel=1e-12)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("source", [lambda seed: rng(seed), lambda seed: seeded_words(rng(seed))])
+def test_messages_are_those_of_encode(masked: bool, source: Any) -> None:
+    vectors = rng(2).normal(size=(30, 5))
+    result = simulate_mean(MECHANISM, [vectors], source(3), masked=masked)
+    messages = MECHANISM.encode(vectors, rng(3))
+    estimate = MECHANISM.decode(MECHANISM.aggregate(messages), 30)
+    assert result.squared_error == float(np.sum((estimate - vectors.sum(axis=0) / 30) ** 2))
+    assert result.squared_error > 0
+
+
+@pytest.mark.parametrize("clients", [2, 21, 22, 37])
+def test_masks_change_nothing(clients: int) -> None:
+    mechanism = replace(MECHANISM, clients=clients, bits=7)
+    vectors = rng(4).normal(scale=9.0, size=(clients, 5))
+    plain, masked = (simulate_mean(mechanism, np.array_split(vectors, 2), rng(5), masked=choice) for choice in (False, True))
+    assert plain == masked
+
+
+def test_masks_of_many_chunks_add_up_modulo_a_large_number() -> None:
+    # Residues below 2**62 that are not a power of two: four of them would be more than a word holds.
+    protocol = whole_numbers(clients=40, modulus=2**62 - 1)
+    vectors = np.rint(rng(4).normal(scale=2.0, size=(40, 2)))
+    assert simulate_mean(protocol, np.array_split(vectors, 40), rng(5), masked=True).squared_error < 1e-20
+
+
+def test_words_of_the_system_serve_too() -> None:
+    result = simulate_mean(MECHANISM, [np.ones((30, 5))], secure_words, masked=True)
+    assert 0 < result.squared_error < 25 * result.predicted_squared_error
+
+
+def test_how_clients_are_divided_into_chunks_does_not_matter() -> None:
+    vectors = rng(2).normal(size=(40, 5))
+    steps = np.rint(rng(6).normal(scale=4.0, size=(40, 2)))
+    for mechanism, inputs in ((Offset(NormBall(5, 1.0, 0.5), 0.0), vectors), (whole_numbers(clients=40, modulus=2**20), steps)):
+        whole, parts = (simulate_mean(mechanism, chunks, rng(1)) for chunks in ([inputs], np.array_split(inputs, 7)))
+        assert (parts.clients, parts.clipped, parts.wrapping) == (whole.clients, whole.clipped, whole.wrapping)
+        assert parts.squared_error == pytest.approx(whole.squared_error, rel=1e-9, abs=1e-28)
+        assert parts.predicted_squared_error == pytest.approx(whole.predicted_squared_error, rel=1e-13)
+        assert parts.unclipped_squared_error == pytest.approx(whole.unclipped_squared_error, rel=1e-12)
+
+
+@pytest.mark.parametrize("chunks", [[], [np.zeros((0, 3))]])
+def test_no_clients_are_an_error(chunks: list[np.ndarray]) -> None:
+    with pytest.raises(ValueError, match="chunks must hold at least one client, got none"):
+        simulate_mean(Offset(NormBall(3, 2.0), 0.0), chunks, rng(1))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(("chunks", "found"), [(CHUNKS[:1], "2"), ([*CHUNKS[:1], *CHUNKS], "at least 4"), ([], "0")])
+def test_another_number_of_clients_than_a_secure_sum_was_made_for_is_refused(chunks: list[np.ndarray], found: str, masked: bool) -> None:
+    with pytest.raises(ValueError, match=f"chunks must hold the vectors of the mechanism's 3 clients, got {found}"):
+        simulate_mean(whole_numbers(), chunks, rng(1), masked=masked)
+
+
+def test_masks_need_a_secure_sum_and_two_clients() -> None:
+    with pytest.raises(ValueError, match="clients must be a whole number from 2 to"):
+        simulate_mean(whole_numbers(clients=1), [np.ones((1, 2))], rng(1), masked=True)
+    with pytest.raises(ValueError, match="masked must be False for a mechanism whose messages are not added up modulo M, got True"):
+        simulate_mean(Offset(NormBall(2, 2.0), 0.0), CHUNKS, rng(1), masked=True)
+
+
+@pytest.mark.parametrize("mechanism", [Offset(NormBall(2, 2.0), 0.0), whole_numbers()])
+@pytest.mark.parametrize(
+    ("chunk", "message"),
+    [
+        (np.zeros((3, 4)), r"vectors must have the shape \(clients, 2\), got \(3, 4\)"),
+        (np.full((1, 2), np.nan), "vectors must hold finite"),
+    ],
+)
+def test_bad_vectors_are_errors(mechanism: VectorMechanism, chunk: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        simulate_mean(mechanism, [chunk], rng(1))
+
+
+def test_items_of_a_list_have_no_mean() -> None:
+    class Histogram(Offset):
+        domain = Categories(3)
+
+    with pytest.raises(ValueError, match=r"domain must be a ball or an interval, whose inputs have a mean, got Categories\(size=3\)"):
+        simulate_mean(Histogram(NormBall(2, 2.0), 0.0), CHUNKS, rng(1))
+
+
+# Every mechanism of the registry, with a domain that it is for; few bits, so that tables are designed fast.
+CASES = [
+    (name, domain)
+    for name, entry in REGISTRY.items()
+    for domain in (Interval(-1.0, 3.0), NormBall(8, 2.0, 2.0))
+    if type(domain) in entry.domains
+] + [("cldp", NormBall(8, 1.0, 2.0)), ("cldp", NormBall(8, np.inf, 2.0))]
+OPTIONS: dict[str, dict[str, Any]] = {"mvu": {"bits_in": 3, "bits_out": 2, "metric": "l1"}, "cpsgd": {"bits": 10}}
+# Mechanisms that code one client's message after the other.
+SLOW = ("dp-rec", "minimal-random-coding")
+
+
+@pytest.mark.parametrize(("name", "domain"), CASES, ids=str)
+def test_errors_are_what_variances_predict(name: str, domain: Any) -> None:
+    clients = 20 if name in SLOW else 500
+    mechanism = build_mechanism(name, Task(domain, clients, 3.0, 1e-3, "replace-one"), OPTIONS.get(name, {}))
+
+    def result(repetition: int) -> SimulatedMean:
+        population = "uniform" if isinstance(domain, Interval) else "sphere"
+        chunks = input_chunks(population, domain, clients, rng(1, repetition), scale=1.5)
+        return simulate_mean(mechanism, chunks, rng(2, repetition))
+
+    results = [result(repetition) for repetition in range(100)]
+    measured, predicted, worst = np.array([(one.squared_error, one.predicted_squared_error, one.worst_squared_error) for one in results]).T
+    # 5 standard errors of the mean of 100 runs; the mean of a chi-square-like quantity is close to normal. DP-REC's bias is predicted; of
+    # that of secure sums a bound is known.
+    margin = 5 * (measured - predicted).std(ddof=1) / 10
+    unknown_bias = 0.0 if name == "dp-rec" else mechanism.bias_bound
+    assert -margin < (measured - predicted).mean() < margin + unknown_bias**2
+    assert (predicted <= worst * (1 + 1e-9) + mechanism.bias_bound**2).all()
+    assert all((one.wrapping is not None) == (REGISTRY[name].trust_model == "secure-sum") for one in results)
+
+
+def test_a_bias_that_is_known_is_predicted() -> None:
+    # One bit of coding loses much of a vector, and many clients leave little noise.
+    mechanism = DpRecMechanism(NormBall(2, 2.0), clip_ratio=3.0, layout=uniform_layout(2, 1, 1))
+    vectors = np.tile([[1.0, 0.0]], (1000, 1))
+    result = simulate_mean(mechanism, [vectors], rng(1))
+    same = simulate_dp_rec_mean(mechanism, [vectors], rng(1), coded=True)
+    assert result.predicted_squared_error == pytest.approx(same.predicted_squared_error, rel=1e-12)
+    assert result.squared_error == pytest.approx(same.squared_error, rel=1e-12)
+    assert 0.5 * result.predicted_squared_error < same.squared_bias < result.predicted_squared_error
+    assert result.squared_error == pytest.approx(result.predicted_squared_error, rel=0.2)
+
+
+def peak_memory(clients: int) -> int:
+    mechanism = build_mechanism("laplace", Task(NormBall(2**13, 2.0), clients, 1.0, 0.0, "replace-one"))
+    words = rng(1)
+
+    def chunks() -> Iterator[np.ndarray]:
+        yield from input_chunks("sphere", mechanism.domain, clients, words)
+
+    tracemalloc.start()
+    simulate_mean(mechanism, chunks(), words)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
+
+
+def test_memory_does_not_grow_with_the_clients() -> None:
+    # A chunk has 32 clients: 2 MiB. All 640 would take 40 MiB.
+    few, many = peak_memory(64), peak_memory(640)
+    assert many < 1.05 * few
+    assert many < 2**25
+
+
+def test_memory_of_a_secure_sum_does_not_grow_with_the_clients() -> None:
+    def peak(clients: int) -> int:
+        chunks: Iterator[np.ndarray] = (np.full((50, 2), 3.0) for _ in range(clients // 50))
+        protocol = whole_numbers(clients=clients, modulus=2**40)
+        tracemalloc.start()
+        simulate_mean(protocol, chunks, rng(1))
+        _, found = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return found
+
+    peak(50)
+    assert peak(10_000) < 1.5 * peak(500)
+
+
+def test_the_central_reference() -> None:
+    ball = NormBall(4, 2.0, 3.0)
+    replaced, removed = (
+        central_squared_error(ball, 50, Guarantee(1.0, adjacency, "local", delta=1e-5))
+        for adjacency in ("replace-one", "add-or-remove-one")
+    )
+    assert replaced == central_gaussian_error(ball, 50, 1.0, 1e-5, "replace-one")
+    assert removed is not None
+    assert replaced == pytest.approx(4 * removed, rel=1e-14)
+    for guarantee in (
+        Guarantee(1.0, "replace-one", "local"),
+        Guarantee(101.0, "replace-one", "local", delta=1e-5),
+        Guarantee(float("inf"), "replace-one", "local", delta=1e-5),
+    ):
+        assert central_squared_error(ball, 50, guarantee) is None
+    # A number's sensitivity is the interval's length, as that of a vector of one coordinate is twice the radius.
+    guarantee = Guarantee(1.0, "replace-one", "local", delta=1e-5)
+    assert central_squared_error(Interval(4.0, 10.0), 50, guarantee) == central_squared_error(NormBall(1, 2.0, 3.0), 50, guarantee)
+    assert central_squared_error(ball, 50, guarantee, rounds=7) == pytest.approx(7 * replaced, rel=1e-14)
+
+
+def test_the_example_of_the_documentation_runs() -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "secure-sum.md").read_text(encoding="utf-8")
+    example = text.split("## Simulating a round")[1].split("```python\n")[1].split("```")[0]
+    assert "wrapped_coordinates == 0" in example
+    exec(example, {})  # noqa: S102 - the example is the project's own

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
@@ -15,6 +16,8 @@ from ...solvers.divergences.importance_resampling import resampled_moments
 from ..random_streams import named_stream
 from .point import Point
 
+# Slopes are fitted where the leading term of the bias is at most this.
+SMALL_BIAS = 0.01
 MOST_SEEDS = 10**7
 
 
@@ -132,6 +135,25 @@ class BiasPoint(Point):
         rng = named_stream(self.seed, f"clip ratio {self.clip_ratio}, dimension {self.dimension}, {self.bits} bits")
         found = measure_message(self.clip_ratio, self.dimension, self.bits, self.seeds, rng)
         return {f"measured_{name}": getattr(found, name) for name in names}
+
+
+def with_fitted_slopes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with ``fitted_slope``: that of log2 of the bias by bits, where the leading term is at most 0.01.
+
+    It is missing where there are fewer than three numbers of bits.
+    """
+
+    def slope(own: pd.DataFrame) -> float:
+        small = own[own["leading_bias"] <= SMALL_BIAS].drop_duplicates("bits")
+        if len(small) < 3:
+            return math.nan
+        fit = np.polynomial.Polynomial.fit(small["bits"].to_numpy(), np.log2(small["relative_bias"].to_numpy()), 1)
+        return float(fit.convert().coef[1])
+
+    slopes = {ratio: slope(own) for ratio, own in rows.groupby("clip_ratio")}
+    frame = rows.copy()
+    frame.insert(list(frame).index("leading_bias") + 1, "fitted_slope", [slopes[ratio] for ratio in rows["clip_ratio"]])
+    return frame
 
 
 def _mean_and_error(values: FloatArray) -> tuple[float, float]:

@@ -43,6 +43,10 @@ class Federation:
     tensors: tuple[tuple[int, ...], ...]
     groups: int
 
+    def __str__(self) -> str:
+        """Return the data's name."""
+        return self.dataset
+
     @property
     def population(self) -> int:
         """Number of clients."""

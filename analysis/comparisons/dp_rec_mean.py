@@ -28,7 +28,7 @@ from ..provenance_columns import guarantee_columns
 from ..random_streams import named_stream
 from ..simulation.dp_rec_law import least_error_clip_ratio
 from ..simulation.dp_rec_mean import rough_estimate, simulate_dp_rec_mean, two_level_chunks
-from ..simulation.vector_mean import simulate_vector_mean
+from ..simulation.mean import simulate_mean
 from .dp_rec_references import calibrated_clip_ratio
 from .point import Point
 
@@ -201,7 +201,7 @@ class MeanPoint(Point):
         chunks = two_level_chunks(of.clients, of.dimension, named_stream(self.seed, f"vectors, {run}"))
         rng = named_stream(self.seed, f"mechanism, {self._stream(mechanism)}, {run}")
         if not isinstance(mechanism, DpRecMechanism):
-            other = simulate_vector_mean(mechanism, chunks, rng)
+            other = simulate_mean(mechanism, chunks, rng)
             return {
                 "squared_error": other.unclipped_squared_error,
                 "predicted_squared_error": other.predicted_squared_error,

@@ -61,6 +61,10 @@ class PublishedSetting:
     epsilon: float
     bits: int = 42
 
+    def __str__(self) -> str:
+        """Return the setting in words."""
+        return f"{self.dataset} at epsilon {self.epsilon:g}"
+
     @property
     def delta(self) -> float:
         """Failure probability of all rounds together."""

@@ -1,7 +1,7 @@
 """One point of a comparison, as a task of a sweep that needs nothing prepared."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,14 @@ class Point:
     @property
     def name(self) -> str:
         """What tells the task from all others, seed left out, in canonical JSON."""
-        return json.dumps([type(self).__name__, self._fields()], sort_keys=True, separators=(",", ":"))
+        values = {name: value for name, value in asdict(self).items() if name != "seed"}
+        return json.dumps([type(self).__name__, values], sort_keys=True, separators=(",", ":"))
 
     @property
     def setting(self) -> str:
         """The task in words."""
-        parts = [str(value) if isinstance(value, str) else f"{name} {value}" for name, value in self._fields().items() if value is not None]
-        return ", ".join(parts)
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "seed"}
+        return ", ".join(_words(name, value) for name, value in values.items() if value is not None)
 
     @property
     def design(self) -> None:
@@ -40,5 +41,8 @@ class Point:
         """Return the rows of the point."""
         raise NotImplementedError
 
-    def _fields(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name != "seed"}
+
+def _words(name: str, value: Any) -> str:
+    if isinstance(value, int | float):
+        return f"{name.replace('_', ' ')} {value:g}"
+    return str(value)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.mvu import design_mvu
@@ -69,3 +70,9 @@ def table_entries(table: LookupTable) -> list[dict[str, Any]]:
         | tail
         for (row, column), probability in np.ndenumerate(table.probabilities)
     ]
+
+
+def certificates(entries: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each table, without its entries."""
+    of_an_entry = ["input_index", "input", "input_variance", "letter_index", "letter", "probability"]
+    return entries.drop(columns=of_an_entry).drop_duplicates(["epsilon", "bits_in", "bits_out"], ignore_index=True)

@@ -5,7 +5,7 @@ ratios, bits, groups and priors.
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 

@@ -17,8 +17,8 @@ from ..entry import FigureEntry
 
 QUICK: Mapping[str, Any] = MappingProxyType(
     {
-        **{"clients": 1000, "repetitions": 3, "sqkr_repetitions": 2, "bits": (1, 3, 7), "grouped_bits": (1, 3, 7), "coded_bits": (1,)},
-        **{"prior_errors": (0.001, 0.03, 1.0), "prior_bits": (1, 7), "epsilons": (1.0, 4.0), "sqkr_epsilons": (4.0,), "mmrc_epsilons": (1.0,)},
+        "clients": 1000, "repetitions": 3, "sqkr_repetitions": 2, "bits": (1, 3, 7), "grouped_bits": (1, 3, 7), "coded_bits": (1,),
+        "prior_errors": (0.001, 0.03, 1.0), "prior_bits": (1, 7), "epsilons": (1.0, 4.0), "sqkr_epsilons": (4.0,), "mmrc_epsilons": (1.0,),
     }
 )
 MARKS: Mapping[str, Mark] = MappingProxyType({ZERO: BLUE, ROUGH: GREEN, GROUPED: PURPLE, SQKR: VERMILION, PRIVUNIT: ORANGE, MMRC: SKY})

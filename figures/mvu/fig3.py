@@ -39,7 +39,7 @@ BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": BLUE.colour, "linesty
 QUICK: Mapping[str, Any] = MappingProxyType(
     {
         "comparisons": tuple(with_small_tables(one, bits_in=3, most_bits_out=2) for one in COMPARISONS),
-        **{"epsilons": (0.5, BITS_EPSILON, 8.0), "clients": 1000, "dimension": 32, "repetitions": 3},
+        "epsilons": (0.5, BITS_EPSILON, 8.0), "clients": 1000, "dimension": 32, "repetitions": 3,
     }
 )
 TITLES = {"L1": "L1 ball", "L2": "L2 ball"}

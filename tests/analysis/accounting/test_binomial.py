@@ -16,6 +16,7 @@ from quietbits.design.contracts.registry import AccountReport
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
+from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta, shifted_binomial_epsilon
 from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
 from quietbits.solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
@@ -277,3 +278,41 @@ def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful_and_never_th
     needed = fewest(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0)
     assert needed.report.epsilon_by("theorem-1") < needed.epsilon <= 200.0
     assert fewest(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, method="theorem-1")["trials"] < needed["trials"]
+
+
+# Sampled rounds
+
+
+def test_a_sampled_round_by_enumeration() -> None:
+    trials, shift, rate, delta = 30, 2, 0.2, 1e-3
+    noise = np.array([math.comb(trials, k) for k in range(trials + 1)]) / 2**trials
+    without, with_it = np.append(noise, np.zeros(shift)), np.append(np.zeros(shift), noise)
+    mixed = (1 - rate) * without + rate * with_it
+    found = binomial_account(trials, 0.5, 1.0, 1, 2.0, 2.0, 2.0, delta, sampling=PoissonSampling(rate))
+    assert math.isinf(found.epsilon_by("theorem-1"))
+    exact = found.epsilon_by("exact")
+    assert (found.privacy.adjacency, str(found.privacy.sampling)) == ("add-or-remove-one", "Poisson sampling with probability 0.2")
+
+    def largest(epsilon: float) -> float:
+        return max(float(np.maximum(own - math.exp(epsilon) * other, 0).sum()) for own, other in [(mixed, without), (without, mixed)])
+
+    # Exact: the claim holds, and a slightly smaller one would not.
+    assert largest(exact) <= delta < largest(exact * (1 - 1e-6))
+    assert found.epsilon == exact < found.epsilon_by("rdp")
+
+
+def test_sampled_rounds_by_the_theorem() -> None:
+    arguments = (10**6, 0.5, 1.0, 1, 1.0, 1.0, 1.0)
+    sampling = FixedSizeSampling(1000, 10)
+    found = binomial_account(*arguments, 1e-6, 100, sampling=sampling)
+    single = binomial_account(*arguments, 1e-6 / 200 * 100).epsilon_by("theorem-1")
+    composed = composed_pure_epsilon(math.log1p(0.01 * math.expm1(single)), 100, 5e-7)
+    assert found.epsilon_by("theorem-1") == pytest.approx(composed, rel=1e-9)
+    assert reason(found, "exact") == "rounds must be 1 for the exact account of sampled vectors"
+    assert reason(found, "rdp") == "rounds must be 1 for the account by Rényi divergences of sampled vectors"
+    with pytest.raises(InfeasibleError, match=r"trials must be at least .*; rounds must be 1 for the exact account of sampled vectors"):
+        binomial_account(30, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6, 100, sampling=sampling)
+    needed, everyone = (fewest(0.1, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, sampling=how)["trials"] for how in (sampling, None))
+    assert needed < everyone / 100
+    with pytest.raises(ValueError, match="sampling must be for replace-one adjacency, got Poisson sampling"):
+        binomial_account(*arguments, 1e-6, adjacency="replace-one", sampling=PoissonSampling(0.1))

@@ -51,7 +51,12 @@ def over_rounds(task: Task, build: Callable[[float], Mechanism], high: float = 1
         return build(task.epsilon / task.rounds)
 
     def epsilon_of(per_round: float) -> float:
-        return build(per_round).privacy().epsilon(task.delta, rounds=task.rounds)
+        try:
+            mechanism = build(per_round)
+        except InfeasibleError as error:
+            # Which names an epsilon that nobody asked for.
+            raise InfeasibleError(f"{error}, in each of the {task.rounds} rounds that together have epsilon = {task.epsilon:g}") from error
+        return mechanism.privacy().epsilon(task.delta, rounds=task.rounds)
 
     target = Target(task.epsilon, task.delta, task.rounds)
     start = task.epsilon / math.sqrt(task.rounds)

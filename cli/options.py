@@ -26,6 +26,9 @@ SamplingProbability = Annotated[
 Population = Annotated[int | None, typer.Option(help="Sampling in secret without replacement: number of clients there are.")]
 SampleSize = Annotated[int | None, typer.Option(help="Sampling in secret without replacement: number of clients in a round.")]
 Seed = Annotated[int, typer.Option(help="Root seed of everything random.")]
+Workers = Annotated[int, typer.Option(help="Processes.")]
+Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers do the work instead.")]
+Cache = Annotated[Path | None, typer.Option(help="Folder where designed tables are kept; the user's cache by default.")]
 
 SAMPLING = {"sampling_probability": SamplingProbability, "population": Population, "sample_size": SampleSize}
 REQUIRED = inspect.Parameter.empty

@@ -6,23 +6,22 @@ from typing import Annotated
 import typer
 
 from .console import progress_bar
-from .options import Seed
+from .options import Cache, Dask, Seed, Workers
 
 
 def reproduce_command(
-    output: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there.")],
+    output: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there. A run that was killed goes on in it.")],
     figures: Annotated[list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Names of figures; all of them by default.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Make smaller figures, each in less than half a minute.")] = False,
+    workers: Workers = 1,
+    dask: Dask = None,
+    cache: Cache = None,
     seed: Seed = 0,
 ) -> None:
-    """Draw figures of the papers again: SVG, PDF, PNG and the data behind them (`quietbits.figures.registry.FIGURES`)."""
-    from ..figures.registry import FIGURES
+    """Draw figures of the papers again: SVG, PDF, PNG, and their table as CSV and Markdown (`quietbits.figures.registry.FIGURES`)."""
+    from ..figures.registry import reproduce
 
-    chosen = figures or list(FIGURES)
-    for name in chosen:
-        if name not in FIGURES:
-            raise ValueError(f"figure must be one of {', '.join(FIGURES)}, got {name!r}")
-    output.mkdir(parents=True, exist_ok=True)
-    for name in chosen:
-        with progress_bar() as on_step:
-            FIGURES[name](output, seed, on_step)
-        typer.echo(f"{name}: {output}")
+    with progress_bar() as on_step:
+        files = reproduce(figures or (), output, seed=seed, quick=quick, workers=workers, dask=dask, cache=cache, on_step=on_step)
+    for path in files:
+        typer.echo(path)

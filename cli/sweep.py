@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .console import console, progress_bar
+from .options import Cache, Dask, Workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,9 +18,9 @@ VARIED = ("trust_model", "population", "nonzero", "scale", "clients", "dimension
 def sweep_command(
     spec: Annotated[Path, typer.Argument(help="The sweep, as TOML.")],
     output: Annotated[Path, typer.Option(help="Folder for the results; made if it is not there. A sweep that was killed goes on in it.")],
-    workers: Annotated[int, typer.Option(help="Processes.")] = 1,
-    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers do the work instead.")] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder where designed tables are kept; the user's cache by default.")] = None,
+    workers: Workers = 1,
+    dask: Dask = None,
+    cache: Cache = None,
     seed: Annotated[int | None, typer.Option(help="Root seed, instead of the file's.")] = None,
 ) -> None:
     """Compare mechanisms of the registry in many settings, repeatedly; a killed sweep goes on (`load_sweep`, `run_tasks`)."""

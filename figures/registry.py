@@ -1,10 +1,15 @@
-"""Which figures there are, and what makes each of them."""
+"""Which figures there are, and what makes their files."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from ..progress import OnStep
+import pandas as pd
+
+from ..analysis.provenance_columns import with_provenance
+from ..analysis.sweeps.run import run_tasks
+from ..arguments import check_choice
+from ..progress import OnStep, silent
 from .beyond import secure_sum_bits
 from .cpsgd import binomial_slack
 from .cpsgd import fig1 as cpsgd_fig1
@@ -12,24 +17,103 @@ from .dp_rec import accounting as dprec_accounting
 from .dp_rec import bits as dprec_bits
 from .dp_rec import communication as dprec_communication
 from .dp_rec import mean as dprec_mean
+from .drawing.markdown import markdown_document
+from .drawing.save import save_figure
+from .drawing.style import print_style
+from .entry import FigureEntry
 from .mvu import fig1 as mvu_fig1
 from .mvu import fig2 as mvu_fig2
 from .mvu import fig3 as mvu_fig3
 from .mvu import fig5 as mvu_fig5
 
-# By name: writes the figure's svg, pdf, png and csv files to a folder, from a root seed, and tells how far it is if it takes long.
-FIGURES: Mapping[str, Callable[[Path, int, OnStep], None]] = MappingProxyType(
+FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
     {
-        mvu_fig1.NAME: lambda output, seed, _: mvu_fig1.mvu_fig1(output, seed),
-        mvu_fig2.NAME: lambda output, seed, _: mvu_fig2.mvu_fig2(output, seed),
-        mvu_fig3.NAME: mvu_fig3.mvu_fig3,
-        mvu_fig5.NAME: lambda output, seed, _: mvu_fig5.mvu_fig5(output, seed),
-        cpsgd_fig1.NAME: lambda output, seed, _: cpsgd_fig1.cpsgd_fig1(output, seed),
-        binomial_slack.NAME: lambda output, seed, _: binomial_slack.draw_binomial_slack(output, seed),
-        secure_sum_bits.NAME: secure_sum_bits.secure_sum_bits,
-        dprec_accounting.NAME: dprec_accounting.draw_dprec_accounting,
-        dprec_mean.NAME: dprec_mean.draw_dprec_mean,
-        dprec_communication.NAME: dprec_communication.draw_dprec_communication,
-        dprec_bits.NAME: dprec_bits.draw_dprec_bits,
+        module.FIGURE.name: module.FIGURE
+        for module in (
+            mvu_fig1,
+            mvu_fig2,
+            mvu_fig3,
+            mvu_fig5,
+            cpsgd_fig1,
+            binomial_slack,
+            secure_sum_bits,
+            dprec_accounting,
+            dprec_mean,
+            dprec_communication,
+            dprec_bits,
+        )
     }
 )
+"""Entries by name."""
+# Where the tasks of a figure are kept, beside the figures.
+RESULTS = "results"
+
+
+def reproduce(
+    names: Sequence[str],
+    output: Path,
+    *,
+    seed: int = 0,
+    quick: bool = False,
+    workers: int = 1,
+    dask: str | None = None,
+    cache: Path | None = None,
+    on_step: OnStep = silent,
+) -> list[Path]:
+    """Make figures, one after the other: SVG, PDF and PNG, the table behind them as CSV, and what people read of it as Markdown.
+
+    The tasks behind a figure are a sweep, kept in the folder ``results/<name>``: a run that was cut off goes on where it was. The same seed
+    and the same versions of the software give the same files, whatever the number of workers.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of figures (`FIGURES`); none for all of them.
+    output : Path
+        Folder of the files; made if it is not there.
+    seed : int
+        Root seed.
+    quick : bool
+        Whether to make each figure smaller, in less than half a minute on two cores.
+    workers, dask, cache
+        As in `run_tasks`.
+    on_step : callable
+        Called as ``on_step(done, total, text)``, for all figures together.
+
+    Returns
+    -------
+    list of Path
+        The files.
+
+    Raises
+    ------
+    ValueError
+        If there is no figure of a name, or an argument is out of range; nothing is done then.
+    IncompleteSweepError
+        If tasks failed; the others are done and saved.
+    """
+    entries = [FIGURES[check_choice("figure", name, FIGURES)] for name in dict.fromkeys(names or FIGURES)]
+    tasks = [entry.tasks(seed, quick) for entry in entries]
+    total = sum(len(own) for own in tasks)
+    files, before = [], 0
+    for entry, own in zip(entries, tasks, strict=True):
+        progress = _part_of(on_step, before, len(own), total, entry.name)
+        rows = run_tasks(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
+        files += _write(entry, entry.table(_without_provenance(rows)), output, seed)
+        before += len(own)
+    return files
+
+
+def _part_of(on_step: OnStep, before: int, own: int, total: int, name: str) -> OnStep:
+    """Return what tells how far all figures are from how far one of them is."""
+    return lambda done, steps, text: on_step(before + done * own // steps, total, f"{name}: {text}")
+
+
+def _without_provenance(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.drop(columns=[name for name in rows if name == "seed" or name.startswith("version_")])
+
+
+def _write(entry: FigureEntry, table: pd.DataFrame, output: Path, seed: int) -> list[Path]:
+    frame = with_provenance(table, entry.experiment, seed)
+    with print_style():
+        return save_figure(entry.draw(frame), frame, output, entry.name, markdown_document(entry.title, entry.summary(table)))

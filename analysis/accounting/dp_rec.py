@@ -29,7 +29,7 @@ DP_REC_ADJACENCIES = ("add-or-remove-one", "replace-one")
 MOST_CLIENTS_PER_ROUND = 10**6
 # What is not proved: of all accounts but one's own messages, and of those of the theorem.
 ASSUMPTION = "the other clients' messages count as samples of the prior"
-THEOREM_ASSUMPTION = f"{ASSUMPTION}, and all groups as one list of 2**bits samples"
+THEOREM_ASSUMPTION = f"{ASSUMPTION}, all groups as one list of 2**bits samples, and the paper's bound on what coding costs of delta holds"
 
 
 @dataclass(frozen=True)

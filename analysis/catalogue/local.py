@@ -43,7 +43,7 @@ from .shared_options import (
 REPLACE_ONE = ("replace-one",)
 PURE_ACCOUNTS = ("pure", "rdp", "pld")
 SKELLAM_BITS = Option("bits", int, "Bits per coordinate.", 16, 2, 32, "bits")
-SQKR_BITS = Option("bits", int, "Bits of the whole message; by default the best number.", None, 1, 20, "bits")
+SQKR_BITS = Option("bits", int, "Bits of the whole message; by default the best number.", None, 1, 16, "bits")
 CODING_BITS = Option("bits", int, "log2 of the number of candidates, which is also the length of a message.", 8, 1, 20, "bits")
 # Bits of the grid on which the least average variance of all unbiased mechanisms is computed.
 BOUND_BITS = 3

@@ -17,7 +17,6 @@ from ...solvers.divergences.dp_rec_privacy import LARGEST_CLIP_RATIO, LARGEST_PO
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
 from ..accounting.dp_rec import DP_REC_ACCOUNTS, MOST_CLIENTS_PER_ROUND, DpRecTraining, accounted_dp_rec
 from ..calibration.parameter import calibrate_parameter, check_target
-from .shared_options import check_local
 
 # Stands for an infinite epsilon where a root is looked for.
 HUGE_EPSILON = 1e100
@@ -43,7 +42,6 @@ VARIANT = Option(
 
 def _dp_rec(task: Task, options: Values) -> Mechanism:
     """Return DP-REC whose messages are private by themselves: the only guarantee that assumes nothing about other clients."""
-    check_local(task)
     ball, delta = task.ball("dp-rec", (2.0,)), task.check_delta("dp-rec")
 
     def epsilon_of(clip_ratio: float) -> float:
@@ -73,7 +71,7 @@ def _solve(target: Target, given: Values) -> Accounted:
     check_target(target)
 
     def account(clip_ratio: float) -> Accounted:
-        return _account({**given, "clip_ratio": clip_ratio}, target.adjacency, None)
+        return _account({**given, "clip_ratio": clip_ratio, "variant": method}, target.adjacency, None)
 
     def epsilon_of(clip_ratio: float) -> float:
         return min(account(clip_ratio).privacy.account(method).bound(target.delta, target.rounds, None).epsilon, HUGE_EPSILON)

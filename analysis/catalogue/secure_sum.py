@@ -135,9 +135,8 @@ def _fitting(given: Values) -> dict[str, Any]:
     return {name: given[name] for name in named} | {"clip_norm": given["clip"]}
 
 
-def _target(task: Task, name: str, adjacencies: tuple[str, ...]) -> Target:
-    adjacency = task.check_adjacency(name, adjacencies)
-    return Target(task.epsilon, task.check_delta(name), task.rounds, adjacency, task.sampling)
+def _target(task: Task, name: str) -> Target:
+    return Target(task.epsilon, task.check_delta(name), task.rounds, task.adjacency, task.sampling)
 
 
 def _finest(task: Task, ball: NormBall, options: Values, calibrate: Callable[..., dict[str, float]], target: Target) -> dict[str, float]:
@@ -154,7 +153,7 @@ def _finest(task: Task, ball: NormBall, options: Values, calibrate: Callable[...
 
 def _discrete_gaussian(task: Task, options: Values) -> Mechanism:
     name = "distributed-discrete-gaussian"
-    ball, target = task.ball(name, (2.0,)), _target(task, name, BOTH)
+    ball, target = task.ball(name, (2.0,)), _target(task, name)
     found = _finest(task, ball, options, calibrate_discrete_gaussian, target)
     seed = options["rotation_seed"]
     return DistributedDiscreteGaussianMechanism(
@@ -171,7 +170,7 @@ def _discrete_gaussian(task: Task, options: Values) -> Mechanism:
 
 def _skellam(task: Task, options: Values) -> Mechanism:
     name = "distributed-skellam"
-    ball, target = task.ball(name, (2.0,)), _target(task, name, BOTH)
+    ball, target = task.ball(name, (2.0,)), _target(task, name)
     found = _finest(task, ball, options, calibrate_distributed_skellam, target)
     seed = options["rotation_seed"]
     return DistributedSkellamMechanism(
@@ -187,7 +186,7 @@ def _skellam(task: Task, options: Values) -> Mechanism:
 
 
 def _cpsgd(task: Task, options: Values) -> Mechanism:
-    ball, target = task.ball("cpsgd", (2.0,)), _target(task, "cpsgd", CPSGD_ADJACENCIES)
+    ball, target = task.ball("cpsgd", (2.0,)), _target(task, "cpsgd")
     bits = None if options["bits"] is None else min(options["bits"], MOST_CPSGD_BITS)
     return calibrate_cpsgd(ball, task.clients, bits, target, rotated=options["rotated"], rotation_seed=options["rotation_seed"])
 
@@ -245,7 +244,7 @@ def _solve_cpsgd(target: Target, given: Values) -> Accounted:
 
 
 def _poisson_binomial(task: Task, options: Values) -> Mechanism:
-    ball, target = task.ball("poisson-binomial", (2.0,)), _target(task, "poisson-binomial", ("replace-one",))
+    ball, target = task.ball("poisson-binomial", (2.0,)), _target(task, "poisson-binomial")
     return calibrate_poisson_binomial(ball, task.clients, options["bits"], target, frame_seed=options["rotation_seed"])
 
 

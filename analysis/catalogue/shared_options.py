@@ -10,7 +10,6 @@ from ...design.contracts.registry import Option, Target
 from ...design.contracts.task import Task
 from ...design.local.vector_laplace import LARGEST_PURE_EPSILON
 from ...design.transforms.kashin import LARGEST_SEED
-from ...errors import InfeasibleError
 from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_DIMENSION, MOST_CLIENTS
 from ..calibration.parameter import calibrate_parameter
 
@@ -29,7 +28,6 @@ PURE_EPSILON = Option(
 
 def per_round_epsilon(task: Task) -> float:
     """Return the pure epsilon of one round with which all rounds of a task stay within its budget; errs downward."""
-    check_local(task)
     if task.rounds == 1 or task.delta == 0:
         return task.epsilon / task.rounds
     return pure_epsilon_of_rounds(Target(task.epsilon, task.delta, task.rounds))
@@ -46,7 +44,6 @@ def pure_epsilon_of_rounds(target: Target) -> float:
 
 def over_rounds(task: Task, build: Callable[[float], Mechanism], high: float = 1e2) -> Mechanism:
     """Return the mechanism, built for an epsilon of one round up to `high`, whose rounds together stay within a task's budget."""
-    check_local(task)
     if task.rounds == 1 or task.delta == 0:
         return build(task.epsilon / task.rounds)
 
@@ -61,16 +58,6 @@ def over_rounds(task: Task, build: Callable[[float], Mechanism], high: float = 1
     target = Target(task.epsilon, task.delta, task.rounds)
     start = task.epsilon / math.sqrt(task.rounds)
     return build(calibrate_parameter(epsilon_of, target, low=1e-3, high=high, name="epsilon per round", start=start))
-
-
-def check_local(task: Task) -> None:
-    """Refuse what no local mechanism can be asked for."""
-    task.check_adjacency("the local trust model", ("replace-one",))
-    if task.sampling is not None:
-        raise InfeasibleError(
-            f"sampling must be left out in the local trust model, got {task.sampling}: the server sees who reports, so that sampling does "
-            "not amplify the guarantee"
-        )
 
 
 def check_order(order: float) -> float:

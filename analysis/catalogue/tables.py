@@ -160,6 +160,7 @@ def _solve_vector(target: Target, given: Values) -> Accounted:
         dithering=given["dithering"],
         rounds=target.rounds,
         seed=given["seed"],
+        method=target.method,
     )
     subject = account_table(found.table, ball.dimension, ball.norm, found.input_distance, None, target.adjacency)
     return replace(subject, details={**subject.details, "table_epsilon": found.table.epsilon}, table=found.table)

@@ -1,53 +1,24 @@
 """What few bits cost DP-REC where its privacy is fixed: bias and error of one message by bits of a group, at several clip ratios."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ...design.relative_entropy.coding import log_importance_weights
 from ...design.relative_entropy.shared_randomness import SharedNormals
-from ...progress import OnStep, silent
 from ...solvers.divergences.dp_rec_privacy import bit_rate_bound
 from ...solvers.divergences.importance_resampling import resampled_moments
-from ..provenance_columns import with_provenance
 from ..random_streams import named_stream
+from .point import Point
 
 # Slopes are fitted where the leading term of the bias is at most this.
 SMALL_BIAS = 0.01
 MOST_SEEDS = 10**7
-
-
-@dataclass(frozen=True)
-class BiasStudySize:
-    """How much is computed and measured.
-
-    Attributes
-    ----------
-    clip_ratios : tuple of float
-        Norms of the update over sigma; the Rényi divergences of the two Gaussian distributions that are coded are a c^2 / 2 at order a.
-    bits : tuple of int
-        Bits of the group.
-    dimensions : tuple of int
-        Coordinates of the group.
-    measured_bits : tuple of int
-        Bits at which shared samples are drawn too.
-    seeds : int
-        How many lists of samples are drawn for each such point; from 2.
-    lost : float
-        Part of delta that a message's coding may cost: where lemma 2's number of bits is marked.
-    """
-
-    clip_ratios: tuple[float, ...] = (0.5, 1.0, 1.5, 2.0)
-    bits: tuple[int, ...] = tuple(range(17))
-    dimensions: tuple[int, ...] = (1, 16)
-    measured_bits: tuple[int, ...] = (2, 5, 8)
-    seeds: int = 1000
-    lost: float = 0.05
 
 
 @dataclass(frozen=True)
@@ -87,16 +58,6 @@ def measure_message(clip_ratio: float, dimension: int, bits: int, seeds: int, rn
     rng : numpy.random.Generator
         Source of the update's direction, and of seeds.
 
-    Returns
-    -------
-    MeasuredMessage
-        The averages.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> found = measure_message(1.0, dimension=4, bits=5, seeds=400, rng=np.random.default_rng(0))
@@ -117,77 +78,82 @@ def measure_message(clip_ratio: float, dimension: int, bits: int, seeds: int, rn
     return MeasuredMessage(*_mean_and_error(biases), *_mean_and_error(errors))
 
 
-def bias_by_bits(size: BiasStudySize, *, seed: int, on_step: OnStep = silent) -> pd.DataFrame:
-    """Compute bias and error of one message by bits, and measure some of them.
+@dataclass(frozen=True, kw_only=True)
+class BiasPoint(Point):
+    """One message of a group, computed, and measured where there are seeds.
 
-    Parameters
+    Attributes
     ----------
-    size : BiasStudySize
-        How much.
-    seed : int
-        Root seed of what is measured.
-    on_step : callable
-        Called after each clip ratio as ``on_step(done, total, text)``.
-
-    Returns
-    -------
-    DataFrame
-        One row for each clip ratio, dimension and number of bits: ``relative_bias`` (exact, the same in all dimensions: the share of the
-        update that is missing), ``leading_bias`` (exp(c^2) / 2**bits), ``fitted_slope`` (of log2 of the bias by bits, where the leading
-        term is at most 0.01; missing where that are fewer than three points), ``squared_error`` (exact, over sigma**2: dimension is the
-        floor, that of the target distribution), ``relative_error`` and ``floor`` (both over the update's squared norm, c^2 sigma^2);
-        ``lemma_bits`` (lemma 2's, of one message, at ``lost``); ``seeds``, 0 where nothing was measured, and the fields of
-        `MeasuredMessage`, with ``measured_`` before their names; ``adjacency`` and ``trust_model`` of the promise that fixes the clip
-        ratio, and provenance.
-
-    Raises
-    ------
-    ValueError
-        If the size is out of range.
+    clip_ratio : float
+        Norm of the update over sigma; the Rényi divergences of the two Gaussian distributions that are coded are a c^2 / 2 at order a.
+    dimension, bits : int
+        Coordinates and bits of the group.
+    seeds : int
+        Number of lists of shared samples that are drawn, from 2; 0 for none.
+    lost : float
+        Part of delta that a message's coding may cost: where lemma 2's number of bits is marked.
     """
-    rows: list[dict[str, object]] = []
-    for done, clip_ratio in enumerate(size.clip_ratios, start=1):
-        laws = [resampled_moments(clip_ratio, 1 << bits) for bits in size.bits]
-        biases = np.array([1 - law.mean / clip_ratio for law in laws])
-        leading = np.exp(clip_ratio**2 - np.array(size.bits) * math.log(2))
-        slope = _slope(np.array(size.bits)[leading <= SMALL_BIAS], biases[leading <= SMALL_BIAS])
-        for dimension in size.dimensions:
-            for bits, law, bias, first in zip(size.bits, laws, biases, leading, strict=True):
-                squared_error = law.squared_error + dimension - 1
-                rows.append(
-                    {
-                        "clip_ratio": clip_ratio,
-                        "dimension": dimension,
-                        "bits": bits,
-                        "relative_bias": bias,
-                        "leading_bias": first,
-                        "fitted_slope": slope,
-                        "squared_error": squared_error,
-                        "relative_error": squared_error / clip_ratio**2,
-                        "floor": dimension / clip_ratio**2,
-                        "lost": size.lost,
-                        "lemma_bits": bit_rate_bound(clip_ratio, size.lost, 1),
-                        **_measured(size, clip_ratio, dimension, bits, seed),
-                        "adjacency": "add-or-remove-one",
-                        "trust_model": "central",
-                    }
-                )
-        on_step(done, len(size.clip_ratios), f"clip ratio {clip_ratio:g}")
-    return with_provenance(pd.DataFrame(rows), "bias of DP-REC by bits", seed)
+
+    clip_ratio: float
+    dimension: int
+    bits: int
+    seeds: int = 0
+    lost: float = 0.05
+
+    def run(self, _: None = None) -> list[dict[str, Any]]:
+        """Return a row with bias and error.
+
+        ``relative_bias`` is exact, the share of the update that is missing, and ``leading_bias`` is exp(c^2) / 2**bits. ``squared_error``
+        is exact too, over sigma**2, and tends to the dimension, the error of the distribution that is coded; ``relative_error`` and
+        ``floor`` are these two over the update's squared norm, c^2 sigma^2. ``lemma_bits`` are lemma 2's, of one message, at ``lost``.
+        """
+        law = resampled_moments(self.clip_ratio, 1 << self.bits)
+        squared_error = law.squared_error + self.dimension - 1
+        return [
+            {
+                "clip_ratio": self.clip_ratio,
+                "dimension": self.dimension,
+                "bits": self.bits,
+                "relative_bias": 1 - law.mean / self.clip_ratio,
+                "leading_bias": float(np.exp(self.clip_ratio**2 - self.bits * math.log(2))),
+                "squared_error": squared_error,
+                "relative_error": squared_error / self.clip_ratio**2,
+                "floor": self.dimension / self.clip_ratio**2,
+                "lost": self.lost,
+                "lemma_bits": bit_rate_bound(self.clip_ratio, self.lost, 1),
+                "seeds": self.seeds,
+                **self._measured(),
+                "adjacency": "add-or-remove-one",
+                "trust_model": "central",
+            }
+        ]
+
+    def _measured(self) -> dict[str, float]:
+        names = [field.name for field in fields(MeasuredMessage)]
+        if self.seeds == 0:
+            return dict.fromkeys((f"measured_{name}" for name in names), math.nan)
+        rng = named_stream(self.seed, f"clip ratio {self.clip_ratio}, dimension {self.dimension}, {self.bits} bits")
+        found = measure_message(self.clip_ratio, self.dimension, self.bits, self.seeds, rng)
+        return {f"measured_{name}": getattr(found, name) for name in names}
 
 
-def _measured(size: BiasStudySize, clip_ratio: float, dimension: int, bits: int, seed: int) -> dict[str, object]:
-    names = ("measured_relative_bias", "measured_relative_bias_error", "measured_squared_error", "measured_squared_error_error")
-    if bits not in size.measured_bits:
-        return {"seeds": 0, **dict.fromkeys(names, math.nan)}
-    rng = named_stream(seed, f"clip ratio {clip_ratio}, dimension {dimension}, {bits} bits")
-    found = measure_message(clip_ratio, dimension, bits, size.seeds, rng)
-    values = (found.relative_bias, found.relative_bias_error, found.squared_error, found.squared_error_error)
-    return {"seeds": size.seeds, **dict(zip(names, values, strict=True))}
+def with_fitted_slopes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with ``fitted_slope``: that of log2 of the bias by bits, where the leading term is at most 0.01.
 
+    It is missing where there are fewer than three numbers of bits.
+    """
 
-def _slope(bits: NDArray[np.int64], biases: FloatArray) -> float:
-    return math.nan if len(bits) < 3 else float(np.polynomial.Polynomial.fit(bits, np.log2(biases), 1).convert().coef[1])
+    def slope(own: pd.DataFrame) -> float:
+        small = own[own["leading_bias"] <= SMALL_BIAS].drop_duplicates("bits")
+        if len(small) < 3:
+            return math.nan
+        fit = np.polynomial.Polynomial.fit(small["bits"].to_numpy(), np.log2(small["relative_bias"].to_numpy()), 1)
+        return float(fit.convert().coef[1])
+
+    slopes = {ratio: slope(own) for ratio, own in rows.groupby("clip_ratio")}
+    frame = rows.copy()
+    frame.insert(list(frame).index("leading_bias") + 1, "fitted_slope", [slopes[ratio] for ratio in rows["clip_ratio"]])
+    return frame
 
 
 def _mean_and_error(values: FloatArray) -> tuple[float, float]:

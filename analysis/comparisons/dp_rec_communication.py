@@ -5,21 +5,20 @@ they are the ones that the literature has for these data, with their layers give
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from typing import Any
 
-import pandas as pd
-
+from ...arguments import check_choice
 from ...design.relative_entropy.group_layout import uniform_layout
 from ...design.relative_entropy.message import message_bytes
-from ...progress import OnStep, silent
-from ..provenance_columns import with_provenance
 from ..random_streams import named_stream
 from ..simulation.two_way_compression import communication_totals, simulate_participation
 from .dp_rec_references import PUBLISHED_SETTINGS
+from .point import Point
 
 BITS_PER_GROUP = 7
 FLOAT_BYTES = 4
+FIRST_MODELS = ("public", "sent")
 _SETTINGS = {setting.dataset: setting for setting in PUBLISHED_SETTINGS}
 
 
@@ -43,6 +42,10 @@ class Federation:
     model: str
     tensors: tuple[tuple[int, ...], ...]
     groups: int
+
+    def __str__(self) -> str:
+        """Return the data's name."""
+        return self.dataset
 
     @property
     def population(self) -> int:
@@ -94,70 +97,64 @@ FEDERATIONS = (
 )
 
 
-def compare_communication(federations: Iterable[Federation] = FEDERATIONS, *, seed: int, on_step: OnStep = silent) -> pd.DataFrame:
-    """Simulate who takes part, and count all bytes of a training, with the first model known to clients and with it sent.
+@dataclass(frozen=True, kw_only=True)
+class CommunicationPoint(Point):
+    """A training whose participants are simulated, and whose bytes are counted.
 
     Clients are drawn with replacement. The server's optimiser is plain SGD, so that a model is its float32 parameters; one that remembers
     moments makes models two or three times as long.
 
-    Parameters
+    Attributes
     ----------
-    federations : iterable of Federation
-        The trainings.
-    seed : int
-        Root seed of the draws.
-    on_step : callable
-        Called after each training as ``on_step(done, total, text)``.
-
-    Returns
-    -------
-    DataFrame
-        Two rows for each training: ``dataset``, ``model``, ``tensors`` (their number), ``groups``, ``parameters``, ``message_bytes``,
-        ``population``, ``clients_per_round``, ``rounds``, ``first_model`` (public or sent), the fields of
-        `two_way_compression.TwoWayTotals`, ``compression_up``, ``compression_down``, ``compression``, ``adjacency``
-        and ``trust_model`` of DP-REC's promise, on which bytes do not depend, and provenance.
-
-    Examples
-    --------
-    >>> frame = compare_communication(FEDERATIONS[:1], seed=0)
-    >>> frame[["first_model", "bytes_up", "full_models"]].values.tolist()
-    [['public', 150000, 0], ['sent', 150000, 100]]
+    federation : Federation
+        The training.
+    first_model : str
+        ``"public"`` if clients know the first model, ``"sent"`` if it is sent to them. The same clients take part.
     """
-    chosen = tuple(federations)
-    rows: list[dict[str, object]] = []
-    for done, one in enumerate(chosen, start=1):
-        rows += [_row(one, first_model, seed) for first_model in ("public", "sent")]
-        on_step(done, len(chosen), one.dataset)
-    return with_provenance(pd.DataFrame(rows), "DP-REC in both directions", seed)
 
+    federation: Federation
+    first_model: str
 
-def _row(federation: Federation, first_model: str, seed: int) -> dict[str, object]:
-    frame = simulate_participation(
-        federation.population,
-        federation.clients_per_round,
-        federation.rounds,
-        FLOAT_BYTES * federation.parameters,
-        federation.message_bytes,
-        # The same draws for both rows.
-        named_stream(seed, f"participation, {federation.dataset}"),
-        public_start=first_model == "public",
-    )
-    totals = communication_totals(frame)
-    return {
-        "dataset": federation.dataset,
-        "model": federation.model,
-        "tensors": len(federation.tensors),
-        "groups": federation.groups,
-        "parameters": federation.parameters,
-        "message_bytes": federation.message_bytes,
-        "population": federation.population,
-        "clients_per_round": federation.clients_per_round,
-        "rounds": federation.rounds,
-        "first_model": first_model,
-        **asdict(totals),
-        "compression_up": totals.compression_up,
-        "compression_down": totals.compression_down,
-        "compression": totals.compression,
-        "adjacency": "add-or-remove-one",
-        "trust_model": "central",
-    }
+    def run(self, _: None = None) -> list[dict[str, Any]]:
+        """Return a row with the training's sizes and its bytes: the fields of `TwoWayTotals`, and by what factor they are fewer.
+
+        Adjacency and trust model are those of DP-REC's promise, on which bytes do not depend.
+
+        Examples
+        --------
+        >>> rows = [CommunicationPoint(seed=0, federation=FEDERATIONS[0], first_model=first).run()[0] for first in FIRST_MODELS]
+        >>> [(row["first_model"], row["bytes_up"], row["full_models"]) for row in rows]
+        [('public', 150000, 0), ('sent', 150000, 100)]
+        """
+        check_choice("first_model", self.first_model, FIRST_MODELS)
+        federation = self.federation
+        frame = simulate_participation(
+            federation.population,
+            federation.clients_per_round,
+            federation.rounds,
+            FLOAT_BYTES * federation.parameters,
+            federation.message_bytes,
+            named_stream(self.seed, f"participation, {federation.dataset}"),
+            public_start=self.first_model == "public",
+        )
+        totals = communication_totals(frame)
+        return [
+            {
+                "dataset": federation.dataset,
+                "model": federation.model,
+                "tensors": len(federation.tensors),
+                "groups": federation.groups,
+                "parameters": federation.parameters,
+                "message_bytes": federation.message_bytes,
+                "population": federation.population,
+                "clients_per_round": federation.clients_per_round,
+                "rounds": federation.rounds,
+                "first_model": self.first_model,
+                **asdict(totals),
+                "compression_up": totals.compression_up,
+                "compression_down": totals.compression_down,
+                "compression": totals.compression,
+                "adjacency": "add-or-remove-one",
+                "trust_model": "central",
+            }
+        ]

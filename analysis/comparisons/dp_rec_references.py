@@ -1,20 +1,28 @@
 """What DP-REC's account is put beside: the paper's numbers, Gaussian noise on the sum, and minimal random coding of local mechanisms."""
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import cache
-
-import pandas as pd
+from typing import Any, cast
 
 from ...arguments import check_choice, check_integer, check_real
-from ...progress import OnStep, silent
+from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
+from ...design.contracts.privacy import EpsilonBound
+from ...design.contracts.registry import Accounted, Target
+from ...design.local.vector_laplace import LARGEST_PURE_EPSILON
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
-from ...solvers.divergences.dp_rec_privacy import MOST_BITS
+from ...solvers.accounting.sampled_noise import sampled_gaussian_curve
+from ...solvers.accounting.sampling import PoissonSampling
+from ...solvers.divergences.dp_rec_privacy import MOST_BITS, VARIANTS
 from ...solvers.numerics.safe_root import safe_root
-from ..accounting.dp_rec import DP_REC_VARIANTS, HUGE_EPSILON, DpRecAccount, calibrate_dp_rec, dp_rec_account
-from ..accounting.mechanism_accounting import LARGEST_MULTIPLIER, LARGEST_PURE_EPSILON, gaussian_accounting
-from ..accounting.subsampling import PoissonSampling
+from ..accounting.dp_rec import ANY_BITS, DpRecTraining, accounted_dp_rec
+from ..catalogue.relative_entropy import DP_REC, HUGE_EPSILON
+from .point import Point
 
+ADJACENCY = "add-or-remove-one"
+# Ways to account for a training with DP-REC.
+TRAINING_ACCOUNTS = (*VARIANTS, ANY_BITS)
 # Ways to account for the same Gaussian noise with Poisson sampling: the conversion of papers before 2020, the best one, and exactly.
 GAUSSIAN_ACCOUNTS = ("classic", "optimal", "pld")
 # Reference noise is found until epsilon is this close below its target, relatively: each step is an account of sampled noise.
@@ -53,10 +61,24 @@ class PublishedSetting:
     epsilon: float
     bits: int = 42
 
+    def __str__(self) -> str:
+        """Return the setting in words."""
+        return f"{self.dataset} at epsilon {self.epsilon:g}"
+
     @property
     def delta(self) -> float:
         """Failure probability of all rounds together."""
         return float(self.population**-1.1)
+
+    @property
+    def training(self) -> DpRecTraining:
+        """The training as accounting sees it."""
+        return DpRecTraining(self.clip_ratio, self.population, self.clients_per_round, self.bits)
+
+    @property
+    def sampling(self) -> PoissonSampling:
+        """What Gaussian noise is accounted for with: as many clients on average."""
+        return PoissonSampling(self.clients_per_round / self.population)
 
     @property
     def sum_noise_multiplier(self) -> float:
@@ -80,46 +102,42 @@ PUBLISHED_SETTINGS = (
 )
 
 
-def dp_rec_references(settings: tuple[PublishedSetting, ...] = PUBLISHED_SETTINGS, on_step: OnStep = silent) -> pd.DataFrame:
-    """Return DP-REC's accounts of its paper's settings, and those of Gaussian noise on the sum, DP-FedAvg.
+@dataclass(frozen=True, kw_only=True)
+class ReferencePoint(Point):
+    """One account of a setting: DP-REC's, or that of Gaussian noise on the sum, DP-FedAvg.
 
-    Parameters
+    Attributes
     ----------
-    settings : tuple of PublishedSetting
-        The settings.
-    on_step : callable
-        Called after each setting as ``on_step(done, total, text)``.
-
-    Returns
-    -------
-    DataFrame
-        One row for each setting and account, with the setting's fields and
-
-        - ``account``: ``"DP-REC, published"``, ``"DP-REC, conservative"``, ``"DP-REC, any-bits"``, ``"Gaussian, classic"``,
-          ``"Gaussian, optimal"``, ``"Gaussian, pld"``;
-        - ``epsilon``: with the noise of the setting on the sum; errs upward, infinite where the bits are too few;
-        - ``minimum_bits`` and ``epsilon_at_minimum_bits``: fewest bits with which DP-REC's epsilon is finite, and what it is then; missing
-          for Gaussian noise;
-        - ``target_noise_multiplier``: noise on the sum, over the clip norm, with which the account gives the paper's epsilon; errs upward;
-        - ``adjacency``, ``trust_model``, ``sampling``.
-
-    Raises
-    ------
-    InfeasibleError
-        If the bits of a setting are too few for every clip ratio.
+    published : PublishedSetting
+        The setting.
+    account : str
+        ``"DP-REC, published"``, ``"DP-REC, conservative"``, ``"DP-REC, any-bits"``, ``"Gaussian, classic"``, ``"Gaussian, optimal"`` or
+        ``"Gaussian, pld"``.
     """
-    rows: list[dict[str, object]] = []
-    for done, setting in enumerate(settings, start=1):
-        own = asdict(setting) | {"delta": setting.delta, "sum_noise_multiplier": setting.sum_noise_multiplier}
+
+    published: PublishedSetting
+    account: str
+
+    def run(self, _: None = None) -> list[dict[str, Any]]:
+        """Return a row with the fields of the setting, and what the account says.
+
+        ``epsilon`` is that of the setting's noise on the sum; it errs upward, and is infinite where the bits are too few.
+        ``minimum_bits`` are the fewest with which DP-REC's epsilon is finite, and ``epsilon_at_minimum_bits`` is what it is then (missing
+        for Gaussian noise). ``target_noise_multiplier`` is the noise on the sum, over the clip norm, with which the account gives the
+        paper's epsilon; it errs upward.
+        """
+        mechanism, _, name = self.account.partition(", ")
+        own = asdict(self.published) | {"delta": self.published.delta, "sum_noise_multiplier": self.published.sum_noise_multiplier}
         own["paper_epsilon"] = own.pop("epsilon")
-        rows += [own | _dp_rec_row(setting, variant) for variant in DP_REC_VARIANTS]
-        rows += [own | _gaussian_row(setting, account) for account in GAUSSIAN_ACCOUNTS]
-        on_step(done, len(settings), f"{setting.dataset}, epsilon {setting.epsilon:g}")
-    return pd.DataFrame(rows).astype({"minimum_bits": "Int64"})
+        found = _dp_rec_row(self.published, name) if mechanism == "DP-REC" else _gaussian_row(self.published, name)
+        return [own | {"account": self.account} | found]
+
+
+ACCOUNTS = (*(f"DP-REC, {name}" for name in TRAINING_ACCOUNTS), *(f"Gaussian, {name}" for name in GAUSSIAN_ACCOUNTS))
 
 
 def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSetting, account: str) -> float:
-    """Return DP-FedAvg's epsilon in a setting: Gaussian noise on the sum, Poisson sampling with as many clients on average.
+    """Return DP-FedAvg's epsilon in a setting: Gaussian noise on the sum, Poisson sampling with the same number of clients on average.
 
     Parameters
     ----------
@@ -128,7 +146,7 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
     setting : PublishedSetting
         Population, clients of a round, rounds and delta.
     account : str
-        ``"classic"``: Rényi divergences, converted as papers before 2020 did, r(a) + ln(1/delta) / (a - 1), which DP-REC's does too;
+        ``"classic"``: Rényi divergences, converted as papers before 2020 did, r(a) + ln(1/delta) / (a - 1), as DP-REC's are;
         ``"optimal"``: the same divergences, converted as Canonne, Kamath, Steinke 2020; ``"pld"``: by privacy loss distribution.
 
     Returns
@@ -137,11 +155,6 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
         Epsilon for add-or-remove-one adjacency and the central trust model; errs upward. Infinite where the privacy loss distribution is
         too expensive.
 
-    Raises
-    ------
-    ValueError
-        If the noise multiplier is out of range, or there is no such account.
-
     Examples
     --------
     >>> setting = PUBLISHED_SETTINGS[0]
@@ -149,12 +162,11 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
     [1.91, 1.39, 1.15]
     """
     check_choice("account", account, GAUSSIAN_ACCOUNTS)
-    mechanism = gaussian_accounting(noise_multiplier, sampling=_poisson(setting))
+    privacy = gaussian_privacy(noise_multiplier, ADJACENCY, "central")
     if account == "pld":
-        # Known for Poisson sampling, but not at any price.
-        found = None if mechanism.epsilon_by_loss is None else mechanism.epsilon_by_loss(setting.rounds, setting.delta)
-        return math.inf if found is None else found
-    return mechanism.curve.composed(setting.rounds).epsilon(setting.delta, account).epsilon
+        return privacy.account("pld").bound(setting.delta, setting.rounds, setting.sampling).epsilon
+    curve = sampled_gaussian_curve(noise_multiplier, setting.sampling, ADJACENCY)
+    return curve.composed(setting.rounds).epsilon(setting.delta, account).epsilon
 
 
 def minimal_random_coding_epsilon(epsilon: float, candidates: int) -> float:
@@ -197,30 +209,38 @@ def minimal_random_coding_epsilon(epsilon: float, candidates: int) -> float:
     return epsilon + math.log((1 + others * math.exp(epsilon)) / (math.exp(epsilon) + others))
 
 
-def _dp_rec_row(setting: PublishedSetting, variant: str) -> dict[str, object]:
-    budget = (setting.population, setting.clients_per_round, setting.rounds)
+def calibrated_clip_ratio(target: Target, training: DpRecTraining) -> float:
+    """Return the largest clip ratio with which DP-REC keeps a target, by the account that is the target's method; errs downward.
 
-    def account(bits: int) -> DpRecAccount:
-        return dp_rec_account(setting.clip_ratio, *budget, bits, setting.delta, variant)
+    The training's own clip ratio does not count.
+    """
+    given = {"population": training.population, "clients_per_round": training.clients_per_round, "bits": training.bits}
+    solve = cast("Callable[[Target, Mapping[str, Any]], Accounted]", DP_REC.accounting.solve)
+    return cast("float", solve(target, given).details["clip_ratio"])
 
-    least = account(account(MOST_BITS).minimum_bits)
-    found = calibrate_dp_rec(setting.epsilon, *budget, setting.bits, setting.delta, variant)
+
+def _dp_rec_row(setting: PublishedSetting, name: str) -> dict[str, Any]:
+    def account(bits: int) -> EpsilonBound:
+        training = replace(setting.training, bits=bits)
+        return training.privacy().account(name).bound(setting.delta, setting.rounds, None)
+
+    fewest = int(cast("int", account(MOST_BITS).details["minimum_bits"]))
+    ratio = calibrated_clip_ratio(Target(setting.epsilon, setting.delta, setting.rounds, method=name), setting.training)
     return {
-        "account": f"DP-REC, {variant}",
-        "epsilon": account(setting.bits).epsilon if setting.bits >= least.bits else math.inf,
-        "minimum_bits": least.bits,
-        "epsilon_at_minimum_bits": least.epsilon,
-        "target_noise_multiplier": math.sqrt(setting.clients_per_round) / found.clip_ratio,
-        "adjacency": least.adjacency,
-        "trust_model": least.trust_model,
-        "sampling": least.sampling,
+        "epsilon": account(setting.bits).epsilon,
+        "minimum_bits": fewest,
+        "epsilon_at_minimum_bits": account(fewest).epsilon,
+        "target_noise_multiplier": math.sqrt(setting.clients_per_round) / ratio,
+        "adjacency": ADJACENCY,
+        "trust_model": "central",
+        "sampling": accounted_dp_rec(setting.training).details["drawn"],
     }
 
 
-def _gaussian_row(setting: PublishedSetting, account: str) -> dict[str, object]:
+def _gaussian_row(setting: PublishedSetting, name: str) -> dict[str, Any]:
     @cache
     def epsilon(inverse: float) -> float:
-        return gaussian_reference_epsilon(1 / inverse, setting, account)
+        return gaussian_reference_epsilon(1 / inverse, setting, name)
 
     own = 1 / setting.sum_noise_multiplier
     inverse = safe_root(
@@ -233,16 +253,11 @@ def _gaussian_row(setting: PublishedSetting, account: str) -> dict[str, object]:
         name="one over the noise multiplier",
     )
     return {
-        "account": f"Gaussian, {account}",
         "epsilon": epsilon(own),
         "minimum_bits": None,
         "epsilon_at_minimum_bits": math.nan,
         "target_noise_multiplier": 1 / inverse,
-        "adjacency": "add-or-remove-one",
+        "adjacency": ADJACENCY,
         "trust_model": "central",
-        "sampling": str(_poisson(setting)),
+        "sampling": str(setting.sampling),
     }
-
-
-def _poisson(setting: PublishedSetting) -> PoissonSampling:
-    return PoissonSampling(setting.clients_per_round / setting.population)

@@ -1,25 +1,27 @@
 """Vector mean estimation as in figure 3 of Chaudhuri, Guo, Rabbat 2022: which mechanisms meet which data, at which budgets."""
 
-from dataclasses import dataclass
+import itertools
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from ...design.contracts.gaussian import central_gaussian_error
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.privacy import Scalar
+from ...design.contracts.task import Task
 from ...design.local.vector_grid import VectorGrid
 from ...design.local.vector_table import VectorTableMechanism
-from ...progress import OnStep, silent
-from ..calibration.table_cache import TableCache
-from ..catalogue.vector_mechanisms import MechanismSpec, build_mechanism
-from ..provenance_columns import with_provenance
 from ..random_streams import named_stream
 from ..simulation.vector_populations import population_chunks
-from ..sweeps.run import run_sweep
-from ..sweeps.spec import SweepSpec
 from ..sweeps.summary import summarise_sweep
-from ..sweeps.task import MechanismDesign, SweepTask
+from ..sweeps.task import MeanDesign, MeanTask, MechanismChoice, PreparedMean
 
+ADJACENCY = "replace-one"
 DIMENSION, CLIENTS, REPETITIONS = 128, 10_000, 10
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
 # The failure probability of those mechanisms that need one; pure ones have none.
@@ -41,8 +43,8 @@ class Series:
     ----------
     label : str
         Its name in the figure.
-    mechanism : MechanismSpec
-        The mechanism and its parameters.
+    mechanism : MechanismChoice
+        The mechanism, with its options.
     norm : float
         p of the ball that it clips to; every vector of the L1 ball lies in the L2 ball too.
     delta : float
@@ -50,7 +52,7 @@ class Series:
     """
 
     label: str
-    mechanism: MechanismSpec
+    mechanism: MechanismChoice
     norm: float
     delta: float
 
@@ -78,7 +80,7 @@ class Comparison:
 
 
 def _table(label: str, bits_in: int, bits_out: int, metric: str, norm: float, delta: float) -> Series:
-    return Series(label, MechanismSpec("mvu", bits_in=bits_in, bits_out=bits_out, metric=metric), norm, delta)
+    return Series(label, MechanismChoice.of("mvu", bits_in=bits_in, bits_out=bits_out, metric=metric), norm, delta)
 
 
 COMPARISONS = (
@@ -87,15 +89,15 @@ COMPARISONS = (
         "uniform-l1",
         by_epsilon=(
             _table("MVU, L1 metric", 9, 3, "l1", 1.0, 0.0),
-            Series("CLDP", MechanismSpec("cldp"), 1.0, 0.0),
-            Series("Laplace, or Gaussian", MechanismSpec("laplace"), 1.0, 0.0),
-            Series("Skellam", MechanismSpec("skellam", bits=16), 2.0, DELTA),
+            Series("CLDP", MechanismChoice.of("cldp"), 1.0, 0.0),
+            Series("Laplace, or Gaussian", MechanismChoice.of("laplace"), 1.0, 0.0),
+            Series("Skellam", MechanismChoice.of("skellam", bits=16), 2.0, DELTA),
         ),
         by_bits=(
             *(_table("MVU, L1 metric", 9, bits, "l1", 1.0, 0.0) for bits in BITS_OUT),
-            Series("CLDP", MechanismSpec("cldp"), 1.0, 0.0),
-            Series("Laplace, or Gaussian", MechanismSpec("laplace"), 1.0, 0.0),
-            *(Series("Skellam", MechanismSpec("skellam", bits=bits), 2.0, DELTA) for bits in SKELLAM_BITS),
+            Series("CLDP", MechanismChoice.of("cldp"), 1.0, 0.0),
+            Series("Laplace, or Gaussian", MechanismChoice.of("laplace"), 1.0, 0.0),
+            *(Series("Skellam", MechanismChoice.of("skellam", bits=bits), 2.0, DELTA) for bits in SKELLAM_BITS),
         ),
     ),
     Comparison(
@@ -104,119 +106,161 @@ COMPARISONS = (
         by_epsilon=(
             _table("MVU, L1 metric", 5, 3, "l1", 2.0, DELTA),
             _table("MVU, L2 metric", 5, 3, "l2", 2.0, 0.0),
-            Series("CLDP", MechanismSpec("cldp"), 2.0, 0.0),
-            Series("Laplace, or Gaussian", MechanismSpec("gaussian"), 2.0, DELTA),
-            Series("Skellam", MechanismSpec("skellam", bits=16), 2.0, DELTA),
-            Series("PrivUnitG", MechanismSpec("privunit"), 2.0, 0.0),
-            Series("SQKR", MechanismSpec("sqkr"), 2.0, 0.0),
+            Series("CLDP", MechanismChoice.of("cldp"), 2.0, 0.0),
+            Series("Laplace, or Gaussian", MechanismChoice.of("gaussian"), 2.0, DELTA),
+            Series("Skellam", MechanismChoice.of("skellam", bits=16), 2.0, DELTA),
+            Series("PrivUnitG", MechanismChoice.of("privunit-g"), 2.0, 0.0),
+            Series("SQKR", MechanismChoice.of("sqkr"), 2.0, 0.0),
         ),
         by_bits=(
             *(_table("MVU, L1 metric", 5, bits, "l1", 2.0, DELTA) for bits in BITS_OUT),
             *(_table("MVU, L2 metric", 5, bits, "l2", 2.0, 0.0) for bits in BITS_OUT),
-            Series("CLDP", MechanismSpec("cldp"), 2.0, 0.0),
-            Series("Laplace, or Gaussian", MechanismSpec("gaussian"), 2.0, DELTA),
-            *(Series("Skellam", MechanismSpec("skellam", bits=bits), 2.0, DELTA) for bits in SKELLAM_BITS),
-            Series("PrivUnitG", MechanismSpec("privunit"), 2.0, 0.0),
-            *(Series("SQKR", MechanismSpec("sqkr", bits=bits), 2.0, 0.0) for bits in SQKR_BITS),
+            Series("CLDP", MechanismChoice.of("cldp"), 2.0, 0.0),
+            Series("Laplace, or Gaussian", MechanismChoice.of("gaussian"), 2.0, DELTA),
+            *(Series("Skellam", MechanismChoice.of("skellam", bits=bits), 2.0, DELTA) for bits in SKELLAM_BITS),
+            Series("PrivUnitG", MechanismChoice.of("privunit-g"), 2.0, 0.0),
+            *(Series("SQKR", MechanismChoice.of("sqkr", bits=bits), 2.0, 0.0) for bits in SQKR_BITS),
         ),
     ),
 )
 
 
-def compare_vector_means(
-    output: Path,
+def with_small_tables(comparison: Comparison, bits_in: int, most_bits_out: int) -> Comparison:
+    """Return a comparison whose tables have fewer bits, and are designed quickly."""
+
+    def smaller(series: Series) -> Series:
+        options = dict(series.mechanism.options)
+        if series.mechanism.name != "mvu":
+            return series
+        fewer = {"bits_in": bits_in, "bits_out": min(options["bits_out"], most_bits_out)}
+        return replace(series, mechanism=MechanismChoice.of("mvu", **(options | fewer)))
+
+    def small(series: tuple[Series, ...]) -> tuple[Series, ...]:
+        return tuple(dict.fromkeys(smaller(one) for one in series))
+
+    return replace(comparison, by_epsilon=small(comparison.by_epsilon), by_bits=small(comparison.by_bits))
+
+
+@dataclass(frozen=True)
+class SeriesTask:
+    """A task of a sweep of means, and where in the comparison its results are shown.
+
+    Attributes
+    ----------
+    of : MeanTask
+        The task.
+    comparison, series : str
+        Which half, and the series' label.
+    panels : tuple of str
+        ``"epsilon"``, ``"bits"`` or both.
+    """
+
+    of: MeanTask
+    comparison: str
+    series: str
+    panels: tuple[str, ...]
+
+    @property
+    def seed(self) -> int:
+        """That of the task."""
+        return self.of.seed
+
+    @property
+    def name(self) -> str:
+        """The task's name, and where it is shown."""
+        return json.dumps([self.comparison, self.series, self.panels, self.of.name])
+
+    @property
+    def setting(self) -> str:
+        """The task in words."""
+        return self.of.setting
+
+    @property
+    def design(self) -> MeanDesign:
+        """What the mechanism is built for."""
+        return self.of.design
+
+    def prepare(self, cache: Path | None) -> PreparedMean:
+        """Build the mechanism."""
+        return self.of.prepare(cache)
+
+    def run(self, prepared: PreparedMean) -> list[dict[str, Scalar]]:
+        """Return the task's rows; the first repetition has one more, for the metric ``"certified_error"``."""
+        place = {"comparison": self.comparison, "series": self.series, "panels": " ".join(self.panels)}
+        rows = [place | row for row in self.of.run(prepared)]
+        if self.of.repetition == 0:
+            rows.append(rows[0] | {"metric": "certified_error", "value": self._certified_error(prepared)})
+        return rows
+
+    def _certified_error(self, prepared: PreparedMean) -> float:
+        """Return the error of the best table for the same constraint on neighbouring rows, whatever its bits; NaN for other mechanisms.
+
+        It is averaged over the inputs of the grid, with the data's own dithering; errs downward.
+        """
+        mechanism, of = prepared.mechanism, self.of
+        if not isinstance(mechanism, VectorTableMechanism) or mechanism.table.certificate.lower_bound is None:
+            return math.nan
+        ball, grid = mechanism.ball, VectorGrid(mechanism.ball, mechanism.table.bits_in)
+        rng = named_stream(self.seed, f"bound: {of.population}")
+        vectors = np.concatenate(list(population_chunks(of.population, BOUND_CLIENTS, ball.dimension, rng)))
+        fractions = grid.positions(vectors) % 1.0
+        dithering = float((fractions * (1 - fractions)).mean()) * grid.step**2
+        variance = mechanism.table.certificate.lower_bound * (grid.steps * grid.step) ** 2 + dithering
+        return ball.dimension * variance / of.task.clients
+
+
+def vector_mean_tasks(
+    seed: int,
     *,
+    comparisons: Sequence[Comparison] = COMPARISONS,
     epsilons: tuple[float, ...] = EPSILONS,
     clients: int = CLIENTS,
     dimension: int = DIMENSION,
     repetitions: int = REPETITIONS,
-    seed: int = 0,
-    workers: int = 1,
-    cache: TableCache | None = None,
-    on_step: OnStep = silent,
-) -> pd.DataFrame:
-    """Run both halves of the comparison, as one sweep, and sum it up.
-
-    Parameters
-    ----------
-    output : Path
-        Folder of the sweep's results; finished tasks that are there already are not run again.
-    epsilons : tuple of float
-        Privacy parameters.
-    clients, dimension, repetitions : int
-        Size of each run, and number of runs.
-    seed : int
-        Root seed.
-    workers : int
-        Processes.
-    cache : TableCache or None
-        Where designed tables are kept; None for the user's own cache folder.
-    on_step : callable
-        Called with steps done, steps in all, and what was done.
-
-    Returns
-    -------
-    DataFrame
-        One row per comparison (``"L1"``, ``"L2"``), panel (``"epsilon"``, ``"bits"``), series and setting: the columns of
-        `summarise_sweep` but for its label, `series`, `central_error` at (epsilon, delta = 1e-5) in every row, and `certified_error`, for
-        tables alone: the error of the best table for the same constraint on its neighbouring rows, whatever its bits, averaged over the
-        inputs of the grid, with the data's own dithering (errs downward); and provenance.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-    IncompleteSweepError
-        If a mechanism could not be built.
-    """
-    cache = TableCache() if cache is None else cache
-    rows: list[tuple[tuple[str, str, str], list[SweepTask]]] = []
-    for comparison in COMPARISONS:
+) -> list[SeriesTask]:
+    """Return the tasks of both halves of the comparison."""
+    tasks: dict[MeanTask, SeriesTask] = {}
+    for comparison in comparisons:
         for panel, panel_series, panel_epsilons in (
             ("epsilon", comparison.by_epsilon, epsilons),
             ("bits", comparison.by_bits, (BITS_EPSILON,)),
         ):
-            for series in panel_series:
-                for epsilon in panel_epsilons:
-                    spec = SweepSpec(
-                        mechanism=(series.mechanism,),
-                        population=(comparison.population,),
-                        clients=(clients,),
-                        dimension=(dimension,),
-                        norm=(series.norm,),
-                        epsilon=(epsilon,),
-                        delta=(series.delta,),
-                        repetitions=repetitions,
-                        seed=seed,
-                    )
-                    rows.append(((comparison.name, panel, series.label), spec.tasks()))
-    tasks = list(dict.fromkeys(task for _, own in rows for task in own))
-    results = run_sweep(tasks, output, workers=workers, cache=cache, on_step=on_step)
-    summary = summarise_sweep(results).drop(columns=["label", "central_error", "ratio_to_central"])
-    settings = list(dict.fromkeys((task.design, task.population) for task in tasks))
-    place = {setting: position for position, setting in enumerate(settings)}
-    frame = summary.iloc[[place[own[0].design, own[0].population] for _, own in rows]].reset_index(drop=True)
-    for position, name in enumerate(("comparison", "panel", "series")):
-        frame.insert(position, name, [names[position] for names, _ in rows])
-    bounds = {setting: _certified_error(*setting, clients, seed, cache) for setting in settings}
-    frame["certified_error"] = [bounds[own[0].design, own[0].population] for _, own in rows]
-    balls = [own[0].design.ball for _, own in rows]
-    frame["central_error"] = [
-        central_gaussian_error(ball, clients, epsilon, DELTA, "replace-one") for ball, epsilon in zip(balls, frame["epsilon"], strict=True)
+            for series, epsilon, repetition in itertools.product(panel_series, panel_epsilons, range(repetitions)):
+                task = Task(NormBall(dimension, series.norm), clients, epsilon, series.delta, ADJACENCY)
+                one = MeanTask(series.mechanism, task, comparison.population, repetition=repetition, seed=seed)
+                panels = (*tasks[one].panels, panel) if one in tasks else (panel,)
+                tasks[one] = SeriesTask(one, comparison.name, series.label, panels)
+    return list(tasks.values())
+
+
+def arrange_vector_means(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per comparison (``"L1"``, ``"L2"``), panel (``"epsilon"``, ``"bits"``), series and setting.
+
+    With the averages of `summarise_sweep`; `certified_error`, for tables alone (errs downward); and `central_error`, that of a trusted
+    server's Gaussian noise at (epsilon, delta = 1e-5) in every row.
+    """
+    certified = rows["metric"] == "certified_error"
+    # Both have the settings in the same order.
+    summary = summarise_sweep(rows[~certified]).assign(certified_error=rows.loc[certified, "value"].to_numpy())
+    summary["central_error"] = [
+        central_gaussian_error(NormBall(row.dimension, row.norm, row.clip_norm), row.clients, row.epsilon, DELTA, ADJACENCY)
+        for row in summary.itertuples()
     ]
-    return with_provenance(frame, "vector mean", seed)
+    # Of a series, numbers of bits come in rising order.
+    ranks = {name: rank for rank, name in enumerate(summary["series"].unique())}
+    by_bits = summary.assign(rank=summary["series"].map(ranks)).sort_values(["comparison", "rank", "bits_per_client"], kind="stable")
+    panels = {"epsilon": summary, "bits": by_bits}
+    parts = [
+        frame[(frame["comparison"] == comparison) & frame["panels"].str.split().map(lambda shown, panel=panel: panel in shown)].assign(panel=panel)
+        for comparison in summary["comparison"].unique()
+        for panel, frame in panels.items()
+    ]
+    return pd.concat(parts, ignore_index=True)[list(COLUMNS)]
 
 
-def _certified_error(design: MechanismDesign, population: str, clients: int, seed: int, cache: TableCache) -> float:
-    """Return the mean squared error of the best table under a table's own constraint; NaN for other mechanisms."""
-    mechanism = build_mechanism(design.mechanism, design.ball, design.epsilon, design.delta, cache)
-    if not isinstance(mechanism, VectorTableMechanism) or mechanism.table.certificate.lower_bound is None:
-        return float("nan")
-    grid = VectorGrid(design.ball, mechanism.table.bits_in)
-    vectors = np.concatenate(
-        list(population_chunks(population, BOUND_CLIENTS, design.ball.dimension, named_stream(seed, f"bound: {population}")))
-    )
-    fractions = grid.positions(vectors) % 1.0
-    dithering = float((fractions * (1 - fractions)).mean()) * grid.step**2
-    variance = mechanism.table.certificate.lower_bound * (grid.steps * grid.step) ** 2 + dithering
-    return design.ball.dimension * variance / clients
+COLUMNS = (
+    *("comparison", "panel", "series", "mechanism", "bits_in", "bits_out", "table_metric", "dithering", "bits", "epsilon", "delta"),
+    *("population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "realised_epsilon", "realised_delta", "adjacency"),
+    *("trust_model", "bits_per_client", "bits_per_coordinate", "repetitions", "mean_squared_error", "standard_error"),
+    *("predicted_squared_error", "worst_squared_error", "clipped_share", "certified_error", "central_error"),
+)

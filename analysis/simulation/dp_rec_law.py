@@ -20,7 +20,7 @@ from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
 
-# Moments are analytic in the shift: up to the largest, 3, interpolation at so many points is as exact as they are.
+# Moments are analytic in the shift: up to the largest, 3, interpolation of this degree is as exact as they are.
 _DEGREE = 28
 # Clip ratios from which the best one is chosen; with smaller ones a mean of a million messages is no better than zero.
 SMALLEST_USEFUL_RATIO = 1e-3
@@ -53,25 +53,10 @@ class _MomentCurves:
 
 
 def message_law(mechanism: DpRecMechanism, vectors: ArrayLike) -> MessageLaw:
-    """Return bias and variance of each client's decoded message.
+    """Return bias and variance of each client's decoded message, for vectors of shape (clients, dimension), which are clipped.
 
-    Parameters
-    ----------
-    mechanism : DpRecMechanism
-        The mechanism.
-    vectors : array_like of shape (clients, dimension)
-        Finite vectors; those outside the ball are clipped.
-
-    Returns
-    -------
-    MessageLaw
-        Bias and variance, as `DpRecMechanism.expected` and `DpRecMechanism.variance` have them to within 1e-6 in units of sigma, in a
-        small part of the time.
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, or a coordinate is NaN or infinite.
+    They are as `DpRecMechanism.expected` and `DpRecMechanism.variance` have them, to within 1e-6 in units of sigma, in a small part of the
+    time.
 
     Examples
     --------
@@ -97,26 +82,9 @@ def message_law(mechanism: DpRecMechanism, vectors: ArrayLike) -> MessageLaw:
 
 
 def draw_decoded(mechanism: DpRecMechanism, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
-    """Draw decoded messages from their law, over seeds and indices, without coding.
+    """Draw decoded messages from their law, over seeds and indices, without coding: one for each vector, which is clipped.
 
-    Parameters
-    ----------
-    mechanism : DpRecMechanism
-        The mechanism.
-    vectors : array_like of shape (clients, dimension)
-        Finite vectors; those outside the ball are clipped.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    ndarray of float64, shape (clients, dimension)
-        Decoded messages, with the distribution that those of `DpRecMechanism.encode` have.
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong, or a coordinate is NaN or infinite.
+    They have the distribution of those of `DpRecMechanism.encode`.
 
     Examples
     --------
@@ -131,7 +99,7 @@ def draw_decoded(mechanism: DpRecMechanism, vectors: ArrayLike, rng: np.random.G
     for part, bits in zip(mechanism.layout.slices(), mechanism.layout.bits, strict=True):
         shifts = np.linalg.norm(units[:, part], axis=1)
         directions = _directions(units[:, part], shifts)
-        # A vector of zeros has no direction, and any sample will do.
+        # A vector of zeros has no direction: every sample is as likely.
         along = _draw_particles(shifts, bits, rng) - np.sum(decoded[:, part] * directions, axis=1)
         decoded[:, part] += directions * along[:, None]
     return np.asarray(decoded * mechanism.sigma)
@@ -140,28 +108,8 @@ def draw_decoded(mechanism: DpRecMechanism, vectors: ArrayLike, rng: np.random.G
 def worst_mean_error(clip_ratio: float, dimension: int, groups: int, bits: int, clients: int) -> float:
     """Return the expected squared L2 error of the mean where all vectors are one of the clip norm, with equal parts in all groups.
 
-    Parameters
-    ----------
-    clip_ratio : float
-        Clip norm over sigma, 0.001 to 3.
-    dimension : int
-        Length of the vectors.
-    groups : int
-        Number of groups, from 1 to the dimension.
-    bits : int
-        Bits of each group, 1 to 20.
-    clients : int
-        Number of messages.
-
-    Returns
-    -------
-    float
-        Error over the squared clip norm: the bias does not average out, ``bias**2 + variance / clients``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    That is over the squared clip norm, with a clip ratio of 0.001 to 3, and 1 to 20 bits for each group. The bias does not average out:
+    ``bias**2 + variance / clients``.
 
     Examples
     --------
@@ -178,22 +126,9 @@ def worst_mean_error(clip_ratio: float, dimension: int, groups: int, bits: int, 
 
 
 def least_error_clip_ratio(dimension: int, groups: int, bits: int, clients: int) -> float:
-    """Return the clip ratio whose `worst_mean_error` is the least: larger ones have more bias, smaller ones more noise.
+    """Return the clip ratio, 0.001 to 3, whose `worst_mean_error` is the least: larger ones have more bias, smaller ones more noise.
 
-    Parameters
-    ----------
-    dimension, groups, bits, clients
-        As in `worst_mean_error`.
-
-    Returns
-    -------
-    float
-        Clip ratio, 0.001 to 3, to a relative 1e-5.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    It is found to a relative 1e-5.
 
     Examples
     --------

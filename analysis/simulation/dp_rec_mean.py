@@ -55,26 +55,8 @@ class SimulatedDpRecMean:
 def two_level_chunks(clients: int, dimension: int, rng: np.random.Generator) -> Iterator[FloatArray]:
     """Yield unit vectors around one direction, in chunks: memory does not grow with the number of clients.
 
-    Coordinates of the first half are independent N(1, 1), those of the second half N(10, 1); then each vector is scaled to norm 1.
-
-    Parameters
-    ----------
-    clients : int
-        Number of vectors.
-    dimension : int
-        Their length, from 2; the second half is the longer one of an odd number.
-    rng : numpy.random.Generator
-        Source of randomness; used while the chunks are drawn.
-
-    Yields
-    ------
-    ndarray of float64, shape (clients of the chunk, dimension)
-        The chunks; they have `clients` rows in all.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    Coordinates of the first half are independent N(1, 1), those of the second half N(10, 1); then each vector is scaled to norm 1. The
+    dimension is at least 2; the second half is the longer one of an odd number.
 
     Examples
     --------
@@ -93,25 +75,8 @@ def two_level_chunks(clients: int, dimension: int, rng: np.random.Generator) -> 
 def rough_estimate(dimension: int, squared_distance: float, rng: np.random.Generator) -> FloatArray:
     """Return a public vector at a given distance from the middle of `two_level_chunks`, in a random direction: an earlier estimate.
 
-    Parameters
-    ----------
-    dimension : int
-        Length of the vectors, from 2.
-    squared_distance : float
-        Squared distance from the middle, 0 to 4: the error of the earlier estimate.
-    rng : numpy.random.Generator
-        Source of the direction.
-
-    Returns
-    -------
-    ndarray of float64, shape (dimension,)
-        The vector. The middle is the two levels over the root mean square of the norm before scaling, within 0.002 of the mean of many
-        vectors from 20 dimensions on.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
+    The squared distance, 0 to 4, is the error of that estimate. The middle is the two levels over the root mean square of the norm before
+    scaling, within 0.002 of the mean of many vectors from 20 dimensions on.
     """
     levels = _levels(dimension)
     distance = math.sqrt(check_real("squared_distance", squared_distance, low=0.0, high=LARGEST_SQUARED_DISTANCE))
@@ -149,11 +114,6 @@ def simulate_dp_rec_mean(
     -------
     SimulatedDpRecMean
         The result.
-
-    Raises
-    ------
-    ValueError
-        If nobody sends anything, lengths do not match, or a coordinate is not finite.
 
     Examples
     --------

@@ -106,8 +106,8 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
     Raises
     ------
     ValueError
-        If there are no clients, or other than a secure sum was made for, or fewer than two that mask; if inputs are not the mechanism's, or
-        masks are asked for where nothing is added up modulo M.
+        If there are no clients, another number of them than a secure sum was made for, or fewer than two that mask; if inputs are not of
+        the mechanism's domain; or if masks are asked for where nothing is added up modulo M.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def central_squared_error(domain: MeanDomain, clients: int, guarantee: Guarantee
     if not (EPSILON_LOW <= guarantee.epsilon <= EPSILON_HIGH and SMALLEST_DELTA <= guarantee.delta <= LARGEST_DELTA):
         return None
     ball = NormBall(1, 2.0, (domain.high - domain.low) / 2) if isinstance(domain, Interval) else domain
-    # T rounds of Gaussian noise are one round whose noise has a T-th of the variance.
+    # T rounds of T times the variance reveal together what one round reveals.
     return rounds * central_gaussian_error(ball, clients, guarantee.epsilon, guarantee.delta, guarantee.adjacency)
 
 

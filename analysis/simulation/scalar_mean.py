@@ -37,11 +37,6 @@ class SimulationSize:
         Equal parts in which the messages of a run are also decoded; divides `clients`.
     runs : int
         Independent runs; with the batches, at least two means in all.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or the clients cannot be divided evenly.
     """
 
     clients: int = 100_000
@@ -96,11 +91,6 @@ def simulate_variance(protocol: ScalarMechanism, value: float, size: SimulationS
     SimulatedVariance
         The result, in squared units of the value.
 
-    Raises
-    ------
-    ValueError
-        If the value is not finite.
-
     Examples
     --------
     >>> protocol = CLDPMechanism(3.0, (-1.0, 1.0))
@@ -141,11 +131,6 @@ def scalar_mean_variances(epsilons: Iterable[float], size: SimulationSize, *, se
         ``exact_variance`` of one client; at every seventh value ``simulated_variance``, ``simulated_standard_error`` and
         ``mean_squared_error`` of the mean of all clients (elsewhere missing); ``lower_bound``, which the average of any mechanism's
         variances over the 8 grid inputs cannot be below (errs downward); ``clients``, ``batches``, ``runs``; and provenance.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
     ConvergenceError
         If the solver fails.
     """

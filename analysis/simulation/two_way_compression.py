@@ -118,11 +118,6 @@ def simulate_participation(
         ``full_models`` (how many of the packages), ``replayed_messages`` (in the others), ``uncompressed_bytes`` (of either direction:
         ``clients`` times ``model_bytes``).
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
-
     Examples
     --------
     >>> frame = simulate_participation(100, 10, 200, 4 * 431_080, 15, np.random.default_rng(0), public_start=True)
@@ -174,7 +169,7 @@ def expected_bytes_down(
     public_start: bool = False,
     state_bytes: int | None = None,
 ) -> FloatArray:
-    """Return the expected bytes down of each round, exactly but for rounding.
+    """Return the expected bytes down of each round, exactly except for rounding.
 
     A client takes part in a round with probability p = 1 - (1 - 1 / population)**clients_per_round, or clients_per_round / population
     without replacement, whatever it does in others. When it does, its last time was g rounds ago with probability p (1 - p)**(g - 1), and
@@ -189,11 +184,6 @@ def expected_bytes_down(
     -------
     ndarray of shape (rounds,)
         Bytes of all packages of a round.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range.
 
     Examples
     --------
@@ -212,18 +202,7 @@ def expected_bytes_down(
 
 
 def communication_totals(frame: pd.DataFrame) -> TwoWayTotals:
-    """Add up all rounds.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Result of `simulate_participation`.
-
-    Returns
-    -------
-    TwoWayTotals
-        The totals.
-    """
+    """Add up all rounds of what `simulate_participation` returns."""
     return TwoWayTotals(
         bytes_up=int(frame["bytes_up"].sum()),
         bytes_down=int(frame["bytes_down"].sum()),

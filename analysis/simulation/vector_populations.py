@@ -12,7 +12,7 @@ from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 
 # Coordinates drawn at a time. The chunks, and with them the vectors, depend on the dimension only: not on memory, nor on workers.
 CHUNK_COORDINATES = 2**18
-# Without a number of its own, a sparse vector has one non-zero coordinate in so many.
+# A sparse vector has one non-zero coordinate in this number, unless told otherwise.
 SPARSITY = 16
 
 Draw = Callable[[int, int, int, np.random.Generator], FloatArray]
@@ -64,7 +64,7 @@ def population_chunks(
     kind : str
         ``"uniform-l1"``: coordinates uniform on (0, 1], divided by their sum, so that the L1 norm is 1; ``"sphere"``: uniform on the
         sphere of L2 norm 1; ``"positive-sphere"``: uniform on the part of it where no coordinate is negative; ``"uniform-cube"``:
-        coordinates uniform on [-1, 1]; ``"sparse"``: zero but for `nonzero` coordinates at random places, which are uniform on their
+        coordinates uniform on [-1, 1]; ``"sparse"``: zero except for `nonzero` coordinates at random places, which are uniform on their
         sphere of L2 norm 1. The first and the third are the data of Chaudhuri, Guo, Rabbat 2022, section 5.2.
     clients : int
         Number of vectors.
@@ -81,11 +81,6 @@ def population_chunks(
     -------
     iterator of ndarray of float64, shape (clients of the chunk, dimension)
         The chunks; they have `clients` rows in all.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or `nonzero` is given to another kind.
 
     Examples
     --------
@@ -105,20 +100,7 @@ def population_chunks(
 
 
 def check_population(kind: str, nonzero: int | None) -> None:
-    """Refuse a population that is not known, or a number of non-zero coordinates for one that has none.
-
-    Parameters
-    ----------
-    kind : str
-        Name of the population.
-    nonzero : int or None
-        Number of non-zero coordinates of a sparse vector.
-
-    Raises
-    ------
-    ValueError
-        If there is no such population, or `nonzero` does not belong to it.
-    """
+    """Refuse a population that is not known, or a number of non-zero coordinates for one that has none."""
     check_choice("population", kind, POPULATIONS)
     if nonzero is not None and kind != "sparse":
         raise ValueError(f"nonzero must be left out for the population {kind}, it belongs to sparse only, got {nonzero!r}")

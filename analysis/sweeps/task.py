@@ -171,7 +171,7 @@ class MeanTask:
 
     @property
     def name(self) -> str:
-        """The whole task but for its seed, in canonical JSON: name of the stream that the mechanism's randomness is drawn from."""
+        """The whole task except for its seed, in canonical JSON: name of the stream that the mechanism's randomness is drawn from."""
         # What is the usual thing, or does not apply, is left out, so that a parameter that is new some day does not rename other tasks.
         task, options = self.task, {key: value for key, value in self.mechanism.options if value is not None}
         design: dict[str, Any] = {

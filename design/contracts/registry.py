@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_choice, check_integer, check_real
+from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from .domains import Interval
@@ -312,7 +313,16 @@ class Entry:
             object.__setattr__(self, "accounting", derived_accounting(self))
 
     def build(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
-        """Return the mechanism for a task, from design choices that are checked and filled in."""
+        """Return the mechanism for a task, from design choices that are checked and filled in; refuse what is not offered."""
+        if not isinstance(task.domain, self.domains):
+            offered = " or ".join(domain.__name__ for domain in self.domains)
+            raise InfeasibleError(f"domain must be of the kind {offered} for {self.name}, got {task.domain}")
+        task.check_adjacency(self.name, self.adjacencies)
+        if self.trust_model == "local" and task.sampling is not None:
+            raise InfeasibleError(
+                f"sampling must be left out in the local trust model, got {task.sampling}: the server sees who reports, so "
+                "that sampling does not amplify the guarantee"
+            )
         return self.calibrate(task, check_values(self.name, self.options, values))
 
     def document(self) -> dict[str, Any]:

@@ -167,7 +167,7 @@ class MinimalRandomCodingMechanism(VectorMechanism):
         return min(1.0, part / self._constant(cap) * (1 + 1e-14))
 
     def _draw(self, in_cap: NDArray[np.bool_], words: WordSource) -> int:
-        # A uniform number of 53 bits is never rarer below this probability than it should be.
+        # A uniform number of 53 bits is below a probability at least as often as it should be.
         outside = words.uniforms(()) < self._outside_probability(int(np.count_nonzero(in_cap)))
         candidates = np.flatnonzero(~in_cap if outside else in_cap)
         return int(candidates[words.integers(len(candidates), ())])

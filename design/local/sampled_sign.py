@@ -15,6 +15,7 @@ from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism, check_vector_ep
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike, word_source
+from .message_checks import checked_messages
 
 
 @dataclass(frozen=True)
@@ -83,17 +84,13 @@ class SampledSignMechanism(VectorMechanism):
         clients = len(clipped)
         indices = words.integers(self.indices, clients)
         bits = words.uniforms(clients) < (1 + self._numbers(clipped, indices) / self.ball.clip_norm) / 2
-        # A uniform number below it, of 53 bits, is never rarer than this probability.
+        # A uniform number of 53 bits is below a probability at least as often as it should be.
         flips = words.uniforms(clients) < 1 / (math.exp(self.realised_epsilon) + 1)
         return 2 * indices + (bits ^ flips)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the histogram of the messages, shape (indices, 2): how often each index was sent with the bits 0 and 1."""
-        array = np.asarray(messages)
-        if array.ndim != 1:
-            raise ValueError(f"messages must have the shape (clients,), got {array.shape}")
-        if array.size and not (np.issubdtype(array.dtype, np.integer) and array.min() >= 0 and array.max() < 2 * self.indices):
-            raise ValueError(f"messages must be whole numbers from 0 to {2 * self.indices - 1}, got {array.min()} to {array.max()}")
+        array = checked_messages(messages, 0, 2 * self.indices - 1)
         histogram = np.bincount(array.astype(np.intp), minlength=2 * self.indices).astype(np.int64)
         return histogram.reshape(self.indices, 2)
 

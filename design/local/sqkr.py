@@ -119,7 +119,7 @@ class SQKRMechanism(VectorMechanism):
         coordinates = words.integers(self.frame.size, (clients, self.bits))
         drawn = np.take_along_axis(coefficients, coordinates, axis=1)
         up = words.uniforms(drawn.shape) < 0.5 + drawn / (2 * self.level)
-        # A uniform number of 53 bits is never rarer below this probability than it should be: rounding errs toward privacy.
+        # A uniform number of 53 bits is below a probability at least as often as it should be: rounding errs toward privacy.
         replaced = words.uniforms(clients) < self._replacement
         symbols = np.where(replaced, words.integers(2**self.bits, clients), up @ (1 << np.arange(self.bits)))
         return np.column_stack([coordinates, symbols]).astype(np.int32)

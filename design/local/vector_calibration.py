@@ -26,6 +26,7 @@ def calibrate_vector_table(
     dithering: str = "systematic",
     rounds: int = 1,
     seed: int = 0,
+    method: str | None = None,
 ) -> VectorTableMechanism:
     """Design the MVU table with which vectors of a ball are (epsilon, delta)-private after T rounds.
 
@@ -53,6 +54,8 @@ def calibrate_vector_table(
         T, the number of rounds in which the same client reports.
     seed : int
         Root seed of the solver.
+    method : str or None
+        Name of the account that is to keep the target; None for the least of the proven ones.
 
     Returns
     -------
@@ -85,7 +88,7 @@ def calibrate_vector_table(
         values: dict[float, float] = {}
 
         def realised(table_epsilon: float) -> float:
-            values[table_epsilon] = design(table_epsilon).privacy().epsilon(delta, rounds=rounds)
+            values[table_epsilon] = design(table_epsilon).privacy().report(delta, rounds=rounds).epsilon_by(method)
             return values[table_epsilon]
 
         low = EPSILON_LOW

@@ -23,6 +23,7 @@ from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordsLike, word_source
 from ..noise.skellam_noise import sample_skellam
 from ..transforms.vector_dithering import bounded_rounding
+from .message_checks import checked_messages
 
 FEWEST_BITS, MOST_BITS = 2, 32
 # Of the noise, in squared steps: what is sampled exactly.
@@ -33,7 +34,7 @@ ROUNDING = 1e-12
 
 
 def skellam_privacy(variance: float, l1_sensitivity: float, l2_sensitivity: float, trust_model: str = "local") -> Privacy:
-    """Return what Skellam noise on whole numbers reveals: by Rényi divergences, since in more dimensions no dominating pair is known.
+    """Return what Skellam noise on whole numbers reveals: by Rényi divergences, as no dominating pair is known in several dimensions.
 
     Parameters
     ----------
@@ -174,13 +175,8 @@ class SkellamMechanism(VectorMechanism):
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the sum of the messages, in steps, shape (dimension,)."""
-        array = np.asarray(messages)
-        if array.ndim != 2 or array.shape[1] != self.ball.dimension:
-            raise ValueError(f"messages must have the shape (clients, {self.ball.dimension}), got {array.shape}")
         half = 1 << (self.bits - 1)
-        if array.size and not (np.issubdtype(array.dtype, np.integer) and array.min() >= -half and array.max() < half):
-            raise ValueError(f"messages must be whole numbers from {-half} to {half - 1}, got {array.min()} to {array.max()}")
-        return np.asarray(array.sum(axis=0, dtype=np.int64))
+        return np.asarray(checked_messages(messages, -half, half - 1, self.ball.dimension).sum(axis=0, dtype=np.int64))
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the average of the messages, in the vectors' units."""

@@ -21,6 +21,7 @@ from ..tables.lookup_table import CHUNK, LetterArray, LookupTable
 from ..tables.table_privacy import table_privacy
 from ..transforms.dithering import dither
 from ..transforms.vector_dithering import bounded_rounding, rejection_bias_bound, rejection_rounding
+from .message_checks import checked_messages
 from .vector_grid import VectorGrid, VectorGridVariance
 
 DITHERINGS = ("systematic", "rejection")
@@ -156,11 +157,7 @@ class VectorTableMechanism(VectorMechanism):
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return how often each letter was sent for each coordinate, shape (dimension, 2**bits_out)."""
         letters, dimension = len(self.table.alphabet), self.ball.dimension
-        array = np.asarray(messages)
-        if array.ndim != 2 or array.shape[1] != dimension:
-            raise ValueError(f"messages must have the shape (clients, {dimension}), got {array.shape}")
-        if array.size and not (np.issubdtype(array.dtype, np.integer) and array.min() >= 0 and array.max() < letters):
-            raise ValueError(f"messages must be whole numbers from 0 to {letters - 1}, got {array.min()} to {array.max()}")
+        array = checked_messages(messages, 0, letters - 1, dimension)
         cells = np.arange(dimension, dtype=np.intp) * letters
         histogram = np.zeros(dimension * letters, dtype=np.int64)
         clients = max(1, COUNTED // dimension)

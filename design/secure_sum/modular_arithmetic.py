@@ -94,7 +94,7 @@ def modular_sum(values: ArrayLike, modulus: int) -> WordArray:
     array = check_residues("values", values, modulus)
     if array.ndim == 0:
         raise ValueError("values must have a first axis to add up over, got a single number")
-    # So many residues add up, beside one total, before a word of 64 bits is full: three or more.
+    # This many residues, and one total, add up within a word of 64 bits: three or more.
     at_once = LARGEST_WORD // (modulus - 1) - 1
     total = np.zeros(array.shape[1:], dtype=np.uint64)
     for start in range(0, len(array), at_once):

@@ -23,7 +23,7 @@ BOUNDS = ("published", "sharp")
 LARGEST_DIMENSION = 2**31
 # Steps: squared norms fit into a word of 64 bits, and neighbouring positions are told apart.
 LARGEST_RADIUS = 2.0**31
-# How much longer than clip_norm, relatively, the rounding errors of clipping and rotating may have made a vector.
+# Relative excess over clip_norm that the rounding errors of clipping and rotating may cause.
 SLACK = 1e-9
 # Relative error of a bound that is computed in floating point, with a wide margin.
 ROUNDING = 1e-14
@@ -97,7 +97,7 @@ class ConditionalRounding:
         concave envelope ``sqrt(u)`` up to u = 1/4 and ``u + 1/4`` from there, and ``w**2`` has the one through the points
         ``(k**2, (2 k + 1)**2)`` for whole k: d times their values at ``u = c**2 / d`` bound the sums.
         """
-        # Down for the sake of privacy; up where not to reject anything is what is stated.
+        # Rounded down for privacy; the bound that always holds is rounded up, as nothing is rejected for it.
         return min(math.ceil(self._probable_square * (1 - ROUNDING)) - 1, self._certain_squared_norm)
 
     @property

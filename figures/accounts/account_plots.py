@@ -1,9 +1,12 @@
-"""An account as a picture: epsilon against rounds, and the Rényi curve that it comes from."""
+"""Accounts as a picture: epsilon against rounds, by each way of accounting."""
 
 import io
 import math
-from collections.abc import Callable
+import textwrap
+from collections.abc import Mapping
+from itertools import cycle
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -11,104 +14,83 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, StrMethodFormatter
 
-from ...analysis.accounting.privacy_account import AccountedMechanism, PrivacyAccount
+from ...design.contracts.privacy import AccountedEpsilon
+from ...design.contracts.registry import Accounted, AccountReport
 from ...files import write_atomically
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS
+from ...solvers.accounting.sampling import Sampling
 from ..drawing.directed_rounding import rounded_up
-from ..drawing.marks import BLUE, GREEN, VERMILION
+from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from ..drawing.save import DOTS_PER_INCH, METADATA
 from ..drawing.style import GREY, WIDTH, add_caption, print_style
 
 # Rounds are shown from one to this many times those that were asked for.
 BEYOND = 10
 POINTS = 13
-LARGEST_SHOWN_ORDER = 1024.0
 # A vertical axis whose ends are less than so far apart shows numbers between powers of ten.
 DECADES = 1000.0
+MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, BLACK, SKY)
+PROVEN_LINE, OTHER_LINE = "-", (0, (4, 2))
+# Characters of a legend's line, which has the width of the page to itself.
+LEGEND_CHARACTERS = 95
+# Names of accounts in words, where they need more than their name.
+LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        "pure": "pure privacy, added up",
+        "rdp": "Rényi divergences",
+        "pld": "privacy loss distribution",
+        "near-gaussian": "nearly Gaussian noise",
+        "exact": "exact privacy loss",
+        "theorem-1": "Theorem 1 of cpSGD",
+        "published": "DP-REC's theorem as printed",
+        "conservative": "DP-REC's theorem, conservative",
+        "any-bits": "DP-REC, any bits and groups",
+        "message": "the client's own messages",
+        "rdp-extremes": "Rényi divergences",
+    }
+)
 
 
 def check_plot_file(file: Path) -> str:
-    """Return the kind of picture that a file's suffix asks for.
-
-    Parameters
-    ----------
-    file : Path
-        The file.
-
-    Returns
-    -------
-    str
-        ``"svg"``, ``"pdf"`` or ``"png"``.
-
-    Raises
-    ------
-    ValueError
-        If the suffix is another one.
-    """
+    """Return the kind of picture that a file's suffix asks for: ``"svg"``, ``"pdf"`` or ``"png"``; ValueError for another suffix."""
     kind = file.suffix.removeprefix(".").lower()
     if kind not in METADATA:
         raise ValueError(f"plot must be a file that ends in {', '.join(f'.{kind}' for kind in METADATA)}, got {str(file)!r}")
     return kind
 
 
-def write_account_plot(mechanism: AccountedMechanism, account: PrivacyAccount, file: Path) -> None:
-    """Draw an account and write it to a file, which is there whole or not at all.
+def write_account_plot(subject: Accounted, delta: float, rounds: int, sampling: Sampling | None, path: Path) -> None:
+    """Draw what all accounts of a mechanism say, round after round, and write it to a file, which is there whole or not at all.
 
     Parameters
     ----------
-    mechanism : AccountedMechanism
-        The mechanism.
-    account : PrivacyAccount
-        Its account, with delta.
-    file : Path
-        Where the picture goes; its suffix says which kind it is.
+    subject : Accounted
+        The mechanism, as the registry's `Accountable.account` returns it.
+    delta : float
+        Failure probability of all rounds together.
+    rounds : int
+        Number of rounds that is marked; up to ten times that many are shown.
+    sampling : PoissonSampling, FixedSizeSampling or None
+        How the clients of a round are chosen.
+    path : Path
+        The file; its suffix says which kind it is: .svg, .pdf or .png.
 
     Raises
     ------
     ValueError
-        If the suffix is unknown.
-    OSError
-        If the file cannot be written.
+        If the suffix is another one, or an argument is out of range.
     """
-    write_plot(lambda: draw_account(epsilon_by_rounds(mechanism, account), mechanism, account), file)
-
-
-def write_plot(draw: Callable[[], Figure], file: Path) -> None:
-    """Draw a picture and write it to a file, which is there whole or not at all.
-
-    Parameters
-    ----------
-    draw : callable
-        Makes the figure; called inside `print_style`.
-    file : Path
-        Where the picture goes; its suffix says which kind it is.
-
-    Raises
-    ------
-    ValueError
-        If the suffix is unknown.
-    OSError
-        If the file cannot be written.
-    """
-    kind = check_plot_file(file)
+    kind = check_plot_file(path)
+    reports = [subject.report(delta, number, sampling) for number in shown_rounds(rounds)]
+    asked = next(report for report in reports if report.privacy.rounds == rounds)
     buffer = io.BytesIO()
     with print_style():
-        draw().savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=METADATA[kind])
-    write_atomically(file, buffer.getvalue())
+        draw_accounts(epsilon_by_rounds(reports), asked).savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=METADATA[kind])
+    write_atomically(path, buffer.getvalue())
 
 
 def shown_rounds(rounds: int) -> list[int]:
-    """Return the numbers of rounds of a picture: from one to ten times those that were asked for, and these among them.
-
-    Parameters
-    ----------
-    rounds : int
-        Number of rounds that was asked for.
-
-    Returns
-    -------
-    list of int
-        In rising order.
+    """Return the numbers of rounds of a picture, in rising order: from one to ten times those that were asked for, and these among them.
 
     Examples
     --------
@@ -119,108 +101,81 @@ def shown_rounds(rounds: int) -> list[int]:
     return [int(number) for number in np.union1d(spaced, [rounds])]
 
 
-def epsilon_by_rounds(mechanism: AccountedMechanism, account: PrivacyAccount) -> pd.DataFrame:
-    """Return a mechanism's epsilon for one round, for ten times the rounds of an account, and for numbers in between.
-
-    Parameters
-    ----------
-    mechanism : AccountedMechanism
-        The mechanism.
-    account : PrivacyAccount
-        Its account, with delta; one of the rows.
-
-    Returns
-    -------
-    DataFrame
-        Columns rounds, epsilon_rdp and epsilon_pld, which is NaN where it was not computed.
-    """
-    rows = [account if rounds == account.rounds else mechanism.account(rounds, account.delta) for rounds in shown_rounds(account.rounds)]
-    return pd.DataFrame(
-        {
-            "rounds": [row.rounds for row in rows],
-            "epsilon_rdp": [math.nan if row.epsilon_rdp is None else row.epsilon_rdp for row in rows],
-            "epsilon_pld": [math.nan if row.epsilon_pld is None else row.epsilon_pld for row in rows],
-        }
-    )
+def epsilon_by_rounds(reports: list[AccountReport]) -> pd.DataFrame:
+    """Return each account's epsilon (a column) after each number of rounds (the index); infinite where an account says nothing."""
+    rows = [{one.name: one.bound.epsilon for one in report.privacy.accounts} for report in reports]
+    return pd.DataFrame(rows, index=pd.Index([report.privacy.rounds for report in reports], name="rounds"))
 
 
-def draw_account(epsilons: pd.DataFrame, mechanism: AccountedMechanism, account: PrivacyAccount) -> Figure:
-    """Draw epsilon against rounds, with the rounds of the account marked, and the Rényi divergence of one round against its order.
+def draw_accounts(epsilons: pd.DataFrame, asked: AccountReport) -> Figure:
+    """Draw every account's epsilon against rounds: those that are guarantees as solid lines, others dashed, with what they assume.
 
     Parameters
     ----------
     epsilons : DataFrame
         Made by `epsilon_by_rounds`.
-    mechanism : AccountedMechanism
-        The mechanism.
-    account : PrivacyAccount
-        Its account, with delta.
+    asked : AccountReport
+        The report on the rounds that are marked.
 
     Returns
     -------
     Figure
         The figure; to be made and saved inside `print_style`.
     """
-    figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
-    rounds_axes, order_axes = figure.subplots(1, 2)
-    _draw_rounds(rounds_axes, epsilons, account)
-    _draw_orders(order_axes, mechanism, account)
-    sampling = "every client takes part in every round" if account.sampling is None else account.sampling
-    ways = "by Rényi divergences and by privacy loss distributions" if account.epsilon_pld is not None else "by Rényi divergences"
-    order = "" if account.order in (None, math.inf) else ", and the order that proves the least ε after all rounds"
-    add_caption(
-        figure,
-        f"{account.mechanism}. Left: ε at δ = {account.delta:g} after so many rounds, {ways}; it errs upward. Right: Rényi divergence "
-        f"of one round{order}. Guarantee: ε = {rounded_up(account.epsilon or 0.0, 4)}, "
-        f"δ = {account.delta:g} after {account.rounds} {'round' if account.rounds == 1 else 'rounds'}, {account.adjacency} adjacency, "
-        f"{account.trust_model} trust model; {sampling}.",
-    )
+    privacy = asked.privacy
+    figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
+    axes = figure.subplots()
+    for account, mark in zip(privacy.accounts, cycle(MARKS), strict=False):
+        own = epsilons[account.name]
+        shown = own[np.isfinite(own) & (own > 0)]
+        if len(shown):
+            line = PROVEN_LINE if account.proven and account.assumes is None else OTHER_LINE
+            look = {"color": mark.colour, "marker": mark.marker, "linestyle": line, "markersize": 3}
+            axes.plot(shown.index, shown, label=_label(account, privacy.adjacency), **look)
+    axes.set(xscale="log", yscale="log", xlabel="rounds", ylabel=f"ε at δ = {privacy.delta:g}")
+    axes.axvline(privacy.rounds, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
+    if 0 < privacy.epsilon < math.inf:
+        look = {"color": GREY, "marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": ""}
+        axes.plot([privacy.rounds], [privacy.epsilon], label=f"guarantee: ε = {rounded_up(privacy.epsilon, 4)}", **look)
+    label_few_decades(axes)
+    axes.grid(visible=True)
+    figure.legend(loc="outside upper left", ncols=1, handlelength=3.5)
+    add_caption(figure, _caption(asked))
     return figure
 
 
-def _draw_rounds(axes: Axes, epsilons: pd.DataFrame, account: PrivacyAccount) -> None:
-    for column, label, mark in (("epsilon_rdp", "Rényi divergences", BLUE), ("epsilon_pld", "privacy loss distribution", VERMILION)):
-        shown = epsilons[epsilons[column] > 0]
-        if len(shown):
-            axes.plot(shown["rounds"], shown[column], color=mark.colour, marker=mark.marker, linestyle=mark.line, markersize=3, label=label)
-    axes.set(xscale="log", yscale="log", xlabel="rounds", ylabel=f"ε at δ = {account.delta:g}")
-    label_few_decades(axes)
-    axes.axvline(account.rounds, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
-    if account.epsilon:
-        axes.plot(
-            [account.rounds], [account.epsilon], color=GREEN.colour, marker="o", markersize=8, fillstyle="none", linestyle="none",
-            label=f"ε = {rounded_up(account.epsilon, 4)} after {account.rounds}",
-        )  # fmt: skip
-    axes.grid(visible=True)
-    axes.legend(loc="upper left")
-
-
-def _draw_orders(axes: Axes, mechanism: AccountedMechanism, account: PrivacyAccount) -> None:
-    orders, divergences = mechanism.curve.orders, mechanism.curve.divergences
-    shown = (orders <= LARGEST_SHOWN_ORDER) & np.isfinite(divergences) & (divergences > 0)
-    axes.plot(orders[shown], divergences[shown], color=BLUE.colour, label="one round")
-    if math.isfinite(mechanism.pure_epsilon):
-        axes.axhline(mechanism.pure_epsilon, color=VERMILION.colour, linestyle=VERMILION.line, linewidth=1.0, label="pure ε of one round")
-    if account.order is not None and math.isfinite(account.order):
-        at = divergences[orders == account.order]
-        axes.plot([account.order], at, color=GREEN.colour, marker="o", markersize=8, fillstyle="none", linestyle="none",
-                  label=f"order {account.order:g}, best after {account.rounds}")  # fmt: skip
-    axes.set(xscale="log", yscale="log", xlabel="order a", ylabel="Rényi divergence r(a) of one round")
-    label_few_decades(axes)
-    axes.grid(visible=True)
-    axes.legend(loc="best")
-
-
 def label_few_decades(axes: Axes) -> None:
-    """Write plain numbers, also between the powers of ten, on a vertical axis that has few of those.
-
-    Parameters
-    ----------
-    axes : Axes
-        With a logarithmic vertical axis whose limits are settled.
-    """
+    """Write plain numbers, also between the powers of ten, on a logarithmic vertical axis that has few of those."""
     low, high = axes.get_ylim()
     if high < DECADES * low:
         axes.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
         axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.yaxis.set_minor_formatter(StrMethodFormatter("{x:g}"))
+
+
+def _label(account: AccountedEpsilon, adjacency: str) -> str:
+    notes = [LABELS.get(account.name, account.name)]
+    if account.adjacency != adjacency:
+        notes.append(f"{account.adjacency} adjacency")
+    if not account.proven:
+        notes.append("not proven")
+    if account.assumes is not None:
+        notes.append(f"assumes: {account.assumes}")
+    return textwrap.fill("; ".join(notes), LEGEND_CHARACTERS)
+
+
+def _caption(asked: AccountReport) -> str:
+    privacy, subject = asked.privacy, asked.subject
+    rounds = f"{privacy.rounds} {'round' if privacy.rounds == 1 else 'rounds'}"
+    # DP-REC's clients are drawn by the mechanism itself.
+    everybody = subject.details.get("drawn", "every client takes part in every round")
+    sampling = everybody if privacy.sampling is None else privacy.sampling
+    where = f"{privacy.adjacency} adjacency, {privacy.trust_model} trust model; {sampling}"
+    if math.isinf(privacy.epsilon):
+        promise = f"Nothing is proven without an assumption for {rounds}, {where}."
+    else:
+        promise = f"Guarantee: ε = {rounded_up(privacy.epsilon, 4)}, δ = {privacy.delta:g} after {rounds}, {where}."
+    return (
+        f"{subject.mechanism[:1].upper()}{subject.mechanism[1:]}: ε at δ = {privacy.delta:g} against the number of rounds. Solid: proven, and errs upward. Dashed: not proven, "
+        f"or under an assumption. {promise}"
+    )

@@ -1,25 +1,23 @@
 """What bits buy in a secure sum: error against bits per coordinate, for several mechanisms with one promise. No paper has this picture."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import joblib
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MultipleLocator
 
-from ...analysis.comparisons.secure_sum import ComparisonSize, compare_secure_sums
-from ...progress import OnStep
+from ...analysis.comparisons.secure_sum import SumPoint, select_sums, sum_points
 from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
-from ..drawing.save import save_figure
-from ..drawing.style import GREY, WIDTH, add_caption, print_style
+from ..drawing.style import GREY, WIDTH, add_caption
+from ..entry import FigureEntry
 
-NAME = "secure-sum-bits"
-SIZE = ComparisonSize()
+QUICK: Mapping[str, Any] = MappingProxyType(
+    {"clients": (1000,), "dimension": 128, "bits": (*range(8, 17), 18, 20, 22), "simulated_bits": (13, 16, 20), "repetitions": 2}
+)
 MARKS: Mapping[str, Mark] = MappingProxyType(
     {
         "discrete Gaussian": BLUE,
@@ -35,30 +33,13 @@ SHOWN = (0.7, 1000.0)
 CIRCLE: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": ""})
 
 
-def secure_sum_bits(output: Path, seed: int, on_step: OnStep) -> None:
-    """Calibrate the mechanisms, simulate rounds, draw errors against bits and write the figure's files.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the files.
-    seed : int
-        Root seed of simulated vectors and noise.
-    on_step : callable
-        Called with steps done, steps in all, and what was done.
-    """
-    frame = compare_secure_sums(SIZE, seed=seed, workers=joblib.cpu_count(), on_step=on_step)
-    with print_style():
-        save_figure(draw_bits(frame), frame, output, NAME)
-
-
 def draw_bits(frame: pd.DataFrame) -> Figure:
     """Draw predicted errors as lines and measured ones as points, one panel for each number of clients.
 
     Parameters
     ----------
     frame : DataFrame
-        Result of `compare_secure_sums`.
+        Result of `select_sums`.
 
     Returns
     -------
@@ -123,3 +104,20 @@ def _caption(frame: pd.DataFrame) -> str:
         "its ε is that of Theorem 1. Each panel spans the same factors of the trusted server's error. Guarantee: ε and δ as stated, "
         f"{first['adjacency']} adjacency, {first['trust_model']} trust model; for the trusted server, central trust model."
     )
+
+
+def sum_tasks(seed: int, quick: bool) -> list[SumPoint]:
+    """Return one task for each series, number of clients and number of bits."""
+    return sum_points(seed, **QUICK) if quick else sum_points(seed)
+
+
+FIGURE = FigureEntry(
+    name="secure-sum-bits",
+    title="What bits buy in a secure sum: error against bits per coordinate, for all mechanisms with one promise",
+    paper="beyond the papers",
+    duration="four minutes",
+    experiment="secure sums against bits",
+    tasks=sum_tasks,
+    table=select_sums,
+    draw=draw_bits,
+)

@@ -1,7 +1,6 @@
 """By how much Theorem 1 of cpSGD overstates epsilon: beyond the paper, whose authors leave a better account to future work."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -10,13 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter
 
-from ...analysis.comparisons.binomial_slack import binomial_slack
-from ...analysis.provenance_columns import with_provenance
+from ...analysis.comparisons.binomial_slack import SlackPoint
 from ..drawing.marks import GREEN, PURPLE, VERMILION, Mark
-from ..drawing.save import save_figure
-from ..drawing.style import GREY, WIDTH, add_caption, print_style
+from ..drawing.style import GREY, WIDTH, add_caption
+from ..entry import FigureEntry
 
-NAME = "binomial-slack"
 DELTA = 1e-6
 TRIALS = tuple(round(10 ** (thirds / 3)) for thirds in range(6, 25))
 SCALES = (1.0, 0.1, 0.01)
@@ -27,30 +24,13 @@ LARGEST_EPSILON = 30.0
 RATIOS = (1, 1.5, 2, 2.5, 3, 4, 5)
 
 
-def draw_binomial_slack(output: Path, seed: int) -> None:
-    """Account for binomial noise in both ways, draw them and write the figure's files.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the files.
-    seed : int
-        Recorded; nothing here is random.
-    """
-    frame = binomial_slack(list(TRIALS), list(SCALES), DELTA)
-    frame = frame.assign(adjacency="replace-one", trust_model="secure-sum")
-    frame = with_provenance(frame, "slack of Theorem 1", seed)
-    with print_style():
-        save_figure(draw_slack(frame), frame, output, NAME)
-
-
 def draw_slack(frame: pd.DataFrame) -> Figure:
     """Draw both epsilons against the number of trials (left), and their ratio against the exact one (right).
 
     Parameters
     ----------
     frame : DataFrame
-        Result of `binomial_slack`, with adjacency and trust model.
+        Rows of `SlackPoint`s.
 
     Returns
     -------
@@ -91,3 +71,19 @@ def draw_slack(frame: pd.DataFrame) -> Figure:
 
 def _look(mark: Mark) -> dict[str, Any]:
     return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
+
+
+def slack_tasks(seed: int, quick: bool) -> list[SlackPoint]:
+    """Return one task for each scale and number of trials, which are quick anyway."""
+    return [SlackPoint(seed=seed, trials=trials, scale=scale, delta=DELTA) for scale in SCALES for trials in TRIALS]
+
+
+FIGURE = FigureEntry(
+    name="binomial-slack",
+    title="By how much Theorem 1 of cpSGD overstates the epsilon of binomial noise",
+    paper="Agarwal, Suresh, Yu, Kumar, McMahan 2018, cpSGD: communication-efficient and differentially-private distributed SGD; beyond the paper",
+    duration="five seconds",
+    experiment="slack of Theorem 1",
+    tasks=slack_tasks,
+    draw=draw_slack,
+)

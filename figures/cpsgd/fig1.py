@@ -1,7 +1,6 @@
 """Figure 1 of Agarwal, Suresh, Yu, Kumar, McMahan 2018 (cpSGD): error against epsilon, for Gaussian and binomial noise."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -11,14 +10,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter
 
-from ...analysis.comparisons.cpsgd import compare_noise
+from ...analysis.comparisons.cpsgd import NoisePoint
 from ..drawing.marks import BLUE, GREEN, PURPLE, VERMILION, Mark
-from ..drawing.save import save_figure
-from ..drawing.style import GREY, WIDTH, add_caption, print_style
+from ..drawing.style import GREY, WIDTH, add_caption
+from ..entry import FigureEntry
 
-NAME = "cpsgd-fig1"
 DELTA = 1e-6
 EPSILONS = (0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
+QUICK_EPSILONS = (0.2, 0.5, 1.0, 2.0, 5.0)
 THEOREM_SCALES = (1.0, 0.1, 0.01, 0.001)
 # At the smallest of them binomial noise is as good as Gaussian noise; a smaller one would only take longer.
 EXACT_SCALES = (1.0, 0.1, 0.01)
@@ -30,28 +29,13 @@ TITLES = {"theorem": "accounted for by Theorem 1", "exact": "accounted for exact
 SHOWN_EPSILONS = (0.1, 0.2, 0.5, 1, 2, 5)
 
 
-def cpsgd_fig1(output: Path, seed: int) -> None:
-    """Calibrate the noise, draw its error and write the figure's files.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the files.
-    seed : int
-        Recorded; nothing here is random.
-    """
-    frame = compare_noise(EPSILONS, DELTA, THEOREM_SCALES, EXACT_SCALES, seed=seed)
-    with print_style():
-        save_figure(draw_noise(frame), frame, output, NAME)
-
-
 def draw_noise(frame: pd.DataFrame) -> Figure:
     """Draw the least noise against epsilon: binomial noise by Theorem 1 (left) and exactly (right), Gaussian noise in both.
 
     Parameters
     ----------
     frame : DataFrame
-        Result of `compare_noise`.
+        Rows of `NoisePoint`s.
 
     Returns
     -------
@@ -106,3 +90,25 @@ def _draw_panel(axes: Axes, frame: pd.DataFrame, accounting: str) -> None:
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.grid(visible=True)
+
+
+def noise_tasks(seed: int, quick: bool) -> list[NoisePoint]:
+    """Return one task for each epsilon and kind of noise."""
+    kinds: list[tuple[str, float | None]] = [("analytic", None), ("classic", None)]
+    kinds += [("theorem", scale) for scale in THEOREM_SCALES] + [("exact", scale) for scale in EXACT_SCALES]
+    return [
+        NoisePoint(seed=seed, accounting=accounting, epsilon=epsilon, delta=DELTA, scale=scale)
+        for epsilon in (QUICK_EPSILONS if quick else EPSILONS)
+        for accounting, scale in kinds
+    ]
+
+
+FIGURE = FigureEntry(
+    name="cpsgd-fig1",
+    title="The least Gaussian and binomial noise that keeps a promise, against epsilon",
+    paper="Agarwal, Suresh, Yu, Kumar, McMahan 2018, cpSGD: communication-efficient and differentially-private distributed SGD, figure 1",
+    duration="a quarter of a minute",
+    experiment="noise of cpSGD",
+    tasks=noise_tasks,
+    draw=draw_noise,
+)

@@ -1,7 +1,6 @@
 """Accounts of DP-REC in its paper's settings (Triastcyn, Reisser, Louizos 2021), beside Gaussian noise on the sum: beyond the paper."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -13,14 +12,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
-from ...analysis.comparisons.dp_rec_references import dp_rec_references
-from ...analysis.provenance_columns import with_provenance
-from ...progress import OnStep
+from ...analysis.comparisons.dp_rec_references import ACCOUNTS, PUBLISHED_SETTINGS, ReferencePoint
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
-from ..drawing.save import save_figure
-from ..drawing.style import GREY, WIDTH, add_caption, print_style
+from ..drawing.style import GREY, WIDTH, add_caption
+from ..entry import FigureEntry
 
-NAME = "dprec-accounting"
+QUICK_SETTINGS = (PUBLISHED_SETTINGS[0], PUBLISHED_SETTINGS[2])
 MARKS: Mapping[str, Mark] = MappingProxyType(
     {
         "DP-REC, published": BLUE,
@@ -45,30 +42,13 @@ LABELS: Mapping[str, str] = MappingProxyType(
 SPREAD, REACH = 0.64, 0.42
 
 
-def draw_dprec_accounting(output: Path, seed: int, on_step: OnStep) -> None:
-    """Account for the paper's settings in all ways, draw them and write the figure's files.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the files.
-    seed : int
-        Recorded; nothing here is random.
-    on_step : callable
-        Called after each setting as ``on_step(done, total, text)``.
-    """
-    frame = with_provenance(dp_rec_references(on_step=on_step), "accounts of DP-REC", seed)
-    with print_style():
-        save_figure(draw_accounts(frame), frame, output, NAME)
-
-
 def draw_accounts(frame: pd.DataFrame) -> Figure:
     """Draw the epsilons of the same noise (left), and the noise that each account asks for at the paper's epsilon (right).
 
     Parameters
     ----------
     frame : DataFrame
-        Result of `dp_rec_references`.
+        Result of `reference_table`.
 
     Returns
     -------
@@ -139,3 +119,26 @@ def _caption(frame: pd.DataFrame) -> str:
         "Gaussian accounts are of the same noise: by the conversion of Rényi divergences that DP-REC's theorem uses, by the optimal one, "
         f"and by the privacy loss distribution. Guarantee: ε as drawn, {first['adjacency']} adjacency, {first['trust_model']} trust model."
     )
+
+
+def reference_tasks(seed: int, quick: bool) -> list[ReferencePoint]:
+    """Return one task for each setting and account."""
+    settings = QUICK_SETTINGS if quick else PUBLISHED_SETTINGS
+    return [ReferencePoint(seed=seed, published=setting, account=account) for setting in settings for account in ACCOUNTS]
+
+
+def reference_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows, with bits as whole numbers that may be missing."""
+    return rows.astype({"minimum_bits": "Int64"})
+
+
+FIGURE = FigureEntry(
+    name="dprec-accounting",
+    title="Accounts of DP-REC in its paper's settings, beside Gaussian noise on the sum",
+    paper="Triastcyn, Reisser, Louizos 2021, DP-REC: private and communication-efficient federated learning; beyond the paper",
+    duration="three quarters of a minute",
+    experiment="accounts of DP-REC",
+    tasks=reference_tasks,
+    table=reference_table,
+    draw=draw_accounts,
+)

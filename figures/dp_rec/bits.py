@@ -1,7 +1,6 @@
 """What few bits cost DP-REC (Triastcyn, Reisser, Louizos 2021) at a fixed clip ratio: bias and error by bits. Beyond the paper."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -12,35 +11,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
-from ...analysis.comparisons.dp_rec_bias import SMALL_BIAS, BiasStudySize, bias_by_bits
-from ...progress import OnStep
+from ...analysis.comparisons.dp_rec_bias import SMALL_BIAS, BiasPoint, with_fitted_slopes
 from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
-from ..drawing.save import save_figure
-from ..drawing.style import GREY, WIDTH, add_caption, print_style
+from ..drawing.style import GREY, WIDTH, add_caption
+from ..entry import FigureEntry
 
-NAME = "dprec-bits"
-SIZE = BiasStudySize()
+CLIP_RATIOS, DIMENSIONS, BITS = (0.5, 1.0, 1.5, 2.0), (1, 16), range(17)
+# Bits at which shared samples are drawn as well, and how many lists of them.
+MEASURED_BITS, SEEDS, QUICK_SEEDS = (2, 5, 8), 1000, 200
 # In the order of the clip ratios.
 MARKS: tuple[Mark, ...] = (BLUE, GREEN, PURPLE, VERMILION, SKY, ORANGE)
 FLOOR_LINE = (0, (1, 1))
 LEMMA_LOOK: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": ""})
-
-
-def draw_dprec_bits(output: Path, seed: int, on_step: OnStep) -> None:
-    """Compute and measure bias and error, draw them and write the figure's files.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the files.
-    seed : int
-        Root seed of what is measured.
-    on_step : callable
-        Called after each clip ratio as ``on_step(done, total, text)``.
-    """
-    frame = bias_by_bits(SIZE, seed=seed, on_step=on_step)
-    with print_style():
-        save_figure(draw_bias(frame), frame, output, NAME)
 
 
 def draw_bias(frame: pd.DataFrame) -> Figure:
@@ -49,7 +31,7 @@ def draw_bias(frame: pd.DataFrame) -> Figure:
     Parameters
     ----------
     frame : DataFrame
-        Result of `bias_by_bits`, with six clip ratios at most.
+        Result of `with_fitted_slopes`, with six clip ratios at most.
 
     Returns
     -------
@@ -130,3 +112,26 @@ def _caption(frame: pd.DataFrame) -> str:
         "that. What c costs in privacy does not depend on the dimension: at Rényi order a the coded distributions "
         f"differ by a c²/2. Guarantee: ε depends on c and on sampling, {first['adjacency']} adjacency, {first['trust_model']} trust model."
     )
+
+
+def bias_tasks(seed: int, quick: bool) -> list[BiasPoint]:
+    """Return one task for each clip ratio, dimension and number of bits."""
+    seeds = QUICK_SEEDS if quick else SEEDS
+    return [
+        BiasPoint(seed=seed, clip_ratio=clip_ratio, dimension=dimension, bits=bits, seeds=seeds if bits in MEASURED_BITS else 0)
+        for clip_ratio in CLIP_RATIOS
+        for dimension in DIMENSIONS
+        for bits in BITS
+    ]
+
+
+FIGURE = FigureEntry(
+    name="dprec-bits",
+    title="What few bits cost DP-REC at a fixed clip ratio: bias and error of one message",
+    paper="Triastcyn, Reisser, Louizos 2021, DP-REC: private and communication-efficient federated learning; beyond the paper",
+    duration="ten seconds",
+    experiment="bias of DP-REC by bits",
+    tasks=bias_tasks,
+    table=with_fitted_slopes,
+    draw=draw_bias,
+)

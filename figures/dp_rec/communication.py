@@ -1,7 +1,5 @@
 """Bytes of DP-REC in both directions, in its paper's federations (Triastcyn, Reisser, Louizos 2021), beside uncompressed models."""
 
-from pathlib import Path
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -9,35 +7,16 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import blended_transform_factory
 
-from ...analysis.comparisons.dp_rec_communication import compare_communication
-from ...progress import OnStep
+from ...analysis.comparisons.dp_rec_communication import FEDERATIONS, FIRST_MODELS, CommunicationPoint
 from ..drawing.directed_rounding import rounded_down
 from ..drawing.marks import BLUE, GREEN, VERMILION, Mark
-from ..drawing.save import save_figure
-from ..drawing.style import GREY, WIDTH, add_caption, print_style
+from ..drawing.style import GREY, WIDTH, add_caption
+from ..entry import FigureEntry
 
-NAME = "dprec-communication"
 # Heights of the three marks of a training, around its row.
 OFFSETS = (-0.25, 0.0, 0.25)
 LABELS = ("up: messages", "down: history, first model public", "down: history, first model sent", "up or down, uncompressed")
 MARKS: tuple[Mark, ...] = (BLUE, GREEN, VERMILION)
-
-
-def draw_dprec_communication(output: Path, seed: int, on_step: OnStep) -> None:
-    """Simulate the trainings, draw their bytes and write the figure's files.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the files.
-    seed : int
-        Root seed of who takes part when.
-    on_step : callable
-        Called after each training as ``on_step(done, total, text)``.
-    """
-    frame = compare_communication(seed=seed, on_step=on_step)
-    with print_style():
-        save_figure(draw_bytes(frame), frame, output, NAME)
 
 
 def draw_bytes(frame: pd.DataFrame) -> Figure:
@@ -46,7 +25,7 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
     Parameters
     ----------
     frame : DataFrame
-        Result of `compare_communication`.
+        Rows of `CommunicationPoint`s.
 
     Returns
     -------
@@ -129,3 +108,19 @@ def _caption(frame: pd.DataFrame) -> str:
         "client of each round, rounded down. Who takes part is simulated, with replacement. Bytes do not depend on ε; DP-REC's promise is "
         f"for {first['adjacency']} adjacency, {first['trust_model']} trust model."
     )
+
+
+def communication_tasks(seed: int, quick: bool) -> list[CommunicationPoint]:
+    """Return two tasks for each training, which are quick anyway."""
+    return [CommunicationPoint(seed=seed, federation=one, first_model=first) for one in FEDERATIONS for first in FIRST_MODELS]
+
+
+FIGURE = FigureEntry(
+    name="dprec-communication",
+    title="Bytes of DP-REC in both directions, in its paper's federations, beside uncompressed models",
+    paper="Triastcyn, Reisser, Louizos 2021, DP-REC: private and communication-efficient federated learning",
+    duration="five seconds",
+    experiment="DP-REC in both directions",
+    tasks=communication_tasks,
+    draw=draw_bytes,
+)

@@ -1,25 +1,26 @@
 """DP-REC's error of a mean (Triastcyn, Reisser, Louizos 2021, section D.2): against bits, the prior's quality, and epsilon."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import joblib
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from ...analysis.comparisons.dp_rec_mean import GROUPED, MMRC, PRIVUNIT, ROUGH, SQKR, ZERO, MeanComparisonSize, compare_dp_rec_means
-from ...progress import OnStep
+from ...analysis.comparisons.dp_rec_mean import GROUPED, MMRC, PRIVUNIT, ROUGH, SQKR, ZERO, MeanPoint, mean_points, summarise_means
 from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
-from ..drawing.save import save_figure
-from ..drawing.style import GREY, WIDTH, add_caption, print_style
+from ..drawing.style import GREY, WIDTH, add_caption
+from ..entry import FigureEntry
 
-NAME = "dprec-mean"
-SIZE = MeanComparisonSize()
+QUICK: Mapping[str, Any] = MappingProxyType(
+    {
+        **{"clients": 1000, "repetitions": 3, "sqkr_repetitions": 2, "bits": (1, 3, 7), "grouped_bits": (1, 3, 7), "coded_bits": (1,)},
+        **{"prior_errors": (0.001, 0.03, 1.0), "prior_bits": (1, 7), "epsilons": (1.0, 4.0), "sqkr_epsilons": (4.0,), "mmrc_epsilons": (1.0,)},
+    }
+)
 MARKS: Mapping[str, Mark] = MappingProxyType({ZERO: BLUE, ROUGH: GREEN, GROUPED: PURPLE, SQKR: VERMILION, PRIVUNIT: ORANGE, MMRC: SKY})
 CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
 PAPER_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": "-", "linewidth": 0.7, "marker": ""})
@@ -28,30 +29,13 @@ CODED_LOOK: Mapping[str, Any] = MappingProxyType({"marker": "x", "markersize": 8
 PAPER_ERRORS: Mapping[str, float] = MappingProxyType({"poor prior": 0.3, "SQKR": 0.07, "better prior": 0.03})
 
 
-def draw_dprec_mean(output: Path, seed: int, on_step: OnStep) -> None:
-    """Estimate means by all mechanisms, draw their errors and write the figure's files.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the files.
-    seed : int
-        Root seed.
-    on_step : callable
-        Called after each point as ``on_step(done, total, text)``.
-    """
-    frame = compare_dp_rec_means(SIZE, seed=seed, workers=joblib.cpu_count(), on_step=on_step)
-    with print_style():
-        save_figure(draw_errors(frame), frame, output, NAME)
-
-
 def draw_errors(frame: pd.DataFrame) -> Figure:
     """Draw squared errors against bits (left), the error of the prior's mean (middle), and epsilon (right).
 
     Parameters
     ----------
     frame : DataFrame
-        Result of `compare_dp_rec_means`.
+        Result of `summarise_means`.
 
     Returns
     -------
@@ -160,3 +144,20 @@ def _caption(frame: pd.DataFrame) -> str:
         f"of {mmrc['bits'].min():g} to {mmrc['bits'].max():g} bits (modified minimal random coding) promise more: ε for replace-one "
         "adjacency, local trust model, δ = 0."
     )
+
+
+def mean_tasks(seed: int, quick: bool) -> list[MeanPoint]:
+    """Return the runs."""
+    return mean_points(seed, **QUICK) if quick else mean_points(seed)
+
+
+FIGURE = FigureEntry(
+    name="dprec-mean",
+    title="Error of a mean by DP-REC, against bits, the prior's quality and epsilon, beside SQKR, PrivUnitG and a trusted server",
+    paper="Triastcyn, Reisser, Louizos 2021, DP-REC: private and communication-efficient federated learning, section D.2",
+    duration="three minutes",
+    experiment="DP-REC's mean of vectors",
+    tasks=mean_tasks,
+    table=summarise_means,
+    draw=draw_errors,
+)

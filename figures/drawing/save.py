@@ -14,21 +14,23 @@ DOTS_PER_INCH = 220
 METADATA: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 
 
-def save_figure(figure: Figure, frame: pd.DataFrame, output: Path, name: str) -> None:
-    """Write ``<name>.svg``, ``<name>.pdf``, ``<name>.png`` and ``<name>.csv`` to a folder, which is created if necessary.
+def save_figure(figure: Figure, frame: pd.DataFrame, output: Path, name: str, markdown: str) -> list[Path]:
+    """Write ``<name>.svg``, ``.pdf``, ``.png``, ``.csv`` and ``.md`` to a folder, which is created if necessary, and return the files.
 
-    The csv file holds the tidy table that the figure was drawn from, with numbers that can be read back exactly. Each file is written whole
-    or not at all.
+    The csv file holds the tidy table that the figure was drawn from, with numbers that can be read back exactly; the md file is for people.
+    Each file is written whole or not at all.
     """
     _settle_layout(figure)
-    contents = {"csv": frame.to_csv(index=False, lineterminator="\n").encode()}
+    contents = {"csv": frame.to_csv(index=False, lineterminator="\n").encode(), "md": markdown.encode()}
     for kind, metadata in METADATA.items():
         buffer = io.BytesIO()
         figure.savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
         contents[kind] = buffer.getvalue()
     output.mkdir(parents=True, exist_ok=True)
-    for kind, content in contents.items():
-        write_atomically(output / f"{name}.{kind}", content)
+    files = {output / f"{name}.{kind}": content for kind, content in contents.items()}
+    for file, content in files.items():
+        write_atomically(file, content)
+    return list(files)
 
 
 def _settle_layout(figure: Figure) -> None:

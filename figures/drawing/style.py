@@ -1,5 +1,6 @@
 """How every figure looks: sizes for print, colours that stay distinct under the common kinds of colour blindness, and captions."""
 
+import re
 import textwrap
 from contextlib import AbstractContextManager
 
@@ -46,6 +47,6 @@ def print_style() -> AbstractContextManager[None]:
 
 
 def add_caption(figure: Figure, text: str) -> None:
-    """Write a caption under a figure with a constrained layout, which makes room for it; lines are broken to fit."""
-    lines = textwrap.wrap(text, CAPTION_CHARACTERS)
+    """Write a caption under a figure with a constrained layout, which makes room for it; lines are broken to fit, but not at "ε = 1"."""
+    lines = textwrap.wrap(re.sub(r"(\w) = (?=[\d.])", "\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", text), CAPTION_CHARACTERS)
     figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=SMALLEST_TYPE, linespacing=1.35)

@@ -1,37 +1,19 @@
 """Figure 1 of Chaudhuri, Guo, Rabbat 2022: optimised tables and letters with 3 bits in and out, as epsilon grows."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...analysis.comparisons.table_entries import design_entries
+from ...analysis.comparisons.table_entries import DesignPoint, certificates
 from ..drawing.directed_rounding import rounded_down, rounded_up
 from ..drawing.marks import BLUE
 from ..drawing.probability_map import PROBABILITY_TICKS, draw_probability_map, sent_letters
-from ..drawing.save import save_figure
-from ..drawing.style import GREY, WIDTH, add_caption, print_style
+from ..drawing.style import GREY, WIDTH, add_caption
+from ..entry import FigureEntry
 
-NAME = "mvu-fig1"
 EPSILONS = (1.0, 3.0, 5.0, 10.0)
 BITS = 3
-
-
-def mvu_fig1(output: Path, seed: int) -> None:
-    """Design the tables, draw them and write the figure's files.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the files.
-    seed : int
-        Seed of the solver.
-    """
-    frame = design_entries(EPSILONS, BITS, [BITS], seed=seed)
-    with print_style():
-        save_figure(draw_tables(frame), frame, output, NAME)
 
 
 def draw_tables(entries: pd.DataFrame) -> Figure:
@@ -40,7 +22,7 @@ def draw_tables(entries: pd.DataFrame) -> Figure:
     Parameters
     ----------
     entries : DataFrame
-        Tables laid out by `design_entries`, one for each epsilon.
+        Tables laid out by `table_entries`, one for each epsilon.
 
     Returns
     -------
@@ -114,3 +96,20 @@ def _write_certificate(axes: Axes, table: pd.Series) -> None:
         height = 0.95 - 0.27 * row
         axes.text(0.0, height, name, color=GREY, transform=axes.transAxes, verticalalignment="top")
         axes.text(1.0, height, value, transform=axes.transAxes, verticalalignment="top", horizontalalignment="right")
+
+
+def design_tasks(seed: int, quick: bool) -> list[DesignPoint]:
+    """Return the designs, which are quick anyway."""
+    return [DesignPoint(seed=seed, epsilon=epsilon, bits_in=BITS, bits_out=BITS) for epsilon in EPSILONS]
+
+
+FIGURE = FigureEntry(
+    name="mvu-fig1",
+    title="Optimised tables and letters with 3 bits in and out, as epsilon grows",
+    paper="Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis, figure 1",
+    duration="ten seconds",
+    experiment="MVU tables",
+    tasks=design_tasks,
+    draw=draw_tables,
+    summary=certificates,
+)

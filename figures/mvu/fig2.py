@@ -1,7 +1,6 @@
 """Figure 2 of Chaudhuri, Guo, Rabbat 2022: scalar mean estimation, for every value on [-1, 1]."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -11,14 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
-from ...analysis.simulation.scalar_mean import SimulationSize, scalar_mean_variances
+from ...analysis.comparisons.scalar_mean import MECHANISMS, ScalarPoint, grid_averages
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
-from ..drawing.save import save_figure
-from ..drawing.style import GREY, WIDTH, add_caption, print_style
+from ..drawing.style import GREY, WIDTH, add_caption
+from ..entry import FigureEntry
 
-NAME = "mvu-fig2"
 EPSILONS = (1.0, 3.0, 5.0)
-SIZE = SimulationSize()
+QUICK: Mapping[str, int] = MappingProxyType({"clients": 10_000, "batches": 100, "runs": 5})
 
 
 def _look(mark: Mark) -> dict[str, Any]:
@@ -42,28 +40,13 @@ LOOKS: Mapping[str, dict[str, Any]] = MappingProxyType(
 BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.0})
 
 
-def mvu_fig2(output: Path, seed: int) -> None:
-    """Design the mechanisms, simulate them, draw the variances and write the figure's files.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the files.
-    seed : int
-        Root seed of solver and simulations.
-    """
-    frame = scalar_mean_variances(EPSILONS, SIZE, seed=seed)
-    with print_style():
-        save_figure(draw_variances(frame), frame, output, NAME)
-
-
 def draw_variances(variances: pd.DataFrame) -> Figure:
     """Draw exact variances as lines and simulated ones as points, one panel for each epsilon.
 
     Parameters
     ----------
     variances : DataFrame
-        Result of `scalar_mean_variances`.
+        Rows of `ScalarPoint`s.
 
     Returns
     -------
@@ -108,3 +91,21 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame) -> None:
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("value x of every client")
     axes.grid(visible=True)
+
+
+def scalar_tasks(seed: int, quick: bool) -> list[ScalarPoint]:
+    """Return one task for each mechanism and epsilon."""
+    size = QUICK if quick else {}
+    return [ScalarPoint(seed=seed, mechanism=name, epsilon=epsilon, **size) for epsilon in EPSILONS for name in MECHANISMS]
+
+
+FIGURE = FigureEntry(
+    name="mvu-fig2",
+    title="Scalar mean estimation: variance of one client's message, for every value on [-1, 1]",
+    paper="Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis, figure 2",
+    duration="half a minute",
+    experiment="scalar mean",
+    tasks=scalar_tasks,
+    draw=draw_variances,
+    summary=grid_averages,
+)

@@ -1,24 +1,28 @@
 """Figure 3 of Chaudhuri, Guo, Rabbat 2022: vector mean estimation, against epsilon; beyond it, the same against bits."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import joblib
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from ...analysis.comparisons.vector_mean import BITS_EPSILON, DELTA, compare_vector_means
-from ...progress import OnStep
+from ...analysis.comparisons.vector_mean import (
+    BITS_EPSILON,
+    COMPARISONS,
+    DELTA,
+    SeriesTask,
+    arrange_vector_means,
+    vector_mean_tasks,
+    with_small_tables,
+)
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
-from ..drawing.save import save_figure
-from ..drawing.style import GREY, WIDTH, add_caption, print_style
+from ..drawing.style import GREY, WIDTH, add_caption
+from ..entry import FigureEntry
 
-NAME = "mvu-fig3"
 MARKS: Mapping[str, Mark] = MappingProxyType(
     {
         "MVU, L1 metric": BLUE,
@@ -32,24 +36,13 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
 )
 CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
 BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": BLUE.colour, "linestyle": "-", "linewidth": 0.7, "marker": ""})
+QUICK: Mapping[str, Any] = MappingProxyType(
+    {
+        "comparisons": tuple(with_small_tables(one, bits_in=3, most_bits_out=2) for one in COMPARISONS),
+        **{"epsilons": (0.5, BITS_EPSILON, 8.0), "clients": 1000, "dimension": 32, "repetitions": 3},
+    }
+)
 TITLES = {"L1": "L1 ball", "L2": "L2 ball"}
-
-
-def mvu_fig3(output: Path, seed: int, on_step: OnStep) -> None:
-    """Design the mechanisms, run them all, draw both pictures and write the figure's files.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the files; the sweep behind them is kept in its folder ``mvu-fig3``, so that a run that was cut off goes on.
-    seed : int
-        Root seed.
-    on_step : callable
-        Called with steps done, steps in all, and what was done.
-    """
-    frame = compare_vector_means(output / NAME, seed=seed, workers=joblib.cpu_count(), on_step=on_step)
-    with print_style():
-        save_figure(draw_comparison(frame), frame, output, NAME)
 
 
 def draw_comparison(frame: pd.DataFrame) -> Figure:
@@ -58,7 +51,7 @@ def draw_comparison(frame: pd.DataFrame) -> Figure:
     Parameters
     ----------
     frame : DataFrame
-        Result of `compare_vector_means`.
+        Result of `arrange_vector_means`.
 
     Returns
     -------
@@ -135,12 +128,13 @@ def _draw_bits(axes: Axes, frame: pd.DataFrame) -> None:
 
 def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
+    bits_out = frame[(frame["panel"] == "epsilon") & frame["bits_out"].notna()]["bits_out"].iloc[0]
     bits = {name: frame[(frame["comparison"] == name) & frame["bits_in"].notna()]["bits_in"].iloc[0] for name in TITLES}
     return (
         f"Mean of n = {first['clients']:,} vectors of dimension {first['dimension']}, {first['repetitions']} repetitions with standard "
         "errors; lines above: predicted by the mechanisms' exact variances. Left: coordinates uniform on [0, 1], normalised to L1 norm "
         f"1, tables with {bits['L1']:g} bits in. Right: uniform on the positive part of the unit sphere, {bits['L2']:g} bits in. Above, "
-        "tables have 3 bits out and Skellam noise takes 16 bits a coordinate. ε is that of the whole vector and one report, for any two "
+        f"tables have {bits_out:g} bits out and Skellam noise takes 16 bits a coordinate. ε is that of the whole vector and one report, for any two "
         "vectors of the ball: replace-one adjacency, local trust model. It is pure (δ = 0) for L1-metric tables on the left, L2-metric "
         f"tables on the right, CLDP, Laplace (left), PrivUnitG and SQKR, whose public coordinates are not counted as bits; with δ = "
         f"{DELTA:g} for L1-metric tables on the right (by Rényi accounting), Gaussian (right) and Skellam noise. The paper's own figure "
@@ -149,3 +143,20 @@ def _caption(frame: pd.DataFrame) -> str:
         "has a smaller variance, averaged over the inputs of the grid, whatever its number of bits; the data's dithering is added. "
         f"Trusted server: Gaussian noise on the sum, same ε, δ = {DELTA:g}."
     )
+
+
+def vector_tasks(seed: int, quick: bool) -> list[SeriesTask]:
+    """Return the runs."""
+    return vector_mean_tasks(seed, **QUICK) if quick else vector_mean_tasks(seed)
+
+
+FIGURE = FigureEntry(
+    name="mvu-fig3",
+    title="Vector mean estimation: error against epsilon and against bits, on the L1 ball and on the L2 ball",
+    paper="Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis, figure 3; bits are beyond the paper",
+    duration="seven minutes, half of them to design tables, which are kept in the cache",
+    experiment="vector mean",
+    tasks=vector_tasks,
+    table=arrange_vector_means,
+    draw=draw_comparison,
+)

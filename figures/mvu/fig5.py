@@ -1,53 +1,36 @@
 """Figure 5 of Chaudhuri, Guo, Rabbat 2022: 5 bits in, more and more bits out, and where more of them stop helping."""
 
-from pathlib import Path
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from ...analysis.comparisons.table_entries import design_entries
+from ...analysis.comparisons.table_entries import DesignPoint, certificates
 from ..drawing.directed_rounding import rounded_up
 from ..drawing.marks import BLUE, GREEN, VERMILION, Mark
 from ..drawing.probability_map import PROBABILITY_TICKS, draw_probability_map, sent_letters
-from ..drawing.save import save_figure
-from ..drawing.style import GREY, WIDTH, add_caption, print_style
+from ..drawing.style import GREY, WIDTH, add_caption
+from ..entry import FigureEntry
 
-NAME = "mvu-fig5"
 EPSILONS = (1.0, 3.0, 5.0)
 MAPPED_EPSILON = 3.0
 BITS_IN = 5
 BITS_OUT = range(1, 7)
+QUICK_BITS_IN, QUICK_BITS_OUT = 3, range(1, 5)
 MARKS = (BLUE, VERMILION, GREEN)
 BOUND_LINE = (0, (1, 1))
 # A gap below which more bits hardly pay.
 SMALL_GAP = 0.01
 
 
-def mvu_fig5(output: Path, seed: int) -> None:
-    """Design the tables, draw them and write the figure's files.
-
-    Parameters
-    ----------
-    output : Path
-        Folder for the files.
-    seed : int
-        Seed of the solver.
-    """
-    frame = design_entries(EPSILONS, BITS_IN, BITS_OUT, seed=seed)
-    with print_style():
-        save_figure(draw_bits_out(frame, MAPPED_EPSILON), frame, output, NAME)
-
-
-def draw_bits_out(entries: pd.DataFrame, mapped_epsilon: float) -> Figure:
+def draw_bits_out(entries: pd.DataFrame, mapped_epsilon: float = MAPPED_EPSILON) -> Figure:
     """Draw the tables of one epsilon, and for every epsilon the mean variance against the bits out.
 
     Parameters
     ----------
     entries : DataFrame
-        Tables laid out by `design_entries`.
+        Tables laid out by `table_entries`.
     mapped_epsilon : float
         The epsilon whose tables are drawn.
 
@@ -123,3 +106,21 @@ def _draw_variances(axes: Axes, panel: pd.DataFrame, mark: Mark, *, lowest: bool
             horizontalalignment="center",
             verticalalignment="top" if lowest else "bottom",
         )
+
+
+def design_tasks(seed: int, quick: bool) -> list[DesignPoint]:
+    """Return the designs."""
+    bits_in, numbers = (QUICK_BITS_IN, QUICK_BITS_OUT) if quick else (BITS_IN, BITS_OUT)
+    return [DesignPoint(seed=seed, epsilon=epsilon, bits_in=bits_in, bits_out=bits_out) for epsilon in EPSILONS for bits_out in numbers]
+
+
+FIGURE = FigureEntry(
+    name="mvu-fig5",
+    title="Tables with more and more bits out, and where more of them stop helping",
+    paper="Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis, figure 5",
+    duration="a minute",
+    experiment="MVU tables",
+    tasks=design_tasks,
+    draw=draw_bits_out,
+    summary=certificates,
+)

@@ -109,6 +109,11 @@ def test_a_calibrated_table_is_written_and_accounted_for(run: Run, answer: Answe
     assert answer("account", "vector", "designed.json", *options)["epsilon"] == found["epsilon"]
 
 
+def test_a_table_keeps_the_target_by_the_account_that_is_asked_for(answer: Answer) -> None:
+    found = answer("calibrate", *VECTOR, *BUDGET, "--method", "pure")
+    assert 0 <= 2 - found["accounts"]["pure"]["epsilon"] <= 1e-6
+
+
 @pytest.mark.parametrize("typed", [["gaussian"], [*CPSGD, "--bits", "18"], ["distributed-skellam", *SHARED]])
 def test_a_table_for_people_and_a_file(run: Run, answer: Answer, folder: Path, typed: list[str]) -> None:
     result = run("calibrate", *typed, *BUDGET, "--output", "found.json")

@@ -72,9 +72,6 @@ class OneBit(ScalarMechanism):
 
 def calibrated(made: Callable[[float, tuple[float, float]], Mechanism]) -> Callable[[Task, Values], Mechanism]:
     def build(task: Task, _: Values) -> Mechanism:
-        task.check_adjacency("one-bit", ("replace-one",))
-        if task.sampling is not None:
-            raise ValueError("sampling must be left out in the local trust model")
         return made(task.epsilon / task.rounds, task.interval("one-bit"))
 
     return build

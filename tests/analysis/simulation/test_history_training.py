@@ -68,12 +68,12 @@ def test_epsilon_is_the_accountants(private: pd.DataFrame, plain: pd.DataFrame) 
     for number in (1, 17, ROUNDS):
         account = dp_rec_account(2.0, 100, 10, number, 70, 100**-1.1)
         row = private.iloc[number - 1]
-        assert row["epsilon"] == account.epsilon
-        assert (row["adjacency"], row["trust_model"]) == (account.adjacency, account.trust_model)
-    assert (private["epsilon"].diff().dropna() > 0).all()
-    assert (plain["epsilon"] == math.inf).all()
+        assert row["published_epsilon"] == account.epsilon_by("published")
+        assert (row["adjacency"], row["trust_model"]) == (account.privacy.adjacency, account.privacy.trust_model)
+    assert (private["published_epsilon"].diff().dropna() > 0).all()
+    assert (plain["published_epsilon"] == math.inf).all()
     few_bits = train_by_history(digits_mechanism(1.0, 2.0, bits=1), ServerSGD(1.0), LocalTraining(), population=5, rounds=1)
-    assert few_bits["epsilon"].tolist() == [math.inf]
+    assert few_bits["published_epsilon"].tolist() == [math.inf]
 
 
 def test_the_seed_decides_everything(private: pd.DataFrame) -> None:

@@ -1,0 +1,48 @@
+"""One point of a comparison, as a task of a sweep that needs nothing prepared."""
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """A task whose fields are its name: a subclass adds fields, and `run`, which returns rows of a table.
+
+    Attributes
+    ----------
+    seed : int
+        Root seed.
+    """
+
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """What tells the task from all others, seed left out, in canonical JSON."""
+        values = {name: value for name, value in asdict(self).items() if name != "seed"}
+        return json.dumps([type(self).__name__, values], sort_keys=True, separators=(",", ":"))
+
+    @property
+    def setting(self) -> str:
+        """The task in words."""
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "seed"}
+        return ", ".join(_words(name, value) for name, value in values.items() if value is not None)
+
+    @property
+    def design(self) -> None:
+        """There is nothing that several tasks share."""
+
+    def prepare(self, cache: Path | None) -> None:
+        """Prepare nothing."""
+
+    def run(self, prepared: Any) -> list[dict[str, Any]]:
+        """Return the rows of the point."""
+        raise NotImplementedError
+
+
+def _words(name: str, value: Any) -> str:
+    if isinstance(value, int | float):
+        return f"{name.replace('_', ' ')} {value:g}"
+    return str(value)

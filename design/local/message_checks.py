@@ -1,0 +1,23 @@
+"""What servers check before they count messages or add them up."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def checked_messages(messages: ArrayLike, low: int, high: int, dimension: int | None = None) -> NDArray[Any]:
+    """Return messages as an array if they are whole numbers from low to high: one of each client, or one for each coordinate.
+
+    Examples
+    --------
+    >>> checked_messages([[3, 0], [1, 2]], 0, 3, dimension=2).tolist()
+    [[3, 0], [1, 2]]
+    """
+    array = np.asarray(messages)
+    of_each = () if dimension is None else (dimension,)
+    if array.ndim != 1 + len(of_each) or array.shape[1:] != of_each:
+        raise ValueError(f"messages must have the shape (clients,{'' if dimension is None else f' {dimension}'}), got {array.shape}")
+    if array.size and not (np.issubdtype(array.dtype, np.integer) and array.min() >= low and array.max() <= high):
+        raise ValueError(f"messages must be whole numbers from {low} to {high}, got {array.min()} to {array.max()}")
+    return array

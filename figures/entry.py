@@ -1,0 +1,51 @@
+"""What a figure is to the registry: tasks of a sweep, the table of their rows, and the picture of that table."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ..analysis.sweeps.protocol import SweepTask
+
+
+def unchanged(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table as it is."""
+    return table
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureEntry:
+    """A figure that can be reproduced.
+
+    Attributes
+    ----------
+    name : str
+        On the command line, and of the files.
+    title : str
+        One line on what it shows.
+    paper : str
+        Where it comes from, or which paper it goes beyond.
+    duration : str
+        How long it takes on two cores, in words.
+    experiment : str
+        What the column ``experiment`` of its table says.
+    tasks : callable
+        Returns the tasks from a root seed, and whether fewer and smaller ones are wanted, which take less than half a minute.
+    draw : callable
+        Draws the table; called inside `print_style`.
+    table : callable
+        Returns the tidy table from the rows of all tasks, seed and versions left out.
+    summary : callable
+        Returns what people read of the table, where it is long.
+    """
+
+    name: str
+    title: str
+    paper: str
+    duration: str
+    experiment: str
+    tasks: Callable[[int, bool], Sequence[SweepTask]]
+    draw: Callable[[pd.DataFrame], Figure]
+    table: Callable[[pd.DataFrame], pd.DataFrame] = unchanged
+    summary: Callable[[pd.DataFrame], pd.DataFrame] = unchanged

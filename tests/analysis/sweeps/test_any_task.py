@@ -1,0 +1,113 @@
+"""Sweeps over tasks of any kind: what they give, which faults are collected, and what stays done."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import cloudpickle
+import pytest
+
+from quietbits.analysis.sweeps.run import IncompleteSweepError, run_tasks
+from quietbits.errors import ConvergenceError, TableError
+
+
+def task_files(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "tasks").glob("*.parquet")}
+
+
+@dataclass(frozen=True)
+class Toss:
+    """A task that says its number, and fails if it is told to; with two workers, so that what it raises travels."""
+
+    number: int
+    fault: Exception | None = None
+    seed: int = 0
+    design: str | None = None
+
+    @property
+    def name(self) -> str:
+        return f"toss {self.number}"
+
+    @property
+    def setting(self) -> str:
+        return f"toss {self.number % 2}"
+
+    def prepare(self, cache: Path | None) -> str:
+        if self.design == "unlucky":
+            raise ArithmeticError("the coin is lost")
+        return f"{self.design}, {cache}"
+
+    def run(self, prepared: str) -> list[dict[str, object]]:
+        if self.fault is not None:
+            raise self.fault
+        return [{"number": self.number, "prepared": prepared}, {"number": self.number, "extra": 0.5}]
+
+
+@pytest.fixture
+def tasks_that_travel() -> Iterator[None]:
+    """Send what this module defines to workers as it is: they cannot import it."""
+    module = sys.modules[__name__]
+    cloudpickle.register_pickle_by_value(module)
+    yield
+    cloudpickle.unregister_pickle_by_value(module)
+
+
+@pytest.mark.usefixtures("tasks_that_travel")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_tasks_of_any_kind_run(workers: int, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    tasks = [Toss(0), Toss(1, design="lucky"), Toss(2, design="lucky"), Toss(3, seed=5)]
+    results = run_tasks(tasks, tmp_path / "output", workers=workers, cache=cache)
+    assert results["number"].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert results["prepared"].iloc[::2].tolist() == [f"{design}, {cache}" for design in (None, "lucky", "lucky", None)]
+    assert results["extra"].iloc[1::2].tolist() == [0.5] * 4
+    assert results["seed"].iloc[::2].tolist() == [0, 0, 0, 5]
+    assert results["extra"].iloc[::2].isna().all()
+
+
+@pytest.mark.usefixtures("tasks_that_travel")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_faults_of_any_kind_are_collected(workers: int, tmp_path: Path) -> None:
+    faults = [ValueError("dry"), TableError("checksum", "another"), ConvergenceError("stuck"), ZeroDivisionError("nothing")]
+    tasks = [
+        *(Toss(number, fault) for number, fault in enumerate(faults)),
+        *(Toss(number, design="unlucky") for number in (6, 8)),
+        *(Toss(number) for number in (10, 12)),
+    ]
+    steps: list[tuple[int, int, str]] = []
+    with pytest.raises(IncompleteSweepError) as caught:
+        run_tasks(tasks, tmp_path, workers=workers, on_step=lambda *step: steps.append(step))
+    error = caught.value
+    assert [(type(failure.error), failure.message) for failure in error.failures] == [
+        *((type(fault), str(fault)) for fault in faults),
+        *((ArithmeticError, "the coin is lost"),) * 2,
+    ]
+    assert "toss 1 (1 repetition): checksum: another; toss 0 (1 repetition): stuck; " in str(error)
+    assert str(error).endswith("toss 0 (2 repetitions): the coin is lost")
+    assert error.results["number"].tolist() == [10, 10, 12, 12]
+    assert steps[-1][:2] == (9, 9)
+    # The next run does what is left.
+    mended = [Toss(number) for number in (0, 1, 2, 3, 6, 8, 10, 12)]
+    before = task_files(tmp_path)
+    assert len(run_tasks(mended, tmp_path)) == 16
+    assert before.items() <= task_files(tmp_path).items()
+
+
+def test_a_message_names_five_faults(tmp_path: Path) -> None:
+    tasks = [Toss(number, ValueError(f"fault {number // 2}")) for number in range(14)]
+    with pytest.raises(IncompleteSweepError, match=r"14 of 14 .*\): fault 2; and 9 more settings$") as caught:
+        run_tasks(tasks, tmp_path)
+    assert str(caught.value).count("(1 repetition)") == 5
+    assert len(caught.value.failures) == 14
+
+
+def test_what_nobody_expected_is_raised_and_what_is_done_stays_done(tmp_path: Path) -> None:
+    tasks = [Toss(0), Toss(1), Toss(2, TypeError("a mistake in the program"))]
+    with pytest.raises(TypeError, match="a mistake in the program"):
+        run_tasks(tasks, tmp_path)
+    files = task_files(tmp_path)
+    assert len(files) == 2
+    assert not (tmp_path / "results.parquet").exists()
+    run_tasks([*tasks[:2], Toss(2)], tmp_path)
+    assert files.items() <= task_files(tmp_path).items()

@@ -10,6 +10,7 @@ from ...design.contracts.registry import Option, Target
 from ...design.contracts.task import Task
 from ...design.local.vector_laplace import LARGEST_PURE_EPSILON
 from ...design.transforms.kashin import LARGEST_SEED
+from ...errors import InfeasibleError
 from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_DIMENSION, MOST_CLIENTS
 from ..calibration.parameter import calibrate_parameter
 

@@ -11,7 +11,6 @@ from scipy.stats import binom
 from quietbits.analysis.accounting.binomial import binomial_account
 from quietbits.analysis.accounting.worst_shift import WorstShift, worst_shift
 from quietbits.analysis.catalogue.accounts import Calibration, calibrate
-from quietbits.analysis.comparisons.binomial_slack import binomial_slack
 from quietbits.design.contracts.registry import AccountReport
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
@@ -179,20 +178,6 @@ def test_what_is_missing_says_why() -> None:
 def test_no_difference_no_loss() -> None:
     found = binomial_account(10**4, 0.5, 1.0, 3, 0.0, 0.0, 0.0, 1e-6)
     assert (found.epsilon, *epsilons(found)) == (0.0, 0.0, 0.0, 0.0)
-
-
-def test_slack_over_trials_and_scales() -> None:
-    table = binomial_slack([1000, 10**4, 10**6], [1.0, 0.1], 1e-6)
-    assert len(table) == 6
-    coarse = table[table["scale"] == 1.0]
-    assert math.isnan(coarse["ratio"].iloc[0])
-    assert coarse["ratio"].iloc[1] > coarse["ratio"].iloc[2] > 1.5
-    fine = table[(table["scale"] == 0.1) & (table["trials"] == 10**6)]
-    assert fine["epsilon_exact"].item() == shifted_binomial_epsilon(10**6, 0.5, 10, 1e-6)
-    # A scale of a tenth with a hundred times as many trials is noise of the same variance.
-    assert fine["squared_error"].item() == pytest.approx(coarse["squared_error"].iloc[1])
-    with pytest.raises(ValueError, match=r"scales must divide the sensitivity 1, got 0\.3"):
-        binomial_slack([1000], [0.3], 1e-6)
 
 
 @pytest.mark.parametrize("method", ["theorem-1", "exact", "rdp", "near-gaussian", None])

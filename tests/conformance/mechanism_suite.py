@@ -175,14 +175,16 @@ class MechanismSuite:
         for norm in {*NORMS, 3.0} - {*(case.entry.norms or (*NORMS, 3.0))} if NormBall in case.entry.domains else ():
             assert reason(lambda norm=norm: case.built(domain=NormBall(2, norm))).startswith("norm must be ")
 
-    def test_sampled_clients_are_hidden_better_or_seen(self, case: Case) -> None:
+    def test_sampled_clients_are_hidden_better_or_seen(self, case: Case, tmp_path: Path) -> None:
         sampling = EVERY_SAMPLING[case.adjacency]
         if case.entry.trust_model == "local":
             for call in (lambda: case.built(sampling=sampling), lambda: case.mechanism.privacy().report(DELTA, sampling=sampling)):
                 assert reason(call).startswith("sampling must be left out in the local trust model")
             return
         privacy = case.mechanism.privacy()
-        assert privacy.epsilon(DELTA, case.adjacency, sampling=sampling) < privacy.epsilon(DELTA, case.adjacency)
+        sampled = privacy.epsilon(DELTA, case.adjacency, sampling=sampling)
+        assert sampled < privacy.epsilon(DELTA, case.adjacency)
+        assert accounted(case, case.mechanism, tmp_path).report(DELTA, sampling=sampling).epsilon == sampled
         mechanism = case.built(sampling=sampling)
         assert 0 < mechanism.privacy().epsilon(DELTA, case.adjacency, sampling=sampling) <= EPSILON
         other = next(one for name, one in EVERY_SAMPLING.items() if name != case.adjacency)

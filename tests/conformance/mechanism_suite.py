@@ -151,6 +151,14 @@ class MechanismSuite:
         if rounds == 1:
             assert mechanism.guarantee.epsilon <= EPSILON
 
+    def test_a_small_budget_over_many_rounds_is_kept_or_refused(self, case: Case) -> None:
+        try:
+            mechanism = case.built(rounds=100, epsilon=EPSILON / 100, delta=DELTA / 1000)
+        except InfeasibleError as error:
+            assert " must be at least " in str(error) or " would have to be " in str(error)  # noqa: PT017 - or nothing is raised
+        else:
+            assert 0 < mechanism.privacy().epsilon(DELTA / 1000, case.adjacency, 100) <= EPSILON / 100
+
     def test_pure_privacy_is_kept_or_refused(self, case: Case) -> None:
         try:
             mechanism = case.built(delta=0.0)

@@ -10,6 +10,7 @@ from ...design.contracts.registry import Option, Target
 from ...design.contracts.task import Task
 from ...design.local.vector_laplace import LARGEST_PURE_EPSILON
 from ...design.transforms.kashin import LARGEST_SEED
+from ...errors import InfeasibleError
 from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_DIMENSION, MOST_CLIENTS
 from ..calibration.parameter import calibrate_parameter
 
@@ -48,7 +49,12 @@ def over_rounds(task: Task, build: Callable[[float], Mechanism], high: float = 1
         return build(task.epsilon / task.rounds)
 
     def epsilon_of(per_round: float) -> float:
-        return build(per_round).privacy().epsilon(task.delta, rounds=task.rounds)
+        try:
+            mechanism = build(per_round)
+        except InfeasibleError as error:
+            # Which names an epsilon that nobody asked for.
+            raise InfeasibleError(f"{error}, in each of the {task.rounds} rounds that together have epsilon = {task.epsilon:g}") from error
+        return mechanism.privacy().epsilon(task.delta, rounds=task.rounds)
 
     target = Target(task.epsilon, task.delta, task.rounds)
     start = task.epsilon / math.sqrt(task.rounds)

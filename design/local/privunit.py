@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from ...arrays import FloatArray
+from ...solvers.accounting.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
 from ...solvers.accounting.pure_privacy import check_orders, pure_renyi_divergences
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
@@ -93,7 +94,10 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
             return RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS))
 
         def by_loss(rounds: int, delta: float) -> float | None:
-            return composed_loss(self.privacy_loss(), rounds, delta)
+            # Its own losses are rounded on a grid that is coarse for small ones; those of randomised response, which dominate, are not.
+            own = composed_loss(self.privacy_loss(), rounds, delta)
+            pure = composed_pure_epsilon(self.epsilon, rounds, delta) if rounds <= MOST_COMPOSED_ROUNDS else None
+            return min((epsilon for epsilon in (own, pure) if epsilon is not None), default=None)
 
         accounts = (pure_account(self.epsilon), renyi_account(curve, "replace-one"), loss_account("pld", by_loss, "replace-one"))
         return Privacy("local", accounts)

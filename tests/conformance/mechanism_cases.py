@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from quietbits.arrays import FloatArray
 from quietbits.design.contracts.domains import Domain, Interval
@@ -47,6 +48,13 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
 MORE_BITS_MAY_COST = ("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr")
 # Columns of messages that are public randomness, which costs no bits.
 PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "minimal-random-coding": slice(1)}
+
+
+def reason(call: Callable[[], object]) -> str:
+    """Return why something is refused."""
+    with pytest.raises(ValueError, match=" must ") as refused:
+        call()
+    return str(refused.value)
 
 
 @dataclass(frozen=True)

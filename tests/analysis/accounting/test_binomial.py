@@ -11,11 +11,11 @@ from scipy.stats import binom
 from quietbits.analysis.accounting.binomial import binomial_account
 from quietbits.analysis.accounting.worst_shift import WorstShift, worst_shift
 from quietbits.analysis.catalogue.accounts import Calibration, calibrate
-from quietbits.analysis.comparisons.binomial_slack import binomial_slack
 from quietbits.design.contracts.registry import AccountReport
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
+from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta, shifted_binomial_epsilon
 from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
 from quietbits.solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
@@ -180,20 +180,6 @@ def test_no_difference_no_loss() -> None:
     assert (found.epsilon, *epsilons(found)) == (0.0, 0.0, 0.0, 0.0)
 
 
-def test_slack_over_trials_and_scales() -> None:
-    table = binomial_slack([1000, 10**4, 10**6], [1.0, 0.1], 1e-6)
-    assert len(table) == 6
-    coarse = table[table["scale"] == 1.0]
-    assert math.isnan(coarse["ratio"].iloc[0])
-    assert coarse["ratio"].iloc[1] > coarse["ratio"].iloc[2] > 1.5
-    fine = table[(table["scale"] == 0.1) & (table["trials"] == 10**6)]
-    assert fine["epsilon_exact"].item() == shifted_binomial_epsilon(10**6, 0.5, 10, 1e-6)
-    # A scale of a tenth with a hundred times as many trials is noise of the same variance.
-    assert fine["squared_error"].item() == pytest.approx(coarse["squared_error"].iloc[1])
-    with pytest.raises(ValueError, match=r"scales must divide the sensitivity 1, got 0\.3"):
-        binomial_slack([1000], [0.3], 1e-6)
-
-
 @pytest.mark.parametrize("method", ["theorem-1", "exact", "rdp", "near-gaussian", None])
 def test_fewest_trials(method: str | None) -> None:
     found = fewest(0.5, 1e-6, 0.5, 1.0, 4, 4.0, 2.0, 1.0, method=method)
@@ -277,3 +263,41 @@ def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful_and_never_th
     needed = fewest(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0)
     assert needed.report.epsilon_by("theorem-1") < needed.epsilon <= 200.0
     assert fewest(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, method="theorem-1")["trials"] < needed["trials"]
+
+
+# Sampled rounds
+
+
+def test_a_sampled_round_by_enumeration() -> None:
+    trials, shift, rate, delta = 30, 2, 0.2, 1e-3
+    noise = np.array([math.comb(trials, k) for k in range(trials + 1)]) / 2**trials
+    without, with_it = np.append(noise, np.zeros(shift)), np.append(np.zeros(shift), noise)
+    mixed = (1 - rate) * without + rate * with_it
+    found = binomial_account(trials, 0.5, 1.0, 1, 2.0, 2.0, 2.0, delta, sampling=PoissonSampling(rate))
+    assert math.isinf(found.epsilon_by("theorem-1"))
+    exact = found.epsilon_by("exact")
+    assert (found.privacy.adjacency, str(found.privacy.sampling)) == ("add-or-remove-one", "Poisson sampling with probability 0.2")
+
+    def largest(epsilon: float) -> float:
+        return max(float(np.maximum(own - math.exp(epsilon) * other, 0).sum()) for own, other in [(mixed, without), (without, mixed)])
+
+    # Exact: the claim holds, and a slightly smaller one would not.
+    assert largest(exact) <= delta < largest(exact * (1 - 1e-6))
+    assert found.epsilon == exact < found.epsilon_by("rdp")
+
+
+def test_sampled_rounds_by_the_theorem() -> None:
+    arguments = (10**6, 0.5, 1.0, 1, 1.0, 1.0, 1.0)
+    sampling = FixedSizeSampling(1000, 10)
+    found = binomial_account(*arguments, 1e-6, 100, sampling=sampling)
+    single = binomial_account(*arguments, 1e-6 / 200 * 100).epsilon_by("theorem-1")
+    composed = composed_pure_epsilon(math.log1p(0.01 * math.expm1(single)), 100, 5e-7)
+    assert found.epsilon_by("theorem-1") == pytest.approx(composed, rel=1e-9)
+    assert reason(found, "exact") == "rounds must be 1 for the exact account of sampled vectors"
+    assert reason(found, "rdp") == "rounds must be 1 for the account by Rényi divergences of sampled vectors"
+    with pytest.raises(InfeasibleError, match=r"trials must be at least .*; rounds must be 1 for the exact account of sampled vectors"):
+        binomial_account(30, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6, 100, sampling=sampling)
+    needed, everyone = (fewest(0.1, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, sampling=how)["trials"] for how in (sampling, None))
+    assert needed < everyone / 100
+    with pytest.raises(ValueError, match="sampling must be for replace-one adjacency, got Poisson sampling"):
+        binomial_account(*arguments, 1e-6, adjacency="replace-one", sampling=PoissonSampling(0.1))

@@ -18,6 +18,7 @@ from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from quietbits.solvers.accounting.sampling import FixedSizeSampling
 
 MECHANISM = CpsgdMechanism(NormBall(100, 2.0, 3.0), clients=1000, levels=33, trials=2000, delta=1e-5, rotated=True)
 
@@ -103,6 +104,28 @@ def test_no_account_at_all_is_an_error() -> None:
         accounted(CpsgdMechanism(NormBall(4, 2.0), clients=2, levels=3, trials=4, delta=1e-5))
     with pytest.raises(ValueError, match=r"rounds must be a whole number from 1 to .*, got 0"):
         accounted(MECHANISM, 0)
+
+
+@pytest.mark.parametrize("rounds", [1, 100])
+def test_sampled_rounds_are_those_of_the_same_mechanism(rounds: int) -> None:
+    # Where the levels of rotated vectors end depends on the mechanism's delta, and not on that of one sampled round.
+    mechanism = CpsgdMechanism(NormBall(1024, 2.0), 1000, 33, 20_000, 1e-5, rotated=True)
+    found = mechanism.privacy().report(1e-5, rounds=rounds, sampling=FixedSizeSampling(1000, 500))
+    delta = 1e-5 / 0.5 if rounds == 1 else 1e-5 / (2 * rounds) / 0.5
+    everyone = {"theorem-1": mechanism.theorem_epsilon(delta), "near-gaussian": mechanism.gaussian_epsilon(delta)}
+    for name, epsilon in everyone.items():
+        single = math.log1p(0.5 * math.expm1(epsilon))
+        expected = single if rounds == 1 else composed_pure_epsilon(single, rounds, 5e-6)
+        assert found.epsilon_by(name) == pytest.approx(expected, rel=1e-9)
+    assert math.isinf(found.epsilon_by("rdp")) == (rounds > 1)
+
+
+def test_sampled_rounds_that_only_renyi_divergences_account_for() -> None:
+    few = CpsgdMechanism(NormBall(4, 2.0), 100, 2, 8, 1e-4).privacy()
+    sampling = FixedSizeSampling(100, 50)
+    assert math.isinf(few.report(1e-4, sampling=sampling).epsilon_by("near-gaussian"))
+    with pytest.raises(InfeasibleError, match=r"trials must be at least .*; rounds must be 1 for the account of sampled vectors by Rényi"):
+        few.report(1e-4, rounds=2, sampling=sampling).check_anything_is_known()
 
 
 @pytest.mark.parametrize(

@@ -1,38 +1,42 @@
 """Trials and theta of the Poisson-binomial mechanism for a number of bits: on the safe side, and the best of all numbers of trials."""
 
+from typing import Any
+
 import pytest
 
-from quietbits.analysis.accounting.poisson_binomial import calibrate_poisson_binomial, poisson_binomial_accounting
-from quietbits.analysis.calibration.poisson_binomial import calibrate_poisson_binomial_mechanism
+from quietbits.analysis.calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
+from quietbits.analysis.catalogue.accounts import account, calibrate
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.registry import Target
+from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binomial_privacy
 from quietbits.errors import InfeasibleError
 
 
 @pytest.mark.parametrize(
     ("clients", "dimension", "bits", "epsilon", "rounds", "trials"),
-    [(1000, 64, 13, 1.0, 1, 8), (1000, 64, 10, 0.5, 10, 1), (100, 20, 10, 4.0, 1, 10), (2, 1, 5, 0.5, 1, 1)],
+    # Of 100 clients with one trial each, all configurations are computed; with more, half the other clients count. Before what is proven
+    # was told from the rest, ten trials each were the best.
+    [(1000, 64, 13, 1.0, 1, 8), (1000, 64, 10, 0.5, 10, 1), (100, 20, 10, 4.0, 1, 1), (2, 1, 5, 0.5, 1, 1)],
 )
 def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, bits: int, epsilon: float, rounds: int, trials: int) -> None:
-    found = calibrate_poisson_binomial_mechanism(clients, dimension, 2.0, bits, epsilon, 1e-5, rounds, frame_seed=3)
-    mechanism = found.mechanism
-    assert found.target_epsilon == epsilon
+    target = Target(epsilon, 1e-5, rounds)
+    mechanism = calibrate_poisson_binomial(NormBall(dimension, 2.0, 2.0), clients, bits, target, frame_seed=3)
     assert mechanism.trials == trials
     assert mechanism.modulus <= 2**bits
-    account = poisson_binomial_accounting(clients, mechanism.trials, mechanism.theta, mechanism.padded_dimension).account(rounds, 1e-5)
-    assert found.account == account
-    assert account.epsilon is not None
-    assert 0 <= epsilon - account.epsilon <= 1e-6
-    if rounds == 1:
-        assert mechanism.guarantee.epsilon == account.epsilon
+    privacy = poisson_binomial_privacy(clients, mechanism.trials, mechanism.theta, mechanism.padded_dimension)
+    assert 0 <= epsilon - privacy.epsilon(1e-5, rounds=rounds) <= 1e-6
+    assert mechanism.privacy().epsilon(1e-5, rounds=rounds) == privacy.epsilon(1e-5, rounds=rounds)
     assert (mechanism.ball.clip_norm, mechanism.frame_seed, mechanism.clients) == (2.0, 3, clients)
 
 
 @pytest.mark.parametrize(("clients", "epsilon", "best"), [(2, 0.5, 1), (2, 20.0, 4), (200, 2.0, 10)])
 def test_no_other_number_of_trials_has_less_variance(clients: int, epsilon: float, best: int) -> None:
-    mechanism = calibrate_poisson_binomial_mechanism(clients, 1, 1.0, (8 * clients).bit_length(), epsilon, 1e-5).mechanism
+    target = Target(epsilon, 1e-5)
+    mechanism = calibrate_poisson_binomial(NormBall(1, 2.0), clients, (8 * clients).bit_length(), target)
     assert mechanism.trials == best
     for trials in (1, 2, 4, 8):
         try:
-            theta = dict(calibrate_poisson_binomial(clients, trials, epsilon, 1e-5, mechanism.padded_dimension).parameters)["theta"]
+            theta = calibrate_theta(clients, trials, mechanism.padded_dimension, target)
         except InfeasibleError:
             # So much epsilon that no theta uses it up.
             theta = 0.45
@@ -40,35 +44,58 @@ def test_no_other_number_of_trials_has_less_variance(clients: int, epsilon: floa
 
 
 def test_with_more_than_enough_epsilon_theta_is_the_largest_that_was_searched() -> None:
-    found = calibrate_poisson_binomial_mechanism(100_000, 2, 1.0, 17, 5.0, 1e-5)
-    assert (found.mechanism.trials, found.mechanism.theta) == (1, 0.45)
-    assert found.account.epsilon is not None
-    assert found.account.epsilon < 4.0
+    mechanism = calibrate_poisson_binomial(NormBall(2, 2.0), 100_000, 17, Target(5.0, 1e-5))
+    assert (mechanism.trials, mechanism.theta) == (1, 0.45)
+    assert mechanism.guarantee.epsilon < 4.0
+
+
+def test_the_assumption_that_nobody_proved_buys_less_noise_and_no_guarantee() -> None:
+    # What calibration took for granted until accounts told what is proven: its variance is about half.
+    ball = NormBall(64, 2.0)
+    proven, assumed = (calibrate_poisson_binomial(ball, 1000, 13, Target(1.0, 1e-5, method=method)) for method in (None, "rdp-extremes"))
+    assert 1.7 < proven.worst_variance / assumed.worst_variance < 2.3
+    assert assumed.guarantee.epsilon > 1.3
+    assert 0 <= 1.0 - assumed.privacy().report(1e-5).epsilon_by("rdp-extremes") <= 1e-6
 
 
 @pytest.mark.parametrize("clients", [1, 3, 4, 1000])
-def test_bits_that_do_not_hold_one_trial_of_each_say_how_many_would(clients: int) -> None:
-    fewest = clients.bit_length()
+def test_bits_that_do_not_hold_one_trial_of_each_say_how_many_do(clients: int) -> None:
+    fewest, target = clients.bit_length(), Target(3.0, 1e-5)
     if fewest > 1:
         with pytest.raises(InfeasibleError, match=rf"bits must be at least {fewest} to hold one trial of each of {clients} clients, got "):
-            calibrate_poisson_binomial_mechanism(clients, 2, 1.0, fewest - 1, 3.0, 1e-5)
-    mechanism = calibrate_poisson_binomial_mechanism(clients, 2, 1.0, fewest, 3.0, 1e-5).mechanism
+            calibrate_poisson_binomial(NormBall(2, 2.0), clients, fewest - 1, target)
+    mechanism = calibrate_poisson_binomial(NormBall(2, 2.0), clients, fewest, target)
     assert (mechanism.trials, mechanism.modulus) == (1, clients + 1)
 
 
+def test_calibrate_says_which_theta_it_found_and_account_what_rests_on_it() -> None:
+    found = calibrate("poisson-binomial", epsilon=1.0, delta=1e-5, clients=1000, trials=4, dimension=16)
+    assert found["theta"] == calibrate_theta(1000, 4, 16, Target(1.0, 1e-5))
+    assert 0 <= 1.0 - found.epsilon <= 1e-6
+    values: dict[str, Any] = {"clients": 1000, "trials": 4, "theta": found["theta"], "dimension": 16}
+    details = account("poisson-binomial", **values, delta=1e-5, order=2.0).subject.details
+    # Of one coordinate: half the other clients hide about half as well.
+    assert 1.9 < details["rdp_proven"] / details["rdp"] < 2.1
+    assert (details["worst_case"], details["rdp_order"]) == ("all others at one extreme", 2.0)
+    few = account("poisson-binomial", **(values | {"clients": 20}), delta=1e-5).subject.details
+    assert few["worst_case"] == "all configurations"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("changes", "target", "message"),
     [
-        ((0, 2, 1.0, 8, 1.0, 1e-5), "clients must be a whole number from 1 to 10000000, got 0"),
-        ((2, 0, 1.0, 8, 1.0, 1e-5), "dimension must be a whole number from 1"),
-        ((2, 2, 0.0, 8, 1.0, 1e-5), "clip_norm must be a number from"),
-        ((2, 2, 1.0, 63, 1.0, 1e-5), "bits must be a whole number from 1 to 62, got 63"),
-        ((2, 2, 1.0, 8, 0.0, 1e-5), "epsilon must be a number from 1e-05"),
-        ((2, 2, 1.0, 8, 1.0, 0.0), "delta must be a number above 0 and below 1, got 0.0"),
-        ((2, 2, 1.0, 8, 1.0, 1e-5, 0), "rounds must be a whole number from 1"),
-        ((2, 1000, 1.0, 8, 1e-5, 1e-12), "theta would have to be below 1e-06"),
+        ({"clients": 0}, {}, "clients must be a whole number from 1 to 10000000, got 0"),
+        ({"bits": 63}, {}, "bits must be a whole number from 1 to 62, got 63"),
+        ({"frame_seed": -1}, {}, "seed must be a whole number from 0"),
+        ({}, {"epsilon": 0.0}, "epsilon must be a number from 1e-05"),
+        ({}, {"delta": 0.0}, "delta must be a number above 0 and below 1, got 0.0"),
+        ({}, {"rounds": 0}, "rounds must be a whole number from 1"),
+        ({}, {"adjacency": "add-or-remove-one"}, "adjacency must be one of replace-one, got 'add-or-remove-one'"),
+        ({"ball": NormBall(1000, 2.0)}, {"epsilon": 1e-5, "delta": 1e-12}, "theta would have to be below 1e-06"),
+        ({"ball": NormBall(2, 1.0)}, {}, "ball must have norm 2"),
     ],
 )
-def test_bad_requests_are_refused(arguments: tuple[int, int, float, int, float, float], message: str) -> None:
+def test_bad_requests_are_refused(changes: dict[str, Any], target: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"ball": NormBall(2, 2.0), "clients": 2, "bits": 8} | changes
     with pytest.raises(ValueError, match=message):
-        calibrate_poisson_binomial_mechanism(*arguments)
+        calibrate_poisson_binomial(**arguments, target=Target(**({"epsilon": 1.0, "delta": 1e-5} | target)))

@@ -12,6 +12,7 @@ from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.privunit import PrivUnitMechanism
 from quietbits.design.local.vector_cldp import cldp_mechanism
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism
+from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
 from quietbits.solvers.accounting.pure_privacy import pure_renyi_divergences
 
 CASES = [(0.01, 1), (1.0, 1), (1.0, 3), (5.0, 2), (5.0, 128), (20.0, 50), (100.0, 1000)]
@@ -144,3 +145,11 @@ def test_it_beats_one_bit_by_far_and_approximate_privacy_at_high_epsilon(epsilon
 def test_other_norms_are_refused() -> None:
     with pytest.raises(ValueError, match="ball must be of norm 2 for PrivUnitG, got norm 1"):
         PrivUnitMechanism(1.0, NormBall(3, 1.0))
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "rounds"), [(0.0013, 1e-6, 100), (16.3, 1e-6, 7), (1.0, 1e-5, 10)])
+def test_no_account_over_rounds_is_above_that_of_any_mechanism_with_its_epsilon(epsilon: float, delta: float, rounds: int) -> None:
+    # Small losses were rounded up by more than they are worth, so that rounds calibrated by pure privacy exceeded their budget.
+    privacy = mechanism_of(epsilon, 3).privacy()
+    assert privacy.epsilon(delta, rounds=rounds) <= composed_pure_epsilon(epsilon, rounds, delta)
+    assert privacy.epsilon(delta, rounds=rounds) <= privacy.report(delta, rounds=rounds).epsilon_by("rdp")

@@ -5,15 +5,17 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from dp_accounting.pld.privacy_loss_distribution import from_laplace_mechanism
 
-from quietbits.design.contracts.accounts import pure_privacy
+from quietbits.design.contracts.accounts import MOST_COMPOSITIONS, pure_privacy
 from quietbits.design.contracts.gaussian import central_gaussian_error, l2_radius
 from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.privunit import PrivUnitMechanism
 from quietbits.design.local.vector_cldp import cldp_mechanism
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism
-from quietbits.design.local.vector_laplace import VectorLaplaceMechanism
+from quietbits.design.local.vector_laplace import VectorLaplaceMechanism, laplace_privacy
+from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 from quietbits.solvers.divergences.laplace_divergence import laplace_renyi_divergences, laplace_vector_divergences
 
 DIMENSION, CLIP_NORM = 6, 2.0
@@ -123,3 +125,46 @@ def test_bad_arguments_of_the_central_error_are_refused() -> None:
         central_gaussian_error(ball, 50, 1.0, 1e-5, "both")
     with pytest.raises(ValueError, match="clients must be a whole number from 1"):
         central_gaussian_error(ball, 0, 1.0, 1e-5, "replace-one")
+
+
+# Laplace noise over rounds
+
+
+def test_laplace_noise_loses_less_than_pure_privacy_allows() -> None:
+    laplace, pure = (privacy.report(1e-6, rounds=30) for privacy in (laplace_privacy(0.3), pure_privacy(0.3)))
+    for name in ("rdp", "pld"):
+        assert laplace.epsilon_by(name) < pure.epsilon_by(name)
+    assert laplace.epsilon_by("pure") == pure.epsilon_by("pure") == pytest.approx(9.0)
+    assert math.isinf(laplace_privacy(0.01).report(1e-6, rounds=MOST_COMPOSITIONS + 1).epsilon_by("pld"))
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.9, 0.1), (0.25, 0.25, 0.5)])
+def test_a_shift_of_one_coordinate_dominates_for_laplace_noise(shares: tuple[float, ...]) -> None:
+    sensitivity = 2.0
+    whole = from_laplace_mechanism(1.0, sensitivity=sensitivity)
+    parts = [from_laplace_mechanism(1.0, sensitivity=share * sensitivity) for share in shares]
+    shared = parts[0]
+    for part in parts[1:]:
+        shared = shared.compose(part)
+    epsilons = np.linspace(0, sensitivity, 21)
+    # Both are rounded up, to a grid of 1e-4: by much less than this.
+    assert np.all(np.array(shared.get_delta_for_epsilon(epsilons)) <= np.array(whole.get_delta_for_epsilon(epsilons)) + 1e-7)
+    assert shared.get_delta_for_epsilon(1.0) < whole.get_delta_for_epsilon(1.0) - 1e-3
+
+
+def test_sampled_laplace_noise() -> None:
+    privacy = laplace_privacy(1.0, adjacency="add-or-remove-one", trust_model="central")
+    report = privacy.report(1e-6, rounds=20, sampling=PoissonSampling(0.1))
+    assert report.epsilon_by("pure") == pytest.approx(20 * math.log1p(0.1 * math.expm1(1.0)))
+    assert report.epsilon == report.epsilon_by("pld") < report.epsilon_by("pure")
+    everyone = privacy.report(1e-6, rounds=20, sampling=PoissonSampling(1.0))
+    assert everyone.epsilon_by("pld") == laplace_privacy(1.0).report(1e-6, rounds=20).epsilon_by("pld")
+    fixed = laplace_privacy(1.0, trust_model="central")
+    with pytest.raises(ValueError, match=r"dp-accounting does not support this event \(LaplaceDpEvent\)"):
+        fixed.report(1e-6, sampling=FixedSizeSampling(9, 3))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 101.0])
+def test_an_epsilon_of_noise_out_of_range_is_refused(epsilon: float) -> None:
+    with pytest.raises(ValueError, match="epsilon must be a number from 1e-06 to 100, got "):
+        laplace_privacy(epsilon)

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.vector_skellam import SkellamMechanism, skellam_mechanism
+from quietbits.design.local.vector_skellam import SkellamMechanism, skellam_mechanism, skellam_privacy
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from quietbits.solvers.divergences.skellam_divergence import skellam_renyi_divergences, skellam_tail, skellam_variance
@@ -285,3 +286,22 @@ def test_bad_messages_and_thresholds_are_refused() -> None:
         skellam_tail(1.0, -1.0)
     with pytest.raises(ValueError, match="l2_sensitivity must be a number"):
         skellam_variance(1.0, 1e-5, 1.0, 0.0)
+
+
+def test_skellam_noise_is_a_little_worse_than_gaussian_noise() -> None:
+    skellam = skellam_privacy(1e6, 100.0, 50.0).report(1e-6, rounds=4)
+    gaussian = gaussian_privacy(1e3 / 50).report(1e-6, rounds=4)
+    assert gaussian.epsilon_by("rdp") < skellam.epsilon < 1.01 * gaussian.epsilon_by("rdp")
+    assert [one.name for one in skellam.accounts] == ["rdp"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((1e4, 1.0, 1.0, "none"), "trust_model must be one of"),
+        ((1e4, 1.0, 2.0), "l1_sensitivity must be at least l2_sensitivity, 2.0, as L1 norms are, got 1.0"),
+    ],
+)
+def test_bad_arguments_of_the_account_are_refused(arguments: tuple[float, float, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        skellam_privacy(*arguments)

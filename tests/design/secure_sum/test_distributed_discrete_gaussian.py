@@ -9,9 +9,10 @@ import pytest
 
 from quietbits.design.contracts.guarantee import ADJACENCIES
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from quietbits.design.secure_sum.rounded_secure_sum import ROTATIONS
 from quietbits.design.transforms.rotation import RandomisedHadamard
+from quietbits.solvers.accounting.sampling import PoissonSampling
 from quietbits.solvers.divergences.discrete_gaussian_divergence import rounded_norm
 
 DELTA = 1e-5
@@ -171,3 +172,9 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
         MECHANISM.decode(np.zeros(5, dtype=np.uint64), 4)
     with pytest.raises(ValueError, match="values must be whole numbers of at most 64 bits, got an array of float64"):
         MECHANISM.decode(np.zeros(8), 4)
+
+
+def test_sampling_everyone_is_no_sampling() -> None:
+    privacy = discrete_gaussian_privacy(1000, 64, 1.0, 0.1, 0.001)
+    certain = privacy.epsilon(1e-5, rounds=7, sampling=PoissonSampling(1.0))
+    assert certain == pytest.approx(privacy.epsilon(1e-5, rounds=7), rel=1e-5)

@@ -16,6 +16,7 @@ from quietbits.design.noise.biased_tosses import count_successes
 from quietbits.design.noise.random_words import WordSource, seeded_words
 from quietbits.design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism, poisson_binomial_privacy, proven_pairs
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
+from quietbits.solvers.accounting.sampling import FixedSizeSampling
 from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_pairs
 
 DELTA = 1e-5
@@ -167,12 +168,22 @@ def test_where_not_all_configurations_are_computed_half_the_others_are_counted_o
         divergences = poisson_binomial_pairs(clients, 4, 0.1).renyi_divergences(orders)
         found = RenyiCurve(orders, 3 * 16 * divergences).epsilon(1e-5).epsilon
         assert found * 0.95 < report.account(name).bound.epsilon <= found
-    # Twice the divergence, and so up to the square root of two as much epsilon, or twice.
+    # The proven divergences are about twice as large.
     assert 1.4 < report.epsilon / report.epsilon_by("rdp-extremes") < 2
     assert report.best is not None
     assert report.best.name == "rdp"
     assert not many.account("rdp-extremes").is_guarantee
     assert many.account("rdp-extremes").assumes == "all other clients at the same extreme hide a client the least"
+
+
+def test_sampling_amplifies_one_round_by_its_loss_and_many_by_divergences() -> None:
+    privacy, sampling = poisson_binomial_privacy(50, 2, 0.1), FixedSizeSampling(50, 5)
+    one, many = (privacy.report(1e-5, rounds=rounds, sampling=sampling) for rounds in (1, 100))
+    # One round of a single coordinate has an exact loss, whose epsilon at 10 delta is amplified.
+    everyone = privacy.report(1e-4).epsilon_by("pld")
+    assert one.epsilon_by("pld") == pytest.approx(math.log1p(0.1 * math.expm1(everyone)), rel=1e-9)
+    assert math.isinf(many.epsilon_by("pld"))
+    assert many.epsilon < privacy.epsilon(1e-5, rounds=100) * 0.8
 
 
 def sum_of_two(first: float, second: float) -> np.ndarray:

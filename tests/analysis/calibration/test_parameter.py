@@ -1,0 +1,187 @@
+"""Calibration ends on the safe side, within a millionth, and what is asked for beyond that is refused."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from quietbits.analysis.calibration.parameter import calibrate_parameter
+from quietbits.analysis.catalogue.accounts import Calibration, account, calibrate
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.registry import Target
+from quietbits.design.local.vector_skellam import SkellamMechanism
+from quietbits.design.local.vector_table import VectorTableMechanism
+from quietbits.errors import InfeasibleError
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
+from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
+
+
+def assert_safe_and_tight(name: str, found: Calibration, parameter: str, found_as: str, *, more_is_private: bool) -> None:
+    """Account anew at the parameter: below the target, by less than a millionth; a little further it is above."""
+    target, value = found.target, found[found_as]
+
+    def epsilon(value: float) -> float:
+        how: dict[str, Any] = {"rounds": target.rounds, "sampling": target.sampling, parameter: value}
+        return account(name, delta=target.delta, **how).epsilon
+
+    assert epsilon(value) == found.epsilon
+    assert 0 <= target.epsilon - found.epsilon <= 1e-6 * min(1.0, target.epsilon)
+    assert epsilon(value * (1 - 1e-4) if more_is_private else value * (1 + 1e-4)) > target.epsilon
+
+
+def best(found: Calibration) -> str:
+    assert found.report.privacy.best is not None
+    return found.report.privacy.best.name
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rounds"),
+    [(1.0, 1e-6, 1), (2.0, 1e-5, 100), (0.01, 1e-9, 3), (1e-4, 1e-6, 1), (50.0, 1e-6, 1000), (8.0, 1e-30, 10), (0.5, 0.3, 2)],
+)
+def test_gaussian_noise(epsilon: float, delta: float, rounds: int) -> None:
+    found = calibrate("gaussian", epsilon=epsilon, delta=delta, rounds=rounds)
+    assert_safe_and_tight("gaussian", found, "noise_multiplier", "noise_multiplier", more_is_private=True)
+    assert best(found) == "pld"
+    if epsilon >= 1e-3:
+        # The analytic calibration, of all rounds as one.
+        assert found["noise_multiplier"] == pytest.approx(gaussian_noise_multiplier(epsilon, delta) * math.sqrt(rounds), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "rounds", "sampling", "by"),
+    [
+        (1.0, 100, PoissonSampling(0.05), "pld"),
+        (0.05, 10, PoissonSampling(0.2), "pld"),
+        (1.0, 20, FixedSizeSampling(100, 10), "rdp"),
+    ],
+)
+def test_sampled_gaussian_noise(epsilon: float, rounds: int, sampling: Sampling, by: str) -> None:
+    found = calibrate("gaussian", epsilon=epsilon, delta=1e-6, rounds=rounds, sampling=sampling)
+    assert_safe_and_tight("gaussian", found, "noise_multiplier", "noise_multiplier", more_is_private=True)
+    assert (best(found), found.report.privacy.trust_model) == (by, "central")
+    everyone = calibrate("gaussian", epsilon=epsilon, delta=1e-6, rounds=rounds)
+    assert found["noise_multiplier"] < everyone["noise_multiplier"]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "rounds"), [(1.0, 1e-6, 1), (1.0, 1e-6, 50), (6.0, 1e-9, 3000), (0.01, 0.3, 3), (20.0, 1e-300, 4)]
+)
+def test_pure_mechanisms(epsilon: float, delta: float, rounds: int) -> None:
+    found = calibrate("cldp", epsilon=epsilon, delta=delta, rounds=rounds)
+    assert_safe_and_tight("cldp", found, "epsilon", "epsilon_per_round", more_is_private=False)
+    # Never less than what the simplest composition gives, up to the tolerance.
+    assert found["epsilon_per_round"] >= epsilon / rounds * (1 - 1e-6)
+
+
+@pytest.mark.parametrize(("rounds", "sampling"), [(1, None), (30, None), (30, PoissonSampling(0.1))])
+def test_laplace_noise(rounds: int, sampling: PoissonSampling | None) -> None:
+    found = calibrate("laplace", epsilon=1.0, delta=1e-6, rounds=rounds, sampling=sampling)
+    assert_safe_and_tight("laplace", found, "epsilon", "epsilon_per_round", more_is_private=False)
+    assert found["epsilon_per_round"] > 1.0 / rounds
+
+
+@pytest.mark.parametrize("rounds", [1, 10])
+def test_skellam_noise(rounds: int) -> None:
+    found = calibrate("skellam", epsilon=2.0, delta=1e-6, rounds=rounds, dimension=16, bits=12)
+    mechanism = SkellamMechanism(NormBall(16, 2.0), found["bits"], found["granularity"], found["variance"], 1e-6)
+    assert mechanism.privacy().epsilon(1e-6, rounds=rounds) == found.epsilon
+    assert 0 <= 2.0 - found.epsilon <= 1e-6
+    assert best(found) == "rdp"
+
+
+def test_a_table_for_vectors() -> None:
+    found = calibrate("vector", epsilon=4.0, delta=1e-5, rounds=2, dimension=16, norm="2", bits_in=2, bits_out=1, metric="l1")
+    assert found.report.subject.table is not None
+    assert found["table_epsilon"] == found.report.subject.table.epsilon
+    assert 0 <= 4.0 - found.epsilon <= 1e-6
+    assert found.document()["target_epsilon"] == 4.0
+
+
+@pytest.mark.parametrize(("ball", "metric", "rounds"), [(NormBall(1, 2.0), "l1", 10), (NormBall(4, math.inf), None, 3)])
+def test_a_table_meets_the_target_by_the_smaller_account(ball: NormBall, metric: str | None, rounds: int) -> None:
+    shape: dict[str, Any] = {"dimension": ball.dimension, "norm": f"{ball.norm:g}", "bits_in": 2, "bits_out": 1, "metric": metric}
+    found = calibrate("vector", epsilon=3.0, delta=1e-3, rounds=rounds, **shape)
+    assert best(found) == "pld"
+    assert found.report.epsilon_by("rdp") > 3.0
+    assert 0 <= 3.0 - found.epsilon <= 1e-6
+    assert found.report.subject.table is not None
+    mechanism = VectorTableMechanism(found.report.subject.table, ball, delta=1e-3)
+    assert mechanism.privacy().epsilon(1e-3, rounds=rounds) == found.epsilon
+
+
+@pytest.mark.parametrize("name", ["generalised-randomised-response", "bitwise-randomised-response"])
+def test_randomised_response_uses_the_whole_budget_of_its_rounds(name: str) -> None:
+    # Of more than two letters, less is revealed than pure privacy allows: it was calibrated by the latter.
+    found = calibrate(name, epsilon=4.0, delta=1e-3, rounds=7, bits=2)
+    assert 0 <= 4.0 - found.epsilon <= 1e-6
+    assert found["epsilon_per_round"] > 1.1 * calibrate("cldp", epsilon=4.0, delta=1e-3, rounds=7)["epsilon_per_round"]
+
+
+def test_the_document_has_the_parameter_beside_the_account() -> None:
+    found = calibrate("cldp", epsilon=1.0, delta=1e-6, rounds=2)
+    document = found.document()
+    assert document == {**found.report.document(), "target_epsilon": 1.0, "target_method": None}
+    assert document["epsilon_per_round"] == found["epsilon_per_round"]
+
+
+@pytest.mark.parametrize("method", ["pure", "rdp", "pld"])
+def test_the_account_that_is_asked_for_keeps_the_target(method: str) -> None:
+    found = calibrate("cldp", epsilon=1.0, delta=1e-6, rounds=20, method=method)
+    assert 0 <= 1.0 - found.report.epsilon_by(method) <= 1e-6
+    assert found.epsilon <= found.report.epsilon_by(method)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: calibrate("gaussian", epsilon=0.0, delta=1e-6), "epsilon must be a number from 1e-05 to 10000, got 0.0"),
+        (lambda: calibrate("gaussian", epsilon=1.0, delta=1.0), "delta must be a number above 0 and below 1, got 1.0"),
+        (lambda: calibrate("gaussian", epsilon=1.0, delta=0.0), "delta must be a number above 0 and below 1, got 0.0"),
+        (lambda: calibrate("gaussian", epsilon=1.0, delta=1e-6, rounds=0), "rounds must be a whole number from 1"),
+        (lambda: calibrate("gaussian", epsilon=1.0, delta=1e-6, adjacency="swap"), "adjacency must be one of"),
+        (lambda: calibrate("gaussian", epsilon=1.0, delta=1e-6, method="best"), "account must be one of rdp, pld, got 'best'"),
+        (lambda: calibrate("cldp", epsilon=1.0, delta=1e-6, sampling=PoissonSampling(0.1)), "the server sees who reports"),
+        (lambda: calibrate("laplace", epsilon=1.0, delta=1e-6, sampling=FixedSizeSampling(9, 3)), "adjacency|sampling"),
+        (lambda: calibrate("skellam", epsilon=1.0, delta=1e-6, bits=12), "dimension is missing: skellam needs dimension"),
+        (lambda: calibrate("table", epsilon=1.0, delta=1e-6), "mechanism must have parameters to calibrate, got 'table'"),
+        (lambda: calibrate("best", epsilon=1.0, delta=1e-6), "mechanism must be one of mvu, .*, got 'best'"),
+    ],
+)
+def test_bad_arguments(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: calibrate("cldp", epsilon=1e-5, delta=1e-6, rounds=1000), "epsilon per round would have to be below 1e-06"),
+        (lambda: calibrate("cldp", epsilon=9000.0, delta=1e-6), "epsilon per round would have to be above 100"),
+        (
+            lambda: calibrate("gaussian", epsilon=1e-3, delta=1e-300, rounds=10**12),
+            "one over the noise multiplier would have to be below 1e-06",
+        ),
+        (
+            lambda: calibrate("skellam", epsilon=1.0, delta=1e-6, rounds=100, dimension=16, bits=3),
+            r"bits must be at least \d+ .* epsilon = 0.1, .* in each of the 100 rounds that together have epsilon = 1$",
+        ),
+    ],
+)
+def test_what_cannot_be_reached_is_infeasible(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(InfeasibleError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.9, 0.9995])
+def test_a_small_epsilon_at_a_large_delta_is_met_too(delta: float) -> None:
+    # There epsilon is a steep function of the noise, and no Rényi order proves anything but zero.
+    found = calibrate("gaussian", epsilon=1e-5, delta=delta)
+    assert 0 <= 1e-5 - found.epsilon <= 1e-11
+
+
+def test_a_jump_ends_before_it() -> None:
+    # What is never reached is not crept up to.
+    found = calibrate_parameter(lambda x: 1.0 if x < 3 else 2.0, Target(1.5, 1e-6), low=0.1, high=10.0, name="argument")
+    assert found == pytest.approx(3.0, rel=1e-12)
+    assert found < 3

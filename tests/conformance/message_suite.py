@@ -1,0 +1,168 @@
+"""What the suite checks of every mechanism's errors and messages.
+
+Statistical tests are seeded; of all seeds, each would fail by chance for about one in a million (5 sigma of a normal error).
+"""
+
+import functools
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from mechanism_cases import CLIENTS, DELTA, EPSILON, MORE_BITS_MAY_COST, PUBLIC_COLUMNS, Case, reason
+
+from quietbits.arrays import FloatArray
+from quietbits.design.contracts.mechanism import ScalarMechanism, SecureSumMechanism
+from quietbits.design.noise.random_words import secure_words, seeded_words
+from quietbits.errors import InfeasibleError
+
+ROUNDS = 1500
+# How close calibration comes to a target.
+CLOSE = 1e-6
+
+
+@functools.cache
+def errors_of_rounds(case: Case) -> FloatArray:
+    """Errors of the mean of the same clipped inputs, seeded, shape (ROUNDS, coordinates)."""
+    mechanism, inputs = case.mechanism, case.inputs(CLIENTS)
+    messages = mechanism.encode(np.tile(inputs, (ROUNDS, *[1] * (inputs.ndim - 1))), np.random.default_rng(2))
+    rounds = messages.reshape(ROUNDS, CLIENTS, *messages.shape[1:])
+    estimates = np.array([mechanism.decode(mechanism.aggregate(one), CLIENTS) for one in rounds])
+    return (estimates - case.clipped(inputs).mean(axis=0)).reshape(ROUNDS, -1)
+
+
+class MessageSuite:
+    """Tests of errors and messages."""
+
+    # Error
+
+    def test_the_estimate_is_off_by_its_bias_at_most(self, case: Case) -> None:
+        errors = errors_of_rounds(case)
+        spread = math.sqrt(np.square(errors).sum(axis=1).mean() / ROUNDS)
+        assert np.linalg.norm(errors.mean(axis=0)) <= case.mechanism.bias_bound + 5 * spread
+
+    def test_the_error_is_as_predicted(self, case: Case) -> None:
+        squares = np.square(errors_of_rounds(case)).sum(axis=1)
+        predicted = case.mechanism.error(case.inputs(CLIENTS))
+        allowed = 5 * squares.std() / math.sqrt(ROUNDS)
+        # Biases of clients add up, or cancel out.
+        assert squares.mean() <= predicted.of_mean(CLIENTS) + allowed
+        assert squares.mean() >= predicted.variance / CLIENTS - predicted.bias**2 - allowed
+
+    def test_no_input_has_more_than_the_worst_error(self, case: Case) -> None:
+        mechanism, inputs = case.mechanism, case.inputs(40)
+        variances = mechanism.variance(inputs)
+        assert variances.shape == (40,)
+        assert (variances > 0).all()
+        worst, of_these = mechanism.error(), mechanism.error(inputs)
+        assert of_these.variance == pytest.approx(variances.mean())
+        assert worst.variance == mechanism.worst_variance >= variances.max() * (1 - 1e-9)
+        assert (worst.bias, worst.wrap_probability) == (of_these.bias, of_these.wrap_probability)
+        assert worst.bias >= 0
+        assert 0 <= worst.wrap_probability <= 1
+
+    def test_a_larger_budget_is_never_worse(self, case: Case) -> None:
+        def error(**changes: Any) -> float:
+            return case.built(**changes).error().of_mean(CLIENTS)
+
+        assert error(epsilon=2 * EPSILON) < error()
+        assert error(rounds=7, delta=10 * DELTA) <= error(rounds=7) * (1 + CLOSE)
+        assert error() <= error(rounds=7)
+
+    def test_more_bits_are_never_worse_and_too_few_are_refused(self, case: Case) -> None:
+        for option in case.entry.options:
+            if option.unit != "bits" or (option.default is None and option.name not in case.options):
+                continue
+            bits = case.options.get(option.name, option.default)
+            more = case.built(options={option.name: min(bits + 2, int(option.high))})
+            if case.entry.name not in MORE_BITS_MAY_COST:
+                assert more.error().of_mean(CLIENTS) <= case.mechanism.error().of_mean(CLIENTS) * (1 + CLOSE)
+            try:
+                fewest = case.built(options={option.name: int(option.low)})
+            except InfeasibleError as error:
+                needed = re.match(rf"{option.name} must be at least (\d+) ", str(error))
+                assert needed is not None
+                fewest = case.built(options={option.name: int(needed[1])})
+            assert fewest.privacy().epsilon(DELTA, case.adjacency) <= EPSILON
+
+    # Messages
+
+    def test_chunks_add_up(self, case: Case) -> None:
+        mechanism, inputs = case.mechanism, case.inputs(CLIENTS)
+        messages = mechanism.encode(inputs, seeded_words(np.random.default_rng(4)))
+        np.testing.assert_array_equal(mechanism.encode(inputs, np.random.default_rng(4)), messages)
+        whole = mechanism.aggregate(messages)
+        parts = functools.reduce(mechanism.combine, [mechanism.aggregate(part) for part in np.array_split(messages, 3)])
+        assert (parts.shape, parts.dtype) == (whole.shape, whole.dtype)
+        estimates = [np.asarray(mechanism.decode(aggregate, CLIENTS)) for aggregate in (whole, parts)]
+        np.testing.assert_allclose(estimates[0], estimates[1], rtol=1e-12, atol=1e-12)
+        assert estimates[0].shape == inputs.shape[1:]
+
+    def test_secure_words_make_messages_of_the_same_kind(self, case: Case) -> None:
+        mechanism, inputs = case.mechanism, case.inputs(200)
+        seeded = mechanism.encode(inputs, np.random.default_rng(5))
+        secure, other = (mechanism.encode(inputs, secure_words) for _ in range(2))
+        for messages in (secure, other):
+            assert (messages.shape, messages.dtype) == (seeded.shape, seeded.dtype)
+        # By chance they are all equal with a probability far below 1e-12.
+        assert (secure != other).any()
+        assert reason(lambda: mechanism.encode(inputs, 0)).startswith("words must be quietbits.secure_words, for releases, or a numpy")
+
+    def test_secure_messages_decode_to_the_mean(self, case: Case) -> None:
+        mechanism, inputs = case.mechanism, case.inputs(CLIENTS)
+        rounds = 300
+        estimates = [mechanism.decode(mechanism.aggregate(mechanism.encode(inputs, secure_words)), CLIENTS) for _ in range(rounds)]
+        error = mechanism.error(inputs)
+        # There is no seed: 8 sigma of a normal error.
+        allowed = error.bias + 8 * math.sqrt(error.variance / CLIENTS / rounds)
+        assert np.linalg.norm(np.mean(estimates, axis=0) - case.clipped(inputs).mean(axis=0)) <= allowed
+
+    def test_inputs_outside_the_domain_count_as_clipped(self, case: Case) -> None:
+        mechanism, outside = case.mechanism, 3 * case.inputs(24)
+        clipped = case.clipped(outside)
+        assert (clipped != outside).any()
+        for function in (mechanism.variance, lambda given: mechanism.encode(given, np.random.default_rng(6))):
+            np.testing.assert_allclose(function(outside), function(clipped), rtol=1e-12)
+
+    def test_messages_take_the_stated_bits(self, case: Case) -> None:
+        mechanism = case.mechanism
+        messages = mechanism.encode(case.inputs(2000), np.random.default_rng(7))
+        rows = messages.reshape(len(messages), -1)
+        if isinstance(mechanism, SecureSumMechanism):
+            assert messages.shape[1:] == (mechanism.padded_dimension,)
+            assert int(messages.max()) < mechanism.modulus
+            assert mechanism.bits_per_client == mechanism.padded_dimension * math.log2(mechanism.modulus)
+        # No more than the array has, and no fewer than tell the values apart that occur.
+        sent = np.delete(rows, np.arange(rows.shape[1])[PUBLIC_COLUMNS.get(case.entry.name, slice(0))], axis=1)
+        assert mechanism.bits_per_client <= 8 * sent.itemsize * sent.shape[1]
+        if messages.dtype.kind == "f":
+            assert mechanism.bits_per_client == 8 * sent.itemsize * sent.shape[1]
+        else:
+            ranges = sent.max(axis=0).astype(float) - sent.min(axis=0) + 1
+            assert np.log2(ranges).sum() <= mechanism.bits_per_client * (1 + 1e-12)
+            assert math.log2(len(np.unique(sent, axis=0))) <= mechanism.bits_per_client
+
+    def test_bad_inputs_are_refused(self, case: Case) -> None:
+        mechanism = case.mechanism
+        functions: tuple[Callable[[Any], object], ...] = (
+            mechanism.variance,
+            mechanism.error,
+            lambda given: mechanism.encode(given, np.random.default_rng(0)),
+        )
+        for function in functions:
+            for bad in (math.nan, math.inf, -math.inf):
+                inputs = case.inputs(CLIENTS).copy()
+                inputs.flat[1] = bad
+                assert f" must hold finite numbers only, got {bad}" in reason(lambda: function(inputs))  # noqa: B023
+            if not isinstance(mechanism, ScalarMechanism):
+                wide = np.zeros((CLIENTS, case.inputs(1).shape[1] + 1))
+                for wrong in (wide, wide[0], wide[:, :1]):
+                    assert "must have the shape (clients, " in reason(lambda: function(wrong))  # noqa: B023
+
+    @pytest.mark.parametrize("clients", [0, -1, 1.5])
+    def test_a_number_of_clients_that_cannot_be_is_refused(self, case: Case, clients: float) -> None:
+        mechanism = case.mechanism
+        aggregate = mechanism.aggregate(mechanism.encode(case.inputs(CLIENTS), np.random.default_rng(0)))
+        assert reason(lambda: mechanism.decode(aggregate, clients)).startswith("clients must be ")

@@ -1,0 +1,221 @@
+"""Options, values and entries: every message, and what JSON holds."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quietbits.design.contracts.accounts import pure_privacy
+from quietbits.design.contracts.domains import Interval
+from quietbits.design.contracts.gaussian import central_gaussian_error
+from quietbits.design.contracts.mechanism import Mechanism
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.registry import (
+    REQUIRED,
+    Accountable,
+    Accounted,
+    Entry,
+    Option,
+    Target,
+    Values,
+    check_values,
+    usual_adjacency,
+)
+from quietbits.design.contracts.task import Task
+from quietbits.design.local.vector_laplace import VectorLaplaceMechanism
+from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
+
+BITS = Option("bits", int, "Bits of a message.", 8, 1, 20, "bits")
+SHARE = Option("share", float, "A share.", low=0.0, high=1.0)
+NAME = Option("name", str, "A name.", "one", choices=("one", "two"))
+SWITCH = Option("switch", bool, "A switch.", default=True, flags="--on/--off")
+FOLDER = Option("folder", Path, "A folder.", None)
+OPTIONS = (BITS, SHARE, NAME, SWITCH, FOLDER)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        (BITS, 21, "bits must be a whole number from 1 to 20, got 21"),
+        (BITS, 2.5, "bits must be a whole number from 1 to 20, got 2.5"),
+        (BITS, True, "bits must be a whole number from 1 to 20, got True"),
+        (BITS, None, "bits must be a whole number from 1 to 20, got None"),
+        (SHARE, 1.5, "share must be a number from 0 to 1, got 1.5"),
+        (SHARE, math.nan, "share must be a number from 0 to 1, got nan"),
+        (SHARE, "half", "share must be a number from 0 to 1, got 'half'"),
+        (NAME, "three", "name must be one of one, two, got 'three'"),
+        (NAME, 1, "name must be a text, got 1"),
+        (SWITCH, 1, "switch must be true or false, got 1"),
+    ],
+)
+def test_a_bad_value_is_refused_by_its_options_name(option: Option, value: object, message: str) -> None:
+    with pytest.raises(ValueError, match="must be") as refused:
+        option.check(value)
+    assert str(refused.value) == message
+
+
+def test_values_come_back_as_their_kind() -> None:
+    assert (BITS.check(3), SHARE.check(1), NAME.check("two"), SWITCH.check(False)) == (3, 1.0, "two", False)
+    assert isinstance(SHARE.check(1), float)
+    assert FOLDER.check("tables") == Path("tables")
+    # None where that is the default.
+    assert FOLDER.check(None) is None
+    assert Option("anything", float, "Any number.").check(-1e300) == -1e300
+
+
+def test_values_are_checked_and_filled_in() -> None:
+    assert check_values("this", OPTIONS, {"share": 0.5, "bits": 4}) == {
+        "bits": 4,
+        "share": 0.5,
+        "name": "one",
+        "switch": True,
+        "folder": None,
+    }
+    with pytest.raises(ValueError, match=r"^share is missing: this needs share$"):
+        check_values("this", OPTIONS, {"bits": 4})
+    with pytest.raises(ValueError, match=r"^bit is not a parameter of this: it has bits, share, name, switch, folder; got bit = 4$"):
+        check_values("this", OPTIONS, {"bit": 4})
+    with pytest.raises(ValueError, match=r"^bit is not a parameter of this: it has none; got bit = 4$"):
+        check_values("this", (), {"bit": 4})
+    with pytest.raises(ValueError, match="bits must be a whole number from 1 to 20, got 0"):
+        check_values("this", OPTIONS, {"share": 0.5, "bits": 0})
+
+
+def test_options_are_documents() -> None:
+    assert json.loads(json.dumps([SHARE.document(), BITS.document(), NAME.document()], allow_nan=False)) == [
+        {
+            "name": "share",
+            "type": "float",
+            "help": "A share.",
+            "required": True,
+            "default": None,
+            "low": 0.0,
+            "high": 1.0,
+            "choices": [],
+            "unit": None,
+        },
+        {
+            "name": "bits",
+            "type": "int",
+            "help": "Bits of a message.",
+            "required": False,
+            "default": 8,
+            "low": 1,
+            "high": 20,
+            "choices": [],
+            "unit": "bits",
+        },
+        {
+            "name": "name",
+            "type": "str",
+            "help": "A name.",
+            "required": False,
+            "default": "one",
+            "low": None,
+            "high": None,
+            "choices": ["one", "two"],
+            "unit": None,
+        },
+    ]
+    assert (SHARE.required, BITS.required, repr(REQUIRED)) == (True, False, "required")
+
+
+def test_reports_of_what_is_accounted_for_are_documents() -> None:
+    ball = NormBall(4, 2.0)
+    subject = Accounted("something", pure_privacy(0.5), "replace-one", 3.0, {"scale": math.inf, "kind": "a"}, ball=ball, clients=10)
+    report = subject.report(1e-3, rounds=4)
+    document = json.loads(json.dumps(report.document(), allow_nan=False))
+    assert (document["mechanism"], document["bits_per_client"], document["scale"], document["kind"]) == ("something", 3.0, None, "a")
+    assert (document["rounds"], document["epsilon"], document["method"]) == (4, report.epsilon, "pld")
+    assert document["accounts"]["pure"]["epsilon"] == report.epsilon_by("pure") == 2.0
+    assert report.epsilon_by(None) == report.epsilon
+    # A trusted server's noise over as many rounds.
+    assert document["squared_error_gaussian"] == 4 * central_gaussian_error(ball, 10, report.epsilon, 1e-3, "replace-one")
+    # Where delta is out of its range, or there are no vectors, there is no reference.
+    assert subject.report(0.0).document()["squared_error_gaussian"] is None
+    assert "squared_error_gaussian" not in Accounted("something", pure_privacy(0.5), "replace-one").report(1e-3).document()
+
+
+def test_the_usual_adjacency_is_that_of_the_sampling() -> None:
+    both = ("add-or-remove-one", "replace-one")
+    assert usual_adjacency(None, None, both) == "add-or-remove-one"
+    assert usual_adjacency(None, PoissonSampling(0.1), both) == "add-or-remove-one"
+    assert usual_adjacency(None, FixedSizeSampling(9, 3), both) == "replace-one"
+    assert usual_adjacency("replace-one", PoissonSampling(0.1), both) == "replace-one"
+    with pytest.raises(ValueError, match="adjacency must be one of replace-one, got 'add-or-remove-one'"):
+        usual_adjacency("add-or-remove-one", None, ("replace-one",))
+
+
+# Entries
+
+
+def noise(task: Task, _: Values) -> Mechanism:
+    return VectorLaplaceMechanism(task.epsilon / task.rounds, task.ball("noise", (1.0, math.inf)))
+
+
+def entry(**changes: Any) -> Entry:
+    fields: dict[str, Any] = {
+        "name": "noise",
+        "title": "Noise",
+        "paper": "Somebody 2020, Something",
+        "domains": (NormBall,),
+        "trust_model": "local",
+        "adjacencies": ("replace-one",),
+        "accounts": ("pure", "rdp", "pld"),
+        "options": (BITS,),
+        "calibrate": noise,
+        "norms": (math.inf, 1.0),
+    }
+    return Entry(**(fields | changes))
+
+
+def test_an_entry_builds_with_checked_options() -> None:
+    task = Task(NormBall(2, 1.0), 5, 1.0, 0.0, "replace-one")
+    assert entry().build(task) == VectorLaplaceMechanism(1.0, task.ball("noise"))
+    with pytest.raises(ValueError, match="bits must be a whole number from 1 to 20, got 0"):
+        entry().build(task, {"bits": 0})
+    assert entry().lower_bound(task) is None
+
+
+def test_an_entry_is_a_document() -> None:
+    document = json.loads(json.dumps(entry().document(), allow_nan=False))
+    assert (document["domains"], document["norms"]) == (["NormBall"], ["inf", 1.0])
+    assert [one["name"] for one in document["parameters"]] == ["epsilon", "dimension", "norm", "clip", "clients", "bits"]
+
+
+def test_the_accounting_of_a_mechanism_is_that_of_what_it_builds() -> None:
+    one = entry().accounting
+    assert (one.name, one.title, one.close) == ("noise", "Noise", False)
+    assert [option.name for option in one.given] == ["dimension", "norm", "clip", "clients", "bits"]
+    given = check_values("noise", one.given, {"dimension": 3})
+    # The first of its norms, and one client.
+    assert (given["norm"], given["clients"], given["clip"]) == ("inf", 1, 1.0)
+    values = check_values("noise", one.parameters, {"dimension": 3, "epsilon": 0.5}) | {"delta": 1e-6}
+    subject = one.account(values, None, None)
+    assert subject.report(1e-6, 3).epsilon == VectorLaplaceMechanism(0.5, NormBall(3, math.inf)).privacy().epsilon(1e-6, rounds=3)
+    assert subject.bits_per_client == 192.0
+    assert (subject.details["epsilon_per_round"], subject.details["dimension"], subject.details["bits"]) == (0.5, 3, 8)
+    assert one.solve is not None
+    found = one.solve(Target(1.0, 1e-6, 4), given)
+    assert found.details["epsilon_per_round"] == 0.25
+    assert found.report(1e-6, 4).epsilon <= 1.0
+    with pytest.raises(ValueError, match="method must be left out for noise, which is built for what is proven, got 'rdp'"):
+        one.solve(Target(1.0, 1e-6, method="rdp"), given)
+    with pytest.raises(ValueError, match="sampling must be left out in the local trust model"):
+        one.account(values, "replace-one", PoissonSampling(0.5)).report(1e-6, sampling=PoissonSampling(0.5))
+
+
+def test_clients_must_be_given_where_the_guarantee_rests_on_them_and_numbers_have_no_dimension() -> None:
+    summed = entry(trust_model="secure-sum").accounting
+    assert [option.name for option in summed.given if option.required] == ["dimension", "clients"]
+    numbers = entry(domains=(Interval,)).accounting
+    assert [option.name for option in numbers.given] == ["clients", "bits"]
+    either = entry(domains=(Interval, NormBall)).accounting
+    assert [option.name for option in either.given if option.required] == []
+
+
+def test_an_accounting_of_ones_own_is_kept() -> None:
+    own = Accountable("noise", "Noise", (), lambda *_: Accounted("noise", pure_privacy(1.0), "replace-one"))
+    assert entry(accounting=own).accounting is own

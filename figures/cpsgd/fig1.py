@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.cpsgd import NoisePoint
 from ..drawing.marks import BLUE, GREEN, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
@@ -106,7 +107,7 @@ def noise_tasks(seed: int, quick: bool) -> list[NoisePoint]:
 FIGURE = FigureEntry(
     name="cpsgd-fig1",
     title="The least Gaussian and binomial noise that keeps a promise, against epsilon",
-    paper="Agarwal, Suresh, Yu, Kumar, McMahan 2018, cpSGD: communication-efficient and differentially-private distributed SGD, figure 1",
+    paper=f"{entry_named('cpsgd').paper}, figure 1",
     duration="a quarter of a minute",
     experiment="noise of cpSGD",
     tasks=noise_tasks,

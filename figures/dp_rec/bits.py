@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.dp_rec_bias import SMALL_BIAS, BiasPoint, with_fitted_slopes
 from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
@@ -128,7 +129,7 @@ def bias_tasks(seed: int, quick: bool) -> list[BiasPoint]:
 FIGURE = FigureEntry(
     name="dprec-bits",
     title="What few bits cost DP-REC at a fixed clip ratio: bias and error of one message",
-    paper="Triastcyn, Reisser, Louizos 2021, DP-REC: private and communication-efficient federated learning; beyond the paper",
+    paper=f"{entry_named('dp-rec').paper}; beyond the paper",
     duration="ten seconds",
     experiment="bias of DP-REC by bits",
     tasks=bias_tasks,

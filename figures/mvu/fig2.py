@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.scalar_mean import MECHANISMS, ScalarPoint, grid_averages
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
@@ -102,7 +103,7 @@ def scalar_tasks(seed: int, quick: bool) -> list[ScalarPoint]:
 FIGURE = FigureEntry(
     name="mvu-fig2",
     title="Scalar mean estimation: variance of one client's message, for every value on [-1, 1]",
-    paper="Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis, figure 2",
+    paper=f"{entry_named('mvu').paper}, figure 2",
     duration="half a minute",
     experiment="scalar mean",
     tasks=scalar_tasks,

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.table_entries import DesignPoint, certificates
 from ..drawing.directed_rounding import rounded_up
 from ..drawing.marks import BLUE, GREEN, VERMILION, Mark
@@ -117,7 +118,7 @@ def design_tasks(seed: int, quick: bool) -> list[DesignPoint]:
 FIGURE = FigureEntry(
     name="mvu-fig5",
     title="Tables with more and more bits out, and where more of them stop helping",
-    paper="Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis, figure 5",
+    paper=f"{entry_named('mvu').paper}, figure 5",
     duration="a minute",
     experiment="MVU tables",
     tasks=design_tasks,

@@ -150,10 +150,10 @@ def _caption(frame: pd.DataFrame) -> str:
         "the vector; neither seeds of 64 bits, which a client of DP-REC draws itself for privacy, nor what is public for SQKR and MMRC are "
         "counted. The paper's errors are for bits, clip ratios and priors that we do not know. With privacy: "
         f"{private['groups']} groups of {private['bits_per_group']} bits; as many clients drawn with replacement as there are; δ = "
-        f"{private['delta']:.1e}; full marks by DP-REC's theorem as printed, which is not proven, hollow by its conservative variant, which "
-        "assumes that the other clients' messages count as samples of the prior. ε of DP-REC and of the trusted server is for "
-        f"{private['adjacency']} adjacency, {private['trust_model']} trust model. SQKR, PrivUnitG and its code of {coded} (modified minimal "
-        "random coding) promise more: ε for replace-one adjacency, local trust model, δ = 0."
+        f"{private['delta']:.1e}; full marks by DP-REC's theorem as printed, which is not proven, hollow by its conservative variant, "
+        "which assumes that the other clients' messages count as samples of the prior. ε of DP-REC and of the trusted server is for "
+        f"{private['adjacency']} adjacency, {private['trust_model']} trust model. SQKR, PrivUnitG and its code of {coded} (modified "
+        "minimal random coding) promise more: ε for replace-one adjacency, local trust model, δ = 0."
     )
 
 

@@ -1,0 +1,106 @@
+"""What DP-REC's account is put beside: Gaussian noise on the sum against dp-accounting, and minimal random coding by enumeration."""
+
+import itertools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+
+from quietbits.analysis.accounting.dp_rec import dp_rec_account
+from quietbits.analysis.comparisons.dp_rec_references import (
+    ACCOUNTS,
+    GAUSSIAN_ACCOUNTS,
+    TRAINING_ACCOUNTS,
+    PublishedSetting,
+    ReferencePoint,
+    calibrated_clip_ratio,
+    gaussian_reference_epsilon,
+    minimal_random_coding_epsilon,
+)
+from quietbits.design.contracts.registry import Target
+
+SMALL = PublishedSetting("small", 50, 10, 10, 1.0, 1.0)
+
+
+def training_epsilon(clip_ratio: float, bits: int, account: str) -> float:
+    return dp_rec_account(clip_ratio, SMALL.population, SMALL.clients_per_round, SMALL.rounds, bits, SMALL.delta).epsilon_by(account)
+
+
+def test_gaussian_references_agree_with_dp_accounting() -> None:
+    event = SelfComposedDpEvent(PoissonSampledDpEvent(0.2, GaussianDpEvent(2.0)), 10)
+    orders = np.arange(2, 200)
+    divergences = RdpAccountant(orders).compose(event)
+    losses = PLDAccountant(value_discretization_interval=1e-4).compose(event)
+    expected = {
+        "classic": (divergences.rdp - math.log(SMALL.delta) / (orders - 1)).min(),
+        "optimal": divergences.get_epsilon(SMALL.delta),
+        "pld": losses.get_epsilon(SMALL.delta),
+    }
+    for account in GAUSSIAN_ACCOUNTS:
+        assert gaussian_reference_epsilon(2.0, SMALL, account) == pytest.approx(expected[account], rel=1e-9)
+
+
+def test_references_put_all_accounts_beside_each_other() -> None:
+    frame = pd.DataFrame([row for account in ACCOUNTS for row in ReferencePoint(seed=0, published=SMALL, account=account).run()])
+    rows = frame.set_index("account")
+    names = ["DP-REC, conservative", "DP-REC, published", "Gaussian, classic", "Gaussian, optimal", "Gaussian, pld"]
+    assert sorted(rows.index) == sorted([*names, "DP-REC, any-bits"])
+    # The same noise on the sum is less private by the first account than by the next, and so on; for the same epsilon more is needed.
+    assert rows.loc[names, "epsilon"].is_monotonic_decreasing
+    assert rows.loc[names, "target_noise_multiplier"].is_monotonic_decreasing
+    assert set(rows["adjacency"]) == {"add-or-remove-one"}
+    assert set(rows["trust_model"]) == {"central"}
+    assert set(rows["sum_noise_multiplier"]) == {math.sqrt(10)}
+    for account in GAUSSIAN_ACCOUNTS:
+        epsilon = gaussian_reference_epsilon(rows.loc[f"Gaussian, {account}", "target_noise_multiplier"], SMALL, account)
+        assert 0 <= SMALL.epsilon - epsilon <= 1e-3 * SMALL.epsilon
+    for account in TRAINING_ACCOUNTS:
+        row = rows.loc[f"DP-REC, {account}"]
+        assert row["epsilon"] == training_epsilon(1.0, 42, account)
+        assert row["epsilon_at_minimum_bits"] == training_epsilon(1.0, int(row["minimum_bits"]), account)
+        ratio = math.sqrt(10) / row["target_noise_multiplier"]
+        assert 0 <= SMALL.epsilon - training_epsilon(ratio, 42, account) <= 1e-6
+
+
+@pytest.mark.parametrize("account", TRAINING_ACCOUNTS)
+def test_the_largest_clip_ratio_keeps_the_target_and_is_the_largest(account: str) -> None:
+    ratio = calibrated_clip_ratio(Target(2.0, SMALL.delta, SMALL.rounds, method=account), SMALL.training)
+    assert training_epsilon(ratio, 42, account) <= 2.0 < training_epsilon(ratio * 1.001, 42, account)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: gaussian_reference_epsilon(0.0, SMALL, "pld"), "noise_multiplier must be a number from 0.001 to 1e+06, got 0.0"),
+        (lambda: gaussian_reference_epsilon(1.0, SMALL, "best"), "account must be one of classic, optimal, pld, got 'best'"),
+        (lambda: minimal_random_coding_epsilon(0.0, 2), "epsilon must be a number from 1e-06 to 100, got 0.0"),
+        (lambda: minimal_random_coding_epsilon(1.0, 0), "candidates must be a whole number from 1 to 4611686018427387904, got 0"),
+    ],
+)
+def test_a_bad_argument_is_named(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match="must be") as raised:
+        call()
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("candidates", [1, 2, 3, 4])
+def test_minimal_random_coding_by_enumeration(epsilon: float, candidates: int) -> None:
+    # Randomised response over 4 values; every list of public candidates, every pair of inputs, every index.
+    densities = np.where(np.eye(4) == 1, math.exp(epsilon), 1.0)
+    worst = 0.0
+    for drawn in itertools.product(range(4), repeat=candidates):
+        chances = densities[:, drawn] / densities[:, drawn].sum(axis=1, keepdims=True)
+        worst = max(worst, np.log(chances[:, None] / chances[None, :]).max())
+    assert worst == pytest.approx(minimal_random_coding_epsilon(epsilon, candidates), abs=1e-12)
+
+
+def test_minimal_random_coding_costs_twice_in_the_limit() -> None:
+    found = [minimal_random_coding_epsilon(3.0, 2**bits) for bits in range(0, 63, 3)]
+    assert found == sorted(found)
+    assert 5.999999 < found[-1] <= 6.0

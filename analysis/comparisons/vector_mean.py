@@ -248,8 +248,8 @@ def arrange_vector_means(rows: pd.DataFrame) -> pd.DataFrame:
         for row in summary.to_dict("records")
     ]
     # Of a series, numbers of bits come in rising order.
-    ranks = {name: rank for rank, name in enumerate(summary["series"].unique())}
-    by_bits = summary.assign(rank=summary["series"].map(ranks)).sort_values(["comparison", "rank", "bits_per_client"], kind="stable")
+    order = summary.groupby(["comparison", "series"], sort=False).ngroup()
+    by_bits = summary.assign(order=order).sort_values(["order", "bits_per_client"], kind="stable")
     parts = [
         frame[(frame["comparison"] == comparison) & frame["panels"].str.contains(panel)].assign(panel=panel)
         for comparison in summary["comparison"].unique()

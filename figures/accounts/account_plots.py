@@ -109,20 +109,7 @@ def epsilon_by_rounds(reports: list[AccountReport]) -> pd.DataFrame:
 
 
 def draw_accounts(epsilons: pd.DataFrame, asked: AccountReport) -> Figure:
-    """Draw every account's epsilon against rounds: those that are guarantees as solid lines, others dashed, with what they assume.
-
-    Parameters
-    ----------
-    epsilons : DataFrame
-        Made by `epsilon_by_rounds`.
-    asked : AccountReport
-        The report on the rounds that are marked.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw every account's epsilon against rounds: those that are guarantees as solid lines, others dashed, with what they assume."""
     privacy = asked.privacy
     figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
     axes = figure.subplots()

@@ -34,18 +34,7 @@ CIRCLE: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9, "f
 
 
 def draw_bits(frame: pd.DataFrame) -> Figure:
-    """Draw predicted errors as lines and measured ones as points, one panel for each number of clients.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Result of `select_sums`.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw predicted errors as lines and measured ones as points, one panel for each number of clients."""
     panels = [panel for _, panel in frame.groupby("clients")]
     figure = Figure(figsize=(WIDTH, 4.9), layout="constrained")
     grid = figure.subplots(1, len(panels), sharex=True, squeeze=False)[0]

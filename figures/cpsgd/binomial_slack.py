@@ -26,18 +26,7 @@ RATIOS = (1, 1.5, 2, 2.5, 3, 4, 5)
 
 
 def draw_slack(frame: pd.DataFrame) -> Figure:
-    """Draw both epsilons against the number of trials (left), and their ratio against the exact one (right).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Rows of `SlackPoint`s.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw both epsilons against the number of trials (left), and their ratio against the exact one (right)."""
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     left, right = figure.subplots(1, 2)
     for scale, series in frame[frame["epsilon_exact"] <= LARGEST_EPSILON].groupby("scale", sort=False):

@@ -31,18 +31,7 @@ SHOWN_EPSILONS = (0.1, 0.2, 0.5, 1, 2, 5)
 
 
 def draw_noise(frame: pd.DataFrame) -> Figure:
-    """Draw the least noise against epsilon: binomial noise by Theorem 1 (left) and exactly (right), Gaussian noise in both.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Rows of `NoisePoint`s.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw the least noise against epsilon: binomial noise by Theorem 1 (left) and exactly (right), Gaussian noise in both."""
     figure = Figure(figsize=(WIDTH, 5.0), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     for axes, accounting in zip(panels, TITLES, strict=True):

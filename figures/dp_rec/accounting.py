@@ -44,18 +44,7 @@ SPREAD, REACH = 0.64, 0.42
 
 
 def draw_accounts(frame: pd.DataFrame) -> Figure:
-    """Draw the epsilons of the same noise (left), and the noise that each account asks for at the paper's epsilon (right).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Result of `reference_table`.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw the epsilons of the same noise (left), and the noise that each account asks for at the paper's epsilon (right)."""
     settings = frame.drop_duplicates(["dataset", "paper_epsilon"])
     figure = Figure(figsize=(WIDTH, 2.3 + 0.5 * len(settings)), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)

@@ -27,18 +27,7 @@ LEMMA_LOOK: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9
 
 
 def draw_bias(frame: pd.DataFrame) -> Figure:
-    """Draw the bias by bits (left), and the squared error of one message, for each dimension.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Result of `with_fitted_slopes`, with six clip ratios at most.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw the bias by bits (left), and the squared error of one message, for each dimension."""
     dimensions = frame["dimension"].unique()
     figure = Figure(figsize=(WIDTH, 5.0), layout="constrained")
     panels = figure.subplots(1, 1 + len(dimensions))

@@ -21,18 +21,7 @@ MARKS: tuple[Mark, ...] = (BLUE, GREEN, VERMILION)
 
 
 def draw_bytes(frame: pd.DataFrame) -> Figure:
-    """Draw the bytes of a training, up and down, and how many times fewer they are than without compression.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Rows of `CommunicationPoint`s.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw the bytes of a training, up and down, and how many times fewer they are than without compression."""
     trainings = [training for _, training in frame.groupby("dataset", sort=False)]
     figure = Figure(figsize=(WIDTH, 2.1 + 0.75 * len(trainings)), layout="constrained")
     axes = figure.subplots()

@@ -40,18 +40,7 @@ PAPER_ERRORS: Mapping[str, float] = MappingProxyType({"poor prior": 0.3, "SQKR":
 
 
 def draw_errors(frame: pd.DataFrame) -> Figure:
-    """Draw squared errors against bits (left), the error of the prior's mean (middle), and epsilon (right).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Result of `summarise_means`.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw squared errors against bits (left), the error of the prior's mean (middle), and epsilon (right)."""
     figure = Figure(figsize=(WIDTH, 5.9), layout="constrained")
     by_bits, by_prior, by_epsilon = figure.subplots(1, 3)
     _draw_bits(by_bits, frame[frame["panel"] == "bits"])

@@ -18,18 +18,7 @@ BITS = 3
 
 
 def draw_tables(entries: pd.DataFrame) -> Figure:
-    """Draw one panel for each epsilon: the table, where its letters lie and how often they are sent, and its certificate.
-
-    Parameters
-    ----------
-    entries : DataFrame
-        Tables laid out by `table_entries`, one for each epsilon.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw one panel for each epsilon: the table, where its letters lie and how often they are sent, and its certificate."""
     tables = [sent_letters(table) for _, table in entries.groupby("epsilon")]
     figure = Figure(figsize=(WIDTH, 4.9), layout="constrained")
     grid = figure.subplots(3, len(tables), squeeze=False, gridspec_kw={"height_ratios": (1.0, 0.62, 0.5)})

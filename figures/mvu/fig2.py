@@ -42,18 +42,7 @@ BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0
 
 
 def draw_variances(variances: pd.DataFrame) -> Figure:
-    """Draw exact variances as lines and simulated ones as points, one panel for each epsilon.
-
-    Parameters
-    ----------
-    variances : DataFrame
-        Rows of `ScalarPoint`s.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw exact variances as lines and simulated ones as points, one panel for each epsilon."""
     panels = [panel for _, panel in variances.groupby("epsilon")]
     figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
     grid = figure.subplots(1, len(panels), squeeze=False)[0]

@@ -50,18 +50,7 @@ TITLES = {"L1": "L1 ball", "L2": "L2 ball"}
 
 
 def draw_comparison(frame: pd.DataFrame) -> Figure:
-    """Draw mean squared errors against epsilon (above) and against bits (below), for the L1 ball (left) and the L2 ball (right).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Result of `arrange_vector_means`.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw mean squared errors against epsilon (above) and against bits (below), for the L1 ball (left) and the L2 ball (right)."""
     figure = Figure(figsize=(WIDTH, 8.4), layout="constrained")
     grid = figure.subplots(2, 2, sharey="col")
     for column, comparison in enumerate(TITLES):

@@ -26,20 +26,7 @@ SMALL_GAP = 0.01
 
 
 def draw_bits_out(entries: pd.DataFrame, mapped_epsilon: float = MAPPED_EPSILON) -> Figure:
-    """Draw the tables of one epsilon, and for every epsilon the mean variance against the bits out.
-
-    Parameters
-    ----------
-    entries : DataFrame
-        Tables laid out by `table_entries`.
-    mapped_epsilon : float
-        The epsilon whose tables are drawn.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw the tables of one epsilon, and for every epsilon the mean variance against the bits out."""
     mapped = [sent_letters(table) for _, table in entries[entries["epsilon"] == mapped_epsilon].groupby("bits_out")]
     panels = [panel for _, panel in entries.drop_duplicates(["epsilon", "bits_out"]).groupby("epsilon")]
     figure = Figure(figsize=(WIDTH, 5.5), layout="constrained")

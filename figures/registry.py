@@ -110,7 +110,7 @@ def _part_of(on_step: OnStep, before: int, own: int, total: int, name: str) -> O
 
 
 def _without_provenance(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.drop(columns=[name for name in rows if name == "seed" or name.startswith("version_")])
+    return rows.drop(columns=[name for name in rows if name == "seed" or str(name).startswith("version_")])
 
 
 def _write(entry: FigureEntry, table: pd.DataFrame, output: Path, seed: int) -> list[Path]:

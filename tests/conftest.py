@@ -1,13 +1,14 @@
 """Property tests draw the same examples in every run, and none fails for being slow; and what every figure must be."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 settings.register_profile("repeatable", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -45,3 +46,17 @@ def check_page() -> Callable[..., None]:
         assert 0 <= box.y0 < box.y1 <= height
 
     return check
+
+
+@pytest.fixture(scope="session")
+def rows_of(tmp_path_factory: pytest.TempPathFactory) -> "Callable[[Sequence[Any]], pd.DataFrame]":
+    """Return what runs tasks of a sweep in this process and returns their rows, without seed and versions; tables are designed once."""
+    from quietbits.analysis.sweeps.run import run_tasks
+
+    cache = tmp_path_factory.mktemp("tables")
+
+    def rows(tasks: Sequence[Any]) -> "pd.DataFrame":
+        found = run_tasks(tasks, tmp_path_factory.mktemp("sweep"), cache=cache)
+        return found.drop(columns=[name for name in found if name == "seed" or name.startswith("version_")])
+
+    return rows

@@ -15,7 +15,8 @@ from ..accounting.worst_shift import worst_shift
 from .point import Point
 
 PROBABILITY = 0.5
-ACCOUNTINGS = ("analytic", "classic", "theorem", "exact")
+# Ways to account for either noise.
+GAUSSIAN, BINOMIAL = ("analytic", "classic"), ("theorem", "exact")
 # Of the numbers of trials that are tried, each is this many times the last.
 GROWTH = 4
 
@@ -67,7 +68,7 @@ class NoisePoint(Point):
         >>> [round(point.run()[0]["squared_error"], 2) for point in points]
         [17.85, 28.08, 370.75, 20.0]
         """
-        check_choice("accounting", self.accounting, ACCOUNTINGS)
+        check_choice("accounting", self.accounting, GAUSSIAN if self.scale is None else BINOMIAL)
         noise = self._gaussian() if self.scale is None else self._binomial(self.scale)
         return [
             {

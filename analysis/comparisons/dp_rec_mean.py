@@ -158,7 +158,7 @@ class MeanPoint(Point):
         """The setting: all its runs share a mechanism."""
         return self.of
 
-    def prepare(self, cache: Path | None) -> DpRecMechanism | VectorMechanism:
+    def prepare(self, _: Path | None) -> DpRecMechanism | VectorMechanism:
         """Return the mechanism."""
         return self.of.mechanism()
 
@@ -289,7 +289,7 @@ SETTING = ("panel", "series", "variant", "bits", "clip_norm", "prior_error", "dr
 
 
 def summarise_means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each setting: its errors averaged over the runs, with ``standard_error``, and messages that were clipped in all."""
+    """Return one row for each setting: errors averaged over the runs, with ``standard_error``, and messages that were clipped in all."""
     summary = []
     for _, runs in rows.groupby(list(SETTING), sort=False, dropna=False):
         errors = runs["squared_error"]

@@ -126,7 +126,7 @@ class ReferencePoint(Point):
         for Gaussian noise). ``target_noise_multiplier`` is the noise on the sum, over the clip norm, with which the account gives the
         paper's epsilon; it errs upward.
         """
-        mechanism, _, name = self.account.partition(", ")
+        mechanism, name = self.account.split(", ")
         own = asdict(self.published) | {"delta": self.published.delta, "sum_noise_multiplier": self.published.sum_noise_multiplier}
         own["paper_epsilon"] = own.pop("epsilon")
         found = _dp_rec_row(self.published, name) if mechanism == "DP-REC" else _gaussian_row(self.published, name)

@@ -1,6 +1,7 @@
 """One point of a comparison, as a task of a sweep that needs nothing prepared."""
 
 import json
+from collections.abc import Hashable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,12 @@ class Point:
         return ", ".join(_words(name, value) for name, value in values.items() if value is not None)
 
     @property
-    def design(self) -> None:
-        """There is nothing that several tasks share."""
+    def design(self) -> Hashable | None:
+        """Nothing that several tasks share, unless a subclass says so."""
+        return None
 
-    def prepare(self, cache: Path | None) -> None:
-        """Prepare nothing."""
+    def prepare(self, _: Path | None) -> Any:
+        """Prepare nothing, unless a subclass does."""
 
     def run(self, prepared: Any) -> list[dict[str, Any]]:
         """Return the rows of the point."""

@@ -152,7 +152,7 @@ class ScalarPoint(Point):
         """What the table of 3 bits depends on, which all mechanisms are put beside."""
         return ScalarDesign(self.epsilon, self.seed)
 
-    def prepare(self, cache: Path | None) -> PreparedScalar:
+    def prepare(self, _: Path | None) -> PreparedScalar:
         """Design the table."""
         mvu = design_mvu(self.epsilon, BITS, BITS, interval=INTERVAL, seed=self.seed)
         return PreparedScalar(mvu, certified_bound(mvu))
@@ -196,4 +196,5 @@ def grid_averages(rows: pd.DataFrame) -> pd.DataFrame:
     pieces = rows.groupby(["epsilon", "mechanism"], sort=False).cumcount() * (2**BITS - 1) % (len(EXACT_VALUES) - 1)
     grid = rows[pieces == 0].groupby(["epsilon", "mechanism"], sort=False, as_index=False)
     kept = {name: (name, "first") for name in ("bits_per_client", "adjacency", "trust_model", "lower_bound")}
-    return grid.agg(grid_inputs=("value", "size"), mean_variance=("exact_variance", "mean"), **kept)
+    averages: pd.DataFrame = grid.agg(grid_inputs=("value", "size"), mean_variance=("exact_variance", "mean"), **kept)
+    return averages

@@ -121,7 +121,7 @@ class SumPoint(Point):
         """The series: all its points ask for its fewest bits."""
         return self.problem
 
-    def prepare(self, cache: Path | None) -> int:
+    def prepare(self, _: Path | None) -> int:
         """Find the fewest bits."""
         return self.problem.fewest_bits()
 
@@ -166,8 +166,8 @@ class SumPoint(Point):
         stream = named_stream(self.seed, f"{self.problem.series}, {self.problem.clients} clients, {self.bits} bits")
         rounds = repeat_mean(mechanism, POPULATION, repetitions, seed=int(stream.integers(2**62)))
         errors = rounds["squared_error"]
-        values = (rounds["predicted_squared_error"].mean(), errors.mean(), errors.sem(), rounds["wrapped_coordinates"].sum())
-        return {"rounds": repetitions, **{name: float(value) for name, value in zip(names, values, strict=True)}}
+        values = (rounds["predicted_squared_error"].mean(), errors.mean(), errors.sem(), float(rounds["wrapped_coordinates"].sum()))
+        return {"rounds": repetitions, **dict(zip(names, values, strict=True))}
 
 
 def sum_points(
@@ -180,13 +180,16 @@ def sum_points(
     repetitions: int = 3,
 ) -> list[SumPoint]:
     """Return the points of all series: those with the most clients first, which take the longest."""
+
+    def is_compressed(name: str, width: int) -> bool:
+        return SERIES[name] != "poisson-binomial" or COEFFICIENTS * width <= UNCOMPRESSED_BITS
+
+    problems = [SumProblem(name, number, dimension) for number in sorted(clients, reverse=True) for name in SERIES]
     return [
-        SumPoint(seed=seed, problem=SumProblem(name, number, dimension), bits=width, simulated=width in simulated_bits, repetitions=repetitions)
-        for number in sorted(clients, reverse=True)
-        for name, mechanism in SERIES.items()
+        SumPoint(seed=seed, problem=problem, bits=width, simulated=width in simulated_bits, repetitions=repetitions)
+        for problem in problems
         for width in sorted(bits)
-        # More are not sent compressed.
-        if mechanism != "poisson-binomial" or COEFFICIENTS * width <= UNCOMPRESSED_BITS
+        if is_compressed(problem.series, width)
     ]
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -129,7 +130,7 @@ def with_small_tables(comparison: Comparison, bits_in: int, most_bits_out: int) 
     """Return a comparison whose tables have fewer bits, and are designed quickly."""
 
     def smaller(series: Series) -> Series:
-        options = dict(series.mechanism.options)
+        options: dict[str, Any] = dict(series.mechanism.options)
         if series.mechanism.name != "mvu":
             return series
         fewer = {"bits_in": bits_in, "bits_out": min(options["bits_out"], most_bits_out)}
@@ -186,7 +187,7 @@ class SeriesTask:
 
     def run(self, prepared: PreparedMean) -> list[dict[str, Scalar]]:
         """Return the task's rows; the first repetition has one more, for the metric ``"certified_error"``."""
-        place = {"comparison": self.comparison, "series": self.series, "panels": " ".join(self.panels)}
+        place: dict[str, Scalar] = {"comparison": self.comparison, "series": self.series, "panels": " ".join(self.panels)}
         rows = [place | row for row in self.of.run(prepared)]
         if self.of.repetition == 0:
             rows.append(rows[0] | {"metric": "certified_error", "value": self._certified_error(prepared)})
@@ -243,19 +244,19 @@ def arrange_vector_means(rows: pd.DataFrame) -> pd.DataFrame:
     # Both have the settings in the same order.
     summary = summarise_sweep(rows[~certified]).assign(certified_error=rows.loc[certified, "value"].to_numpy())
     summary["central_error"] = [
-        central_gaussian_error(NormBall(row.dimension, row.norm, row.clip_norm), row.clients, row.epsilon, DELTA, ADJACENCY)
-        for row in summary.itertuples()
+        central_gaussian_error(NormBall(row["dimension"], row["norm"], row["clip_norm"]), row["clients"], row["epsilon"], DELTA, ADJACENCY)
+        for row in summary.to_dict("records")
     ]
     # Of a series, numbers of bits come in rising order.
-    ranks = {name: rank for rank, name in enumerate(summary["series"].unique())}
-    by_bits = summary.assign(rank=summary["series"].map(ranks)).sort_values(["comparison", "rank", "bits_per_client"], kind="stable")
-    panels = {"epsilon": summary, "bits": by_bits}
+    order = summary.groupby(["comparison", "series"], sort=False).ngroup()
+    by_bits = summary.assign(order=order).sort_values(["order", "bits_per_client"], kind="stable")
     parts = [
-        frame[(frame["comparison"] == comparison) & frame["panels"].str.split().map(lambda shown, panel=panel: panel in shown)].assign(panel=panel)
+        frame[(frame["comparison"] == comparison) & frame["panels"].str.contains(panel)].assign(panel=panel)
         for comparison in summary["comparison"].unique()
-        for panel, frame in panels.items()
+        for panel, frame in (("epsilon", summary), ("bits", by_bits))
     ]
-    return pd.concat(parts, ignore_index=True)[list(COLUMNS)]
+    arranged: pd.DataFrame = pd.concat(parts, ignore_index=True)[list(COLUMNS)]
+    return arranged
 
 
 COLUMNS = (

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -108,20 +109,7 @@ def epsilon_by_rounds(reports: list[AccountReport]) -> pd.DataFrame:
 
 
 def draw_accounts(epsilons: pd.DataFrame, asked: AccountReport) -> Figure:
-    """Draw every account's epsilon against rounds: those that are guarantees as solid lines, others dashed, with what they assume.
-
-    Parameters
-    ----------
-    epsilons : DataFrame
-        Made by `epsilon_by_rounds`.
-    asked : AccountReport
-        The report on the rounds that are marked.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw every account's epsilon against rounds: those that are guarantees as solid lines, others dashed, with what they assume."""
     privacy = asked.privacy
     figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
     axes = figure.subplots()
@@ -130,13 +118,13 @@ def draw_accounts(epsilons: pd.DataFrame, asked: AccountReport) -> Figure:
         shown = own[np.isfinite(own) & (own > 0)]
         if len(shown):
             line = PROVEN_LINE if account.proven and account.assumes is None else OTHER_LINE
-            look = {"color": mark.colour, "marker": mark.marker, "linestyle": line, "markersize": 3}
+            look: dict[str, Any] = {"color": mark.colour, "marker": mark.marker, "linestyle": line, "markersize": 3}
             axes.plot(shown.index, shown, label=_label(account, privacy.adjacency), **look)
     axes.set(xscale="log", yscale="log", xlabel="rounds", ylabel=f"ε at δ = {privacy.delta:g}")
     axes.axvline(privacy.rounds, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
     if 0 < privacy.epsilon < math.inf:
-        look = {"color": GREY, "marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": ""}
-        axes.plot([privacy.rounds], [privacy.epsilon], label=f"guarantee: ε = {rounded_up(privacy.epsilon, 4)}", **look)
+        circle: dict[str, Any] = {"color": GREY, "marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": ""}
+        axes.plot([privacy.rounds], [privacy.epsilon], label=f"guarantee: ε = {rounded_up(privacy.epsilon, 4)}", **circle)
     label_few_decades(axes)
     axes.grid(visible=True)
     figure.legend(loc="outside upper left", ncols=1, handlelength=3.5)
@@ -176,6 +164,6 @@ def _caption(asked: AccountReport) -> str:
     else:
         promise = f"Guarantee: ε = {rounded_up(privacy.epsilon, 4)}, δ = {privacy.delta:g} after {rounds}, {where}."
     return (
-        f"{subject.mechanism[:1].upper()}{subject.mechanism[1:]}: ε at δ = {privacy.delta:g} against the number of rounds. Solid: proven, and errs upward. Dashed: not proven, "
-        f"or under an assumption. {promise}"
+        f"{subject.mechanism[:1].upper()}{subject.mechanism[1:]}: ε at δ = {privacy.delta:g} against the number of rounds. Solid: proven, "
+        f"and errs upward. Dashed: not proven, or under an assumption. {promise}"
     )

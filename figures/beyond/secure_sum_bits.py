@@ -34,18 +34,7 @@ CIRCLE: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9, "f
 
 
 def draw_bits(frame: pd.DataFrame) -> Figure:
-    """Draw predicted errors as lines and measured ones as points, one panel for each number of clients.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Result of `select_sums`.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw predicted errors as lines and measured ones as points, one panel for each number of clients."""
     panels = [panel for _, panel in frame.groupby("clients")]
     figure = Figure(figsize=(WIDTH, 4.9), layout="constrained")
     grid = figure.subplots(1, len(panels), sharex=True, squeeze=False)[0]
@@ -101,7 +90,7 @@ def _caption(frame: pd.DataFrame) -> str:
         "standard errors, vectors uniform on the sphere. Circles: with one bit less for a message's coordinate there is no such mechanism. "
         "Bits: of a client's whole message, over the dimension of its vector. Discrete Gaussian and Skellam sums have room for 4 standard "
         "deviations before they wrap; the others cannot wrap. cpSGD is rotated, with the levels and trials of least error; as published, "
-        "its ε is that of Theorem 1. Each panel spans the same factors of the trusted server's error. Guarantee: ε and δ as stated, "
+        "its ε is that of Theorem 1, which is not proven. Each panel spans the same factors of the trusted server's error. ε and δ are for "
         f"{first['adjacency']} adjacency, {first['trust_model']} trust model; for the trusted server, central trust model."
     )
 

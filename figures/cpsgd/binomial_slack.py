@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.binomial_slack import SlackPoint
 from ..drawing.marks import GREEN, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
@@ -25,18 +26,7 @@ RATIOS = (1, 1.5, 2, 2.5, 3, 4, 5)
 
 
 def draw_slack(frame: pd.DataFrame) -> Figure:
-    """Draw both epsilons against the number of trials (left), and their ratio against the exact one (right).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Rows of `SlackPoint`s.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw both epsilons against the number of trials (left), and their ratio against the exact one (right)."""
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     left, right = figure.subplots(1, 2)
     for scale, series in frame[frame["epsilon_exact"] <= LARGEST_EPSILON].groupby("scale", sort=False):
@@ -73,7 +63,7 @@ def _look(mark: Mark) -> dict[str, Any]:
     return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
 
 
-def slack_tasks(seed: int, quick: bool) -> list[SlackPoint]:
+def slack_tasks(seed: int, _: bool) -> list[SlackPoint]:
     """Return one task for each scale and number of trials, which are quick anyway."""
     return [SlackPoint(seed=seed, trials=trials, scale=scale, delta=DELTA) for scale in SCALES for trials in TRIALS]
 
@@ -81,7 +71,7 @@ def slack_tasks(seed: int, quick: bool) -> list[SlackPoint]:
 FIGURE = FigureEntry(
     name="binomial-slack",
     title="By how much Theorem 1 of cpSGD overstates the epsilon of binomial noise",
-    paper="Agarwal, Suresh, Yu, Kumar, McMahan 2018, cpSGD: communication-efficient and differentially-private distributed SGD; beyond the paper",
+    paper=f"{entry_named('cpsgd').paper}; beyond the paper",
     duration="five seconds",
     experiment="slack of Theorem 1",
     tasks=slack_tasks,

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.cpsgd import NoisePoint
 from ..drawing.marks import BLUE, GREEN, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
@@ -30,18 +31,7 @@ SHOWN_EPSILONS = (0.1, 0.2, 0.5, 1, 2, 5)
 
 
 def draw_noise(frame: pd.DataFrame) -> Figure:
-    """Draw the least noise against epsilon: binomial noise by Theorem 1 (left) and exactly (right), Gaussian noise in both.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Rows of `NoisePoint`s.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw the least noise against epsilon: binomial noise by Theorem 1 (left) and exactly (right), Gaussian noise in both."""
     figure = Figure(figsize=(WIDTH, 5.0), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     for axes, accounting in zip(panels, TITLES, strict=True):
@@ -106,7 +96,7 @@ def noise_tasks(seed: int, quick: bool) -> list[NoisePoint]:
 FIGURE = FigureEntry(
     name="cpsgd-fig1",
     title="The least Gaussian and binomial noise that keeps a promise, against epsilon",
-    paper="Agarwal, Suresh, Yu, Kumar, McMahan 2018, cpSGD: communication-efficient and differentially-private distributed SGD, figure 1",
+    paper=f"{entry_named('cpsgd').paper}, figure 1",
     duration="a quarter of a minute",
     experiment="noise of cpSGD",
     tasks=noise_tasks,

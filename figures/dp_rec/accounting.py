@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.dp_rec_references import ACCOUNTS, PUBLISHED_SETTINGS, ReferencePoint
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
@@ -43,18 +44,7 @@ SPREAD, REACH = 0.64, 0.42
 
 
 def draw_accounts(frame: pd.DataFrame) -> Figure:
-    """Draw the epsilons of the same noise (left), and the noise that each account asks for at the paper's epsilon (right).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Result of `reference_table`.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw the epsilons of the same noise (left), and the noise that each account asks for at the paper's epsilon (right)."""
     settings = frame.drop_duplicates(["dataset", "paper_epsilon"])
     figure = Figure(figsize=(WIDTH, 2.3 + 0.5 * len(settings)), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
@@ -110,14 +100,15 @@ def _look(account: str) -> dict[str, Any]:
 def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
     return (
-        f"DP-REC in its paper's settings, {first['bits']} bits per message, δ = 1/N^1.1 for N clients. As printed: the paper's "
-        "theorem, which adds two dependent privacy losses as if they were independent. Conservative: with Hölder's inequality. Both "
-        "take all groups for one list of samples. Any bits and groups: derived from the weights as they are normalised. All three count "
-        "the other clients' messages as samples of the prior. Hollow: infinite with these bits, drawn for the fewest that would do. "
+        f"DP-REC in its paper's settings, {first['bits']} bits per message, δ = 1/N^1.1 for N clients. As printed: the paper's theorem, "
+        "which adds two dependent privacy losses as if they were independent. Conservative: with Hölder's inequality. Both take all groups "
+        "as one list of samples. Any bits and groups: derived from the weights as they are normalised. All three assume that the other "
+        "clients' messages count as samples of the prior. Hollow: infinite with these bits, drawn for the fewest that are enough. "
         "Gaussian: DP-FedAvg, clients chosen by Poisson sampling, noise on the sum. Left: with as much noise in the sum as DP-REC, whose "
         "standard deviation is sqrt(clients of a round) / clip ratio in clip norms. Right: that number for the paper's ε. The three "
         "Gaussian accounts are of the same noise: by the conversion of Rényi divergences that DP-REC's theorem uses, by the optimal one, "
-        f"and by the privacy loss distribution. Guarantee: ε as drawn, {first['adjacency']} adjacency, {first['trust_model']} trust model."
+        f"and by the privacy loss distribution. All ε are for {first['adjacency']} adjacency, {first['trust_model']} trust model. Those of "
+        "DP-REC rest on the assumption, and the printed one is not proven even then."
     )
 
 
@@ -135,7 +126,7 @@ def reference_table(rows: pd.DataFrame) -> pd.DataFrame:
 FIGURE = FigureEntry(
     name="dprec-accounting",
     title="Accounts of DP-REC in its paper's settings, beside Gaussian noise on the sum",
-    paper="Triastcyn, Reisser, Louizos 2021, DP-REC: private and communication-efficient federated learning; beyond the paper",
+    paper=f"{entry_named('dp-rec').paper}; beyond the paper",
     duration="three quarters of a minute",
     experiment="accounts of DP-REC",
     tasks=reference_tasks,

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.dp_rec_bias import SMALL_BIAS, BiasPoint, with_fitted_slopes
 from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
@@ -26,18 +27,7 @@ LEMMA_LOOK: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9
 
 
 def draw_bias(frame: pd.DataFrame) -> Figure:
-    """Draw the bias by bits (left), and the squared error of one message, for each dimension.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Result of `with_fitted_slopes`, with six clip ratios at most.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw the bias by bits (left), and the squared error of one message, for each dimension."""
     dimensions = frame["dimension"].unique()
     figure = Figure(figsize=(WIDTH, 5.0), layout="constrained")
     panels = figure.subplots(1, 1 + len(dimensions))
@@ -128,7 +118,7 @@ def bias_tasks(seed: int, quick: bool) -> list[BiasPoint]:
 FIGURE = FigureEntry(
     name="dprec-bits",
     title="What few bits cost DP-REC at a fixed clip ratio: bias and error of one message",
-    paper="Triastcyn, Reisser, Louizos 2021, DP-REC: private and communication-efficient federated learning; beyond the paper",
+    paper=f"{entry_named('dp-rec').paper}; beyond the paper",
     duration="ten seconds",
     experiment="bias of DP-REC by bits",
     tasks=bias_tasks,

@@ -7,6 +7,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 from matplotlib.transforms import blended_transform_factory
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.dp_rec_communication import FEDERATIONS, FIRST_MODELS, CommunicationPoint
 from ..drawing.directed_rounding import rounded_down
 from ..drawing.marks import BLUE, GREEN, VERMILION, Mark
@@ -20,18 +21,7 @@ MARKS: tuple[Mark, ...] = (BLUE, GREEN, VERMILION)
 
 
 def draw_bytes(frame: pd.DataFrame) -> Figure:
-    """Draw the bytes of a training, up and down, and how many times fewer they are than without compression.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Rows of `CommunicationPoint`s.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw the bytes of a training, up and down, and how many times fewer they are than without compression."""
     trainings = [training for _, training in frame.groupby("dataset", sort=False)]
     figure = Figure(figsize=(WIDTH, 2.1 + 0.75 * len(trainings)), layout="constrained")
     axes = figure.subplots()
@@ -110,7 +100,7 @@ def _caption(frame: pd.DataFrame) -> str:
     )
 
 
-def communication_tasks(seed: int, quick: bool) -> list[CommunicationPoint]:
+def communication_tasks(seed: int, _: bool) -> list[CommunicationPoint]:
     """Return two tasks for each training, which are quick anyway."""
     return [CommunicationPoint(seed=seed, federation=one, first_model=first) for one in FEDERATIONS for first in FIRST_MODELS]
 
@@ -118,7 +108,7 @@ def communication_tasks(seed: int, quick: bool) -> list[CommunicationPoint]:
 FIGURE = FigureEntry(
     name="dprec-communication",
     title="Bytes of DP-REC in both directions, in its paper's federations, beside uncompressed models",
-    paper="Triastcyn, Reisser, Louizos 2021, DP-REC: private and communication-efficient federated learning",
+    paper=entry_named("dp-rec").paper,
     duration="five seconds",
     experiment="DP-REC in both directions",
     tasks=communication_tasks,

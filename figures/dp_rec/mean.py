@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.dp_rec_mean import GROUPED, MMRC, PRIVUNIT, ROUGH, SQKR, ZERO, MeanPoint, mean_points, summarise_means
 from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
@@ -17,8 +18,17 @@ from ..entry import FigureEntry
 
 QUICK: Mapping[str, Any] = MappingProxyType(
     {
-        "clients": 1000, "repetitions": 3, "sqkr_repetitions": 2, "bits": (1, 3, 7), "grouped_bits": (1, 3, 7), "coded_bits": (1,),
-        "prior_errors": (0.001, 0.03, 1.0), "prior_bits": (1, 7), "epsilons": (1.0, 4.0), "sqkr_epsilons": (4.0,), "mmrc_epsilons": (1.0,),
+        "clients": 1000,
+        "repetitions": 3,
+        "sqkr_repetitions": 2,
+        "bits": (1, 3, 7),
+        "grouped_bits": (1, 3, 7),
+        "coded_bits": (1,),
+        "prior_errors": (0.001, 0.03, 1.0),
+        "prior_bits": (1, 7),
+        "epsilons": (1.0, 4.0),
+        "sqkr_epsilons": (4.0,),
+        "mmrc_epsilons": (1.0, 4.0),
     }
 )
 MARKS: Mapping[str, Mark] = MappingProxyType({ZERO: BLUE, ROUGH: GREEN, GROUPED: PURPLE, SQKR: VERMILION, PRIVUNIT: ORANGE, MMRC: SKY})
@@ -30,18 +40,7 @@ PAPER_ERRORS: Mapping[str, float] = MappingProxyType({"poor prior": 0.3, "SQKR":
 
 
 def draw_errors(frame: pd.DataFrame) -> Figure:
-    """Draw squared errors against bits (left), the error of the prior's mean (middle), and epsilon (right).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Result of `summarise_means`.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw squared errors against bits (left), the error of the prior's mean (middle), and epsilon (right)."""
     figure = Figure(figsize=(WIDTH, 5.9), layout="constrained")
     by_bits, by_prior, by_epsilon = figure.subplots(1, 3)
     _draw_bits(by_bits, frame[frame["panel"] == "bits"])
@@ -129,20 +128,21 @@ def _caption(frame: pd.DataFrame) -> str:
     private = frame[frame["variant"] != ""].iloc[0]
     grouped = frame[frame["series"] == GROUPED].iloc[0]
     rough = frame[(frame["panel"] == "bits") & (frame["series"] == ROUGH)].iloc[0]
-    mmrc = frame[frame["series"] == MMRC]
+    mmrc = sorted(frame.loc[frame["series"] == MMRC, "bits"].unique())
+    coded = f"{mmrc[0]:g} bits" if len(mmrc) == 1 else f"{mmrc[0]:g} to {mmrc[-1]:g} bits"
     return (
         f"Mean of {first['clients']:,} unit vectors of dimension {first['dimension']}: coordinates N(1, 1) in the first half, N(10, 1) in "
         "the second, then normalised. Points: means of repetitions, with standard errors, of messages drawn from their exact law; lines: "
-        f"predicted. One group, but for the series with groups, {grouped['groups']} of them. Prior at an estimate: around a public vector "
-        f"at squared distance {rough['prior_error']:g} from the middle of the vectors, what SQKR makes of one bit; in the middle panel the "
-        "distance varies. Clip ratios have the least error that can be predicted without seeing vectors. Bits: what depends on the vector; "
-        "neither seeds of 64 bits, which a client of DP-REC draws itself for privacy, nor what is public for SQKR and MMRC are counted. "
-        "The paper's errors are for bits, clip ratios and priors that we do not know. With privacy: "
+        f"predicted. One group, except for the series with groups, which has {grouped['groups']}. Prior at an estimate: around a public "
+        f"vector at squared distance {rough['prior_error']:g} from the middle of the vectors, what SQKR makes of one bit; in the middle "
+        "panel the distance varies. Clip ratios have the least error that can be predicted without seeing vectors. Bits: what depends on "
+        "the vector; neither seeds of 64 bits, which a client of DP-REC draws itself for privacy, nor what is public for SQKR and MMRC are "
+        "counted. The paper's errors are for bits, clip ratios and priors that we do not know. With privacy: "
         f"{private['groups']} groups of {private['bits_per_group']} bits; as many clients drawn with replacement as there are; δ = "
-        f"{private['delta']:.1e}; full marks by DP-REC's theorem as printed, hollow by its conservative variant. Guarantee of DP-REC and "
-        f"of the trusted server: ε, {private['adjacency']} adjacency, {private['trust_model']} trust model. SQKR, PrivUnitG and its code "
-        f"of {mmrc['bits'].min():g} to {mmrc['bits'].max():g} bits (modified minimal random coding) promise more: ε for replace-one "
-        "adjacency, local trust model, δ = 0."
+        f"{private['delta']:.1e}; full marks by DP-REC's theorem as printed, which is not proven, hollow by its conservative variant, "
+        "which assumes that the other clients' messages count as samples of the prior. ε of DP-REC and of the trusted server is for "
+        f"{private['adjacency']} adjacency, {private['trust_model']} trust model. SQKR, PrivUnitG and its code of {coded} (modified "
+        "minimal random coding) promise more: ε for replace-one adjacency, local trust model, δ = 0."
     )
 
 
@@ -154,7 +154,7 @@ def mean_tasks(seed: int, quick: bool) -> list[MeanPoint]:
 FIGURE = FigureEntry(
     name="dprec-mean",
     title="Error of a mean by DP-REC, against bits, the prior's quality and epsilon, beside SQKR, PrivUnitG and a trusted server",
-    paper="Triastcyn, Reisser, Louizos 2021, DP-REC: private and communication-efficient federated learning, section D.2",
+    paper=f"{entry_named('dp-rec').paper}, section D.2",
     duration="three minutes",
     experiment="DP-REC's mean of vectors",
     tasks=mean_tasks,

@@ -44,7 +44,7 @@ def _line(cells: list[str]) -> str:
 
 
 def _cell(value: Any) -> str:
-    if value is None or value is pd.NA or value != value:
+    if pd.isna(value):
         return ""
     text = f"{value:.{DIGITS}g}" if isinstance(value, float) else str(value)
     return text.replace("|", "\\|").replace("\n", " ")

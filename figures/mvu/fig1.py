@@ -5,6 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.table_entries import DesignPoint, certificates
 from ..drawing.directed_rounding import rounded_down, rounded_up
 from ..drawing.marks import BLUE
@@ -17,18 +18,7 @@ BITS = 3
 
 
 def draw_tables(entries: pd.DataFrame) -> Figure:
-    """Draw one panel for each epsilon: the table, where its letters lie and how often they are sent, and its certificate.
-
-    Parameters
-    ----------
-    entries : DataFrame
-        Tables laid out by `table_entries`, one for each epsilon.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw one panel for each epsilon: the table, where its letters lie and how often they are sent, and its certificate."""
     tables = [sent_letters(table) for _, table in entries.groupby("epsilon")]
     figure = Figure(figsize=(WIDTH, 4.9), layout="constrained")
     grid = figure.subplots(3, len(tables), squeeze=False, gridspec_kw={"height_ratios": (1.0, 0.62, 0.5)})
@@ -98,7 +88,7 @@ def _write_certificate(axes: Axes, table: pd.Series) -> None:
         axes.text(1.0, height, value, transform=axes.transAxes, verticalalignment="top", horizontalalignment="right")
 
 
-def design_tasks(seed: int, quick: bool) -> list[DesignPoint]:
+def design_tasks(seed: int, _: bool) -> list[DesignPoint]:
     """Return the designs, which are quick anyway."""
     return [DesignPoint(seed=seed, epsilon=epsilon, bits_in=BITS, bits_out=BITS) for epsilon in EPSILONS]
 
@@ -106,7 +96,7 @@ def design_tasks(seed: int, quick: bool) -> list[DesignPoint]:
 FIGURE = FigureEntry(
     name="mvu-fig1",
     title="Optimised tables and letters with 3 bits in and out, as epsilon grows",
-    paper="Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis, figure 1",
+    paper=f"{entry_named('mvu').paper}, figure 1",
     duration="ten seconds",
     experiment="MVU tables",
     tasks=design_tasks,

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.scalar_mean import MECHANISMS, ScalarPoint, grid_averages
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
@@ -41,18 +42,7 @@ BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0
 
 
 def draw_variances(variances: pd.DataFrame) -> Figure:
-    """Draw exact variances as lines and simulated ones as points, one panel for each epsilon.
-
-    Parameters
-    ----------
-    variances : DataFrame
-        Rows of `ScalarPoint`s.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw exact variances as lines and simulated ones as points, one panel for each epsilon."""
     panels = [panel for _, panel in variances.groupby("epsilon")]
     figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
     grid = figure.subplots(1, len(panels), squeeze=False)[0]
@@ -102,7 +92,7 @@ def scalar_tasks(seed: int, quick: bool) -> list[ScalarPoint]:
 FIGURE = FigureEntry(
     name="mvu-fig2",
     title="Scalar mean estimation: variance of one client's message, for every value on [-1, 1]",
-    paper="Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis, figure 2",
+    paper=f"{entry_named('mvu').paper}, figure 2",
     duration="half a minute",
     experiment="scalar mean",
     tasks=scalar_tasks,

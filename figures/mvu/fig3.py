@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.vector_mean import (
     BITS_EPSILON,
     COMPARISONS,
@@ -39,25 +40,17 @@ BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": BLUE.colour, "linesty
 QUICK: Mapping[str, Any] = MappingProxyType(
     {
         "comparisons": tuple(with_small_tables(one, bits_in=3, most_bits_out=2) for one in COMPARISONS),
-        "epsilons": (0.5, BITS_EPSILON, 8.0), "clients": 1000, "dimension": 32, "repetitions": 3,
+        "epsilons": (0.5, BITS_EPSILON, 8.0),
+        "clients": 1000,
+        "dimension": 32,
+        "repetitions": 3,
     }
 )
 TITLES = {"L1": "L1 ball", "L2": "L2 ball"}
 
 
 def draw_comparison(frame: pd.DataFrame) -> Figure:
-    """Draw mean squared errors against epsilon (above) and against bits (below), for the L1 ball (left) and the L2 ball (right).
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Result of `arrange_vector_means`.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw mean squared errors against epsilon (above) and against bits (below), for the L1 ball (left) and the L2 ball (right)."""
     figure = Figure(figsize=(WIDTH, 8.4), layout="constrained")
     grid = figure.subplots(2, 2, sharey="col")
     for column, comparison in enumerate(TITLES):
@@ -134,13 +127,13 @@ def _caption(frame: pd.DataFrame) -> str:
         f"Mean of n = {first['clients']:,} vectors of dimension {first['dimension']}, {first['repetitions']} repetitions with standard "
         "errors; lines above: predicted by the mechanisms' exact variances. Left: coordinates uniform on [0, 1], normalised to L1 norm "
         f"1, tables with {bits['L1']:g} bits in. Right: uniform on the positive part of the unit sphere, {bits['L2']:g} bits in. Above, "
-        f"tables have {bits_out:g} bits out and Skellam noise takes 16 bits a coordinate. ε is that of the whole vector and one report, for any two "
-        "vectors of the ball: replace-one adjacency, local trust model. It is pure (δ = 0) for L1-metric tables on the left, L2-metric "
-        f"tables on the right, CLDP, Laplace (left), PrivUnitG and SQKR, whose public coordinates are not counted as bits; with δ = "
-        f"{DELTA:g} for L1-metric tables on the right (by Rényi accounting), Gaussian (right) and Skellam noise. The paper's own figure "
-        "puts metric privacy, ε times the distance of two vectors, beside mechanisms whose ε is for any two vectors, which lie up to twice "
-        "the radius apart: its metric ε counts twice here. Certified optimum: no unbiased table with the same bound on neighbouring rows "
-        "has a smaller variance, averaged over the inputs of the grid, whatever its number of bits; the data's dithering is added. "
+        f"tables have {bits_out:g} bits out and Skellam noise takes 16 bits a coordinate. ε is that of the whole vector and one report, "
+        "for any two vectors of the ball: replace-one adjacency, local trust model. It is pure (δ = 0) for L1-metric tables on the left, "
+        "L2-metric tables on the right, CLDP, Laplace (left), PrivUnitG and SQKR, whose public coordinates are not counted as bits; with "
+        f"δ = {DELTA:g} for L1-metric tables on the right (by Rényi accounting), Gaussian (right) and Skellam noise. The paper's figure "
+        "puts metric privacy, ε times the distance of two vectors, beside mechanisms whose ε is for any two vectors, which lie up to "
+        "twice the radius apart: its metric ε counts twice here. Certified optimum: no unbiased table with the same bound on neighbouring "
+        "rows has a smaller variance, averaged over the inputs of the grid, whatever its number of bits; the data's dithering is added. "
         f"Trusted server: Gaussian noise on the sum, same ε, δ = {DELTA:g}."
     )
 
@@ -153,7 +146,7 @@ def vector_tasks(seed: int, quick: bool) -> list[SeriesTask]:
 FIGURE = FigureEntry(
     name="mvu-fig3",
     title="Vector mean estimation: error against epsilon and against bits, on the L1 ball and on the L2 ball",
-    paper="Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis, figure 3; bits are beyond the paper",
+    paper=f"{entry_named('mvu').paper}, figure 3; bits are beyond the paper",
     duration="seven minutes, half of them to design tables, which are kept in the cache",
     experiment="vector mean",
     tasks=vector_tasks,

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.table_entries import DesignPoint, certificates
 from ..drawing.directed_rounding import rounded_up
 from ..drawing.marks import BLUE, GREEN, VERMILION, Mark
@@ -25,20 +26,7 @@ SMALL_GAP = 0.01
 
 
 def draw_bits_out(entries: pd.DataFrame, mapped_epsilon: float = MAPPED_EPSILON) -> Figure:
-    """Draw the tables of one epsilon, and for every epsilon the mean variance against the bits out.
-
-    Parameters
-    ----------
-    entries : DataFrame
-        Tables laid out by `table_entries`.
-    mapped_epsilon : float
-        The epsilon whose tables are drawn.
-
-    Returns
-    -------
-    Figure
-        The figure; to be made and saved inside `print_style`.
-    """
+    """Draw the tables of one epsilon, and for every epsilon the mean variance against the bits out."""
     mapped = [sent_letters(table) for _, table in entries[entries["epsilon"] == mapped_epsilon].groupby("bits_out")]
     panels = [panel for _, panel in entries.drop_duplicates(["epsilon", "bits_out"]).groupby("epsilon")]
     figure = Figure(figsize=(WIDTH, 5.5), layout="constrained")
@@ -117,7 +105,7 @@ def design_tasks(seed: int, quick: bool) -> list[DesignPoint]:
 FIGURE = FigureEntry(
     name="mvu-fig5",
     title="Tables with more and more bits out, and where more of them stop helping",
-    paper="Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis, figure 5",
+    paper=f"{entry_named('mvu').paper}, figure 5",
     duration="a minute",
     experiment="MVU tables",
     tasks=design_tasks,

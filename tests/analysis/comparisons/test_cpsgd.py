@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from quietbits.analysis.comparisons.cpsgd import compare_noise, fewest_trials, unbiased_error_bound
+from quietbits.analysis.comparisons import cpsgd
+from quietbits.analysis.comparisons.cpsgd import NoisePoint, unbiased_error_bound
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_delta
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_epsilon
@@ -15,9 +16,17 @@ from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
 DELTA = 1e-6
 
 
+KINDS = [("analytic", None), ("classic", None), *(("theorem", scale) for scale in (1.0, 0.1, 0.01, 0.001)), ("exact", 1.0), ("exact", 0.1)]
+
+
 @pytest.fixture(scope="module")
 def noise() -> pd.DataFrame:
-    return compare_noise([0.3, 1.0, 4.0], DELTA, [1.0, 0.1, 0.01, 0.001], [1.0, 0.1], seed=5)
+    points = [
+        NoisePoint(seed=5, accounting=accounting, epsilon=epsilon, delta=DELTA, scale=scale)
+        for epsilon in (0.3, 1.0, 4.0)
+        for accounting, scale in KINDS
+    ]
+    return pd.DataFrame([row for point in points for row in point.run()])
 
 
 def four_letter_error(epsilon: float, delta: float) -> float:
@@ -44,21 +53,19 @@ def test_without_delta_the_bound_is_randomised_response() -> None:
     assert unbiased_error_bound(1e-6, 0.5) == pytest.approx(1 / 4, rel=1e-9)
 
 
-def test_fewest_trials_are_found_from_either_side() -> None:
-    for fewest in (1, 2, 7, 100, 999):
-        for guess in (1, 50, 999, 1000):
-            found = fewest_trials(lambda trials, fewest=fewest: 1.0 if trials >= fewest else math.inf, 1.0, guess, 1000)
-            assert found == fewest
-
-
-def test_too_few_trials_are_refused() -> None:
+def test_too_few_trials_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpsgd, "MOST_EXACT_TRIALS", 1000)
     with pytest.raises(InfeasibleError, match=r"epsilon must be larger: no number of trials up to 1000 gives 0.005"):
-        fewest_trials(lambda trials: 10 / trials, 0.005, 30, 1000)
+        NoisePoint(seed=0, accounting="exact", epsilon=0.005, delta=DELTA, scale=1.0).run()
 
 
-def test_a_scale_that_does_not_divide_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"scales must divide 1, got 0.3"):
-        compare_noise([1.0], DELTA, [0.3], [], seed=0)
+@pytest.mark.parametrize(
+    ("accounting", "scale", "message"),
+    [("theorem", 0.3, r"scale must divide 1, got 0\.3"), ("exact", None, "accounting must be one of analytic, classic, got 'exact'")],
+)
+def test_a_point_that_cannot_be_is_refused(accounting: str, scale: float | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        NoisePoint(seed=0, accounting=accounting, epsilon=1.0, delta=DELTA, scale=scale).run()
 
 
 @pytest.mark.parametrize(("arguments", "message"), [((0.0, 0.1), "epsilon must be a number from 1e-06"), ((1.0, 1.0), "delta must be")])
@@ -113,9 +120,8 @@ def test_every_row_states_its_guarantee_and_none_beats_the_bound(noise: pd.DataF
     trust = noise.groupby("mechanism")["trust_model"].unique()
     assert list(trust["Binomial"]) == ["secure-sum"]
     assert list(trust["Gaussian"]) == ["central"]
-    assert set(noise["seed"]) == {5}
     assert (noise["squared_error"] > noise["certified_error"]).all()
     # Below 1 the classic rule is safe; it is not for every epsilon.
     assert (noise["realised_epsilon"] <= noise["epsilon"])[(noise["accounting"] == "classic") & (noise["epsilon"] <= 1)].all()
-    ten = compare_noise([10.0], DELTA, [], [], seed=0).set_index("accounting")
-    assert ten.loc["classic", "realised_epsilon"] > 10.0
+    (ten,) = NoisePoint(seed=0, accounting="classic", epsilon=10.0, delta=DELTA).run()
+    assert ten["realised_epsilon"] > 10.0

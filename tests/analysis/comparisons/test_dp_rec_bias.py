@@ -1,34 +1,27 @@
-"""What few bits cost DP-REC: exact bias and error against enumeration, quadrature and the coder; the figure."""
+"""What few bits cost DP-REC: exact bias and error against enumeration, quadrature and the coder."""
 
 import math
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
-from quietbits.analysis.comparisons.dp_rec_bias import BiasStudySize, bias_by_bits, measure_message
+from quietbits.analysis.comparisons.dp_rec_bias import BiasPoint, measure_message, with_fitted_slopes
 from quietbits.design.noise.random_words import seeded_words
 from quietbits.design.relative_entropy.coding import decode_relative_entropy, encode_relative_entropy
-from quietbits.figures.dp_rec import bits as dprec_bits
-from quietbits.figures.dp_rec.bits import draw_bias, draw_dprec_bits
-from quietbits.figures.drawing.style import print_style
 from quietbits.solvers.divergences.dp_rec_privacy import lost_delta
 
-SMALL = BiasStudySize(clip_ratios=(0.5, 1.5), bits=tuple(range(17)), dimensions=(1, 3), measured_bits=(1, 6), seeds=800)
 
 
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
-    return bias_by_bits(SMALL, seed=2)
-
-
-@pytest.fixture(scope="module")
-def picture(frame: pd.DataFrame) -> Figure:
-    with print_style():
-        return draw_bias(frame)
+    points = [
+        BiasPoint(seed=2, clip_ratio=clip_ratio, dimension=dimension, bits=bits, seeds=800 if bits in (1, 6) else 0)
+        for clip_ratio in (0.5, 1.5)
+        for dimension in (1, 3)
+        for bits in range(17)
+    ]
+    return with_fitted_slopes(pd.DataFrame([row for point in points for row in point.run()]))
 
 
 def test_no_bits_and_one_bit_by_hand(frame: pd.DataFrame) -> None:
@@ -86,7 +79,8 @@ def test_indices_drawn_by_the_coder_have_the_averages_over_the_index() -> None:
 
 
 def test_too_few_small_biases_have_no_slope() -> None:
-    few = bias_by_bits(BiasStudySize(clip_ratios=(1.0,), bits=(0, 1, 2), dimensions=(1,), measured_bits=()), seed=0)
+    rows = [row for bits in range(3) for row in BiasPoint(seed=0, clip_ratio=1.0, dimension=1, bits=bits).run()]
+    few = with_fitted_slopes(pd.DataFrame(rows))
     assert few["fitted_slope"].isna().all()
     assert (few["seeds"] == 0).all()
 
@@ -97,39 +91,3 @@ def test_faults() -> None:
         measure_message(4.0, dimension=2, bits=3, seeds=10, rng=rng)
     with pytest.raises(ValueError, match=r"seeds must be .*, got 1"):
         measure_message(1.0, dimension=2, bits=3, seeds=1, rng=rng)
-
-
-def test_the_figure_draws_every_line_and_every_point(frame: pd.DataFrame, picture: Figure) -> None:
-    left, *right = picture.axes
-    assert len(right) == 2
-    lines = [np.asarray(line.get_ydata()).tolist() for line in left.lines]
-    for _, own in frame[frame["dimension"] == 1].groupby("clip_ratio"):
-        assert own["relative_bias"].tolist() in lines
-        assert any(line.get_xdata()[0] == own["lemma_bits"].iloc[0] and len(line.get_xdata()) == 1 for line in left.lines)
-    for axes, (_, panel) in zip(right, frame.groupby("dimension"), strict=True):
-        lines = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
-        for clip_ratio, own in panel.groupby("clip_ratio"):
-            assert own["relative_error"].tolist() in lines
-            measured = own.loc[own["seeds"] > 0, "measured_squared_error"] / clip_ratio**2
-            assert any(len(line) == len(measured) and line == pytest.approx(measured.tolist()) for line in lines)
-            assert [own["floor"].iloc[0]] * 2 in lines
-
-
-def test_the_figure_fits_a_page_and_says_what_the_guarantee_is(picture: Figure, check_page: Callable[..., None]) -> None:
-    check_page(picture, "add-or-remove-one adjacency, central trust model")
-
-
-def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    size = BiasStudySize(clip_ratios=(1.0,), bits=(0, 3, 6, 9, 12, 15), dimensions=(1,), measured_bits=(3,), seeds=20)
-    monkeypatch.setattr(dprec_bits, "SIZE", size)
-    steps: list[tuple[int, int, str]] = []
-    for folder in ("first", "second"):
-        draw_dprec_bits(tmp_path / folder, 5, lambda *step: steps.append(step))
-    assert steps == [(1, 1, "clip ratio 1")] * 2
-    names = [f"dprec-bits.{kind}" for kind in ("csv", "pdf", "png", "svg")]
-    assert sorted(path.name for path in (tmp_path / "first").iterdir()) == names
-    for name in names:
-        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
-    table = pd.read_csv(tmp_path / "first" / "dprec-bits.csv")
-    assert set(table["seed"]) == {5}
-    assert table["seeds"].tolist() == [0, 20, 0, 0, 0, 0]

@@ -1,20 +1,14 @@
-"""DP-REC's bytes in its paper's federations: sizes of models and messages, the table, and the picture."""
+"""DP-REC's bytes in its paper's federations: sizes of models and messages, and the table."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
 import quietbits
-from quietbits.analysis.comparisons.dp_rec_communication import FEDERATIONS, Federation, compare_communication
-from quietbits.figures.dp_rec import communication as dprec_communication
-from quietbits.figures.dp_rec.communication import MARKS, draw_bytes, draw_dprec_communication
+from quietbits.analysis.comparisons.dp_rec_communication import FEDERATIONS, FIRST_MODELS, CommunicationPoint, Federation
 from quietbits.figures.drawing.directed_rounding import rounded_down
-from quietbits.figures.drawing.style import print_style
 
 # Layer by layer: weights and biases.
 PARAMETERS = {
@@ -27,17 +21,14 @@ PARAMETERS = {
 STATED = {"MNIST": 431_080, "FEMNIST": 1_206_590, "Shakespeare": 820_522, "StackOverflow": 4_050_748}
 
 
+def communication(federations: tuple[Federation, ...], seed: int) -> pd.DataFrame:
+    points = [CommunicationPoint(seed=seed, federation=one, first_model=first) for one in federations for first in FIRST_MODELS]
+    return pd.DataFrame([row for point in points for row in point.run()])
+
+
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
-    return compare_communication(seed=11)
-
-
-@pytest.fixture(scope="module")
-def picture(frame: pd.DataFrame) -> Figure:
-    with print_style():
-        figure = draw_bytes(frame)
-        figure.draw_without_rendering()
-    return figure
+    return communication(FEDERATIONS, seed=11)
 
 
 def test_models_have_the_parameters_that_the_literature_says() -> None:
@@ -65,8 +56,6 @@ def test_the_table_adds_up(frame: pd.DataFrame) -> None:
         assert (frame[f"compression_{direction}"] == frame["uncompressed_bytes"] / frame[f"bytes_{direction}"]).all()
     assert (frame["compression_down"] > 1).all()
     assert frame["bytes_down"].tolist() == pytest.approx(frame["expected_bytes_down"].tolist(), rel=0.01)
-    assert set(frame["seed"]) == {11}
-    assert frame["version_numpy"].notna().all()
 
 
 def test_a_model_is_sent_to_each_client_once_or_never(frame: pd.DataFrame) -> None:
@@ -81,27 +70,14 @@ def test_a_model_is_sent_to_each_client_once_or_never(frame: pd.DataFrame) -> No
 
 
 def test_a_training_does_not_depend_on_the_others(frame: pd.DataFrame) -> None:
-    steps: list[tuple[int, int, str]] = []
-    alone = compare_communication(FEDERATIONS[2:3], seed=11, on_step=lambda *step: steps.append(step))
+    alone = communication(FEDERATIONS[2:3], seed=11)
     assert alone.equals(frame[frame["dataset"] == "Shakespeare"].reset_index(drop=True))
-    assert steps == [(1, 1, "Shakespeare")]
-    assert not alone.equals(compare_communication(FEDERATIONS[2:3], seed=12).assign(seed=11))
+    assert not alone.equals(communication(FEDERATIONS[2:3], seed=12))
 
 
-def test_every_number_of_the_table_is_drawn(frame: pd.DataFrame, picture: Figure) -> None:
-    (axes,) = picture.axes
-    points = {mark.colour: [] for mark in MARKS}
-    for line in axes.lines:
-        if line.get_marker() not in ("", "None"):
-            points[line.get_color()].append(float(line.get_xdata()[0]))
-    sent, public = (frame[frame["first_model"] == kind] for kind in ("sent", "public"))
-    assert list(points.values()) == [public["bytes_up"].tolist(), public["bytes_down"].tolist(), sent["bytes_down"].tolist()]
-    lines = [line.get_xdata()[0] for line in axes.lines if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2]
-    assert lines == public["uncompressed_bytes"].tolist()
-    numbers = [float(text.get_text().removeprefix("\N{DIVISION SIGN} ").replace("\N{NARROW NO-BREAK SPACE}", "")) for text in axes.texts]
-    factors = np.column_stack([public["compression_up"], public["compression_down"], sent["compression_down"]]).ravel()
-    # Rounded down, to whole numbers or to one decimal.
-    assert all(0 <= factor - number < (1 if factor >= 10 else 0.1) for number, factor in zip(numbers, factors, strict=True))
+def test_another_first_model_is_refused() -> None:
+    with pytest.raises(ValueError, match="first_model must be one of public, sent, got 'none'"):
+        CommunicationPoint(seed=0, federation=FEDERATIONS[0], first_model="none").run()
 
 
 def test_the_documentation_says_what_comes_out(capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,7 +85,7 @@ def test_the_documentation_says_what_comes_out(capsys: pytest.CaptureFixture[str
     (block,) = re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     exec(block, {})  # noqa: S102 - our own
     assert f"# {capsys.readouterr().out.strip()}\n" in block
-    table = compare_communication(seed=0)
+    table = communication(FEDERATIONS, seed=0)
     for dataset, rows in table.groupby("dataset"):
         public, sent = (rows[rows["first_model"] == kind].iloc[0] for kind in ("public", "sent"))
         (line,) = [line for line in text.splitlines() if line.startswith(f"| {dataset} |")]
@@ -123,22 +99,3 @@ def test_the_documentation_says_what_comes_out(capsys: pytest.CaptureFixture[str
             assert f"{round(public['replayed_messages'] / packages, -1):,.0f}".replace(",", " ") in text
     newcomers = table.loc[table["dataset"] == "StackOverflow", "full_models"].max()
     assert f"{newcomers:,} of".replace(",", " ") in text
-
-
-def test_the_figure_fits_a_page_and_can_be_read(picture: Figure, check_page: Callable[..., None]) -> None:
-    check_page(picture, "add-or-remove-one adjacency, central trust model")
-    # No number lies on another, or on the name of a training.
-    (axes,) = picture.axes
-    boxes = [text.get_window_extent() for text in (*axes.texts, *axes.get_yticklabels())]
-    assert not any(one.overlaps(other) for place, one in enumerate(boxes) for other in boxes[:place])
-
-
-def test_the_figure_writes_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = Federation("Shakespeare", "small", ((300, 100), (100,)), 2)
-    monkeypatch.setattr(dprec_communication, "compare_communication", lambda **options: compare_communication([small], **options))
-    draw_dprec_communication(tmp_path / "new", 7, lambda *_: None)
-    names = [f"dprec-communication.{kind}" for kind in ("csv", "pdf", "png", "svg")]
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == names
-    table = pd.read_csv(tmp_path / "new" / names[0])
-    assert set(table["seed"]) == {7}
-    assert table["parameters"].tolist() == [30_100, 30_100]

@@ -1,4 +1,4 @@
-"""What DP-REC's accounts are put beside: Gaussian noise on the sum, by dp-accounting, and minimal random coding, by enumeration."""
+"""What DP-REC's account is put beside: Gaussian noise on the sum against dp-accounting, and minimal random coding by enumeration."""
 
 import itertools
 import math
@@ -18,26 +18,17 @@ from quietbits.analysis.comparisons.dp_rec_references import (
     TRAINING_ACCOUNTS,
     PublishedSetting,
     ReferencePoint,
+    calibrated_clip_ratio,
     gaussian_reference_epsilon,
     minimal_random_coding_epsilon,
 )
+from quietbits.design.contracts.registry import Target
 
 SMALL = PublishedSetting("small", 50, 10, 10, 1.0, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: gaussian_reference_epsilon(0.0, SMALL, "pld"), "noise_multiplier must be a number from 0.001 to 1e+06, got 0.0"),
-        (lambda: gaussian_reference_epsilon(1.0, SMALL, "best"), "account must be one of classic, optimal, pld, got 'best'"),
-        (lambda: minimal_random_coding_epsilon(0.0, 2), "epsilon must be a number from 1e-06 to 100, got 0.0"),
-        (lambda: minimal_random_coding_epsilon(1.0, 0), "candidates must be a whole number from 1 to 4611686018427387904, got 0"),
-    ],
-)
-def test_a_bad_argument_is_named(call: Callable[[], object], message: str) -> None:
-    with pytest.raises(ValueError, match="must be") as raised:
-        call()
-    assert str(raised.value) == message
+def training_epsilon(clip_ratio: float, bits: int, account: str) -> float:
+    return dp_rec_account(clip_ratio, SMALL.population, SMALL.clients_per_round, SMALL.rounds, bits, SMALL.delta).epsilon_by(account)
 
 
 def test_gaussian_references_agree_with_dp_accounting() -> None:
@@ -55,8 +46,8 @@ def test_gaussian_references_agree_with_dp_accounting() -> None:
 
 
 def test_references_put_all_accounts_beside_each_other() -> None:
-    points = [ReferencePoint(seed=0, published=SMALL, account=name) for name in ACCOUNTS]
-    rows = pd.DataFrame([row for point in points for row in point.run()]).set_index("account")
+    frame = pd.DataFrame([row for account in ACCOUNTS for row in ReferencePoint(seed=0, published=SMALL, account=account).run()])
+    rows = frame.set_index("account")
     names = ["DP-REC, conservative", "DP-REC, published", "Gaussian, classic", "Gaussian, optimal", "Gaussian, pld"]
     assert sorted(rows.index) == sorted([*names, "DP-REC, any-bits"])
     # The same noise on the sum is less private by the first account than by the next, and so on; for the same epsilon more is needed.
@@ -65,18 +56,36 @@ def test_references_put_all_accounts_beside_each_other() -> None:
     assert set(rows["adjacency"]) == {"add-or-remove-one"}
     assert set(rows["trust_model"]) == {"central"}
     assert set(rows["sum_noise_multiplier"]) == {math.sqrt(10)}
-
-    def epsilon(name: str, ratio: float, bits: int) -> float:
-        return dp_rec_account(ratio, 50, 10, 10, bits, SMALL.delta).epsilon_by(name)
-
     for account in GAUSSIAN_ACCOUNTS:
-        found = gaussian_reference_epsilon(rows.loc[f"Gaussian, {account}", "target_noise_multiplier"], SMALL, account)
-        assert 0 <= SMALL.epsilon - found <= 1e-3 * SMALL.epsilon
+        epsilon = gaussian_reference_epsilon(rows.loc[f"Gaussian, {account}", "target_noise_multiplier"], SMALL, account)
+        assert 0 <= SMALL.epsilon - epsilon <= 1e-3 * SMALL.epsilon
     for account in TRAINING_ACCOUNTS:
         row = rows.loc[f"DP-REC, {account}"]
-        assert row["epsilon"] == epsilon(account, 1.0, 42)
-        assert row["epsilon_at_minimum_bits"] == epsilon(account, 1.0, int(row["minimum_bits"]))
-        assert 0 <= SMALL.epsilon - epsilon(account, math.sqrt(10) / row["target_noise_multiplier"], 42) <= 1e-6
+        assert row["epsilon"] == training_epsilon(1.0, 42, account)
+        assert row["epsilon_at_minimum_bits"] == training_epsilon(1.0, int(row["minimum_bits"]), account)
+        ratio = math.sqrt(10) / row["target_noise_multiplier"]
+        assert 0 <= SMALL.epsilon - training_epsilon(ratio, 42, account) <= 1e-6
+
+
+@pytest.mark.parametrize("account", TRAINING_ACCOUNTS)
+def test_the_largest_clip_ratio_keeps_the_target_and_is_the_largest(account: str) -> None:
+    ratio = calibrated_clip_ratio(Target(2.0, SMALL.delta, SMALL.rounds, method=account), SMALL.training)
+    assert training_epsilon(ratio, 42, account) <= 2.0 < training_epsilon(ratio * 1.001, 42, account)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: gaussian_reference_epsilon(0.0, SMALL, "pld"), "noise_multiplier must be a number from 0.001 to 1e+06, got 0.0"),
+        (lambda: gaussian_reference_epsilon(1.0, SMALL, "best"), "account must be one of classic, optimal, pld, got 'best'"),
+        (lambda: minimal_random_coding_epsilon(0.0, 2), "epsilon must be a number from 1e-06 to 100, got 0.0"),
+        (lambda: minimal_random_coding_epsilon(1.0, 0), "candidates must be a whole number from 1 to 4611686018427387904, got 0"),
+    ],
+)
+def test_a_bad_argument_is_named(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match="must be") as raised:
+        call()
+    assert str(raised.value) == message
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])

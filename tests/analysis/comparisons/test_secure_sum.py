@@ -1,22 +1,27 @@
 """Secure sums against bits: every mechanism keeps the same promise, and does what was predicted."""
 
 import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from quietbits.analysis.comparisons.secure_sum import SERIES, ComparisonSize, compare_secure_sums
+from quietbits.analysis.catalogue.registry import build_mechanism
+from quietbits.analysis.comparisons.secure_sum import PUBLISHED, SERIES, SumPoint, SumProblem, select_sums, sum_points
 from quietbits.design.contracts.gaussian import central_gaussian_error
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.task import Task
 from quietbits.errors import InfeasibleError
 
-SMALL = ComparisonSize(dimension=32, clients=(150, 400), bits=(8, 9, 10, 12, 14), simulated_bits=(12, 14), repetitions=12)
+Rows = Callable[[Sequence[Any]], pd.DataFrame]
+SMALL: dict[str, Any] = {"dimension": 32, "clients": (150, 400), "bits": (8, 9, 10, 12, 14), "simulated_bits": (12, 14), "repetitions": 12}
 
 
 @pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return compare_secure_sums(SMALL, seed=3, workers=1, on_step=lambda *_: None)
+def frame(rows_of: Rows) -> pd.DataFrame:
+    return select_sums(rows_of(sum_points(3, **SMALL)))
 
 
 def test_every_series_keeps_the_same_promise(frame: pd.DataFrame) -> None:
@@ -28,14 +33,15 @@ def test_every_series_keeps_the_same_promise(frame: pd.DataFrame) -> None:
     assert set(frame["delta"]) == {1e-5}
     assert set(frame["adjacency"]) == {"replace-one"}
     assert set(frame["trust_model"]) == {"secure-sum"}
-    assert set(frame["seed"]) == {3}
 
 
 def test_the_published_account_leaves_something_to_the_mechanisms_own() -> None:
-    ball = NormBall(32, 2.0)
-    published, own = (SERIES[name](ball, 150, 20, 1.0, 1e-5) for name in ("cpSGD, as published", "cpSGD"))
-    assert published.mechanism.guarantee.epsilon < 0.9 < published.epsilon <= 1.0
-    assert 0.9 < own.mechanism.guarantee.epsilon == own.epsilon <= 1.0
+    by_theorem, by_own = (SumProblem(name, 150, 32) for name in (PUBLISHED, "cpSGD"))
+    published, own = by_theorem.mechanism(20), by_own.mechanism(20)
+    assert published is not None
+    assert own is not None
+    assert published.guarantee.epsilon < 0.9 < by_theorem.realised_epsilon(published) <= 1.0
+    assert 0.9 < own.guarantee.epsilon == by_own.realised_epsilon(own) <= 1.0
 
 
 def test_references_and_bits(frame: pd.DataFrame) -> None:
@@ -51,7 +57,8 @@ def test_references_and_bits(frame: pd.DataFrame) -> None:
         assert (np.diff(series["bits_per_coordinate"]) > 0).all()
         assert (np.diff(series["worst_squared_error"]) <= 0.01 * series["worst_squared_error"].to_numpy()[:-1]).all()
     # With many bits, noise of whole steps is as good as that of a trusted server.
-    fine = SERIES["discrete Gaussian"](ball, 400, 20, 1.0, 1e-5).mechanism
+    fine = SumProblem("discrete Gaussian", 400, 32).mechanism(20)
+    assert fine is not None
     assert fine.worst_variance / 400 == pytest.approx(central_gaussian_error(ball, 400, 1.0, 1e-5, "replace-one"), rel=1e-3)
 
 
@@ -60,8 +67,11 @@ def test_below_the_fewest_bits_there_is_nothing(frame: pd.DataFrame) -> None:
     assert fewest.groupby(["clients", "series"]).ngroups == len(fewest)
     assert set(fewest["series"]) == set(SERIES)
     for row in fewest.itertuples():
-        with pytest.raises(InfeasibleError, match=f"bits must be at least {row.bits} "):
-            SERIES[row.series](NormBall(32, 2.0), row.clients, row.bits - 1, 1.0, 1e-5)
+        assert SumProblem(row.series, row.clients, 32).mechanism(row.bits - 1) is None
+        if row.series != PUBLISHED:
+            task = Task(NormBall(32, 2.0), row.clients, 1.0, 1e-5, "replace-one")
+            with pytest.raises(InfeasibleError, match=f"bits must be at least {row.bits} "):
+                build_mechanism(SERIES[row.series], task, {"bits": row.bits - 1})
 
 
 def test_measured_errors_are_the_predicted_ones(frame: pd.DataFrame) -> None:
@@ -80,10 +90,9 @@ def test_measured_errors_are_the_predicted_ones(frame: pd.DataFrame) -> None:
     assert len(measured) >= 10
 
 
-def test_a_row_does_not_depend_on_the_others(frame: pd.DataFrame) -> None:
-    size = ComparisonSize(dimension=32, clients=(400,), bits=(11, 12), simulated_bits=(12,), repetitions=12)
-    alone = compare_secure_sums(size, seed=3, workers=1, on_step=lambda *_: None)
-    # Some start at the first number of bits that was tried, though one bit less would do.
+def test_a_row_does_not_depend_on_the_others(frame: pd.DataFrame, rows_of: Rows) -> None:
+    alone = select_sums(rows_of(sum_points(3, **SMALL | {"clients": (400,), "bits": (11, 12), "simulated_bits": (12,)})))
+    # Some start at the first number of bits that was tried, though one bit less is enough.
     first = alone.drop_duplicates("series").set_index("series")["fewest_bits"]
     assert not first["discrete Gaussian"]
     assert not first["Poisson-binomial"]
@@ -93,13 +102,21 @@ def test_a_row_does_not_depend_on_the_others(frame: pd.DataFrame) -> None:
         assert same[columns].to_dict("records") == [row]
 
 
-@pytest.mark.parametrize(
-    ("size", "message"),
-    [
-        (ComparisonSize(repetitions=1), "repetitions must be a whole number from 2 to 1000, got 1"),
-        (ComparisonSize(bits=(1, 2)), "bits must be a whole number from 2 to 62, got 1"),
-    ],
-)
-def test_a_comparison_that_cannot_be_is_refused(size: ComparisonSize, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        compare_secure_sums(size, seed=0, workers=1, on_step=lambda *_: None)
+def test_bits_that_are_not_used_add_no_row() -> None:
+    shared = {"clients": 10, "series": "one"}
+    rows = pd.DataFrame([shared | {"bits": bits, "bits_per_coordinate": used} for bits, used in ((5, 4.0), (6, 4.0), (7, 3.9), (8, 6.0))])
+    others = rows.assign(clients=5)
+    selected = select_sums(pd.concat([rows, others], ignore_index=True))
+    assert selected["bits"].tolist() == [5, 8, 5, 8]
+    assert selected["clients"].tolist() == [5, 5, 10, 10]
+
+
+def test_what_is_not_compressed_adds_no_row() -> None:
+    point = SumPoint(seed=0, problem=SumProblem("discrete Gaussian", 150, 32), bits=33, repetitions=2)
+    assert point.run(prepared=10) == []
+    assert point.run(prepared=34) == []
+
+
+def test_another_series_is_refused() -> None:
+    with pytest.raises(ValueError, match="series must be one of discrete Gaussian, Skellam"):
+        SumProblem("best", 100).mechanism(10)

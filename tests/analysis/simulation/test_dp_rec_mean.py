@@ -1,45 +1,17 @@
-"""DP-REC's mean: the law of a message against messages that are really coded, errors against enumeration and references, the figure."""
+"""DP-REC's mean: the law of a message against messages that are really coded, errors against enumeration and references."""
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from scipy import stats
 
-from quietbits.analysis.accounting.dp_rec import dp_rec_account
-from quietbits.analysis.comparisons.dp_rec_mean import MeanComparisonSize, compare_dp_rec_means
 from quietbits.analysis.simulation.dp_rec_law import draw_decoded, least_error_clip_ratio, message_law, worst_mean_error
 from quietbits.analysis.simulation.dp_rec_mean import rough_estimate, simulate_dp_rec_mean, two_level_chunks
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
 from quietbits.design.relative_entropy.group_layout import GroupLayout, uniform_layout
-from quietbits.figures.dp_rec import mean as dprec_mean
-from quietbits.figures.dp_rec.mean import MARKS, draw_dprec_mean, draw_errors
-from quietbits.figures.drawing.style import print_style
 from quietbits.solvers.divergences.importance_resampling import resampled_moments
-
-SMALL = MeanComparisonSize(
-    clients=400,
-    dimension=20,
-    repetitions=2,
-    sqkr_repetitions=2,
-    bits=(1, 7),
-    groups=6,
-    grouped_bits=(3,),
-    coded_bits=(2,),
-    sqkr_bits=(1,),
-    prior_errors=(0.01, 1.0),
-    prior_bits=(1,),
-    epsilons=(1.0, 4.0),
-    sqkr_epsilons=(4.0,),
-    mmrc_epsilons=(4.0,),
-)
-
 
 def mechanism(clip_ratio: float, sizes: tuple[int, ...], bits: tuple[int, ...], clip_norm: float = 1.0) -> DpRecMechanism:
     return DpRecMechanism(NormBall(sum(sizes), 2.0, clip_norm), clip_ratio, GroupLayout(sizes, bits))
@@ -184,83 +156,3 @@ def test_faults_of_a_simulation() -> None:
         rough_estimate(4, 5.0, np.random.default_rng(0))
     with pytest.raises(ValueError, match=r"groups must be .*, got 5"):
         worst_mean_error(1.0, dimension=4, groups=5, bits=2, clients=10)
-    with pytest.raises(ValueError, match=r"sqkr_repetitions must be .*, got 1"):
-        compare_dp_rec_means(MeanComparisonSize(sqkr_repetitions=1), seed=0, workers=1, on_step=lambda *_: None)
-
-
-# The comparison and its figure.
-
-
-@pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return compare_dp_rec_means(SMALL, seed=1, workers=1, on_step=lambda *_: None)
-
-
-@pytest.fixture(scope="module")
-def picture(frame: pd.DataFrame) -> Figure:
-    with print_style():
-        return draw_errors(frame)
-
-
-def test_what_was_measured_is_near_what_was_predicted(frame: pd.DataFrame) -> None:
-    averaged = frame[frame["repetitions"] > 1]
-    # Two repetitions of 20 coordinates, chi-square with 40 degrees of freedom, at most: 5 sigma are 1.12.
-    assert (np.abs(averaged["mean_squared_error"] / averaged["predicted_squared_error"] - 1) < 1.12).all()
-    own = frame[frame["series"].str.startswith("DP-REC")]
-    assert (own["squared_bias"] < own["predicted_squared_error"]).all()
-    assert (own["message_bits"] >= own["bits"] + 64).all()
-    assert set(frame.loc[frame["repetitions"] == 1, "drawn_from"]) == {"messages"}
-    # A better prior is worth more than a worse one.
-    by_prior = frame[frame["panel"] == "prior"]
-    assert by_prior["predicted_squared_error"].is_monotonic_increasing
-
-
-def test_private_points_keep_their_promise(frame: pd.DataFrame) -> None:
-    private = frame[frame["variant"] != ""]
-    assert len(private) == 8
-    assert (private["epsilon"] <= private["target_epsilon"]).all()
-    assert set(private["trust_model"]) == {"central"}
-    for _, row in private.iterrows():
-        account = dp_rec_account(row["clip_ratio"], 400, 400, 1, 42, 400**-1.1, row["variant"])
-        assert account.epsilon == row["epsilon"]
-    others = frame[(frame["panel"] == "epsilon") & (frame["variant"] == "")]
-    assert set(others["trust_model"]) == {"local"}
-    assert (others["epsilon"] == others["target_epsilon"]).all()
-    assert (frame["central_squared_error"].dropna() < frame["predicted_squared_error"][frame["panel"] == "epsilon"]).all()
-
-
-def test_a_point_does_not_depend_on_which_other_points_there_are(frame: pd.DataFrame) -> None:
-    fewer = replace(SMALL, bits=(7,), grouped_bits=(), coded_bits=(), prior_errors=(), epsilons=(4.0,))
-    again = compare_dp_rec_means(fewer, seed=1, workers=1, on_step=lambda *_: None)
-    keys = ["panel", "series", "variant", "bits", "target_epsilon", "drawn_from"]
-    expected = frame.set_index(keys).loc[again.set_index(keys).index].reset_index()
-    pd.testing.assert_frame_equal(again[list(expected)], expected)
-
-
-def test_every_series_is_drawn(frame: pd.DataFrame, picture: Figure) -> None:
-    legend = {text.get_text() for text in picture.legends[0].get_texts()}
-    assert legend >= set(MARKS)
-    assert set(frame["series"]) == set(MARKS)
-    for axes, panel in zip(picture.axes, ("bits", "prior", "epsilon"), strict=True):
-        drawn = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
-        for keys, series in frame[frame["panel"] == panel].groupby(["series", "variant", series_key(panel), "drawn_from"], sort=False):
-            assert series["mean_squared_error"].tolist() in drawn, keys
-            if keys[-1] == "law":
-                assert series["predicted_squared_error"].tolist() in drawn, keys
-
-
-def series_key(panel: str) -> str:
-    return "bits" if panel == "prior" else "panel"
-
-
-def test_the_figure_fits_a_page_and_says_what_the_guarantees_are(picture: Figure, check_page: Callable[..., None]) -> None:
-    check_page(picture, "add-or-remove-one adjacency, central trust model", "replace-one adjacency, local trust model")
-
-
-def test_files(frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dprec_mean, "compare_dp_rec_means", lambda *_, **__: frame)
-    draw_dprec_mean(tmp_path, 1, lambda *_: None)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"dprec-mean.{kind}" for kind in ("csv", "pdf", "png", "svg")]
-    table = pd.read_csv(tmp_path / "dprec-mean.csv")
-    assert table["mean_squared_error"].tolist() == frame["mean_squared_error"].tolist()
-    assert set(table["seed"]) == {1}

@@ -1,7 +1,7 @@
 """The figure of DP-REC's accounts: what is drawn, and that it fits a page."""
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,18 +9,19 @@ import pytest
 from matplotlib.figure import Figure
 
 from quietbits.analysis.comparisons import dp_rec_references as references
-from quietbits.figures.dp_rec import accounting as dprec_accounting
-from quietbits.figures.dp_rec.accounting import MARKS, draw_accounts, draw_dprec_accounting
+from quietbits.figures.dp_rec.accounting import FIGURE, MARKS, draw_accounts, reference_table
 from quietbits.figures.drawing.style import print_style
 
 
 @pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
+def frame(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> pd.DataFrame:
     # Enough bits for a small clip ratio, but not for the setting's own. Accounts of sampled Gaussian noise take long, and are not drawn
     # any differently from this one.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(references, "gaussian_reference_epsilon", lambda noise_multiplier, *_: 3 / noise_multiplier)
-        return references.dp_rec_references((references.PublishedSetting("few bits", 50, 5, 3, 1.6, 1.0, bits=17),))
+        setting = references.PublishedSetting("few bits", 50, 5, 3, 1.6, 1.0, bits=17)
+        points = [references.ReferencePoint(seed=0, published=setting, account=account) for account in references.ACCOUNTS]
+        return reference_table(rows_of(points))
 
 
 @pytest.fixture(scope="module")
@@ -58,14 +59,7 @@ def test_it_fits_a_page_and_says_what_the_guarantee_is(picture: Figure, check_pa
     check_page(picture, "add-or-remove-one adjacency, central trust model")
 
 
-def test_files(frame: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dprec_accounting, "dp_rec_references", lambda **_: frame)
-    for folder in ("first", "second"):
-        draw_dprec_accounting(tmp_path / folder, 3, lambda *_: None)
-    files = sorted(path.name for path in (tmp_path / "first").iterdir())
-    assert files == [f"dprec-accounting.{kind}" for kind in ("csv", "pdf", "png", "svg")]
-    for name in files:
-        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
-    table = pd.read_csv(tmp_path / "first" / "dprec-accounting.csv")
-    assert table["epsilon"].tolist() == frame["epsilon"].tolist()
-    assert set(table["seed"]) == {3}
+def test_what_is_drawn_by_default() -> None:
+    points = FIGURE.tasks(0, False)
+    assert [point.published for point in points[::6]] == list(references.PUBLISHED_SETTINGS)
+    assert [point.account for point in points[:6]] == list(MARKS)

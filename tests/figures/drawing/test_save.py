@@ -1,0 +1,54 @@
+"""A figure's files: the same each time, whole, and with nothing from elsewhere."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from xml.dom import minidom
+
+import pandas as pd
+import pytest
+
+from quietbits.analysis.comparisons.table_entries import DesignPoint
+from quietbits.figures.drawing.save import save_figure
+from quietbits.figures.drawing.style import print_style
+from quietbits.figures.mvu.fig1 import draw_tables
+from quietbits.figures.mvu.fig5 import draw_bits_out
+
+
+@pytest.fixture(scope="module")
+def entries(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> pd.DataFrame:
+    return rows_of([DesignPoint(seed=0, epsilon=1.0, bits_in=2, bits_out=bits) for bits in (1, 2)])
+
+
+def test_files_are_the_same_each_time_and_the_table_reads_back(entries: pd.DataFrame, tmp_path: Path) -> None:
+    frame = entries[entries["bits_out"] == 2].reset_index(drop=True)
+    for folder in ("one", "two"):
+        with print_style():
+            written = save_figure(draw_tables(frame), frame, tmp_path / folder, "figure", "# title\n")
+        assert sorted(path.name for path in written) == ["figure.csv", "figure.md", "figure.pdf", "figure.png", "figure.svg"]
+    names = ["figure.csv", "figure.md", "figure.pdf", "figure.png", "figure.svg"]
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == names
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    back = pd.read_csv(tmp_path / "one" / "figure.csv", dtype=str, keep_default_na=False)
+    assert list(back) == list(frame)
+    for column, values in frame.items():
+        if column == "metric":
+            assert set(back[column]) == {""}
+        elif values.dtype.kind in "if":
+            assert [float(text) for text in back[column]] == values.tolist()
+        else:
+            assert back[column].tolist() == values.tolist()
+
+
+def test_the_svg_stands_alone(entries: pd.DataFrame, tmp_path: Path) -> None:
+    with print_style():
+        save_figure(draw_bits_out(entries, 1.0), entries, tmp_path, "figure", "# title\n")
+    text = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    svg = minidom.parseString(text).documentElement  # noqa: S318 - our own file
+    assert svg.tagName == "svg"
+    assert svg.getElementsByTagName("dc:date") == []
+    # Type is drawn as outlines, so that no font has to be there.
+    assert svg.getElementsByTagName("text") == []
+    pictures = [image.getAttribute("xlink:href") for image in svg.getElementsByTagName("image")]
+    assert all(link.startswith("data:image/png;base64,") for link in pictures)

@@ -1,0 +1,43 @@
+"""Figure 1 of the MVU paper: tables, letters and certificates as they were designed."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from quietbits.design.tables.mvu import design_mvu
+from quietbits.figures.drawing.directed_rounding import rounded_down, rounded_up
+from quietbits.figures.drawing.style import print_style
+from quietbits.figures.mvu.fig1 import FIGURE, draw_tables
+
+
+@pytest.fixture(scope="module")
+def picture(entries: pd.DataFrame) -> Figure:
+    with print_style():
+        return draw_tables(entries[entries["bits_out"] == 2])
+
+
+def test_it_fits_a_page_and_can_be_read(picture: Figure, check_page: Callable[..., None]) -> None:
+    check_page(picture, "replace-one adjacency, local trust model")
+
+
+def test_fig1_shows_the_tables_and_their_certificates(picture: Figure) -> None:
+    figure = picture
+    for axes, epsilon in zip(figure.axes, (1.0, 5.0), strict=False):
+        table = design_mvu(epsilon, 2, 2, seed=0)
+        (image,) = axes.images
+        assert image.origin == "lower"
+        assert np.array_equal(image.get_array(), table.probabilities)
+        shown = {text.get_text() for text in figure.findobj(Text)}
+        certificate = table.certificate
+        assert rounded_up(certificate.mean_variance, 5) in shown
+        assert rounded_down(certificate.lower_bound, 5) in shown
+        assert f"{rounded_up(100 * certificate.optimality_gap, 2)} %" in shown
+
+
+def test_what_is_drawn_by_default() -> None:
+    assert [(task.epsilon, task.bits_in, task.bits_out) for task in FIGURE.tasks(0, False)] == [(one, 3, 3) for one in (1.0, 3.0, 5.0, 10.0)]
+    assert FIGURE.tasks(0, True) == FIGURE.tasks(0, False)

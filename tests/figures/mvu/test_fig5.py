@@ -1,0 +1,51 @@
+"""Figure 5 of the MVU paper: maps, variances and bounds, and where more bits stop helping."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from quietbits.analysis.comparisons.table_entries import certificates
+from quietbits.figures.drawing.directed_rounding import rounded_up
+from quietbits.figures.drawing.probability_map import sent_letters
+from quietbits.figures.drawing.style import print_style
+from quietbits.figures.mvu.fig5 import FIGURE, draw_bits_out
+
+
+@pytest.fixture(scope="module")
+def picture(entries: pd.DataFrame) -> Figure:
+    with print_style():
+        return draw_bits_out(entries, 5.0)
+
+
+def test_it_fits_a_page_and_can_be_read(picture: Figure, check_page: Callable[..., None]) -> None:
+    check_page(picture, "replace-one adjacency, local trust model")
+
+
+def test_fig5_draws_variances_over_the_bound_and_marks_where_more_bits_stop_helping(picture: Figure, entries: pd.DataFrame) -> None:
+    figure = picture
+    axes = figure.axes[-1]
+    drawn = [np.asarray(line.get_ydata()) for line in axes.lines]
+    bold = {text.get_text() for text in axes.texts if text.get_fontweight() == "bold"}
+    for _, designs in certificates(entries).groupby("epsilon"):
+        assert any(np.array_equal(designs["mean_variance"], data) for data in drawn)
+        assert any(np.all(data == designs["lower_bound"].max()) for data in drawn if data.size)
+        first = designs.loc[designs["optimality_gap"] < 0.01, "optimality_gap"].iloc[0]
+        assert f"{rounded_up(100 * first, 2)} %" in bold
+    assert len(axes.texts) == 8
+
+
+def test_letters_never_sent_are_left_out_of_the_maps(picture: Figure, entries: pd.DataFrame) -> None:
+    table = entries[(entries["epsilon"] == 5.0) & (entries["bits_out"] == 4)]
+    sent = sent_letters(table)
+    # A basic optimum has at most twice as many letters as inputs: of 16, at least 8 are spare.
+    assert sent["letter_index"].nunique() <= 8
+    assert sent["probability"].sum() == pytest.approx(4.0)
+    assert picture.axes[3].images[0].get_array().shape == (4, sent["letter_index"].nunique())
+
+
+def test_what_is_drawn_by_default() -> None:
+    tasks = FIGURE.tasks(0, False)
+    assert [(task.epsilon, task.bits_in, task.bits_out) for task in tasks] == [(one, 5, bits) for one in (1.0, 3.0, 5.0) for bits in range(1, 7)]

@@ -1,0 +1,164 @@
+"""Figures by name: their files, what a killed run leaves, and what is refused."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from quietbits.analysis.comparisons import dp_rec_references
+from quietbits.analysis.comparisons.binomial_slack import SlackPoint
+from quietbits.analysis.comparisons.cpsgd import NoisePoint
+from quietbits.analysis.comparisons.dp_rec_mean import mean_points
+from quietbits.analysis.comparisons.secure_sum import sum_points
+from quietbits.analysis.comparisons.vector_mean import COMPARISONS, vector_mean_tasks, with_small_tables
+from quietbits.analysis.sweeps.run import IncompleteSweepError
+from quietbits.errors import InfeasibleError
+from quietbits.figures import registry
+from quietbits.figures.registry import FIGURES, reproduce
+
+KINDS = ("csv", "md", "pdf", "png", "svg")
+MEANS: dict[str, Any] = {
+    "clients": 100,
+    "dimension": 12,
+    "repetitions": 2,
+    "sqkr_repetitions": 2,
+    "bits": (1, 3),
+    "grouped_bits": (3,),
+    "coded_bits": (),
+    "sqkr_bits": (1,),
+    "prior_errors": (0.1,),
+    "prior_bits": (1,),
+    "epsilons": (4.0,),
+    "sqkr_epsilons": (4.0,),
+    "mmrc_epsilons": (4.0,),
+}
+VECTORS: dict[str, Any] = {
+    "comparisons": tuple(with_small_tables(one, bits_in=3, most_bits_out=1) for one in COMPARISONS),
+    "epsilons": (2.0,),
+    "clients": 30,
+    "dimension": 4,
+    "repetitions": 2,
+}
+
+
+def smaller(name: str, seed: int) -> Sequence[Any]:
+    """Return tasks of a figure that take a second or two."""
+    tasks = FIGURES[name].tasks(seed, True)
+    chosen = {
+        "mvu-fig1": lambda: [replace(task, bits_in=2, bits_out=2) for task in tasks[:1]],
+        "mvu-fig2": lambda: [replace(task, clients=100, batches=10, runs=1) for task in tasks if task.epsilon == 3.0],
+        "mvu-fig3": lambda: vector_mean_tasks(seed, **VECTORS),
+        "mvu-fig5": lambda: [replace(task, bits_in=2) for task in tasks if task.bits_out <= 2],
+        "cpsgd-fig1": lambda: [task for task in tasks if task.scale not in (0.01, 0.001)],
+        "binomial-slack": lambda: [task for task in tasks if task.trials in (10**4, 10**5)],
+        "secure-sum-bits": lambda: sum_points(seed, dimension=16, clients=(150,), bits=(10, 12), simulated_bits=(12,), repetitions=2),
+        "dprec-accounting": lambda: tasks,
+        "dprec-mean": lambda: mean_points(seed, **MEANS),
+        "dprec-communication": lambda: [task for task in tasks if task.federation.dataset in ("MNIST", "Shakespeare")],
+        "dprec-bits": lambda: [replace(task, seeds=min(task.seeds, 20)) for task in tasks if task.dimension == 1],
+    }
+    return chosen[name]()
+
+
+@pytest.fixture
+def small_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = {name: replace(entry, tasks=lambda seed, _, name=name: smaller(name, seed)) for name, entry in FIGURES.items()}
+    monkeypatch.setattr(registry, "FIGURES", MappingProxyType(figures))
+    # Accounts of sampled Gaussian noise take long, and are tested where they are computed.
+    monkeypatch.setattr(dp_rec_references, "gaussian_reference_epsilon", lambda noise_multiplier, *_: 3 / noise_multiplier)
+
+
+def test_all_figures_are_there() -> None:
+    assert list(FIGURES) == [
+        *("mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack", "secure-sum-bits"),
+        *("dprec-accounting", "dprec-mean", "dprec-communication", "dprec-bits"),
+    ]
+    for name, entry in FIGURES.items():
+        assert entry.name == name
+        assert entry.title
+        assert entry.paper
+        assert entry.duration
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_quick_figures_are_smaller_or_quick_anyway(name: str) -> None:
+    full, quick = FIGURES[name].tasks(0, False), FIGURES[name].tasks(0, True)
+    assert len(quick) <= len(full)
+    if name not in ("mvu-fig1", "binomial-slack", "dprec-communication"):
+        assert {task.name for task in quick} != {task.name for task in full}
+
+
+@pytest.mark.usefixtures("small_figures")
+def test_every_figure_writes_its_files(tmp_path: Path) -> None:
+    steps: list[tuple[int, int, str]] = []
+    output = tmp_path / "new" / "folder"
+    files = reproduce((), output, seed=7, cache=tmp_path / "tables", on_step=lambda *step: steps.append(step))
+    assert sorted(path.name for path in files) == sorted(f"{name}.{kind}" for name in FIGURES for kind in KINDS)
+    assert sorted(path.name for path in output.iterdir()) == sorted([*(path.name for path in files), "results"])
+    for name, entry in FIGURES.items():
+        table = pd.read_csv(output / f"{name}.csv")
+        assert set(table["seed"]) == {7}
+        assert set(table["experiment"]) == {entry.experiment}
+        assert table["version_numpy"].notna().all()
+        assert (output / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {entry.title}\n")
+        assert (output / "results" / name / "results.parquet").is_file()
+    # All figures are one count of steps, which never falls and ends at the whole.
+    done = [step[0] for step in steps]
+    assert done == sorted(done)
+    assert {step[1] for step in steps} == {done[-1]}
+    assert steps[-1][2].startswith("dprec-bits: ")
+
+
+@pytest.mark.usefixtures("small_figures")
+def test_a_run_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[int] = []
+    run = SlackPoint.run
+
+    def until_the_third(self: SlackPoint, _: None = None) -> list[dict[str, Any]]:
+        if len(ran) == 3:
+            raise KeyboardInterrupt
+        ran.append(self.trials)
+        return run(self)
+
+    monkeypatch.setattr(SlackPoint, "run", until_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(["binomial-slack"], tmp_path, seed=1)
+    assert not (tmp_path / "binomial-slack.csv").exists()
+    total = len(smaller("binomial-slack", 1))
+    ran.clear()
+    monkeypatch.setattr(SlackPoint, "run", lambda self, _=None: ran.append(self.trials) or run(self))
+    reproduce(["binomial-slack"], tmp_path, seed=1)
+    assert len(ran) == total - 3
+    reproduce(["binomial-slack"], tmp_path / "whole", seed=1)
+    for kind in KINDS:
+        name = f"binomial-slack.{kind}"
+        assert (tmp_path / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+@pytest.mark.usefixtures("small_figures")
+def test_a_figure_does_not_depend_on_the_number_of_workers(tmp_path: Path) -> None:
+    for workers in (1, 2):
+        reproduce(["dprec-mean", "dprec-mean"], tmp_path / str(workers), workers=workers)
+    for kind in KINDS:
+        assert (tmp_path / "1" / f"dprec-mean.{kind}").read_bytes() == (tmp_path / "2" / f"dprec-mean.{kind}").read_bytes()
+
+
+def test_a_figure_that_is_unknown_is_refused_before_any_work(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="figure must be one of mvu-fig1, mvu-fig2, .*, got 'fig9'"):
+        reproduce(["mvu-fig1", "fig9"], tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.usefixtures("small_figures")
+def test_a_task_that_fails_is_named_and_no_figure_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: NoisePoint, _: None = None) -> list[dict[str, Any]]:
+        raise InfeasibleError(f"no noise for {self.epsilon:g}")
+
+    monkeypatch.setattr(NoisePoint, "run", fail)
+    with pytest.raises(IncompleteSweepError, match=r"tasks failed, the others are saved: .*no noise for 0\.2"):
+        reproduce(["cpsgd-fig1"], tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["results"]

@@ -12,7 +12,6 @@ from quietbits.design.relative_entropy.coding import decode_relative_entropy, en
 from quietbits.solvers.divergences.dp_rec_privacy import lost_delta
 
 
-
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
     points = [

@@ -13,6 +13,7 @@ from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
 from quietbits.design.relative_entropy.group_layout import GroupLayout, uniform_layout
 from quietbits.solvers.divergences.importance_resampling import resampled_moments
 
+
 def mechanism(clip_ratio: float, sizes: tuple[int, ...], bits: tuple[int, ...], clip_norm: float = 1.0) -> DpRecMechanism:
     return DpRecMechanism(NormBall(sum(sizes), 2.0, clip_norm), clip_ratio, GroupLayout(sizes, bits))
 

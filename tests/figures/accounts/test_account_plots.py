@@ -96,5 +96,5 @@ def test_files_are_the_same_each_time(tmp_path: Path, suffix: str, beginning: by
 
 
 def test_another_suffix_is_refused_before_any_work(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="plot must be a file that ends in .svg, .pdf, .png, got"):
+    with pytest.raises(ValueError, match=r"plot must be a file that ends in .svg, .pdf, .png, got"):
         write_account_plot(subject("binomial", BINOMIAL), math.nan, 0, None, tmp_path / "plot.jpeg")

@@ -8,7 +8,9 @@ from quietbits.figures.drawing.markdown import markdown_document
 
 
 def test_what_rows_share_stands_above() -> None:
-    frame = pd.DataFrame({"clients": [10, 10], "metric": [None, None], "error": [1 / 3, math.inf], "bits": [math.nan, 2.0], "name": ["a|b", "c\nd"]})
+    frame = pd.DataFrame(
+        {"clients": [10, 10], "metric": [None, None], "error": [1 / 3, math.inf], "bits": [math.nan, 2.0], "name": ["a|b", "c\nd"]}
+    )
     lines = markdown_document("Title", frame).split("\n")
     assert lines[0] == "# Title"
     assert lines[2] == "clients: 10"

@@ -5,17 +5,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
 from quietbits.cli.main import app
 from quietbits.design.tables.file import read_table
-from quietbits.progress import OnStep
 
 MAIN = "from quietbits.cli.main import main; main()"
 HEAVY = {
@@ -315,22 +313,12 @@ def test_a_demo_that_fails_leaves_no_folder(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_reproduce_draws_the_figures_that_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[tuple[str, Path, int]] = []
-
-    def maker(name: str) -> Callable[[Path, int, OnStep], None]:
-        def draw(output: Path, seed: int, on_step: OnStep) -> None:
-            on_step(1, 2, "half of it")
-            drawn.append((name, output, seed))
-
-        return draw
-
-    figures = {name: maker(name) for name in ("one", "two")}
-    monkeypatch.setitem(sys.modules, "quietbits.figures.registry", SimpleNamespace(FIGURES=figures))
-    assert run("reproduce", "two", "--output", "f", "--seed", 3).exit_code == 0
-    assert drawn == [("two", Path("f"), 3)]
-    assert run("reproduce", "--output", "f").exit_code == 0
-    assert [name for name, _, _ in drawn] == ["two", "one", "two"]
-    assert fault(run("reproduce", "one", "three", "--output", "g")) == "figure must be one of one, two, got 'three'"
+def test_reproduce_draws_the_figures_that_are_named(folder: Path) -> None:
+    result = run("reproduce", "dprec-accounting", "--output", "f", "--quick", "--seed", 3)
+    assert result.exit_code == 0, result.output
+    names = [f"f/dprec-accounting.{kind}" for kind in ("csv", "md", "pdf", "png", "svg")]
+    assert sorted(result.stdout.split()) == names
+    assert all((folder / name).stat().st_size > 0 for name in names)
+    assert set(pd.read_csv(folder / names[0])["seed"]) == {3}
+    assert "figure must be one of mvu-fig1, " in fault(run("reproduce", "mvu-fig1", "three", "--output", "g"))
     assert not (folder / "g").exists()
-    assert len(drawn) == 3

@@ -62,7 +62,7 @@ def test_the_command(tmp_path: Path, spec: Path, whole: Path) -> None:
     assert run.exit_code == 0, run.output
     assert digests(output) == digests(whole)
     assert f"Results: {output / 'results.parquet'}" in run.stdout
-    assert "Guarantees: replace-one adjacency, local trust model, one message." in run.stdout
+    assert "Guarantees: replace-one adjacency, local trust model." in run.stdout
     for heading in ("mechanism", "population", "bits per", "epsilon", "MSE", "s.e.", "central"):
         assert heading in run.stdout
     rows = [line for line in run.stdout.splitlines() if "cldp" in line or "gaussian" in line]

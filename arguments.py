@@ -28,7 +28,9 @@ def check_probability(name: str, value: float) -> float:
 
 def check_norm(value: float, *, high: float) -> float:
     """Return p of an L_p norm, the argument ``norm``, as a float if it is a number in [1, high], or infinity."""
-    return math.inf if value == math.inf else check_real("norm", value, low=1.0, high=high)
+    if isinstance(value, bool) or not isinstance(value, Real) or not (1 <= value <= high or value == math.inf):
+        raise ValueError(f"norm must be a number from 1 to {high:g}, got {value!r}; the number inf stands for the largest coordinate")
+    return float(value)
 
 
 def check_choice(name: str, value: str, choices: Collection[str]) -> str:

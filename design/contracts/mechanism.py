@@ -107,7 +107,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def variance(self, inputs: ArrayLike) -> FloatArray:
-        """Return the expected squared distance between each clipped input and its decoded message, bias left out."""
+        """Return the expected squared distance of each decoded message from its mean: for an unbiased mechanism, the clipped input."""
 
     @abstractmethod
     def privacy(self) -> Privacy:

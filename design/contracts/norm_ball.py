@@ -6,22 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer, check_real
+from ...arguments import check_integer, check_norm, check_real
 from ...arrays import FloatArray
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION, LARGEST_NORM
 from ..transforms.dithering import finite_values
 
 LARGEST_CLIP_NORM = 1e100
-
-
-def check_norm(norm: float) -> float:
-    """Return p of an L_p norm as a float: from 1, or infinity for the largest absolute coordinate."""
-    if isinstance(norm, float) and math.isinf(norm) and norm > 0:
-        return math.inf
-    try:
-        return check_real("norm", norm, low=1.0, high=LARGEST_NORM)
-    except ValueError as error:
-        raise ValueError(f"{error}; the number inf stands for the largest coordinate") from error
 
 
 def parse_norm(text: str) -> float:
@@ -30,7 +20,7 @@ def parse_norm(text: str) -> float:
         norm = float(text.removeprefix("l"))
     except ValueError:
         raise ValueError(f"norm must be a number of at least 1, or inf, got {text!r}") from None
-    return check_norm(norm)
+    return check_norm(norm, high=LARGEST_NORM)
 
 
 @dataclass(frozen=True)
@@ -60,7 +50,7 @@ class NormBall:
     def __post_init__(self) -> None:
         """Check the fields' ranges."""
         object.__setattr__(self, "dimension", check_integer("dimension", self.dimension, low=1, high=LARGEST_DIMENSION))
-        object.__setattr__(self, "norm", check_norm(self.norm))
+        object.__setattr__(self, "norm", check_norm(self.norm, high=LARGEST_NORM))
         object.__setattr__(self, "clip_norm", check_real("clip_norm", self.clip_norm, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM))
 
     def check(self, vectors: ArrayLike) -> FloatArray:

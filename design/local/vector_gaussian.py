@@ -17,8 +17,6 @@ from ..contracts.privacy import Privacy
 from ..noise.random_words import WordSource
 from .uncompressed_vector import AddedNoiseMechanism
 
-LARGEST_MULTIPLIER = 1e6
-
 
 @dataclass(frozen=True)
 class VectorGaussianMechanism(AddedNoiseMechanism):

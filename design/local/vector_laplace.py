@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arguments import check_real
+from ...arguments import check_norm, check_real
 from ...arrays import FloatArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampled_noise import sampled_laplace_loss
 from ...solvers.accounting.sampling import PoissonSampling, Sampling, amplified_epsilon
 from ...solvers.divergences.laplace_divergence import laplace_vector_divergences
+from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
 from ..contracts.mechanism import check_vector_epsilon
-from ..contracts.norm_ball import NormBall, check_norm
+from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordSource
 from .uncompressed_vector import AddedNoiseMechanism
@@ -51,7 +52,7 @@ def laplace_privacy(
     ('pld', True)
     """
     epsilon = check_real("epsilon", epsilon, low=1e-6, high=LARGEST_PURE_EPSILON)
-    shares = dimension if math.isinf(check_norm(norm)) else 1
+    shares = dimension if math.isinf(check_norm(norm, high=LARGEST_NORM)) else 1
 
     def curve() -> RenyiCurve:
         return RenyiCurve(np.array(DEFAULT_ORDERS), laplace_vector_divergences(epsilon, dimension, norm, DEFAULT_ORDERS))

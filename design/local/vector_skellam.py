@@ -14,6 +14,7 @@ from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_
 from ...solvers.divergences.dithered_norm import LARGEST_RADIUS, rounded_norm_bound
 from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences, skellam_tail, skellam_variance
 from ...solvers.numerics.bisection import bisect
+from ...solvers.numerics.rounding import SLACK
 from ..contracts.accounts import renyi_account
 from ..contracts.guarantee import TRUST_MODELS
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
@@ -29,8 +30,6 @@ FEWEST_BITS, MOST_BITS = 2, 32
 # Of the noise, in squared steps: what is sampled exactly.
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
 HALVINGS = 64
-# The norm of the rounded vectors is checked up to a relative 5e-14.
-ROUNDING = 1e-12
 
 
 def skellam_privacy(variance: float, l1_sensitivity: float, l2_sensitivity: float, trust_model: str = "local") -> Privacy:
@@ -127,7 +126,8 @@ class SkellamMechanism(VectorMechanism):
     @property
     def l2_sensitivity(self) -> float:
         """Largest L2 distance of two clients' rounded vectors, in steps; errs upward."""
-        return 2 * self.norm_bound * (1 + ROUNDING)
+        # The norm of rounded vectors is checked up to less than a tenth of SLACK (`vector_dithering.inside`).
+        return 2 * self.norm_bound * (1 + SLACK)
 
     @property
     def l1_sensitivity(self) -> float:
@@ -195,7 +195,7 @@ class SkellamMechanism(VectorMechanism):
 
     @property
     def _largest_coordinate(self) -> int:
-        return math.floor(self.norm_bound * (1 + ROUNDING))
+        return math.floor(self.norm_bound * (1 + SLACK))
 
     @property
     def _room(self) -> int:
@@ -244,7 +244,7 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
     deviations = check_real("deviations", deviations, low=1.0, high=40.0)
 
     def variance_and_range(radius: float) -> tuple[float, float]:
-        bound = rounded_norm_bound(ball.dimension, 2.0, radius) * (1 + ROUNDING)
+        bound = rounded_norm_bound(ball.dimension, 2.0, radius) * (1 + SLACK)
         variance = skellam_variance(epsilon, delta, _l1_sensitivity(ball.dimension, 2 * bound), 2 * bound)
         return variance, math.floor(bound) + deviations * math.sqrt(variance)
 

@@ -148,7 +148,7 @@ class DpRecMechanism(VectorMechanism):
         return expected
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the expected squared error for each vector, the bias included: close to ``dimension * sigma**2``.
+        """Return the expected squared distance of each decoded message from its expectation: close to ``dimension * sigma**2``.
 
         Across the direction of a group's vector, a chosen sample is as good as any other, and adds sigma**2 per dimension; along it,
         see `resampled_moments`.
@@ -156,7 +156,10 @@ class DpRecMechanism(VectorMechanism):
         clipped = self.ball.clip(vectors)
         total = np.full(len(clipped), float(self.layout.dimension - self.layout.groups))
         for part, bits in zip(self.layout.slices(), self.layout.bits, strict=True):
-            total += [resampled_moments(self._shift(row), 1 << bits).squared_error for row in clipped[:, part]]
+            for client, row in enumerate(clipped[:, part]):
+                shift = self._shift(row)
+                law = resampled_moments(shift, 1 << bits)
+                total[client] += law.squared_error - (law.mean - shift) ** 2
         return total * self.sigma**2
 
     def _shift(self, group: FloatArray) -> float:

@@ -27,6 +27,7 @@ from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS
 from ...solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
 from ...solvers.divergences.quantised_divergence import quantised_epsilon
 from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS, QuantisedSensitivity, quantised_l2_bound, quantised_sensitivity
+from ...solvers.numerics.rounding import SLACK
 from ..contracts.accounts import amplified_rounds, composed_rounds, needing_delta
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism
@@ -39,8 +40,6 @@ from ..transforms.k_level_quantisation import quantisation_error, quantisation_s
 from ..transforms.rotation import RandomisedHadamard, flattened_bound
 from .modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
 
-# Relative error of what is computed in floating point, with a wide margin.
-ROUNDING = 1e-12
 # Share of delta with which the rounded vectors may be further apart than the account by Gaussian noise assumes.
 SPARED = 0.01
 
@@ -152,7 +151,8 @@ class CpsgdMechanism(SecureSumMechanism):
     @property
     def distance(self) -> float:
         """Largest L2 distance of two neighbours' vectors, in the vectors' units; errs upward."""
-        return (2 if self.adjacency == "replace-one" else 1) * self.ball.clip_norm * (1 + ROUNDING)
+        # Clipping is off by half of what a pairwise sum of squares is, 160 units, and each of at most 31 steps of the rotation by one.
+        return (2 if self.adjacency == "replace-one" else 1) * self.ball.clip_norm * (1 + SLACK)
 
     @property
     def bias_bound(self) -> float:
@@ -176,12 +176,13 @@ class CpsgdMechanism(SecureSumMechanism):
             spread = 2 * math.log(2 * self.clients * self.padded_dimension / failure) * square
             bias = 4 * square * failure**2
         noise = self.trials * self.probability * (1 - self.probability)
-        return spread * (1 + 4 * noise) / (self.clients * (self.levels - 1) ** 2) * (1 + ROUNDING) + bias
+        # Fewer than 30 units, as in `worst_variance`: nothing is subtracted.
+        return spread * (1 + 4 * noise) / (self.clients * (self.levels - 1) ** 2) * (1 + SLACK) + bias
 
     @property
     def worst_variance(self) -> float:
         """Bound on the largest variance over the ball, the clipping of rotated coordinates left out; errs upward."""
-        return (self._noise_variance + self.ball.dimension * self.step**2 / 4) * (1 + ROUNDING)
+        return (self._noise_variance + self.ball.dimension * self.step**2 / 4) * (1 + SLACK)
 
     def privacy(self) -> Privacy:
         """Privacy of sums: ``"theorem-1"`` of the paper as published, ``"rdp"`` and ``"near-gaussian"``.

@@ -15,6 +15,7 @@ from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray, WordArray
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS
+from ...solvers.numerics.rounding import SLACK
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism
 from ..contracts.norm_ball import NormBall
@@ -24,8 +25,6 @@ from ..transforms.rotation import RandomisedFourier, RandomisedHadamard, Rotatio
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_modulo, summed_messages
 
 ROTATIONS = ("hadamard", "fourier")
-# Relative error of what is computed in floating point, with a wide margin.
-ROUNDING = 1e-12
 
 
 class RoundedSecureSum(SecureSumMechanism):
@@ -113,13 +112,14 @@ class RoundedSecureSum(SecureSumMechanism):
         half, clients = 2.0 ** (self.bits - 1), self.clients
         radius = self.ball.clip_norm / self.granularity
         exponents = [
-            self._tail_exponent(max(0.0, half - shift), variance)
+            self._tail_exponent(max(0.0, half - shift * (1 + SLACK)), variance)
             for shift, variance in (
                 (clients * self._rounding.bias_bound / self.granularity, (clients * radius) ** 2 / self.padded_dimension + clients / 4),
                 (clients * math.isqrt(self._rounding.largest_squared_norm), 0.0),
             )
         ]
-        return min(1.0, 2 * math.exp(-max(exponents) * (1 - ROUNDING)) * (1 + ROUNDING))
+        # An exponent has fewer than 60 units; Skellam's is a difference, at least half of its first term, with fewer than 200.
+        return min(1.0, 2 * math.exp(-max(exponents) * (1 - SLACK)) * (1 + SLACK))
 
     @property
     def wrap_probability(self) -> float:

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...arguments import check_integer, check_real
+from ...arguments import check_integer, check_norm, check_real
 from ...solvers.accounting.privacy_loss import dominating_privacy_loss
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
-from ...solvers.divergences.vector_composition import vector_divergences
+from ...solvers.divergences.vector_composition import LARGEST_NORM, vector_divergences
 from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
-from ..contracts.norm_ball import check_norm
 from ..contracts.privacy import Account, Privacy
 from .lookup_table import LookupTable
 from .table_facts import realised_epsilon
@@ -47,7 +46,7 @@ def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, 
         If an argument is out of range.
     """
     dimension = check_integer("dimension", dimension, low=1, high=2**31)
-    norm = check_norm(norm)
+    norm = check_norm(norm, high=LARGEST_NORM)
     radius = check_real("radius", radius, low=1e-9, high=1e6)
     if dimension == 1 and radius >= 1:
         # Any two rows: an exact comparison, without the slack by which the others err upward.

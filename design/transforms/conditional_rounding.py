@@ -24,8 +24,9 @@ LARGEST_DIMENSION = 2**31
 # Steps: squared norms fit into a word of 64 bits, and neighbouring positions are told apart.
 LARGEST_RADIUS = 2.0**31
 # Relative excess over clip_norm that the rounding errors of clipping and rotating may cause.
-SLACK = 1e-9
-# Relative error of a bound that is computed in floating point, with a wide margin.
+EXCESS = 1e-9
+# Relative error of a bound: fewer than 60 of the 90 units that it is (`quietbits.solvers.numerics.rounding`). Two terms are subtracted:
+# what `rest` is off by is counted in units of the square beside it, which is larger, and `root - radius` is at least half of `root`.
 ROUNDING = 1e-14
 
 
@@ -201,7 +202,7 @@ class ConditionalRounding:
         ball = NormBall(self.dimension, 2.0, self.clip_norm)
         array = ball.check(vectors)
         excess = ball.norms(array) / self.clip_norm
-        if (excess > 1 + SLACK).any():
+        if (excess > 1 + EXCESS).any():
             raise ValueError(
                 f"vectors must have L2 norms of at most clip_norm, {self.clip_norm!r}, got {float(excess.max() * self.clip_norm)!r}"
             )

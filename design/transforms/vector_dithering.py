@@ -14,7 +14,9 @@ from ...arrays import FloatArray, IntegerArray
 # Returns the requested number of values, uniform in [0, 1).
 UniformSource = Callable[[int], FloatArray]
 
-# Relative slack for the rounding errors of a sum of p-th powers; the budget of `vector_divergences` has ten times as much.
+# Relative slack for the rounding errors of a sum of p-th powers. A term is a quotient to a power of at most 64, 68 units (see
+# `quietbits.solvers.numerics.rounding`), and a pairwise sum of up to 2^31 terms adds 160: together a quarter of it. What passes is longer
+# than the bound by less than a tenth of SLACK, which the budgets of `vector_divergences` and the sensitivities of Skellam noise allow for.
 ROUNDING = 1e-13
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from quietbits.design.contracts.norm_ball import NormBall, check_norm
+from quietbits.arguments import check_norm
+from quietbits.design.contracts.norm_ball import NormBall
 
 NORMS = [1.0, 1.5, 2.0, 7.0, 64.0, math.inf]
 
@@ -97,7 +98,7 @@ def test_anything_but_an_array_of_real_numbers_is_refused(vectors: Any) -> None:
 @pytest.mark.parametrize("norm", [0.5, 0.0, -1.0, -math.inf, math.nan, 65.0, "2", None])
 def test_other_norms_are_refused(norm: float) -> None:
     with pytest.raises(ValueError, match=r"norm must be a number from 1 to 64, got .*; the number inf stands for"):
-        check_norm(norm)
+        check_norm(norm, high=64.0)
     with pytest.raises(ValueError, match=r"norm must be a number from 1 to 64, got .*; the number inf stands for"):
         NormBall(2, norm)
 

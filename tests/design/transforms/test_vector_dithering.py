@@ -24,6 +24,8 @@ ALL_DOWN, ALL_UP = 0.0, 1 - 2.0**-53
 
 def on_the_sphere(vectors: np.ndarray, norm: float, radius: float) -> np.ndarray:
     """Scale vectors to a norm, and a little less, so that floating point does not make it more."""
+    # Powers of tiny entries would underflow.
+    vectors = vectors / np.abs(vectors).max(axis=-1, keepdims=True)
     return vectors / np.linalg.norm(vectors, ord=norm, axis=-1, keepdims=True) * radius * (1 - 1e-13)
 
 

@@ -137,13 +137,14 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
         bias_sum = bias_sum + law.bias.sum(axis=0)
         server.receive(chunk, words)
     answer = server.answer(clients)
+    mean = clipped_sum / clients
     return SimulatedMean(
         clients=clients,
         clipped=clipped,
-        squared_error=float(np.sum((answer.estimate - clipped_sum / clients) ** 2)),
+        squared_error=float(np.sum((answer.estimate - mean) ** 2)),
         unclipped_squared_error=float(np.sum((answer.estimate - input_sum / clients) ** 2)),
-        predicted_squared_error=variance / clients**2 + float(np.sum((bias_sum / clients) ** 2)),
-        worst_squared_error=mechanism.worst_variance / clients,
+        predicted_squared_error=variance / clients**2 + mechanism.shared_variance(mean) + float(np.sum((bias_sum / clients) ** 2)),
+        worst_squared_error=mechanism.worst_variance / clients + mechanism.worst_shared_variance,
         wrapping=answer.wrapping,
     )
 

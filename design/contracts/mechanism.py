@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,15 +35,22 @@ class Error:
         Bound on the norm of the bias of the estimate; 0.0 for an unbiased mechanism. Errs upward.
     wrap_probability : float
         Bound on the probability that a modular sum wraps around, which `variance` leaves out. Errs upward.
+    shared : float
+        Expected squared error that all clients of a round have in common, such as that of a common sketch, over public randomness that is
+        new each round: more clients do not lower it, more rounds do.
     """
 
     variance: float
     bias: float = 0.0
     wrap_probability: float = 0.0
+    shared: float = 0.0
 
-    def of_mean(self, clients: int) -> float:
-        """Return the expected squared error of the mean of that many clients, wrap-around left out."""
-        return self.variance / clients + self.bias**2
+    def of_mean(self, clients: int, rounds: int = 1) -> float:
+        """Return the expected squared error of the mean of that many clients, averaged over rounds, wrap-around left out.
+
+        What is unbiased falls with the rounds, a bias does not.
+        """
+        return (self.variance / clients + self.shared) / rounds + self.bias**2
 
 
 class Mechanism(ABC):
@@ -85,6 +92,19 @@ class Mechanism(ABC):
         """Bound on the probability that any coordinate of a modular sum wraps; errs upward. 0.0 where none can."""
         return 0.0
 
+    @property
+    def worst_shared_variance(self) -> float:
+        """Largest of `shared_variance` over the domain. 0.0 where clients' errors are independent."""
+        return 0.0
+
+    def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
+        """Return `Error.shared` where the mean of all clipped inputs is `mean`."""
+        return 0.0
+
+    def renewed(self, seed: int) -> "Mechanism":  # noqa: ARG002
+        """Return the mechanism with other public randomness, for another round: itself, unless `shared_variance` is one over it."""
+        return self
+
     @abstractmethod
     def encode(self, inputs: ArrayLike, words: "WordsLike") -> NDArray[Any]:
         """Return what clients with these inputs send, one message per row.
@@ -116,7 +136,7 @@ class Mechanism(ABC):
     def error(self, inputs: ArrayLike | None = None) -> Error:
         """Return what the estimate is off by for these inputs on average, or in the worst case of the domain."""
         variance = self.worst_variance if inputs is None else float(np.mean(self.variance(inputs)))
-        return Error(variance, self.bias_bound, self.wrap_probability)
+        return Error(variance, self.bias_bound, self.wrap_probability, self.worst_shared_variance)
 
     @property
     def adjacency(self) -> str:
@@ -149,6 +169,11 @@ class VectorMechanism(Mechanism):
     def domain(self) -> NormBall:
         """The ball."""
         return self.ball
+
+    def error(self, inputs: ArrayLike | None = None) -> Error:
+        """Return what the estimate is off by for these inputs on average, or in the worst case of the domain."""
+        worst = super().error(inputs)
+        return worst if inputs is None else replace(worst, shared=self.shared_variance(self.ball.clip(inputs).mean(axis=0)))
 
 
 class SecureSumMechanism(VectorMechanism):

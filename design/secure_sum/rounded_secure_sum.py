@@ -134,6 +134,16 @@ class RoundedSecureSum(SecureSumMechanism):
         """Bound on the largest variance over the ball, rejected tries counted and wrapping left out; errs upward."""
         return self._noise_variance + self._kept * self._rounding.error_bound
 
+    @property
+    def largest_directional_variance(self) -> float:
+        """Bound on the variance of one client's decoded message along any direction, wrapping left out; errs upward.
+
+        Coordinates of the noise are independent, and so are those of the rounding before tries are rejected, each with a variance of at
+        most a quarter of a squared step: a rotation does not raise the largest one, and rejection divides by 1 - q at most.
+        """
+        rounding = 1 / (4 * (1 - self._rounding.rejection_bound))
+        return self.granularity**2 * (self._step_noise_variance + rounding) * (1 + SLACK)
+
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Clip, rotate and round each vector, and add noise. Six arrays of the padded shape are in use: encode in chunks."""
         words = word_source(words)

@@ -1,0 +1,82 @@
+"""What mechanisms share whose clients compress their vectors by a common linear sketch before anything private happens."""
+
+import math
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arrays import FloatArray
+from ..transforms.linear_sketch import LinearSketch
+from .mechanism import VectorMechanism
+
+# Sketches are clipped at this many clip norms: few are longer, as their lengths vary by 1 / sqrt(2 m).
+CLIP_MARGIN = 1.1
+
+
+class SketchedMechanism(VectorMechanism):
+    """Clients clip their vectors, sketch them, and clip the sketches, on which alone the guarantee rests.
+
+    It holds whatever the vectors and the sketch are; vectors must not depend on the sketch's public seed, or the estimate is off by more
+    than stated. What compression costs is common to all clients of a round: ``distortion ||mean||**2``, whatever their number.
+
+    A frozen dataclass that derives from it has the fields below.
+
+    Attributes
+    ----------
+    ball : NormBall
+        L2 ball of the vectors.
+    sketch : LinearSketch
+        The sketch, which keeps lengths on average.
+    sketch_clip : float
+        L2 norm that sketches are clipped to.
+    """
+
+    sketch: LinearSketch
+    sketch_clip: float
+
+    @property
+    def sketch_dimension(self) -> int:
+        """Number of coordinates of a sketch."""
+        return self.sketch.sketch_dimension
+
+    @property
+    def clipping_probability(self) -> float:
+        """Bound on the probability, over the sketch, that the sketch of a vector at the edge of the ball is clipped; errs upward."""
+        factor = self.sketch_clip / self.ball.clip_norm
+        return self.sketch.excess_probability(factor) if factor > 1 else 1.0
+
+    @property
+    def bias_bound(self) -> float:
+        """Bound on the norm of the bias over the sketch's seed, from clipping of sketches; errs upward.
+
+        Clipping takes at most all of ``S^T S x`` away where it happens: by Cauchy and Schwarz ``E||S^T S x|| 1[clipped]`` is at most the
+        root of ``(1 + distortion) ||x||**2`` times the probability.
+        """
+        return self.ball.clip_norm * math.sqrt((1 + self.sketch.distortion) * self.clipping_probability)
+
+    @property
+    def worst_shared_variance(self) -> float:
+        """``distortion clip_norm**2``, where all clients hold the same vector."""
+        return self.sketch.distortion * self.ball.clip_norm**2
+
+    def shared_variance(self, mean: FloatArray) -> float:
+        """Return ``distortion ||mean||**2``, the clipping of sketches left out."""
+        return self.sketch.distortion * float(np.sum(np.square(mean)))
+
+    def renewed(self, seed: int) -> Self:
+        """Return the mechanism with another sketch of the same size."""
+        fields: dict[str, Any] = {"sketch": self.sketch.renewed(seed)}
+        return replace(self, **fields)  # type: ignore[type-var]
+
+    def sketched(self, vectors: ArrayLike) -> FloatArray:
+        """Return the sketches of the clipped vectors, before they are clipped themselves."""
+        return self.sketch.encode(self.ball.clip(vectors))
+
+    def _check_sketch(self) -> None:
+        """Check that ball and sketch fit each other."""
+        if self.ball.norm != 2:
+            raise ValueError(f"ball must have norm 2 for sketches, got norm {self.ball.norm!r}")
+        if self.sketch.dimension != self.ball.dimension:
+            raise ValueError(f"sketch must be of {self.ball.dimension} coordinates, as the ball is, got {self.sketch.dimension}")

@@ -1,0 +1,138 @@
+"""Secure sums of sketches: clients compress their vectors by a common linear sketch, and a secure sum adds the sketches up.
+
+Algorithm 2 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
+Learning*: as privacy tightens, noise grows, and shorter sketches are as good.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arrays import FloatArray, IntegerArray, WordArray
+from ..contracts.mechanism import SecureSumMechanism
+from ..contracts.norm_ball import NormBall
+from ..contracts.privacy import Privacy
+from ..contracts.sketched_mechanism import SketchedMechanism
+from ..noise.random_words import WordsLike
+from ..transforms.linear_sketch import LinearSketch
+from .rounded_secure_sum import RoundedSecureSum
+
+
+@dataclass(frozen=True)
+class SketchedSum(SketchedMechanism, SecureSumMechanism):
+    """Clients send clipped sketches of their clipped vectors by a secure sum; the server decodes the sum of sketches.
+
+    The guarantee is that of the secure sum of sketches, whose sensitivity is the norm that sketches are clipped to.
+
+    Attributes
+    ----------
+    ball : NormBall
+        L2 ball of the vectors.
+    sketch : LinearSketch
+        The sketch, which keeps lengths on average.
+    inner : RoundedSecureSum
+        The secure sum of sketches: its ball has the sketch's dimension and the norm that sketches are clipped to.
+
+    Examples
+    --------
+    >>> from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+    >>> from quietbits.design.transforms.count_sketch import CountMeanSketch
+    >>> sums = DistributedDiscreteGaussianMechanism(NormBall(150, 2.0, 1.1), 1000, bits=16, granularity=0.01, local_sigma=0.2, delta=1e-5)
+    >>> mechanism = SketchedSum(NormBall(1000, 2.0), CountMeanSketch(1000, rows=15, width=10, seed=1), sums)
+    >>> mechanism.guarantee == sums.guarantee, mechanism.bits_per_client, round(mechanism.shared_variance(np.full(1000, 0.01)), 3)
+    (True, 4096.0, 0.666)
+    """
+
+    ball: NormBall
+    sketch: LinearSketch
+    inner: RoundedSecureSum
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit each other."""
+        self._check_sketch()
+        if self.inner.ball.dimension != self.sketch.sketch_dimension:
+            raise ValueError(f"inner must be for {self.sketch.sketch_dimension} coordinates of a sketch, got {self.inner.ball.dimension}")
+
+    @property
+    def delta(self) -> float:  # type: ignore[override]
+        """That of the secure sum of sketches."""
+        return self.inner.delta
+
+    @property
+    def clients(self) -> int:  # type: ignore[override]
+        """Number of clients that add noise."""
+        return self.inner.clients
+
+    @property
+    def adjacency(self) -> str:
+        """That of the secure sum of sketches."""
+        return self.inner.adjacency
+
+    @property
+    def modulus(self) -> int:
+        """That of the secure sum of sketches."""
+        return self.inner.modulus
+
+    @property
+    def sketch_clip(self) -> float:  # type: ignore[override]
+        """L2 norm that sketches are clipped to."""
+        return self.inner.ball.clip_norm
+
+    @property
+    def padded_dimension(self) -> int:
+        """Number of coordinates of a rotated sketch."""
+        return self.inner.padded_dimension
+
+    @property
+    def coordinate_wrap_probability(self) -> float:
+        """That of the secure sum of sketches."""
+        return self.inner.coordinate_wrap_probability
+
+    @property
+    def wrap_probability(self) -> float:
+        """That of the secure sum of sketches."""
+        return self.inner.wrap_probability
+
+    @property
+    def bias_bound(self) -> float:
+        """Bound on the bias that clipping of sketches causes, and on that of the secure sum, which may be aligned with S."""
+        return super().bias_bound + self.inner.bias_bound * math.sqrt(self.sketch.squared_operator_norm_bound)
+
+    @property
+    def worst_variance(self) -> float:
+        """Bound on the largest variance over the ball, on average over the sketch, wrapping left out; errs upward.
+
+        Each of the sketch's d columns has length one on average, and the sum's variance along it is at most the largest one.
+        """
+        return self.ball.dimension * self.inner.largest_directional_variance
+
+    def privacy(self) -> Privacy:
+        """Privacy of one sum of sketches."""
+        return self.inner.privacy()
+
+    def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+        """Clip and sketch each vector; the rest is the secure sum's."""
+        return self.inner.noisy_steps(self.sketched(vectors), words)
+
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Return `noisy_steps` modulo 2**bits."""
+        return self.inner.encode(self.sketched(vectors), words)
+
+    def aggregate(self, messages: NDArray[Any]) -> WordArray:
+        """Return the sum of the messages modulo 2**bits."""
+        return self.inner.aggregate(messages)
+
+    def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
+        """Return the sum's representatives nearest to zero."""
+        return self.inner.recovered_steps(aggregate)
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return ``S^T`` of the mean of sketches."""
+        return self.sketch.decode(self.inner.decode(aggregate, clients))
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return the variance of each client's sketch, noise and rounding, times d/m, which decoding makes of it on average."""
+        return np.minimum(self.inner.variance(self.sketched(vectors)) * self.sketch.noise_gain, self.worst_variance)

@@ -1,0 +1,169 @@
+"""The count-mean sketch: every coordinate is added, with a random sign, to one random bucket of each of a few rows.
+
+Charikar, Chen, Farach-Colton 2002, *Finding frequent items in data streams*; as a random projection, t rows of w buckets stacked, Kane,
+Nelson 2014, *Sparser Johnson-Lindenstrauss transforms*, and Chen, Choquette-Choo, Kairouz, Suresh 2022.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_choice, check_integer
+from ...arrays import FloatArray
+from ...solvers.numerics.bisection import bisect
+from .linear_sketch import LARGEST_DIMENSION, LinearSketch
+
+SCALINGS = ("isometry", "mean")
+MOST_ROWS = 2**10
+# Coordinates hashed at a time, at least: a megabyte of places, beside a row of buckets.
+BLOCK = 2**17
+# Bits of a hashed word that choose the bucket; one more is the sign.
+BUCKET_BITS = 31
+HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class CountMeanSketch(LinearSketch):
+    """t rows of w buckets: coordinate i of a vector is added to bucket h_r(i) of row r, with the sign s_r(i).
+
+    No matrix is stored: bucket and sign are bits of the counter-based generator Philox at (seed, row, coordinate), whose words numpy
+    promises not to change. All are independent and signs are fair; the buckets' probabilities differ by 2**-31 at most.
+
+    Rows are scaled by 1 / sqrt(t), so that a sketch is about as long as its vector, or by 1/t, as the paper does in training, so that
+    decoding is the sum of the rows: sketches are then shorter by a factor of sqrt(t), and so must be the norm that they are clipped to
+    (`length_factor`). What is decoded is the same.
+
+    Attributes
+    ----------
+    dimension : int
+        Number d of coordinates of the vectors, from 1 to 2**31.
+    rows : int
+        Number t of rows, from 1 to 1024. The theory of the paper asks for about ln d of them; its experiments have 15.
+    width : int
+        Number w of buckets of a row, from 1 to 2**31 - 1.
+    seed : int
+        Public seed, from 0 to 2**128 - 1.
+    scaling : str
+        ``"isometry"``, 1 / sqrt(t), or ``"mean"``, 1/t.
+
+    Examples
+    --------
+    >>> sketch = CountMeanSketch(dimension=1000, rows=5, width=100, seed=1)
+    >>> vector = np.zeros(1000)
+    >>> vector[7] = 3.0
+    >>> encoded = sketch.encode(vector)
+    >>> encoded.shape, round(float(np.linalg.norm(encoded)), 12), sketch.decode(encoded)[7].round(12)
+    ((500,), 3.0, np.float64(3.0))
+    """
+
+    dimension: int
+    rows: int
+    width: int
+    seed: int = 0
+    scaling: str = "isometry"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        self._check_fields()
+        object.__setattr__(self, "rows", check_integer("rows", self.rows, low=1, high=MOST_ROWS))
+        object.__setattr__(self, "width", check_integer("width", self.width, low=1, high=2**BUCKET_BITS - 1))
+        check_choice("scaling", self.scaling, SCALINGS)
+
+    @classmethod
+    def of_size(cls, dimension: int, sketch_dimension: int, rows: int, seed: int = 0) -> "CountMeanSketch":
+        """Return the sketch of a number of coordinates in all, which must be a multiple of the rows and at most the dimension."""
+        dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+        rows = check_integer("rows", rows, low=1, high=MOST_ROWS)
+        size = check_integer("sketch_dimension", sketch_dimension, low=1, high=dimension)
+        if size % rows:
+            raise ValueError(f"sketch_dimension must be a multiple of rows, {rows}, such as {-(-size // rows) * rows}, got {size}")
+        return cls(dimension, rows, size // rows, seed)
+
+    @property
+    def sketch_dimension(self) -> int:
+        """``rows * width``."""
+        return self.rows * self.width
+
+    @property
+    def length_factor(self) -> float:
+        """Length of a sketch over that of its vector, in the root of the mean square: 1, or 1 / sqrt(t) for the scaling ``"mean"``."""
+        return 1.0 if self.scaling == "isometry" else 1 / math.sqrt(self.rows)
+
+    @property
+    def distortion(self) -> float:
+        """``(d - 1) / m``, m the sketch dimension: each coordinate of one row's estimate is off by the others in its bucket.
+
+        That is x_j for each j with probability 1/w and a random sign; the average of t independent rows is off by 1/t of its square.
+        """
+        return (self.dimension - 1) / self.sketch_dimension
+
+    @property
+    def squared_operator_norm_bound(self) -> float:
+        """Bound on the fullest bucket's expected number of coordinates: rows of S over sqrt(t) have disjoint supports of such sizes.
+
+        A bucket's number has a moment generating function of at most ``exp((e^s - 1) d/w)``; over w buckets the mean of the largest one is
+        at most ``(ln w + (e^s - 1) d/w) / s`` for every s, least where ``s e^s - e^s + 1 = w ln w / d``. At most d, in any case.
+        """
+        load, buckets = self.dimension / self.width, math.log(self.width)
+        root = bisect(lambda s: load * (s * math.exp(s) - math.expm1(s)) <= buckets, 1e-9, 50.0, HALVINGS).holds
+        return min(float(self.dimension), (buckets + math.expm1(root) * load) / root)
+
+    def decode_median(self, sketches: ArrayLike) -> FloatArray:
+        """Return the median over rows instead of their mean (the count sketch proper): biased, and hardly moved by a few large coordinates.
+
+        Shapes as in `decode`; takes `rows` blocks of coordinates of memory for each sketch.
+        """
+        return self._mapped(sketches, self.sketch_dimension, self.dimension, self._medians)
+
+    def _sketched(self, vectors: FloatArray) -> FloatArray:
+        buckets = np.zeros((len(vectors), self.rows, self.width))
+        for row in range(self.rows):
+            sums = np.zeros((len(vectors), 2 * self.width))
+            for part, places in self._places(row):
+                for client, vector in enumerate(vectors):
+                    sums[client] += np.bincount(places, vector[part], 2 * self.width)
+            # Even places are of positive signs, odd ones of negative.
+            np.subtract(sums[:, 0::2], sums[:, 1::2], out=buckets[:, row])
+        buckets *= self.length_factor / math.sqrt(self.rows)
+        return buckets.reshape(len(vectors), -1)
+
+    def _restored(self, sketches: FloatArray) -> FloatArray:
+        restored = np.zeros((len(sketches), self.dimension))
+        signed = self._signed(sketches) / self.rows
+        for row in range(self.rows):
+            for part, places in self._places(row):
+                for client in range(len(sketches)):
+                    restored[client, part] += signed[client, row].take(places)
+        return restored
+
+    def _medians(self, sketches: FloatArray) -> FloatArray:
+        restored = np.empty((len(sketches), self.dimension))
+        signed = self._signed(sketches)
+        for blocks in zip(*(self._places(row) for row in range(self.rows)), strict=True):
+            part = blocks[0][0]
+            for client in range(len(sketches)):
+                restored[client, part] = np.median([signed[client, row].take(places) for row, (_, places) in enumerate(blocks)], axis=0)
+        return restored
+
+    def _signed(self, sketches: FloatArray) -> FloatArray:
+        """Return every bucket, and its negative beside it, on the scale of one row's estimates."""
+        buckets = sketches.reshape(-1, self.rows, self.width, 1) * (math.sqrt(self.rows) / self.length_factor)
+        return np.concatenate([buckets, -buckets], axis=3).reshape(-1, self.rows, 2 * self.width)
+
+    def _places(self, row: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+        """Yield blocks of coordinates with their places in a row of signed buckets: twice the bucket, plus one for a negative sign."""
+        words = np.random.Philox(key=self.seed, counter=row << 192)
+        # A row of buckets is gone through once for each block: blocks are no smaller.
+        block = max(BLOCK, 2 * self.width + self.width % 2)
+        for start in range(0, self.dimension, block):
+            stop = min(start + block, self.dimension)
+            hashed = words.random_raw((stop - start + 1) // 2).astype("<u8", copy=False).view("<u4")[: stop - start]
+            places = (hashed >> np.uint32(1)).astype(np.int64)
+            places *= self.width
+            places >>= BUCKET_BITS
+            places <<= 1
+            places |= hashed & np.uint32(1)
+            yield slice(start, stop), places

@@ -1,0 +1,70 @@
+"""The Gaussian ensemble: a sketch whose matrix has independent Gaussian entries, and is stored. For small sizes, and as a yardstick."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...arguments import check_integer
+from ...arrays import FloatArray
+from .linear_sketch import LinearSketch
+
+# A gigabyte.
+MOST_ENTRIES = 2**27
+
+
+@dataclass(frozen=True)
+class GaussianSketch(LinearSketch):
+    """An m x d matrix of independent Gaussian entries of variance 1/m.
+
+    Attributes
+    ----------
+    dimension : int
+        Number d of coordinates of the vectors.
+    size : int
+        Number m of coordinates of a sketch, from 1; at most 2**27 / d.
+    seed : int
+        Public seed, from 0 to 2**128 - 1.
+
+    Examples
+    --------
+    >>> sketch = GaussianSketch(dimension=1000, size=500, seed=1)
+    >>> sketch.encode(np.ones(1000)).shape, sketch.distortion
+    ((500,), 2.002)
+    """
+
+    dimension: int
+    size: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        self._check_fields()
+        object.__setattr__(self, "size", check_integer("sketch_dimension", self.size, low=1, high=MOST_ENTRIES // self.dimension))
+
+    @property
+    def sketch_dimension(self) -> int:
+        """The field `size`."""
+        return self.size
+
+    @property
+    def distortion(self) -> float:
+        """``(d + 1) / m``: 1/m for each other coordinate, and 2/m for the length of one's own column."""
+        return (self.dimension + 1) / self.size
+
+    @property
+    def squared_operator_norm_bound(self) -> float:
+        """``(1 + sqrt(d/m))**2 + 1/m``: the mean of the largest singular value, by Gordon's theorem, and its variance, by Poincare's."""
+        return (1 + math.sqrt(self.dimension / self.size)) ** 2 + 1 / self.size
+
+    def _sketched(self, vectors: FloatArray) -> FloatArray:
+        return vectors @ self._matrix.T
+
+    def _restored(self, sketches: FloatArray) -> FloatArray:
+        return sketches @ self._matrix
+
+    @cached_property
+    def _matrix(self) -> FloatArray:
+        words = np.random.Generator(np.random.Philox(key=self.seed, counter=1 << 192))
+        return words.normal(scale=1 / math.sqrt(self.size), size=(self.size, self.dimension))

@@ -1,0 +1,91 @@
+"""The subsampled randomised Hadamard transform: random signs, the Walsh-Hadamard transform, and a random choice of its coordinates.
+
+Ailon, Chazelle 2009, *The fast Johnson-Lindenstrauss transform and approximate nearest neighbors*; Tropp 2011, *Improved analysis of the
+subsampled randomized Hadamard transform*.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...arguments import check_integer
+from ...arrays import FloatArray, IntegerArray
+from ...solvers.numerics.walsh_hadamard import padded_dimension
+from .linear_sketch import LinearSketch
+from .rotation import RandomisedHadamard
+
+
+@dataclass(frozen=True)
+class HadamardSketch(LinearSketch):
+    """m rows of a randomised Hadamard matrix of D = 2^k >= d columns, drawn without replacement and scaled by 1 / sqrt(m).
+
+    A little better than a count-mean sketch where m is a good part of D: with m = D nothing is lost. It takes D log D operations.
+
+    Attributes
+    ----------
+    dimension : int
+        Number d of coordinates of the vectors, from 1 to 2**31.
+    size : int
+        Number m of coordinates of a sketch, from 1 to D.
+    seed : int
+        Public seed, from 0 to 2**128 - 1.
+
+    Examples
+    --------
+    >>> sketch = HadamardSketch(dimension=1000, size=512, seed=1)
+    >>> sketch.encode(np.ones(1000)).shape, round(sketch.distortion, 4)
+    ((512,), 0.9765)
+    """
+
+    dimension: int
+    size: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        self._check_fields()
+        object.__setattr__(self, "size", check_integer("sketch_dimension", self.size, low=1, high=self._padded))
+
+    @property
+    def sketch_dimension(self) -> int:
+        """The field `size`."""
+        return self.size
+
+    @property
+    def distortion(self) -> float:
+        """``(d - 1) (D - m) / (m (D - 1))``: entries of S^T S beside the diagonal, which is 1, have that variance over d - 1.
+
+        Each is a mean of m of the D products of two columns' entries, which add up to zero, drawn without replacement.
+        """
+        if self._padded == 1:
+            return 0.0
+        return (self.dimension - 1) * (self._padded - self.size) / (self.size * (self._padded - 1))
+
+    @property
+    def squared_operator_norm_bound(self) -> float:
+        """``D/m``, exactly: rows are orthogonal."""
+        return self._padded / self.size
+
+    def _sketched(self, vectors: FloatArray) -> FloatArray:
+        return np.asarray(self._rotation.forward(vectors)[:, self._chosen] * math.sqrt(self._padded / self.size))
+
+    def _restored(self, sketches: FloatArray) -> FloatArray:
+        rotated = np.zeros((len(sketches), self._padded))
+        rotated[:, self._chosen] = sketches
+        return self._rotation.inverse(rotated) * math.sqrt(self._padded / self.size)
+
+    @property
+    def _padded(self) -> int:
+        return padded_dimension(self.dimension)
+
+    @cached_property
+    def _rotation(self) -> RandomisedHadamard:
+        return RandomisedHadamard(self.dimension, self.seed)
+
+    @cached_property
+    def _chosen(self) -> IntegerArray:
+        # Words of the rotation's signs have the counter's highest part zero.
+        words = np.random.Generator(np.random.Philox(key=self.seed, counter=1 << 192))
+        return np.sort(words.permutation(self._padded)[: self.size])

@@ -1,0 +1,102 @@
+"""Linear sketches: random maps to fewer coordinates, from a public seed, that keep lengths and are undone without bias.
+
+A sketch is S x, with E[S^T S] = I over the seed: S^T S x is an unbiased estimate of x, off by what `distortion` says. Sketches of several
+clients by the same S add up, so that they can be summed in secret and decoded once (Chen, Choquette-Choo, Kairouz, Suresh 2022, *The
+Fundamental Price of Secure Aggregation in Differentially Private Federated Learning*). Vectors must not depend on the seed.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse.linalg import LinearOperator
+
+from ...arguments import check_integer
+from ...arrays import FloatArray
+from .dithering import finite_values
+
+LARGEST_DIMENSION = 2**31
+LARGEST_SEED = 2**128 - 1
+
+
+class LinearSketch(ABC):
+    """What all sketches have in common; a frozen dataclass with the fields below derives from it.
+
+    Attributes
+    ----------
+    dimension : int
+        Number of coordinates of the vectors.
+    seed : int
+        Public seed, from 0 to 2**128 - 1: clients and server use the same one, and another one each round.
+    """
+
+    dimension: int
+    seed: int
+
+    @property
+    @abstractmethod
+    def sketch_dimension(self) -> int:
+        """Number of coordinates of a sketch."""
+
+    @property
+    @abstractmethod
+    def distortion(self) -> float:
+        """``E||S^T S x - x||**2`` over the seed, for every x of length one: what compression alone costs."""
+
+    @property
+    @abstractmethod
+    def squared_operator_norm_bound(self) -> float:
+        """Bound on ``E[max ||S^T y||**2]`` over all y of length one; errs upward. Where y does not depend on S, it is d/m on average."""
+
+    @property
+    def noise_gain(self) -> float:
+        """``E||S^T y||**2`` for every y of length one that does not depend on S: d/m, as columns have length one on average."""
+        return self.dimension / self.sketch_dimension
+
+    def excess_probability(self, factor: float) -> float:
+        """Return a bound on the probability that a sketch is longer than `factor`, above 1, times its vector; errs upward.
+
+        By Chebyshev's inequality: ``||S x||**2`` has the mean ``||x||**2`` and a variance of at most ``2/m ||x||**4`` for every S here,
+        since it differs from its mean by a sum of products of distinct coordinates with uncorrelated coefficients.
+        """
+        return min(1.0, 2 / (self.sketch_dimension * (factor**2 - 1) ** 2))
+
+    def encode(self, vectors: ArrayLike) -> FloatArray:
+        """Return S x for vectors of shape (..., dimension): shape (..., sketch_dimension)."""
+        return self._mapped(vectors, self.dimension, self.sketch_dimension, self._sketched)
+
+    def decode(self, sketches: ArrayLike) -> FloatArray:
+        """Return S^T y for sketches of shape (..., sketch_dimension): shape (..., dimension). Unbiased for vectors and sums of them."""
+        return self._mapped(sketches, self.sketch_dimension, self.dimension, self._restored)
+
+    def renewed(self, seed: int) -> Self:
+        """Return a sketch of the same size from another seed."""
+        fields: dict[str, Any] = {"seed": seed}
+        return replace(self, **fields)  # type: ignore[type-var]
+
+    def operator(self) -> LinearOperator:
+        """Return S as scipy has it, shape (sketch_dimension, dimension), for solvers that multiply by S and by its transpose."""
+        shape = (self.sketch_dimension, self.dimension)
+        return LinearOperator(shape, matvec=lambda x: self.encode(np.ravel(x)), rmatvec=lambda y: self.decode(np.ravel(y)), dtype=float)
+
+    @abstractmethod
+    def _sketched(self, vectors: FloatArray) -> FloatArray:
+        """Return S x for each row of a matrix."""
+
+    @abstractmethod
+    def _restored(self, sketches: FloatArray) -> FloatArray:
+        """Return S^T y for each row of a matrix."""
+
+    def _mapped(self, arrays: ArrayLike, length: int, result_length: int, mapping: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        checked = finite_values("vectors", arrays)
+        if checked.ndim == 0 or checked.shape[-1] != length:
+            raise ValueError(f"vectors must have a last axis of length {length}, got the shape {checked.shape}")
+        return np.asarray(mapping(checked.reshape(-1, length)).reshape(*checked.shape[:-1], result_length))
+
+    def _check_fields(self) -> None:
+        """Check the fields that all sketches have."""
+        object.__setattr__(self, "dimension", check_integer("dimension", self.dimension, low=1, high=LARGEST_DIMENSION))
+        object.__setattr__(self, "seed", check_integer("seed", self.seed, low=0, high=LARGEST_SEED))

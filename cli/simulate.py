@@ -151,11 +151,22 @@ def _print(found: "dict[str, MeanSummary]") -> None:
 
     table = Table(title="Squared error of the estimated mean")
     table.add_column("mechanism")
-    for heading in ("trust model", "bits per client", "epsilon", "delta", "measured", "predicted", "central Gaussian", "over central"):
+    for heading in (
+        "trust model",
+        "bits per client",
+        "epsilon",
+        "delta",
+        "measured",
+        "predicted",
+        "answer zero",
+        "central Gaussian",
+        "over central",
+    ):
         table.add_column(heading, justify="right")
     for name, one in found.items():
         numbers = (f"{one.bits_per_client:g}", f"{one.epsilon:g}", f"{one.delta:g}", f"{one.squared_error:.4g}")
-        references = (f"{one.predicted_squared_error:.4g}", _or_none(one.central_gaussian_squared_error), _or_none(one.ratio_to_central))
+        central = (_or_none(one.central_gaussian_squared_error), _or_none(one.ratio_to_central))
+        references = (f"{one.predicted_squared_error:.4g}", f"{one.zero_squared_error:.4g}", *central)
         table.add_row(name, one.trust_model, *numbers, *references)
     console().print(table, markup=False)
     first = next(iter(found.values()))
@@ -170,6 +181,7 @@ def _rows(summary: "MeanSummary") -> list[tuple[str, str]]:
         ("predicted for these inputs", f"{summary.predicted_squared_error:.6g}"),
         ("worst of the domain", f"{summary.worst_squared_error:.6g}"),
         ("bias, at most", f"{summary.bias_bound:.3g}"),
+        ("of answering zero, or the middle", f"{summary.zero_squared_error:.6g}"),
         ("central Gaussian noise", _or_none(summary.central_gaussian_squared_error)),
         ("measured over central", _or_none(summary.ratio_to_central)),
         ("inputs clipped", f"{100 * summary.clipped_share:.3g} %"),

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_choice
 from ...arrays import FloatArray
+from ...design.central.central_sketch import CentralSketchMechanism
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
@@ -81,8 +82,8 @@ def audit(
 ) -> MechanismAudit:
     """Bound a mechanism's epsilon from below, for one pair of neighbours, by what a server sees.
 
-    That is one client's message in the local trust model, and the sum of all clients' messages modulo M in a secure sum, whose mechanism
-    should then be made for few clients: each repetition encodes all of them.
+    That is one client's message in the local trust model, the sum of all clients' messages modulo M in a secure sum, and the noisy sum that
+    a trusted server releases; for sums the mechanism should be made for few clients, since each repetition encodes all of them.
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
     mechanism : Mechanism
         The mechanism.
     others : str
-        For secure sums, what the other clients' vectors are: ``"zero"``, or ``"same"`` as the first client's in the first population.
+        For sums, what the other clients' vectors are: ``"zero"``, or ``"same"`` as the first client's in the first population.
         Where clients add noise of their own it hardly matters, and zero is rounded without randomness; where the message itself is drawn at
         random around the vector, as in the Poisson-binomial mechanism, vectors at the edge of the ball leave the least noise.
     direction : array_like of shape (dimension,) or None
@@ -138,7 +139,7 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
         that, for replace-one adjacency, or zero, for add-or-remove-one.
     """
     check_choice("others", others, OTHERS)
-    if isinstance(mechanism, SecureSumMechanism):
+    if isinstance(mechanism, SecureSumMechanism | CentralSketchMechanism):
         edge = _edge(mechanism.ball, direction)
         first = np.zeros((mechanism.clients, mechanism.ball.dimension))
         first[0 if others == "zero" else slice(None)] = edge
@@ -179,6 +180,17 @@ def output_score(mechanism: Mechanism, first: FloatArray, second: FloatArray) ->
 @output_score.register
 def _(mechanism: SecureSumMechanism, first: FloatArray, second: FloatArray) -> Score:
     return secure_sum_score(mechanism, first, second)
+
+
+@output_score.register
+def _(mechanism: CentralSketchMechanism, first: FloatArray, second: FloatArray) -> Score:
+    # The sum of messages on the sketch of what the neighbours' sums differ by.
+    direction = mechanism.sketched(first.sum(axis=0, keepdims=True) - second.sum(axis=0, keepdims=True))[0]
+
+    def rounds(messages: NDArray[Any]) -> FloatArray:
+        return np.asarray(messages.reshape(-1, mechanism.clients, mechanism.sketch_dimension).sum(axis=1) @ direction)
+
+    return lambda vectors, count, rng: rounds(mechanism.encode(np.tile(np.asarray(vectors, dtype=float), (count, 1)), rng))
 
 
 @output_score.register

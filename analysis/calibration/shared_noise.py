@@ -1,13 +1,18 @@
 """The noise that clients of a secure sum share, and the granularity with which their sum fits a number of bits."""
 
 import math
+from collections.abc import Callable
 
 from ...design.contracts.registry import Target, usual_adjacency
+from ...design.noise.discrete_gaussian import LARGEST_SIGMA
 from ...design.secure_sum.distributed_discrete_gaussian import discrete_gaussian_privacy
 from ...design.secure_sum.distributed_skellam import LARGEST_VARIANCE, LEAST_VARIANCE, distributed_skellam_privacy
+from ...design.transforms.conditional_rounding import LARGEST_RADIUS
 from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA
 from .granularity import NamedParameters, calibrate_granularity
 
+# Steps of a clip norm and of a client's noise at most: half of what is rounded, and of what is drawn.
+MOST_CLIP_STEPS, MOST_NOISE_STEPS = LARGEST_RADIUS / 2, LARGEST_SIGMA / 2
 ADJACENCIES = ("add-or-remove-one", "replace-one")
 # A granularity is at least the standard deviation over this: of finer steps, Skellam noise would have a larger variance than is sampled.
 MOST_SKELLAM_STEPS = math.sqrt(LARGEST_VARIANCE) * (1 - 1e-9)
@@ -70,3 +75,19 @@ def calibrate_distributed_skellam(
         return privacy.report(target.delta, neighbours, target.rounds, target.sampling).epsilon_by(target.method)
 
     return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, target, deviations))
+
+
+def finest_steps(
+    calibrate: Callable[..., dict[str, float]], clients: int, dimension: int, clip_norm: float, bits: int, target: Target
+) -> dict[str, float]:
+    """Return noise and granularity for all bits, or for as many as are of use: finer steps cannot be handled, and would gain nothing.
+
+    `calibrate` is one of the functions above; the other parameters are theirs.
+    """
+    while True:
+        found = calibrate(clients, dimension, clip_norm, bits, target)
+        # Skellam noise is calibrated no larger, in steps, than it can be drawn.
+        finest = max(clip_norm / MOST_CLIP_STEPS, found.get("local_sigma", 0.0) / MOST_NOISE_STEPS)
+        if found["granularity"] >= finest:
+            return found
+        bits -= math.ceil(math.log2(finest / found["granularity"]))

@@ -28,6 +28,7 @@ from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, ratio_constraint
 from ...solvers.bounds.staircase import staircase_bound
+from ..calibration.gaussian_noise import calibrate_noise_multiplier
 from ..calibration.parameter import calibrate_parameter
 from .shared_options import (
     CLIP,
@@ -154,14 +155,9 @@ def _account_gaussian(values: Values, adjacency: str | None, sampling: Sampling 
 
 
 def _solve_gaussian(target: Target, given: Values) -> Accounted:
-    def account(inverse: float) -> Accounted:
-        return _account_gaussian({**given, "noise_multiplier": 1 / inverse}, target.adjacency, target.sampling)
-
-    def epsilon_of(inverse: float) -> float:
-        return account(inverse).report(target.delta, target.rounds, target.sampling).epsilon_by(target.method)
-
-    low, high = 1 / LARGEST_MULTIPLIER, 1 / SMALLEST_MULTIPLIER
-    return account(calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over the noise multiplier"))
+    trust_model = given.get("trust_model") or ("local" if target.sampling is None else "central")
+    multiplier = calibrate_noise_multiplier(target, trust_model)
+    return _account_gaussian({**given, "noise_multiplier": multiplier}, target.adjacency, target.sampling)
 
 
 def _skellam(task: Task, options: Values) -> Mechanism:

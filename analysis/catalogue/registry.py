@@ -7,11 +7,12 @@ from ...arguments import check_choice
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Accountable, Entry, Values
 from ...design.contracts.task import Task
-from . import local, relative_entropy, secure_sum, tables
+from . import linear_compression, local, relative_entropy, secure_sum, tables
 from .binomial import BINOMIAL
 
 REGISTRY: dict[str, Entry] = {
-    entry.name: entry for entry in (*tables.ENTRIES, *local.ENTRIES, *secure_sum.ENTRIES, relative_entropy.DP_REC)
+    entry.name: entry
+    for entry in (*tables.ENTRIES, *local.ENTRIES, *secure_sum.ENTRIES, *linear_compression.ENTRIES, relative_entropy.DP_REC)
 }
 """Entries by name: add one, and commands, sweeps and the conformance tests have it."""
 

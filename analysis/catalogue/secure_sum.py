@@ -1,7 +1,6 @@
 """The registry's entries of secure sums: the server sees a modular sum of all clients' messages, and nothing else."""
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,6 @@ from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
 from ...design.contracts.task import Task
 from ...design.noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
-from ...design.noise.discrete_gaussian import LARGEST_SIGMA
 from ...design.secure_sum.cpsgd import CpsgdMechanism
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from ...design.secure_sum.distributed_skellam import (
@@ -25,7 +23,6 @@ from ...design.secure_sum.poisson_binomial_mechanism import (
     poisson_binomial_privacy,
     proven_pairs,
 )
-from ...design.transforms.conditional_rounding import LARGEST_RADIUS
 from ...design.transforms.rotation import RandomisedHadamard
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.discrete_gaussian_divergence import (
@@ -39,13 +36,11 @@ from ...solvers.divergences.vector_composition import LARGEST_DIMENSION as LARGE
 from ..calibration.cpsgd import MOST_BITS as MOST_CPSGD_BITS
 from ..calibration.cpsgd import calibrate_cpsgd
 from ..calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
-from ..calibration.shared_noise import calibrate_discrete_gaussian, calibrate_distributed_skellam
+from ..calibration.shared_noise import calibrate_discrete_gaussian, calibrate_distributed_skellam, finest_steps
 from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED, check_order
 
 BOTH = ("add-or-remove-one", "replace-one")
 CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
-# Steps of a clip norm and of a client's noise at most: half of what is rounded, and of what is drawn.
-MOST_CLIP_STEPS, MOST_NOISE_STEPS = LARGEST_RADIUS / 2, LARGEST_SIGMA / 2
 BITS = Option("bits", int, "Bits of a coordinate: sums are taken modulo 2**bits, or less.", 16, 1, MOST_BITS, "bits")
 CLIP_NORM = replace(CLIP, help="L2 norm that vectors are clipped to.")
 PADDED = replace(DIMENSION, help="Number of coordinates, after padding.")
@@ -61,7 +56,8 @@ CLIENT_TRIALS = Option("trials", int, "Trials of each client for each coordinate
 ROTATED = Option("rotated", bool, "Whether vectors are rotated before they are quantised.", True, flags="--rotated/--plain")
 
 
-def _account_discrete_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+def account_discrete_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+    """Account for a secure sum with discrete Gaussian noise."""
     clients, dimension, clip, sigma, granularity = (values[name] for name in ("clients", "dimension", "clip", "local_sigma", "granularity"))
     neighbours = usual_adjacency(adjacency, sampling, BOTH)
     privacy = discrete_gaussian_privacy(clients, dimension, clip, sigma, granularity, neighbours)
@@ -120,7 +116,7 @@ def _bits_per_client(values: Values) -> float | None:
 
 def _solve_discrete_gaussian(target: Target, given: Values) -> Accounted:
     found = calibrate_discrete_gaussian(**_fitting(given), target=target)
-    subject = _account_discrete_gaussian({**given, **found}, target.adjacency, target.sampling)
+    subject = account_discrete_gaussian({**given, **found}, target.adjacency, target.sampling)
     return replace(subject, details={**subject.details, "bits": given["bits"], "deviations": given["deviations"]})
 
 
@@ -135,27 +131,17 @@ def _fitting(given: Values) -> dict[str, Any]:
     return {name: given[name] for name in named} | {"clip_norm": given["clip"]}
 
 
-def _target(task: Task, name: str) -> Target:
+def target_of(task: Task, name: str) -> Target:
+    """Return a task's budget as calibration asks for it; delta must be above 0."""
     return Target(task.epsilon, task.check_delta(name), task.rounds, task.adjacency, task.sampling)
-
-
-def _finest(task: Task, ball: NormBall, options: Values, calibrate: Callable[..., dict[str, float]], target: Target) -> dict[str, float]:
-    """Return noise and granularity for all bits, or for as many as are of use: finer steps cannot be handled, and would gain nothing."""
-    padded, bits = RandomisedHadamard(ball.dimension, options["rotation_seed"]).padded_dimension, options["bits"]
-    while True:
-        found = calibrate(task.clients, padded, ball.clip_norm, bits, target)
-        # Skellam noise is calibrated no larger, in steps, than it can be drawn.
-        finest = max(ball.clip_norm / MOST_CLIP_STEPS, found.get("local_sigma", 0.0) / MOST_NOISE_STEPS)
-        if found["granularity"] >= finest:
-            return found
-        bits -= math.ceil(math.log2(finest / found["granularity"]))
 
 
 def _discrete_gaussian(task: Task, options: Values) -> Mechanism:
     name = "distributed-discrete-gaussian"
-    ball, target = task.ball(name, (2.0,)), _target(task, name)
-    found = _finest(task, ball, options, calibrate_discrete_gaussian, target)
+    ball, target = task.ball(name, (2.0,)), target_of(task, name)
     seed = options["rotation_seed"]
+    padded = RandomisedHadamard(ball.dimension, seed).padded_dimension
+    found = finest_steps(calibrate_discrete_gaussian, task.clients, padded, ball.clip_norm, options["bits"], target)
     return DistributedDiscreteGaussianMechanism(
         ball,
         task.clients,
@@ -170,9 +156,10 @@ def _discrete_gaussian(task: Task, options: Values) -> Mechanism:
 
 def _skellam(task: Task, options: Values) -> Mechanism:
     name = "distributed-skellam"
-    ball, target = task.ball(name, (2.0,)), _target(task, name)
-    found = _finest(task, ball, options, calibrate_distributed_skellam, target)
+    ball, target = task.ball(name, (2.0,)), target_of(task, name)
     seed = options["rotation_seed"]
+    padded = RandomisedHadamard(ball.dimension, seed).padded_dimension
+    found = finest_steps(calibrate_distributed_skellam, task.clients, padded, ball.clip_norm, options["bits"], target)
     return DistributedSkellamMechanism(
         ball,
         task.clients,
@@ -186,7 +173,7 @@ def _skellam(task: Task, options: Values) -> Mechanism:
 
 
 def _cpsgd(task: Task, options: Values) -> Mechanism:
-    ball, target = task.ball("cpsgd", (2.0,)), _target(task, "cpsgd")
+    ball, target = task.ball("cpsgd", (2.0,)), target_of(task, "cpsgd")
     bits = None if options["bits"] is None else min(options["bits"], MOST_CPSGD_BITS)
     return calibrate_cpsgd(ball, task.clients, bits, target, rotated=options["rotated"], rotation_seed=options["rotation_seed"])
 
@@ -244,7 +231,7 @@ def _solve_cpsgd(target: Target, given: Values) -> Accounted:
 
 
 def _poisson_binomial(task: Task, options: Values) -> Mechanism:
-    ball, target = task.ball("poisson-binomial", (2.0,)), _target(task, "poisson-binomial")
+    ball, target = task.ball("poisson-binomial", (2.0,)), target_of(task, "poisson-binomial")
     return calibrate_poisson_binomial(ball, task.clients, options["bits"], target, frame_seed=options["rotation_seed"])
 
 
@@ -295,7 +282,7 @@ ENTRIES = (
             "distributed-discrete-gaussian",
             "The distributed discrete Gaussian mechanism",
             (CLIENTS, PADDED, CLIP_NORM, LOCAL_SIGMA, GRANULARITY, replace(BITS, default=None)),
-            _account_discrete_gaussian,
+            account_discrete_gaussian,
             given=(CLIENTS, PADDED, CLIP_NORM, BITS, DEVIATIONS),
             solve=_solve_discrete_gaussian,
         ),

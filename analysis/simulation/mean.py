@@ -69,12 +69,15 @@ class SimulatedMean:
     unclipped_squared_error : float
         Squared distance of the estimate from the mean of the inputs as they were.
     predicted_squared_error : float
-        Sum of the mechanism's stated variances at these inputs, over the square of the number of clients, and the square of the bias where
-        the mechanism knows it at these inputs: the expectation of `squared_error`, as long as nothing wraps. A bias of which only a bound
-        is known (`Mechanism.bias_bound`) is left out.
+        Sum of the mechanism's stated variances at these inputs, over the square of the number of clients, what clients' errors have in
+        common (`Mechanism.shared_variance`), and the square of the bias where the mechanism knows it at these inputs: the expectation of
+        `squared_error`, as long as nothing wraps. A bias of which only a bound is known (`Mechanism.bias_bound`) is left out.
     worst_squared_error : float
-        The mechanism's worst variance over the number of clients: what can be promised, bias and wrapping left out, without having seen
-        an input.
+        The mechanism's worst variance over the number of clients, and the worst error that they have in common: what can be promised, bias
+        and wrapping left out, without having seen an input.
+    zero_squared_error : float
+        Squared distance of the mean of the clipped inputs from zero, or from the middle of the interval: what it costs to send nothing.
+        Over many rounds it stays, where an unbiased estimate's error falls.
     wrapping : Wrapping or None
         Of a modular sum; None where there is none.
     """
@@ -85,6 +88,7 @@ class SimulatedMean:
     unclipped_squared_error: float
     predicted_squared_error: float
     worst_squared_error: float
+    zero_squared_error: float
     wrapping: Wrapping | None = None
 
 
@@ -145,8 +149,13 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
         unclipped_squared_error=float(np.sum((answer.estimate - input_sum / clients) ** 2)),
         predicted_squared_error=variance / clients**2 + mechanism.shared_variance(mean) + float(np.sum((bias_sum / clients) ** 2)),
         worst_squared_error=mechanism.worst_variance / clients + mechanism.worst_shared_variance,
+        zero_squared_error=float(np.sum((mean - _middle(domain)) ** 2)),
         wrapping=answer.wrapping,
     )
+
+
+def _middle(domain: MeanDomain) -> float:
+    return (domain.low + domain.high) / 2 if isinstance(domain, Interval) else 0.0
 
 
 def central_squared_error(domain: MeanDomain, clients: int, guarantee: Guarantee, rounds: int = 1) -> float | None:

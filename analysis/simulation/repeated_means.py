@@ -21,7 +21,7 @@ SETTING = (
     *("population", "seed", "clients", "dimension", "padded_dimension", "modulus", "bits_per_coordinate", "bits_per_client"),
     *("bias_bound", "epsilon", "delta", "adjacency", "trust_model"),
 )
-AVERAGED = ("squared_error", "unclipped_squared_error", "predicted_squared_error", "wrapped_coordinates")
+AVERAGED = ("squared_error", "unclipped_squared_error", "predicted_squared_error", "zero_squared_error", "wrapped_coordinates")
 # Columns that are missing where they do not apply.
 WITH_GAPS = (*WRAPPING, "central_gaussian_squared_error", "ratio_to_central")
 
@@ -36,7 +36,7 @@ def repeat_mean(
     nonzero: int | None = None,
     masked: bool = False,
 ) -> pd.DataFrame:
-    """Simulate several rounds of one mechanism, with the same public randomness, inputs and noise drawn anew each time.
+    """Simulate several rounds of one mechanism: inputs, noise and sketches drawn anew each time, other public randomness the same.
 
     Parameters
     ----------
@@ -87,7 +87,10 @@ def repeat_mean(
     for repetition in range(repetitions):
         name = "secure sum" if modular else "mean"
         inputs, noise = (named_stream(seed, f"{name}, repetition {repetition}, {part}") for part in ("vectors", "noise"))
-        result = asdict(simulate_mean(mechanism, input_chunks(population, domain, clients, inputs, nonzero=nonzero), noise, masked=masked))
+        # Sketches are drawn anew, as their error is stated over the draw.
+        public = named_stream(seed, f"{name}, repetition {repetition}, sketch")
+        renewed = mechanism.renewed(int(public.integers(2**63)))
+        result = asdict(simulate_mean(renewed, input_chunks(population, domain, clients, inputs, nonzero=nonzero), noise, masked=masked))
         wrapping = result.pop("wrapping") or dict.fromkeys(WRAPPING)
         ratio = None if central is None else result["squared_error"] / central
         head = {"repetition": repetition, "seed": seed, "population": population}
@@ -108,7 +111,7 @@ class MeanSummary:
         Coordinates of an input.
     clipped_share : float
         Share of the inputs that were clipped.
-    squared_error, unclipped_squared_error, predicted_squared_error : float
+    squared_error, unclipped_squared_error, predicted_squared_error, zero_squared_error : float
         Averages over the rounds.
     standard_error : float or None
         Of the average squared error; None for one round.
@@ -135,6 +138,7 @@ class MeanSummary:
     unclipped_squared_error: float
     predicted_squared_error: float
     worst_squared_error: float
+    zero_squared_error: float
     bias_bound: float
     central_gaussian_squared_error: float | None
     ratio_to_central: float | None

@@ -20,7 +20,10 @@ from ..simulation.mean import central_squared_error, simulate_mean
 # The option that says where designed tables are kept: not a choice, since it changes no result.
 CACHE = "cache"
 # What one task measures, in the order of its rows; the last one of modular sums alone.
-METRICS = ("squared_error", "unclipped_squared_error", "predicted_squared_error", "worst_squared_error", "clipped", "wrapped_coordinates")
+METRICS = (
+    *("squared_error", "unclipped_squared_error", "predicted_squared_error", "worst_squared_error", "zero_squared_error", "clipped"),
+    "wrapped_coordinates",
+)
 # An option whose name is another column's.
 COLUMN_OF = {"metric": "table_metric"}
 
@@ -244,7 +247,8 @@ class MeanTask:
             scale=self.scale,
             nonzero=self.nonzero,
         )
-        result = simulate_mean(prepared.mechanism, inputs, named_stream(self.seed, f"messages: {self.name}"))
+        mechanism = prepared.mechanism.renewed(int(named_stream(self.seed, f"sketch: {self.name}").integers(2**63)))
+        result = simulate_mean(mechanism, inputs, named_stream(self.seed, f"messages: {self.name}"))
         measured = asdict(result) | asdict(result.wrapping) if result.wrapping is not None else asdict(result)
         common = self._asked() | _guaranteed(prepared, self.task.dimension)
         return [common | {"metric": metric, "value": float(measured[metric])} for metric in METRICS if metric in measured]

@@ -34,9 +34,15 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "minimal-random-coding": {"bits": 5},
     "cpsgd": {"bits": 12},
     "poisson-binomial": {"bits": 4},
+    "sketched-discrete-gaussian": {"rows": 1, "sketch_dimension": 2},
+    "central-sketch": {"rows": 1, "sketch_dimension": 2},
 }
 # And the same for 200 clients.
 OPTIONS_OF_MANY: Mapping[str, Mapping[str, Any]] = {"cpsgd": {"bits": 16}, "poisson-binomial": {"bits": 9}}
+# And for vectors of one coordinate.
+OPTIONS_OF_SMALL: Mapping[str, Mapping[str, Any]] = {
+    name: {"sketch_dimension": 1} for name in ("sketched-discrete-gaussian", "central-sketch")
+}
 # Parameters that calibration asks for and a task does not have; a number is a vector of one coordinate.
 GIVEN: Mapping[str, Mapping[str, Any]] = {
     "mvu": {"dimension": 1, "norm": "inf"},
@@ -90,7 +96,7 @@ class Case:
     def small(self) -> Mechanism:
         """The mechanism for two clients with one number each, on which an audit has most to see."""
         domain = replace(self.domain, dimension=1) if isinstance(self.domain, NormBall) else self.domain
-        return self.built(domain=domain, clients=2)
+        return self.built(OPTIONS_OF_SMALL.get(self.entry.name), domain=domain, clients=2)
 
     def inputs(self, clients: int) -> FloatArray:
         """Inputs from the middle of the domain to its edge, and beyond."""
@@ -154,6 +160,10 @@ def _dp_rec(mechanism: Any, _: Path) -> dict[str, Any]:
     return {"population": 1, "clients_per_round": 1, "bits": sum(mechanism.layout.bits)}
 
 
+def _sketched(mechanism: Any, _: Path) -> dict[str, Any]:
+    return {"local_sigma": mechanism.inner.local_sigma, "granularity": mechanism.inner.granularity}
+
+
 OTHER_NAMES: Mapping[str, Callable[[Any, Path], dict[str, Any]]] = {
     "mvu": _table,
     "bitwise-randomised-response": _response,
@@ -161,6 +171,7 @@ OTHER_NAMES: Mapping[str, Callable[[Any, Path], dict[str, Any]]] = {
     "skellam": _skellam,
     "cpsgd": _cpsgd,
     "dp-rec": _dp_rec,
+    "sketched-discrete-gaussian": _sketched,
 }
 
 

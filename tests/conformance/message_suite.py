@@ -27,10 +27,15 @@ CLOSE = 1e-6
 def errors_of_rounds(case: Case) -> FloatArray:
     """Errors of the mean of the same clipped inputs, seeded, shape (ROUNDS, coordinates)."""
     mechanism, inputs = case.mechanism, case.inputs(CLIENTS)
+    mean = case.clipped(inputs).mean(axis=0)
+    if mechanism.worst_shared_variance > 0:
+        # Errors that are stated over public randomness: each round has its own.
+        words, rounds = np.random.default_rng(2), [mechanism.renewed(seed) for seed in range(ROUNDS)]
+        return np.array([one.decode(one.aggregate(one.encode(inputs, words)), CLIENTS) - mean for one in rounds])
     messages = mechanism.encode(np.tile(inputs, (ROUNDS, *[1] * (inputs.ndim - 1))), np.random.default_rng(2))
     rounds = messages.reshape(ROUNDS, CLIENTS, *messages.shape[1:])
     estimates = np.array([mechanism.decode(mechanism.aggregate(one), CLIENTS) for one in rounds])
-    return (estimates - case.clipped(inputs).mean(axis=0)).reshape(ROUNDS, -1)
+    return (estimates - mean).reshape(ROUNDS, -1)
 
 
 class MessageSuite:
@@ -49,7 +54,7 @@ class MessageSuite:
         allowed = 5 * squares.std() / math.sqrt(ROUNDS)
         # Biases of clients add up, or cancel out.
         assert squares.mean() <= predicted.of_mean(CLIENTS) + allowed
-        assert squares.mean() >= predicted.variance / CLIENTS - predicted.bias**2 - allowed
+        assert squares.mean() >= predicted.variance / CLIENTS + predicted.shared - predicted.bias**2 - allowed
 
     def test_no_input_has_more_than_the_worst_error(self, case: Case) -> None:
         mechanism, inputs = case.mechanism, case.inputs(40)
@@ -59,6 +64,8 @@ class MessageSuite:
         worst, of_these = mechanism.error(), mechanism.error(inputs)
         assert of_these.variance == pytest.approx(variances.mean())
         assert worst.variance == mechanism.worst_variance >= variances.max() * (1 - 1e-9)
+        assert worst.shared == mechanism.worst_shared_variance >= of_these.shared >= 0
+        assert worst.of_mean(40, rounds=2) <= worst.of_mean(40)
         assert (worst.bias, worst.wrap_probability) == (of_these.bias, of_these.wrap_probability)
         assert worst.bias >= 0
         assert 0 <= worst.wrap_probability <= 1
@@ -113,10 +120,11 @@ class MessageSuite:
     def test_secure_messages_decode_to_the_mean(self, case: Case) -> None:
         mechanism, inputs = case.mechanism, case.inputs(CLIENTS)
         rounds = 300
-        estimates = [mechanism.decode(mechanism.aggregate(mechanism.encode(inputs, secure_words)), CLIENTS) for _ in range(rounds)]
+        renewed = [mechanism.renewed(seed) for seed in range(rounds)]
+        estimates = [one.decode(one.aggregate(one.encode(inputs, secure_words)), CLIENTS) for one in renewed]
         error = mechanism.error(inputs)
         # There is no seed: 8 sigma of a normal error.
-        allowed = error.bias + 8 * math.sqrt(error.variance / CLIENTS / rounds)
+        allowed = error.bias + 8 * math.sqrt((error.variance / CLIENTS + error.shared) / rounds)
         assert np.linalg.norm(np.mean(estimates, axis=0) - case.clipped(inputs).mean(axis=0)) <= allowed
 
     def test_inputs_outside_the_domain_count_as_clipped(self, case: Case) -> None:

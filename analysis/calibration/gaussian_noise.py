@@ -1,0 +1,25 @@
+"""The least Gaussian noise with which all rounds stay within a budget."""
+
+from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
+from ...design.contracts.guarantee import ADJACENCIES
+from ...design.contracts.registry import Target, usual_adjacency
+from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
+from .parameter import calibrate_parameter
+
+
+def calibrate_noise_multiplier(target: Target, trust_model: str) -> float:
+    """Return the least standard deviation over the L2 sensitivity for the target's adjacency; errs toward more noise.
+
+    Examples
+    --------
+    >>> round(calibrate_noise_multiplier(Target(1.0, 1e-5, rounds=100), "central"), 4)
+    37.3063
+    """
+    adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
+
+    def epsilon_of(inverse: float) -> float:
+        privacy = gaussian_privacy(1 / inverse, adjacency, trust_model)
+        return privacy.report(target.delta, adjacency, target.rounds, target.sampling).epsilon_by(target.method)
+
+    low, high = 1 / LARGEST_MULTIPLIER, 1 / SMALLEST_MULTIPLIER
+    return 1 / calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over the noise multiplier")

@@ -1,0 +1,174 @@
+"""How short a sketch may be: the fewest coordinates with which compression keeps the error within a slack of that without it."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Generic, TypeVar
+
+from ...arguments import check_choice, check_integer, check_real
+from ...design.central.central_sketch import CentralSketchMechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.registry import Target, usual_adjacency
+from ...design.contracts.sketched_mechanism import CLIP_MARGIN, SketchedMechanism
+from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from ...design.secure_sum.sketched_sum import SketchedSum
+from ...design.transforms.count_sketch import MOST_ROWS, CountMeanSketch
+from ...design.transforms.hadamard_sketch import HadamardSketch
+from ...design.transforms.linear_sketch import LinearSketch
+from ...errors import InfeasibleError
+from .gaussian_noise import calibrate_noise_multiplier
+from .shared_noise import ADJACENCIES, calibrate_discrete_gaussian, finest_steps
+
+Sketched = TypeVar("Sketched", bound=SketchedMechanism)
+TRANSFORMS = ("count-mean", "hadamard")
+# The experiments' number of rows; shorter sketches have fewer.
+USUAL_ROWS = 15
+LARGEST_SLACK = 1e6
+
+
+@dataclass(frozen=True)
+class SketchChoice:
+    """Which sketch is wanted.
+
+    Attributes
+    ----------
+    transform : str
+        ``"count-mean"`` or ``"hadamard"``.
+    rows : int or None
+        Rows of a count-mean sketch, from 1 to 1024; None for 15, or the sketch's size if that is less.
+    sketch_dimension : int or None
+        Number of coordinates of a sketch, a multiple of the rows; None for the fewest that keep the slack.
+    slack : float
+        Largest predicted error over that without a sketch, above 1.
+    seed : int
+        Public seed.
+    """
+
+    transform: str = "count-mean"
+    rows: int | None = None
+    sketch_dimension: int | None = None
+    slack: float = 2.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the fields that the sketch does not check."""
+        check_choice("transform", self.transform, TRANSFORMS)
+        if self.rows is not None:
+            check_integer("rows", self.rows, low=1, high=MOST_ROWS)
+        check_real("slack", self.slack, low=1.0, high=LARGEST_SLACK)
+
+    def sketch(self, dimension: int, sketch_dimension: int) -> LinearSketch:
+        """Return the sketch of a size."""
+        size = check_integer("sketch_dimension", sketch_dimension, low=1, high=dimension)
+        if self.transform == "hadamard":
+            return HadamardSketch(dimension, size, self.seed)
+        return CountMeanSketch.of_size(dimension, size, self.rows or min(USUAL_ROWS, size), self.seed)
+
+    def longest(self, dimension: int) -> LinearSketch:
+        """Return the longest sketch that is shorter than the vectors, if there is one."""
+        return self.sketch(dimension, max(1, (dimension - 1) // self._unit) * self._unit)
+
+    def fewest(self, dimension: int, distortion: float) -> int | None:
+        """Return the fewest coordinates with at most a distortion; None where the vectors themselves have no more."""
+        if dimension <= self._unit or self.longest(dimension).distortion > distortion:
+            return None
+        low, high = 0, (dimension - 1) // self._unit
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.sketch(dimension, middle * self._unit).distortion <= distortion else (middle, high)
+        return high * self._unit
+
+    @property
+    def _unit(self) -> int:
+        """What the size of a sketch is a multiple of."""
+        return 1 if self.transform == "hadamard" else self.rows or USUAL_ROWS
+
+
+@dataclass(frozen=True)
+class CalibratedSketch(Generic[Sketched]):
+    """A mechanism with a sketch, and what it is measured by; squared errors of the mean of one round, in squared units of the vectors.
+
+    Attributes
+    ----------
+    mechanism : SketchedMechanism
+        The mechanism.
+    predicted_error : float
+        Its error where the mean is as long as the ball allows: compression, noise and rounding.
+    plain_error : float
+        That of the same mechanism without a sketch.
+    """
+
+    mechanism: Sketched
+    predicted_error: float
+    plain_error: float
+
+
+def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, target: Target, choice: SketchChoice) -> CalibratedSketch[SketchedSum]:
+    """Return the distributed discrete Gaussian mechanism on the shortest sketch with which its error stays within the slack.
+
+    The noise hardly depends on the sketch's size m: it is spread over fewer coordinates, and decoding scales it up by d/m. Compression
+    adds ``distortion c**2`` at most. Sketches are clipped at 1.1 c, which takes 1.21 times the variance: a slack must be above that.
+
+    Raises
+    ------
+    InfeasibleError
+        If no shorter sketch keeps the slack, or the bits are too few; the message says what is needed.
+    """
+    adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
+
+    def summed(of: NormBall) -> DistributedDiscreteGaussianMechanism:
+        # The Fourier rotation pads by one coordinate at most.
+        padded = of.dimension + of.dimension % 2
+        found = finest_steps(calibrate_discrete_gaussian, clients, padded, of.clip_norm, bits, target)
+        return DistributedDiscreteGaussianMechanism(
+            of, clients, bits, found["granularity"], found["local_sigma"], target.delta, choice.seed, "fourier", adjacency
+        )
+
+    def noise(mechanism: DistributedDiscreteGaussianMechanism) -> float:
+        return ball.dimension * mechanism.largest_directional_variance / clients
+
+    @cache
+    def sketched(size: int) -> DistributedDiscreteGaussianMechanism:
+        return summed(NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm))
+
+    plain = noise(summed(ball))
+    size = _fewest(ball, choice, plain, lambda size: noise(sketched(size)), "distributed-discrete-gaussian")
+    mechanism = SketchedSum(ball, choice.sketch(ball.dimension, size), sketched(size))
+    return CalibratedSketch(mechanism, mechanism.error().shared + noise(sketched(size)), plain)
+
+
+def calibrate_central_sketch(
+    ball: NormBall, clients: int, target: Target, choice: SketchChoice
+) -> CalibratedSketch[CentralSketchMechanism]:
+    """Return project-and-perturb with the shortest sketch with which its error stays within the slack; raises as above."""
+    adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
+    multiplier = calibrate_noise_multiplier(target, "central")
+    deviation = multiplier * ball.clip_norm * (2 if adjacency == "replace-one" else 1)
+    plain = ball.dimension * (deviation / clients) ** 2
+    size = _fewest(ball, choice, plain, lambda _: plain * CLIP_MARGIN**2, "central Gaussian noise")
+    mechanism = CentralSketchMechanism(
+        ball, choice.sketch(ball.dimension, size), clients, CLIP_MARGIN * ball.clip_norm, multiplier, target.delta, adjacency
+    )
+    return CalibratedSketch(mechanism, mechanism.error().shared + mechanism.worst_variance / clients, plain)
+
+
+def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callable[[int], float], without: str) -> int:
+    """Return the sketch dimension that was chosen, or the smallest whose error is within the slack of that without a sketch."""
+    if choice.sketch_dimension is not None:
+        return choice.sketch(ball.dimension, choice.sketch_dimension).sketch_dimension
+    # The noise hardly depends on the size: that which fits the noise of one guess is a better guess, until guesses repeat.
+    size, tried = ball.dimension, list[int]()
+    while size not in tried:
+        tried.append(size)
+        found = choice.fewest(ball.dimension, (choice.slack * plain - noise_of(size)) / ball.clip_norm**2)
+        if found is None:
+            longest = choice.longest(ball.dimension)
+            least = (noise_of(longest.sketch_dimension) + longest.distortion * ball.clip_norm**2) / plain
+            raise InfeasibleError(
+                f"slack must be at least {math.ceil(1000 * least) / 1000:g} for a sketch of fewer than {ball.dimension} coordinates, "
+                f"got {choice.slack:g}: compression costs more than noise, and {without} has none; or give a sketch_dimension"
+            )
+        size = found
+    # Of sizes that are the fewest for each other's noise, the largest has the least.
+    return max(tried[tried.index(size) :])

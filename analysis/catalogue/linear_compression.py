@@ -1,0 +1,172 @@
+"""The registry's entries with linear compression: clients send sketches of their vectors (Chen, Choquette-Choo, Kairouz, Suresh 2022)."""
+
+from dataclasses import replace
+from typing import Any
+
+from ...design.contracts.gaussian import gaussian_privacy
+from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
+from ...design.contracts.privacy import Scalar
+from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
+from ...design.contracts.sketched_mechanism import CLIP_MARGIN, SketchedMechanism
+from ...design.contracts.task import Task
+from ...design.secure_sum.sketched_sum import SketchedSum
+from ...design.transforms.count_sketch import MOST_ROWS, CountMeanSketch
+from ...design.transforms.linear_sketch import LARGEST_DIMENSION
+from ...solvers.accounting.sampling import Sampling
+from ..calibration.sketches import (
+    LARGEST_SLACK,
+    TRANSFORMS,
+    CalibratedSketch,
+    SketchChoice,
+    calibrate_central_sketch,
+    calibrate_sketched_sum,
+)
+from .local import NOISE_MULTIPLIER
+from .secure_sum import BITS, BOTH, CLIP_NORM, GRANULARITY, LOCAL_SIGMA, PADDED, account_discrete_gaussian, target_of
+from .shared_options import CLIENTS, DIMENSION
+
+MANY_ROUNDS = 100
+PAPER = (
+    "Chen, Choquette-Choo, Kairouz, Suresh 2022, The fundamental price of secure aggregation in differentially private federated learning"
+)
+SLACK = Option("slack", float, "Largest predicted error over that without a sketch.", 2.0, 1.0, LARGEST_SLACK)
+ROWS = Option("rows", int, "Rows of a count-mean sketch; 15 by default.", None, 1, MOST_ROWS)
+SKETCH_DIMENSION = Option(
+    "sketch_dimension", int, "Coordinates of a sketch; by default the fewest within the slack.", None, 1, LARGEST_DIMENSION, "coordinates"
+)
+TRANSFORM = Option("transform", str, "How vectors are compressed.", "count-mean", choices=TRANSFORMS)
+SKETCH_SEED = Option("sketch_seed", int, "Public seed of the sketch and of the rotation.", 0, 0, 2**63 - 1)
+SKETCH_CLIP = Option(
+    "sketch_clip", float, "L2 norm that sketches are clipped to.", CLIP_MARGIN, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, "vectors' units"
+)
+CHOICE = (TRANSFORM, ROWS, SKETCH_DIMENSION, SLACK, SKETCH_SEED)
+
+
+def _choice(options: Values) -> SketchChoice:
+    return SketchChoice(options["transform"], options["rows"], options["sketch_dimension"], options["slack"], options["sketch_seed"])
+
+
+def _sketched(task: Task, options: Values) -> Mechanism:
+    name = "sketched-discrete-gaussian"
+    return calibrate_sketched_sum(task.ball(name, (2.0,)), task.clients, options["bits"], target_of(task, name), _choice(options)).mechanism
+
+
+def _central(task: Task, options: Values) -> Mechanism:
+    name = "central-sketch"
+    return calibrate_central_sketch(task.ball(name, (2.0,)), task.clients, target_of(task, name), _choice(options)).mechanism
+
+
+def _account_sketched(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+    of_sums = {**values, "dimension": values["padded_dimension"], "clip": values["sketch_clip"]}
+    subject = account_discrete_gaussian(of_sums, adjacency, sampling)
+    # The reference of a trusted server is for the vectors, whose dimension and norm are not known here.
+    kept = ("clients", "local_sigma", "granularity", "tau", "rounded_norm")
+    details = {"padded_dimension": values["padded_dimension"], "sketch_clip": values["sketch_clip"]}
+    return replace(
+        subject, mechanism=f"{subject.mechanism}, of sketches", details={k: subject.details[k] for k in kept} | details, ball=None
+    )
+
+
+def _account_central(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+    multiplier, neighbours = values["noise_multiplier"], usual_adjacency(adjacency, sampling, BOTH)
+    return Accounted(
+        f"Gaussian noise on a sum of sketches, noise multiplier {multiplier:g}",
+        gaussian_privacy(multiplier, neighbours, "central"),
+        neighbours,
+        details={"noise_multiplier": multiplier},
+    )
+
+
+def _with_errors(subject: Accounted, found: CalibratedSketch[Any], options: Values) -> Accounted:
+    """Add what calibration has found, and what the error is to be measured by."""
+    mechanism: SketchedMechanism = found.mechanism
+    ball, sketch = mechanism.ball, mechanism.sketch
+    details: dict[str, Scalar] = {
+        "dimension": ball.dimension,
+        "clip_norm": ball.clip_norm,
+        "transform": options["transform"],
+        "sketch_dimension": sketch.sketch_dimension,
+        "rows": sketch.rows if isinstance(sketch, CountMeanSketch) else None,
+        "compression_rate": ball.dimension / sketch.sketch_dimension,
+        "sketch_clip": mechanism.sketch_clip,
+        "predicted_error": found.predicted_error,
+        "plain_error": found.plain_error,
+        # What answering zero costs, which sends nothing: it does not fall with the rounds, as an unbiased estimate's error does.
+        "zero_error": ball.clip_norm**2,
+        f"predicted_error_of_{MANY_ROUNDS}_rounds": found.predicted_error / MANY_ROUNDS,
+        "bias_bound": mechanism.bias_bound,
+        "clipping_probability": mechanism.clipping_probability,
+    }
+    return replace(subject, bits_per_client=mechanism.bits_per_client, details={**subject.details, **details}, ball=ball)
+
+
+def _solve_sketched(target: Target, given: Values) -> Accounted:
+    ball = NormBall(given["dimension"], 2.0, given["clip"])
+    found = calibrate_sketched_sum(ball, given["clients"], given["bits"], target, _choice(given))
+    mechanism: SketchedSum = found.mechanism
+    names = ("clients", "padded_dimension", "sketch_clip")
+    values = {name: getattr(mechanism, name) for name in names} | {
+        "local_sigma": mechanism.inner.local_sigma,  # type: ignore[attr-defined]
+        "granularity": mechanism.inner.granularity,
+    }
+    return _with_errors(_account_sketched(values, target.adjacency, target.sampling), found, given)
+
+
+def _solve_central(target: Target, given: Values) -> Accounted:
+    ball = NormBall(given["dimension"], 2.0, given["clip"])
+    found = calibrate_central_sketch(ball, given["clients"], target, _choice(given))
+    values = {"noise_multiplier": found.mechanism.noise_multiplier}
+    subject = _account_central(values, target.adjacency, target.sampling)
+    return replace(_with_errors(subject, found, given), clients=given["clients"])
+
+
+ENTRIES = (
+    Entry(
+        name="sketched-discrete-gaussian",
+        title="Sketches of the vectors in a secure sum with discrete Gaussian noise from every client",
+        paper=PAPER,
+        domains=(NormBall,),
+        trust_model="secure-sum",
+        adjacencies=BOTH,
+        accounts=("rdp", "near-gaussian"),
+        options=(BITS, *CHOICE),
+        calibrate=_sketched,
+        accounting=Accountable(
+            "sketched-discrete-gaussian",
+            "The distributed discrete Gaussian mechanism on sketches",
+            (
+                CLIENTS,
+                replace(PADDED, name="padded_dimension", help="Number of coordinates of a rotated sketch."),
+                SKETCH_CLIP,
+                LOCAL_SIGMA,
+                GRANULARITY,
+            ),
+            _account_sketched,
+            given=(CLIENTS, DIMENSION, CLIP_NORM, BITS, *CHOICE),
+            solve=_solve_sketched,
+            close=False,
+        ),
+        norms=(2.0,),
+    ),
+    Entry(
+        name="central-sketch",
+        title="Sketches of the vectors, to whose sum a trusted server adds Gaussian noise",
+        paper=PAPER,
+        domains=(NormBall,),
+        trust_model="central",
+        adjacencies=BOTH,
+        accounts=("rdp", "pld"),
+        options=CHOICE,
+        calibrate=_central,
+        accounting=Accountable(
+            "central-sketch",
+            "Gaussian noise of a trusted server on sketches",
+            (NOISE_MULTIPLIER,),
+            _account_central,
+            given=(CLIENTS, DIMENSION, CLIP_NORM, *CHOICE),
+            solve=_solve_central,
+        ),
+        norms=(2.0,),
+    ),
+)

@@ -227,7 +227,8 @@ def _check_observations(observations: ArrayLike, shape: tuple[int, int]) -> Floa
         square = float(values @ values)
     if values.any() and not SMALLEST_SQUARE <= square <= LARGEST_SQUARE:
         raise ValueError(
-            f"observations must be 0 or have a sum of squares from {SMALLEST_SQUARE:g} to {LARGEST_SQUARE:g}, got {square:g}; use other units"
+            f"observations must be 0 or have a sum of squares from {SMALLEST_SQUARE:g} to {LARGEST_SQUARE:g}, got {square:g}; "
+            "use other units"
         )
     return values
 

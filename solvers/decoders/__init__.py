@@ -1,0 +1,1 @@
+"""Decoders: from what a server has received back to a vector."""

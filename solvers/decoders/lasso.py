@@ -1,0 +1,214 @@
+"""The Lasso: a sparse vector from noisy linear observations, with a duality gap that certifies it.
+
+Tibshirani 1996; as a decoder of sums under secure aggregation: Chen, Choquette-Choo, Kairouz, Suresh 2022, algorithm 3.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import check_choice, check_integer, check_real
+from ...arrays import FloatArray, IndexArray
+from .accelerated_proximal import accelerated_proximal
+from .coordinate_descent import coordinate_descent
+from .lasso_problem import LassoProblem, finite_array, pose_problem
+
+SOLVERS = ("auto", "coordinate-descent", "fista")
+SMALLEST_PENALTY, LARGEST_PENALTY = 1e-300, 1e300
+# Below this, what rounding adds to the gap could be all of it.
+SMALLEST_TOLERANCE = 1e-11
+MOST_ITERATIONS = 10**9
+
+
+@dataclass(frozen=True, eq=False)
+class LassoSolution:
+    """A vector x, and how far it can be from minimising |y - S x|^2 / (2 m) + penalty |x|_1.
+
+    The gap is a certificate: objective minus a dual value, both recomputed from `solution` alone, whichever solver found it, plus a bound
+    on their rounding errors. For a matrix that bound is proven, except for underflow. For an operator it assumes that products are off by
+    at most 1024 roundings of the numbers that they return, 1.1e-13 for float64, relative to the operator's largest singular value, as
+    estimated, times the vector's norm.
+
+    Attributes
+    ----------
+    solution : ndarray of shape (dimension,)
+        The vector; most entries are exactly 0.
+    penalty : float
+        The penalty.
+    objective : float
+        The objective at the solution.
+    duality_gap : float
+        Objective minus least objective is at most this; errs upward.
+    relative_gap : float
+        The gap over |y|^2 / (2 m), the objective at zero; 0 if that is 0.
+    iterations : int
+        Iterations of the solver; 0 if zero is the solution, or the start was good enough.
+    solver : str
+        ``"coordinate-descent"`` or ``"fista"``.
+    """
+
+    solution: FloatArray
+    penalty: float
+    objective: float
+    duality_gap: float
+    relative_gap: float
+    iterations: int
+    solver: str
+
+    @property
+    def support(self) -> IndexArray:
+        """Indices of the entries that are not 0, rising."""
+        return np.flatnonzero(self.solution)
+
+
+@dataclass(frozen=True, eq=False)
+class LassoPath:
+    """Solutions at several penalties, from the largest to the smallest."""
+
+    solutions: tuple[LassoSolution, ...]
+
+    @property
+    def penalties(self) -> FloatArray:
+        """The penalties, falling."""
+        return np.array([solution.penalty for solution in self.solutions])
+
+
+def solve_lasso(
+    matrix_or_operator: Any,
+    observations: ArrayLike,
+    penalty: float,
+    *,
+    solver: str = "auto",
+    start: ArrayLike | None = None,
+    tolerance: float = 1e-6,
+    max_iterations: int = 10_000,
+) -> LassoSolution:
+    """Minimise |y - S x|^2 / (2 m) + penalty |x|_1 over x, and certify the result.
+
+    Parameters
+    ----------
+    matrix_or_operator : array_like, sparse matrix or LinearOperator, of shape (m, d)
+        S: real, with m below, at or above d. An operator needs ``matvec`` and ``rmatvec``; it is never turned into a matrix.
+    observations : array_like of shape (m,)
+        y.
+    penalty : float
+        Weight of the L1 norm, above 0; `noise_penalty` derives one from the noise. From `critical_penalty` on, the solution is exactly 0.
+    solver : str
+        ``"coordinate-descent"``, by scikit-learn, for arrays; ``"fista"``, accelerated proximal gradients, for everything; ``"auto"``, the
+        first for arrays, the second for sparse matrices and operators.
+    start : array_like of shape (d,) or None
+        Where to start; None for 0.
+    tolerance : float
+        Largest duality gap, relative to the objective at zero, |y|^2 / (2 m); 1e-11 to 1.
+    max_iterations : int
+        Most iterations: each is one product with S and one with its transpose, or as much work.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, not finite, or of the wrong shape, or `rmatvec` does not multiply by the transpose.
+    ConvergenceError
+        If the tolerance is not reached: nothing is returned then.
+
+    Examples
+    --------
+    >>> found = solve_lasso([[1.0, 0.0], [0.0, 1.0]], [3.0, -0.5], penalty=0.5)
+    >>> found.solution.tolist(), found.duality_gap < 1e-11
+    ([2.0, 0.0], True)
+    """
+    problem = pose_problem(matrix_or_operator, observations)
+    chosen = _choose(solver, problem)
+    begin = None if start is None else _check_start(start, problem)
+    return _solve(problem, _check_penalty("penalty", penalty), chosen, begin, *_check_effort(tolerance, max_iterations))
+
+
+def lasso_path(
+    matrix_or_operator: Any,
+    observations: ArrayLike,
+    penalties: Iterable[float],
+    *,
+    solver: str = "auto",
+    tolerance: float = 1e-6,
+    max_iterations: int = 10_000,
+) -> LassoPath:
+    """Solve for several penalties, each from the solution of the next larger one; parameters and errors are those of `solve_lasso`.
+
+    Examples
+    --------
+    >>> path = lasso_path([[1.0, 0.0], [0.0, 1.0]], [3.0, -0.5], penalties=[0.1, 1.5])
+    >>> [(one.penalty, one.solution.round(9).tolist()) for one in path.solutions]
+    [(1.5, [0.0, 0.0]), (0.1, [2.8, -0.3])]
+    """
+    problem = pose_problem(matrix_or_operator, observations)
+    chosen = _choose(solver, problem)
+    effort = _check_effort(tolerance, max_iterations)
+    falling = sorted((_check_penalty("penalties", penalty) for penalty in penalties), reverse=True)
+    if not falling:
+        raise ValueError("penalties must have at least one number, got none")
+    solutions: list[LassoSolution] = []
+    for penalty in falling:
+        start = solutions[-1].solution if solutions else None
+        solutions.append(_solve(problem, penalty, chosen, start, *effort))
+    return LassoPath(tuple(solutions))
+
+
+def critical_penalty(matrix_or_operator: Any, observations: ArrayLike) -> float:
+    """Return the least penalty at which the Lasso's solution is zero, |S^T y|_inf / m: where a path begins.
+
+    Examples
+    --------
+    >>> critical_penalty([[1.0, 0.0], [0.0, 1.0]], [3.0, -0.5])
+    1.5
+    """
+    return pose_problem(matrix_or_operator, observations).critical_penalty
+
+
+def _solve(
+    problem: LassoProblem, penalty: float, solver: str, start: FloatArray | None, tolerance: float, max_iterations: int
+) -> LassoSolution:
+    place = problem.certify(np.zeros(problem.dimension), penalty)
+    iterations = 0
+    if penalty < problem.critical_penalty:
+        if start is not None:
+            begin = problem.certify(start, penalty)
+            # A start that is worse than none is left aside.
+            place = begin if begin.objective < place.objective else place
+        run = coordinate_descent if solver == "coordinate-descent" else accelerated_proximal
+        # The sum has no zeros with a sign.
+        found = run(problem, penalty, place, tolerance, max_iterations)
+        place, iterations = problem.certify(found.vector + 0.0, penalty), found.iterations
+    scale = problem.objective_at_zero
+    relative = place.gap / scale if scale > 0 else 0.0
+    return LassoSolution(place.vector, penalty, place.objective, place.gap, relative, iterations, solver)
+
+
+def _choose(solver: str, problem: LassoProblem) -> str:
+    check_choice("solver", solver, SOLVERS)
+    if solver == "auto":
+        return "fista" if problem.matrix is None else "coordinate-descent"
+    if solver == "coordinate-descent" and problem.matrix is None:
+        raise ValueError(
+            "solver must be 'fista' or 'auto' for sparse matrices and operators, got 'coordinate-descent', which needs an array"
+        )
+    return solver
+
+
+def _check_penalty(name: str, penalty: float) -> float:
+    return check_real(name, penalty, low=SMALLEST_PENALTY, high=LARGEST_PENALTY)
+
+
+def _check_start(start: ArrayLike, problem: LassoProblem) -> FloatArray:
+    vector = finite_array("start", start, 1)
+    if len(vector) != problem.dimension:
+        raise ValueError(f"start must have {problem.dimension} numbers, one for each column of the matrix, got {len(vector)}")
+    return vector
+
+
+def _check_effort(tolerance: float, max_iterations: int) -> tuple[float, int]:
+    return (
+        check_real("tolerance", tolerance, low=SMALLEST_TOLERANCE, high=1.0),
+        check_integer("max_iterations", max_iterations, low=1, high=MOST_ITERATIONS),
+    )

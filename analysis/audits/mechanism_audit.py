@@ -19,6 +19,7 @@ from ...design.contracts.privacy import Scalar
 from ...design.local.laplace import LaplaceMechanism
 from ...design.local.uncompressed_vector import UncompressedVectorMechanism
 from ...design.relative_entropy.dp_rec import DpRecMechanism
+from ...design.secure_sum.sparse_sum import SparseSum
 from ...design.tables.table_mean import TableMeanMechanism
 from ...design.transforms.dithering import finite_values
 from .dp_rec_audit import dp_rec_score
@@ -180,6 +181,13 @@ def output_score(mechanism: Mechanism, first: FloatArray, second: FloatArray) ->
 @output_score.register
 def _(mechanism: SecureSumMechanism, first: FloatArray, second: FloatArray) -> Score:
     return secure_sum_score(mechanism, first, second)
+
+
+@output_score.register
+def _(mechanism: SparseSum, first: FloatArray, second: FloatArray) -> Score:
+    # What is decoded is not linear in the sum; the sum of sketches is, and says no less.
+    score = secure_sum_score(mechanism.inner, mechanism.sketched(first), mechanism.sketched(second))
+    return lambda vectors, count, rng: score(mechanism.sketched(vectors), count, rng)
 
 
 @output_score.register

@@ -13,7 +13,9 @@ from ...design.contracts.registry import Target, usual_adjacency
 from ...design.contracts.sketched_mechanism import CLIP_MARGIN, SketchedMechanism
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from ...design.secure_sum.sketched_sum import SketchedSum
+from ...design.secure_sum.sparse_sum import SparseSum
 from ...design.transforms.count_sketch import MOST_ROWS, CountMeanSketch
+from ...design.transforms.gaussian_sketch import GaussianSketch
 from ...design.transforms.hadamard_sketch import HadamardSketch
 from ...design.transforms.linear_sketch import LinearSketch
 from ...errors import InfeasibleError
@@ -21,7 +23,9 @@ from .gaussian_noise import calibrate_noise_multiplier
 from .shared_noise import ADJACENCIES, calibrate_discrete_gaussian, finest_steps
 
 Sketched = TypeVar("Sketched", bound=SketchedMechanism)
-TRANSFORMS = ("count-mean", "hadamard")
+TRANSFORMS = ("count-mean", "hadamard", "gaussian")
+# Measurements for each coordinate of a sparse mean, times ln d.
+MEASUREMENTS = 4
 # The experiments' number of rows; shorter sketches have fewer.
 USUAL_ROWS = 15
 LARGEST_SLACK = 1e6
@@ -34,7 +38,7 @@ class SketchChoice:
     Attributes
     ----------
     transform : str
-        ``"count-mean"`` or ``"hadamard"``.
+        ``"count-mean"``, ``"hadamard"``, or ``"gaussian"`` for small sizes.
     rows : int or None
         Rows of a count-mean sketch, from 1 to 1024; None for 15, or the sketch's size if that is less.
     sketch_dimension : int or None
@@ -63,6 +67,8 @@ class SketchChoice:
         size = check_integer("sketch_dimension", sketch_dimension, low=1, high=dimension)
         if self.transform == "hadamard":
             return HadamardSketch(dimension, size, self.seed)
+        if self.transform == "gaussian":
+            return GaussianSketch(dimension, size, self.seed)
         return CountMeanSketch.of_size(dimension, size, self.rows or min(USUAL_ROWS, size), self.seed)
 
     def longest(self, dimension: int) -> LinearSketch:
@@ -79,10 +85,14 @@ class SketchChoice:
             low, high = (low, middle) if self.sketch(dimension, middle * self._unit).distortion <= distortion else (middle, high)
         return high * self._unit
 
+    def round_up(self, sketch_dimension: int) -> int:
+        """Return the least size that a sketch can have from a number on."""
+        return -(-sketch_dimension // self._unit) * self._unit
+
     @property
     def _unit(self) -> int:
         """What the size of a sketch is a multiple of."""
-        return 1 if self.transform == "hadamard" else self.rows or USUAL_ROWS
+        return self.rows or USUAL_ROWS if self.transform == "count-mean" else 1
 
 
 @dataclass(frozen=True)
@@ -115,15 +125,9 @@ def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, target: Targ
     InfeasibleError
         If no shorter sketch keeps the slack, or the bits are too few; the message says what is needed.
     """
-    adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
 
     def summed(of: NormBall) -> DistributedDiscreteGaussianMechanism:
-        # The Fourier rotation pads by one coordinate at most.
-        padded = of.dimension + of.dimension % 2
-        found = finest_steps(calibrate_discrete_gaussian, clients, padded, of.clip_norm, bits, target)
-        return DistributedDiscreteGaussianMechanism(
-            of, clients, bits, found["granularity"], found["local_sigma"], target.delta, choice.seed, "fourier", adjacency
-        )
+        return _discrete_gaussian(of, clients, bits, target, choice.seed)
 
     def noise(mechanism: DistributedDiscreteGaussianMechanism) -> float:
         return ball.dimension * mechanism.largest_directional_variance / clients
@@ -136,6 +140,33 @@ def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, target: Targ
     size = _fewest(ball, choice, plain, lambda size: noise(sketched(size)), "distributed-discrete-gaussian")
     mechanism = SketchedSum(ball, choice.sketch(ball.dimension, size), sketched(size))
     return CalibratedSketch(mechanism, mechanism.error().shared + noise(sketched(size)), plain)
+
+
+def calibrate_sparse_sum(
+    ball: NormBall, clients: int, bits: int, target: Target, choice: SketchChoice, sparsity: int, *, refit: bool = True
+) -> SparseSum:
+    """Return the distributed discrete Gaussian mechanism on measurements that are enough for a sparse mean.
+
+    By default there are ``4 s ln d`` of them for s coordinates, twice what the Lasso needs in the limit to find the right ones by Gaussian
+    measurements (Wainwright 2009, *Sharp thresholds for high-dimensional and noisy sparsity recovery*); more do not lower the noise.
+
+    Raises
+    ------
+    InfeasibleError
+        If that is no fewer than the dimension, or the bits are too few; the message says what is needed.
+    """
+    sparsity = check_integer("sparsity", sparsity, low=1, high=ball.dimension)
+    size = choice.sketch_dimension
+    if size is None:
+        size = choice.round_up(math.ceil(MEASUREMENTS * sparsity * math.log(max(2, ball.dimension))))
+        if size >= ball.dimension:
+            raise InfeasibleError(
+                f"sparsity must be smaller for {size} measurements to be fewer than {ball.dimension} coordinates, got {sparsity}: "
+                "distributed-discrete-gaussian needs none; or give a sketch_dimension"
+            )
+    sketch = choice.sketch(ball.dimension, size)
+    inner = _discrete_gaussian(NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm), clients, bits, target, choice.seed)
+    return SparseSum(ball, sketch, inner, sparsity, refit)
 
 
 def calibrate_central_sketch(
@@ -151,6 +182,16 @@ def calibrate_central_sketch(
         ball, choice.sketch(ball.dimension, size), clients, CLIP_MARGIN * ball.clip_norm, multiplier, target.delta, adjacency
     )
     return CalibratedSketch(mechanism, mechanism.error().shared + mechanism.worst_variance / clients, plain)
+
+
+def _discrete_gaussian(ball: NormBall, clients: int, bits: int, target: Target, seed: int) -> DistributedDiscreteGaussianMechanism:
+    """Return the secure sum with the least noise within the target; its Fourier rotation pads by one coordinate at most."""
+    adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
+    padded = ball.dimension + ball.dimension % 2
+    found = finest_steps(calibrate_discrete_gaussian, clients, padded, ball.clip_norm, bits, target)
+    return DistributedDiscreteGaussianMechanism(
+        ball, clients, bits, found["granularity"], found["local_sigma"], target.delta, seed, "fourier", adjacency
+    )
 
 
 def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callable[[int], float], without: str) -> int:

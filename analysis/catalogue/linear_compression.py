@@ -10,7 +10,7 @@ from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
 from ...design.contracts.sketched_mechanism import CLIP_MARGIN, SketchedMechanism
 from ...design.contracts.task import Task
-from ...design.secure_sum.sketched_sum import SketchedSum
+from ...design.secure_sum.sketched_sum import SketchedSecureSum
 from ...design.transforms.count_sketch import MOST_ROWS, CountMeanSketch
 from ...design.transforms.linear_sketch import LARGEST_DIMENSION
 from ...solvers.accounting.sampling import Sampling
@@ -21,6 +21,7 @@ from ..calibration.sketches import (
     SketchChoice,
     calibrate_central_sketch,
     calibrate_sketched_sum,
+    calibrate_sparse_sum,
 )
 from .local import NOISE_MULTIPLIER
 from .secure_sum import BITS, BOTH, CLIP_NORM, GRANULARITY, LOCAL_SIGMA, PADDED, account_discrete_gaussian, target_of
@@ -40,11 +41,23 @@ SKETCH_SEED = Option("sketch_seed", int, "Public seed of the sketch and of the r
 SKETCH_CLIP = Option(
     "sketch_clip", float, "L2 norm that sketches are clipped to.", CLIP_MARGIN, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, "vectors' units"
 )
+SPARSITY = Option("sparsity", int, "Coordinates of the mean that are expected not to be zero.", low=1, high=LARGEST_DIMENSION)
+REFIT = Option("refit", bool, "Whether least squares follow the Lasso, whose estimates are too short.", True, flags="--refit/--no-refit")
+SKETCH_PARAMETERS = (
+    CLIENTS,
+    replace(PADDED, name="padded_dimension", help="Number of coordinates of a rotated sketch."),
+    SKETCH_CLIP,
+    LOCAL_SIGMA,
+    GRANULARITY,
+)
+SPARSE = (SPARSITY, replace(TRANSFORM, default="hadamard"), ROWS, SKETCH_DIMENSION, REFIT, SKETCH_SEED)
 CHOICE = (TRANSFORM, ROWS, SKETCH_DIMENSION, SLACK, SKETCH_SEED)
 
 
 def _choice(options: Values) -> SketchChoice:
-    return SketchChoice(options["transform"], options["rows"], options["sketch_dimension"], options["slack"], options["sketch_seed"])
+    # Sparse sums have no slack.
+    kept = {name: options[name] for name in ("transform", "rows", "sketch_dimension", "slack") if name in options}
+    return SketchChoice(**kept, seed=options["sketch_seed"])
 
 
 def _sketched(task: Task, options: Values) -> Mechanism:
@@ -55,6 +68,12 @@ def _sketched(task: Task, options: Values) -> Mechanism:
 def _central(task: Task, options: Values) -> Mechanism:
     name = "central-sketch"
     return calibrate_central_sketch(task.ball(name, (2.0,)), task.clients, target_of(task, name), _choice(options)).mechanism
+
+
+def _sparse(task: Task, options: Values) -> Mechanism:
+    name = "sparse-discrete-gaussian"
+    ball, target = task.ball(name, (2.0,)), target_of(task, name)
+    return calibrate_sparse_sum(ball, task.clients, options["bits"], target, _choice(options), options["sparsity"], refit=options["refit"])
 
 
 def _account_sketched(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
@@ -104,13 +123,34 @@ def _with_errors(subject: Accounted, found: CalibratedSketch[Any], options: Valu
 def _solve_sketched(target: Target, given: Values) -> Accounted:
     ball = NormBall(given["dimension"], 2.0, given["clip"])
     found = calibrate_sketched_sum(ball, given["clients"], given["bits"], target, _choice(given))
-    mechanism: SketchedSum = found.mechanism
-    names = ("clients", "padded_dimension", "sketch_clip")
-    values = {name: getattr(mechanism, name) for name in names} | {
-        "local_sigma": mechanism.inner.local_sigma,  # type: ignore[attr-defined]
-        "granularity": mechanism.inner.granularity,
+    return _with_errors(_account_sketched(_noise_of(found.mechanism), target.adjacency, target.sampling), found, given)
+
+
+def _solve_sparse(target: Target, given: Values) -> Accounted:
+    ball = NormBall(given["dimension"], 2.0, given["clip"])
+    found = calibrate_sparse_sum(ball, given["clients"], given["bits"], target, _choice(given), given["sparsity"], refit=given["refit"])
+    subject = _account_sketched(_noise_of(found), target.adjacency, target.sampling)
+    details: dict[str, Scalar] = {
+        "dimension": ball.dimension,
+        "clip_norm": ball.clip_norm,
+        "sparsity": found.sparsity,
+        "transform": given["transform"],
+        "sketch_dimension": found.sketch_dimension,
+        "sketch_clip": found.sketch_clip,
+        "penalty": found.penalty,
+        # If the mean is as sparse as expected, and its coordinates are found.
+        "predicted_error": found.worst_variance / found.clients,
+        "zero_error": ball.clip_norm**2,
+        "clipping_probability": found.clipping_probability,
     }
-    return _with_errors(_account_sketched(values, target.adjacency, target.sampling), found, given)
+    return replace(subject, bits_per_client=found.bits_per_client, details={**subject.details, **details}, ball=ball)
+
+
+def _noise_of(mechanism: SketchedSecureSum) -> dict[str, Any]:
+    """Return what the account of a secure sum of sketches is computed from."""
+    names = ("clients", "padded_dimension", "sketch_clip")
+    of_sum = {name: getattr(mechanism.inner, name) for name in ("local_sigma", "granularity")}
+    return {name: getattr(mechanism, name) for name in names} | of_sum
 
 
 def _solve_central(target: Target, given: Values) -> Accounted:
@@ -135,16 +175,31 @@ ENTRIES = (
         accounting=Accountable(
             "sketched-discrete-gaussian",
             "The distributed discrete Gaussian mechanism on sketches",
-            (
-                CLIENTS,
-                replace(PADDED, name="padded_dimension", help="Number of coordinates of a rotated sketch."),
-                SKETCH_CLIP,
-                LOCAL_SIGMA,
-                GRANULARITY,
-            ),
+            SKETCH_PARAMETERS,
             _account_sketched,
             given=(CLIENTS, DIMENSION, CLIP_NORM, BITS, *CHOICE),
             solve=_solve_sketched,
+            close=False,
+        ),
+        norms=(2.0,),
+    ),
+    Entry(
+        name="sparse-discrete-gaussian",
+        title="Sketches in a secure sum with discrete Gaussian noise, from which the server decodes a sparse mean",
+        paper=PAPER,
+        domains=(NormBall,),
+        trust_model="secure-sum",
+        adjacencies=BOTH,
+        accounts=("rdp", "near-gaussian"),
+        options=(BITS, *SPARSE),
+        calibrate=_sparse,
+        accounting=Accountable(
+            "sparse-discrete-gaussian",
+            "The distributed discrete Gaussian mechanism on measurements of a sparse mean",
+            SKETCH_PARAMETERS,
+            _account_sketched,
+            given=(CLIENTS, DIMENSION, CLIP_NORM, BITS, *SPARSE),
+            solve=_solve_sparse,
             close=False,
         ),
         norms=(2.0,),

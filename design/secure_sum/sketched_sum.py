@@ -21,9 +21,8 @@ from ..transforms.linear_sketch import LinearSketch
 from .rounded_secure_sum import RoundedSecureSum
 
 
-@dataclass(frozen=True)
-class SketchedSum(SketchedMechanism, SecureSumMechanism):
-    """Clients send clipped sketches of their clipped vectors by a secure sum; the server decodes the sum of sketches.
+class SketchedSecureSum(SketchedMechanism, SecureSumMechanism):
+    """Clients send clipped sketches of their clipped vectors by a secure sum.
 
     The guarantee is that of the secure sum of sketches, whose sensitivity is the norm that sketches are clipped to.
 
@@ -35,26 +34,11 @@ class SketchedSum(SketchedMechanism, SecureSumMechanism):
         The sketch, which keeps lengths on average.
     inner : RoundedSecureSum
         The secure sum of sketches: its ball has the sketch's dimension and the norm that sketches are clipped to.
-
-    Examples
-    --------
-    >>> from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
-    >>> from quietbits.design.transforms.count_sketch import CountMeanSketch
-    >>> sums = DistributedDiscreteGaussianMechanism(NormBall(150, 2.0, 1.1), 1000, bits=16, granularity=0.01, local_sigma=0.2, delta=1e-5)
-    >>> mechanism = SketchedSum(NormBall(1000, 2.0), CountMeanSketch(1000, rows=15, width=10, seed=1), sums)
-    >>> mechanism.guarantee == sums.guarantee, mechanism.bits_per_client, round(mechanism.shared_variance(np.full(1000, 0.01)), 3)
-    (True, 4096.0, 0.666)
     """
 
     ball: NormBall
     sketch: LinearSketch
     inner: RoundedSecureSum
-
-    def __post_init__(self) -> None:
-        """Check that the parts fit each other."""
-        self._check_sketch()
-        if self.inner.ball.dimension != self.sketch.sketch_dimension:
-            raise ValueError(f"inner must be for {self.sketch.sketch_dimension} coordinates of a sketch, got {self.inner.ball.dimension}")
 
     @property
     def delta(self) -> float:  # type: ignore[override]
@@ -96,19 +80,6 @@ class SketchedSum(SketchedMechanism, SecureSumMechanism):
         """That of the secure sum of sketches."""
         return self.inner.wrap_probability
 
-    @property
-    def bias_bound(self) -> float:
-        """Bound on the bias that clipping of sketches causes, and on that of the secure sum, which may be aligned with S."""
-        return super().bias_bound + self.inner.bias_bound * math.sqrt(self.sketch.squared_operator_norm_bound)
-
-    @property
-    def worst_variance(self) -> float:
-        """Bound on the largest variance over the ball, on average over the sketch, wrapping left out; errs upward.
-
-        Each of the sketch's d columns has length one on average, and the sum's variance along it is at most the largest one.
-        """
-        return self.ball.dimension * self.inner.largest_directional_variance
-
     def privacy(self) -> Privacy:
         """Privacy of one sum of sketches."""
         return self.inner.privacy()
@@ -128,6 +99,48 @@ class SketchedSum(SketchedMechanism, SecureSumMechanism):
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
         """Return the sum's representatives nearest to zero."""
         return self.inner.recovered_steps(aggregate)
+
+    def _check_fields(self) -> None:
+        """Check that the parts fit each other."""
+        self._check_sketch()
+        if self.inner.ball.dimension != self.sketch.sketch_dimension:
+            raise ValueError(f"inner must be for {self.sketch.sketch_dimension} coordinates of a sketch, got {self.inner.ball.dimension}")
+
+
+@dataclass(frozen=True)
+class SketchedSum(SketchedSecureSum):
+    """The server decodes the sum of sketches without bias, except for clipping and rounding; fields are those of `SketchedSecureSum`.
+
+    Examples
+    --------
+    >>> from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+    >>> from quietbits.design.transforms.count_sketch import CountMeanSketch
+    >>> sums = DistributedDiscreteGaussianMechanism(NormBall(150, 2.0, 1.1), 1000, bits=16, granularity=0.01, local_sigma=0.2, delta=1e-5)
+    >>> mechanism = SketchedSum(NormBall(1000, 2.0), CountMeanSketch(1000, rows=15, width=10, seed=1), sums)
+    >>> mechanism.guarantee == sums.guarantee, mechanism.bits_per_client, round(mechanism.shared_variance(np.full(1000, 0.01)), 3)
+    (True, 4096.0, 0.666)
+    """
+
+    ball: NormBall
+    sketch: LinearSketch
+    inner: RoundedSecureSum
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        self._check_fields()
+
+    @property
+    def bias_bound(self) -> float:
+        """Bound on the bias that clipping of sketches causes, and on that of the secure sum, which may be aligned with S."""
+        return super().bias_bound + self.inner.bias_bound * math.sqrt(self.sketch.squared_operator_norm_bound)
+
+    @property
+    def worst_variance(self) -> float:
+        """Bound on the largest variance over the ball, on average over the sketch, wrapping left out; errs upward.
+
+        Each of the sketch's d columns has length one on average, and the sum's variance along it is at most the largest one.
+        """
+        return self.ball.dimension * self.inner.largest_directional_variance
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return ``S^T`` of the mean of sketches."""

@@ -36,12 +36,13 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "poisson-binomial": {"bits": 4},
     "sketched-discrete-gaussian": {"rows": 1, "sketch_dimension": 2},
     "central-sketch": {"rows": 1, "sketch_dimension": 2},
+    "sparse-discrete-gaussian": {"sparsity": 1, "sketch_dimension": 2},
 }
 # And the same for 200 clients.
 OPTIONS_OF_MANY: Mapping[str, Mapping[str, Any]] = {"cpsgd": {"bits": 16}, "poisson-binomial": {"bits": 9}}
 # And for vectors of one coordinate.
 OPTIONS_OF_SMALL: Mapping[str, Mapping[str, Any]] = {
-    name: {"sketch_dimension": 1} for name in ("sketched-discrete-gaussian", "central-sketch")
+    name: {"sketch_dimension": 1} for name in ("sketched-discrete-gaussian", "sparse-discrete-gaussian", "central-sketch")
 }
 # Parameters that calibration asks for and a task does not have; a number is a vector of one coordinate.
 GIVEN: Mapping[str, Mapping[str, Any]] = {
@@ -172,6 +173,7 @@ OTHER_NAMES: Mapping[str, Callable[[Any, Path], dict[str, Any]]] = {
     "cpsgd": _cpsgd,
     "dp-rec": _dp_rec,
     "sketched-discrete-gaussian": _sketched,
+    "sparse-discrete-gaussian": _sketched,
 }
 
 

@@ -74,7 +74,7 @@ class PrivacySuite:
         case = cases_of(entry)[0]
 
         def refusal(option: Option, value: object) -> str:
-            return reason(lambda: entry.build(case.task(), {option.name: value}))
+            return reason(lambda: entry.build(case.task(), {**case.options, option.name: value}))
 
         with pytest.raises(ValueError, match=f"no_such_option is not a parameter of {entry.name}: it has .*; got no_such_option = 1"):
             entry.build(case.task(), {"no_such_option": 1})

@@ -1,0 +1,118 @@
+"""Secure sums of sketches that are decoded as sparse: few measurements are enough where few coordinates of the mean are not zero.
+
+Algorithm 3 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
+Learning*.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer, check_probability
+from ...arrays import FloatArray
+from ...solvers.decoders.lasso import LassoSolution, solve_lasso
+from ...solvers.decoders.noise_penalty import noise_penalty
+from ...solvers.decoders.support_refit import refit_support
+from ..contracts.norm_ball import NormBall
+from ..transforms.linear_sketch import LinearSketch
+from .distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from .sketched_sum import SketchedSecureSum
+
+# Of the objective at zero: below what the noise makes of it.
+TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class SparseSum(SketchedSecureSum):
+    """The server takes the mean of sketches for measurements of a mean with few coordinates, and finds these by the Lasso.
+
+    The Lasso's penalty is what noise alone exceeds with the failure probability only (`noise_penalty`); its estimate is refitted by least
+    squares on the coordinates that it found, and projected on the ball.
+
+    Nothing is promised for means that are not sparse: the estimate is in the ball, and that is all that `bias_bound` says. `variance` is a
+    prediction for means with at most `sparsity` coordinates that stand out of the noise: that of least squares on the right ones.
+
+    Attributes
+    ----------
+    ball, sketch, inner
+        As in `SketchedSecureSum`; the noise is discrete Gaussian.
+    sparsity : int
+        How many coordinates of the mean are expected not to be zero, at most the sketch's dimension.
+    refit : bool
+        Whether the Lasso's estimate, which is too short, is refitted.
+    failure_probability : float
+        Of the penalty, above 0 and below 1.
+
+    Examples
+    --------
+    >>> from quietbits.design.transforms.hadamard_sketch import HadamardSketch
+    >>> sums = DistributedDiscreteGaussianMechanism(NormBall(200, 2.0, 1.1), 1000, bits=20, granularity=1e-3, local_sigma=0.1, delta=1e-5)
+    >>> mechanism = SparseSum(NormBall(5000, 2.0), HadamardSketch(5000, 200, seed=1), sums, sparsity=4)
+    >>> vectors = np.zeros((1000, 5000))
+    >>> vectors[:, [7, 70, 700, 4000]] = 0.5
+    >>> estimate = mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(0))), 1000)
+    >>> np.flatnonzero(estimate).tolist(), bool(np.sum((estimate - vectors[0]) ** 2) < 5 * mechanism.worst_variance / 1000)
+    ([7, 70, 700, 4000], True)
+    """
+
+    ball: NormBall
+    sketch: LinearSketch
+    inner: DistributedDiscreteGaussianMechanism
+    sparsity: int
+    refit: bool = True
+    failure_probability: float = 0.05
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        self._check_fields()
+        object.__setattr__(self, "sparsity", check_integer("sparsity", self.sparsity, low=1, high=self.sketch_dimension))
+        object.__setattr__(self, "failure_probability", check_probability("failure_probability", self.failure_probability))
+
+    @property
+    def bias_bound(self) -> float:
+        """The ball's diameter: no estimate is further off."""
+        return 2 * self.ball.clip_norm
+
+    @property
+    def worst_variance(self) -> float:
+        """Sparsity times the variance of a measurement: with `bias_bound`, an error that is never exceeded."""
+        return self.sparsity * self.inner.largest_directional_variance
+
+    @property
+    def worst_shared_variance(self) -> float:
+        """0.0: measurements of a sparse mean that are decoded right lose nothing."""
+        return 0.0
+
+    def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
+        """Return 0.0."""
+        return 0.0
+
+    @property
+    def noise_deviation(self) -> float:
+        """Sub-Gaussian parameter of the noise and rounding of a coordinate of the mean of sketches."""
+        return math.sqrt((self.inner.local_sigma**2 + self.inner.granularity**2 / 4) / self.clients)
+
+    @property
+    def penalty(self) -> float:
+        """The Lasso's, for columns of length one."""
+        return noise_penalty(self.ball.dimension, self.noise_deviation, 1.0, self.sketch_dimension, self.failure_probability)
+
+    def solution(self, aggregate: NDArray[Any], clients: int) -> LassoSolution:
+        """Return the Lasso's estimate, with its duality gap, before it is refitted."""
+        return solve_lasso(self.sketch.operator(), self.inner.decode(aggregate, clients), self.penalty, tolerance=TOLERANCE)
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the refitted estimate, projected on the ball."""
+        found = self.solution(aggregate, clients)
+        # More coordinates than measurements fit anything.
+        if self.refit and 0 < len(found.support) < self.sketch_dimension:
+            refitted = refit_support(self.sketch.operator(), self.inner.decode(aggregate, clients), found.support)
+            return np.asarray(self.ball.clip(refitted.solution[None])[0])
+        return np.asarray(self.ball.clip(found.solution[None])[0])
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return `worst_variance` for each vector: a prediction for sparse means."""
+        return np.full(len(self.ball.check(vectors)), self.worst_variance)

@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arrays import FloatArray
@@ -62,8 +61,8 @@ class SketchedMechanism(VectorMechanism):
         return self.sketch.distortion * self.ball.clip_norm**2
 
     def shared_variance(self, mean: FloatArray) -> float:
-        """Return ``distortion ||mean||**2``, the clipping of sketches left out."""
-        return self.sketch.distortion * float(np.sum(np.square(mean)))
+        """Return what compression alone costs, the clipping of sketches left out."""
+        return self.sketch.compression_error(mean)
 
     def renewed(self, seed: int) -> Self:
         """Return the mechanism with another sketch of the same size."""

@@ -145,11 +145,19 @@ class RoundedSecureSum(SecureSumMechanism):
         return self.granularity**2 * (self._step_noise_variance + rounding) * (1 + SLACK)
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Clip, rotate and round each vector, and add noise. Six arrays of the padded shape are in use: encode in chunks."""
+        """Return `rounded_steps` and `noise_steps` together. Six arrays of the padded shape are in use: encode in chunks."""
         words = word_source(words)
-        noisy = self._rounding.round(self._rotation.forward(self.ball.clip(vectors)), words)
-        noisy += self._noise(noisy.shape, words)
+        noisy = self.rounded_steps(vectors, words)
+        noisy += self.noise_steps(len(noisy), words)
         return noisy
+
+    def rounded_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
+        """Return each vector clipped, rotated and rounded, shape (clients of the chunk, padded_dimension)."""
+        return self._rounding.round(self._rotation.forward(self.ball.clip(vectors)), words)
+
+    def noise_steps(self, count: int, words: WordsLike) -> IntegerArray:
+        """Return the noise of a number of clients, in steps, shape (count, padded_dimension)."""
+        return self._noise((count, self.padded_dimension), word_source(words))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo 2**bits."""
@@ -167,7 +175,10 @@ class RoundedSecureSum(SecureSumMechanism):
         """Return `recovered_steps` in the vectors' units, over `clients`, which must be the mechanism's own, rotated back."""
         if clients != self.clients:
             raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
-        steps = self.recovered_steps(aggregate)
+        return self.mean_of_steps(self.recovered_steps(aggregate))
+
+    def mean_of_steps(self, steps: IntegerArray) -> FloatArray:
+        """Return the mean in the vectors' units from the sum of all clients' whole numbers."""
         return self._rotation.inverse(steps * (self.granularity / self.clients))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:

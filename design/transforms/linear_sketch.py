@@ -52,6 +52,15 @@ class LinearSketch(ABC):
         """Bound on ``E[max ||S^T y||**2]`` over all y of length one; errs upward. Where y does not depend on S, it is d/m on average."""
 
     @property
+    def length_variance(self) -> float:
+        """Bound on the variance of ``||S x||**2`` for every x of length one: 2/m, as it is off by a sum of uncorrelated products."""
+        return 2 / self.sketch_dimension
+
+    def compression_error(self, vector: FloatArray) -> float:
+        """Return ``E||S^T S x - x||**2`` for a vector x."""
+        return self.distortion * float(np.sum(np.square(vector)))
+
+    @property
     def noise_gain(self) -> float:
         """``E||S^T y||**2`` for every y of length one that does not depend on S: d/m, as columns have length one on average."""
         return self.dimension / self.sketch_dimension
@@ -59,10 +68,9 @@ class LinearSketch(ABC):
     def excess_probability(self, factor: float) -> float:
         """Return a bound on the probability that a sketch is longer than `factor`, above 1, times its vector; errs upward.
 
-        By Chebyshev's inequality: ``||S x||**2`` has the mean ``||x||**2`` and a variance of at most ``2/m ||x||**4`` for every S here,
-        since it differs from its mean by a sum of products of distinct coordinates with uncorrelated coefficients.
+        By Chebyshev's inequality for ``||S x||**2``, whose mean is ``||x||**2``.
         """
-        return min(1.0, 2 / (self.sketch_dimension * (factor**2 - 1) ** 2))
+        return min(1.0, self.length_variance / (factor**2 - 1) ** 2)
 
     def encode(self, vectors: ArrayLike) -> FloatArray:
         """Return S x for vectors of shape (..., dimension): shape (..., sketch_dimension)."""

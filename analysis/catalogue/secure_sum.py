@@ -40,6 +40,7 @@ from ..calibration.cpsgd import MOST_BITS as MOST_CPSGD_BITS
 from ..calibration.cpsgd import calibrate_cpsgd
 from ..calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
 from ..calibration.shared_noise import calibrate_discrete_gaussian, calibrate_distributed_skellam
+from .lower_bounds import central_lower_bound
 from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED, check_order
 
 BOTH = ("add-or-remove-one", "replace-one")
@@ -300,6 +301,7 @@ ENTRIES = (
             solve=_solve_discrete_gaussian,
         ),
         norms=(2.0,),
+        lower_bound=central_lower_bound,
     ),
     Entry(
         name="distributed-skellam",
@@ -320,6 +322,7 @@ ENTRIES = (
             solve=_solve_skellam,
         ),
         norms=(2.0,),
+        lower_bound=central_lower_bound,
     ),
     Entry(
         name="cpsgd",
@@ -357,6 +360,7 @@ ENTRIES = (
             close=False,
         ),
         norms=(2.0,),
+        lower_bound=central_lower_bound,
     ),
     Entry(
         name="poisson-binomial",
@@ -383,5 +387,6 @@ ENTRIES = (
             solve=_solve_poisson_binomial,
         ),
         norms=(2.0,),
+        lower_bound=central_lower_bound,
     ),
 )

@@ -52,7 +52,8 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
         f"b/rate "
         "bits a parameter. Framed: the pair with the fewest of them whose error is within a factor of "
         f"{SLACK:g}. Few bits must be coarse, as sums of {first['clients']:,.0f} clients have to fit; empty: too few for that. z: standard "
-        f"deviation of the noise over the norm that sketches are clipped to. Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust "
+        f"deviation of the noise over the norm that sketches are clipped to. Guarantee: {first['adjacency']} adjacency, "
+        f"{first['trust_model']} trust "
         f"model, δ = {first['delta']:g}, ε of one round as in the table.",
     )
     return figure

@@ -1,7 +1,5 @@
 """Panels of errors: predicted ones as lines, measured ones as points with standard errors, and zero's and a trusted server's."""
 
-"have."
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -24,6 +24,7 @@ from .entry import FigureEntry
 from .linear_compression import bits as price_bits
 from .linear_compression import cohort as price_cohort
 from .linear_compression import dimension as price_dimension
+from .linear_compression import needed_bits as price_needed_bits
 from .linear_compression import rate as price_rate
 from .linear_compression import rows as price_rows
 from .mvu import fig1 as mvu_fig1
@@ -51,6 +52,7 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             price_cohort,
             price_dimension,
             price_rows,
+            price_needed_bits,
         )
     }
 )

@@ -46,8 +46,8 @@ def cheapest_rate_and_bits(
 ) -> tuple[RateAndBits, ...]:
     """Return the pairs of rate and bits whose error is within a slack of what is possible with ample bits, the fewest bits first.
 
-    For each number of bits it is the shortest sketch within the slack, or none where none is. This is what the paper does by hand in Table 1
-    and Figures 3, 5 and 6; the planner takes the first pair.
+    For each number of bits it is the shortest sketch within the slack, or none where none is. This is what the paper does by hand in its
+    Table 1 and Figures 3, 5 and 6.
 
     Parameters
     ----------

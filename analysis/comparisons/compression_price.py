@@ -104,9 +104,8 @@ def serving(entry: Entry) -> bool:
     return NormBall in entry.domains and (entry.norms is None or 2.0 in entry.norms) and ADJACENCY in entry.adjacencies
 
 
-def price_points(seed: int, clients: Sequence[int], dimension: int, epsilon: float) -> list[PricePoint]:
-    """Return a task for the bounds and for each mechanism that serves, at each number of clients."""
-    names = ["bounds", *(name for name, entry in REGISTRY.items() if serving(entry))]
-    return [
-        PricePoint(seed=seed, mechanism=name, clients=count, dimension=dimension, epsilon=epsilon) for name in names for count in clients
-    ]
+def price_points(seed: int, clients: Sequence[int], offered: Sequence[int], dimension: int, epsilon: float) -> list[PricePoint]:
+    """Return a task for the bounds at each number of clients, and for each mechanism that serves at each number of `offered`."""
+    names = [name for name, entry in REGISTRY.items() if serving(entry)]
+    settings = [("bounds", count) for count in clients] + [(name, count) for count in offered for name in names]
+    return [PricePoint(seed=seed, mechanism=name, clients=count, dimension=dimension, epsilon=epsilon) for name, count in settings]

@@ -14,8 +14,7 @@ from ..entry import FigureEntry
 
 # Colours by trust model; a marker for each mechanism.
 COLOURS = {"local": VERMILION.colour, "secure-sum": BLUE.colour, "central": PURPLE.colour}
-MARKERS = "os^Dv<>PX*hdp8H"
-SHOWN_CLIENTS = 3
+MARKERS = "os^Dv<>PX*hdp8H123"
 
 
 def draw_needed_bits(frame: pd.DataFrame) -> Figure:
@@ -33,9 +32,7 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
         (line,) = axes.plot(bounds["budget"], bounds[column].replace(0, math.nan), color=mark.colour, linestyle=mark.line, label=label)
         handles.append(line)
     offers = frame[(frame["mechanism"] != "bounds") & frame["bits_per_client"].notna()]
-    shown = sorted(offers["clients"].unique())
-    shown = shown[:: max(1, len(shown) // SHOWN_CLIENTS)]
-    for marker, (name, series) in zip(MARKERS, offers[offers["clients"].isin(shown)].groupby("mechanism", sort=False), strict=False):
+    for marker, (name, series) in zip(MARKERS, offers.groupby("mechanism", sort=False), strict=False):
         colour = COLOURS[series["trust_model"].iloc[0]]
         for filled, part in series.groupby("within_slack"):
             face = colour if filled else "white"
@@ -66,9 +63,9 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
 
 def needed_tasks(seed: int, quick: bool) -> list[PricePoint]:
     """Return a task for the bounds and each mechanism, at each number of clients."""
-    dimension, points = (2**8, 5) if quick else (2**12, 13)
+    dimension, points, offered = (2**6, 5, (100, 1000)) if quick else (2**12, 17, (100, 1000, 10_000))
     clients = [round(10 ** (1 + 4 * step / (points - 1))) for step in range(points)]
-    return price_points(seed, clients, dimension, 1.0)
+    return price_points(seed, clients, offered, dimension, 1.0)
 
 
 FIGURE = FigureEntry(

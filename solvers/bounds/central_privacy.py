@@ -106,7 +106,7 @@ def concentrated_central_bound(dimension: int, clients: int, rho: float, *, radi
 def unbiased_concentrated_central_bound(dimension: int, clients: int, rho: float, *, radius: float = 1.0) -> float:
     """Return a bound on the worst-case squared error of the mean for every unbiased mechanism of rho zero-concentrated privacy.
 
-    Arguments as in `concentrated_central_bound`; Rényi divergences of orders 1 and 2 suffice.
+    Arguments as in `concentrated_central_bound`.
 
     Returns
     -------

@@ -36,8 +36,8 @@ def test_bounds_fall_with_bits_to_nothing(dimension: int) -> None:
     for bound in (
         compression_bound,
         unbiased_compression_bound,
-        lambda *size: mean_compression_bound(*size, 500),
-        lambda *size: unbiased_mean_compression_bound(*size, 500),
+        lambda dimension, bits: mean_compression_bound(dimension, bits, 500),
+        lambda dimension, bits: unbiased_mean_compression_bound(dimension, bits, 500),
     ):
         values = [bound(dimension, bits) for bits in np.concatenate([np.linspace(0, 5, 41), np.geomspace(5, 1000 * dimension, 60)])]
         assert all(more <= less for less, more in itertools.pairwise(values))

@@ -20,7 +20,7 @@ def privunit_variance(dimension: int, epsilon: float) -> float:
         inside = 0.5 * betainc(half, 0.5, 1 - threshold**2)
         first = math.exp(half * math.log1p(-(threshold**2)) - math.log(2 * half) - betaln(half, 0.5))
         mean = math.expm1(epsilon) * first / (1 + math.expm1(epsilon) * inside)
-        return 1 / mean**2 - 1
+        return float(1 / mean**2 - 1)
 
     # No cap that is best is much smaller than e^-epsilon.
     reach = math.sqrt(min(0.999, (2 * epsilon + 10) / dimension))

@@ -40,9 +40,8 @@ def test_the_largest_are_kept(vectors: np.ndarray, share: float) -> None:
     for column, (start, size) in enumerate(zip((0, 3, 4), SIZES, strict=True)):
         before, after = vectors[:, start : start + size], found.vectors[:, start : start + size]
         count = math.ceil(share * size)
-        assert np.allclose(
-            np.sort(np.abs(after), axis=1)[:, size - count :], np.sort(np.abs(before), axis=1)[:, size - count :], rtol=0, atol=0
-        )
+        largest = [np.sort(np.abs(values), axis=1)[:, size - count :] for values in (before, after)]
+        assert np.array_equal(*largest)
         assert np.all((after == before) | (after == 0))
         assert np.all(found.kept[:, column] <= count)
         norms = np.linalg.norm(before, axis=1)
@@ -69,7 +68,8 @@ def test_clipping_takes_away_the_excess() -> None:
         (lambda: threshold_layers(np.zeros((2, 8)), SIZES, (1, -1, 1)), r"thresholds must be a number from 0 to .*, got -1"),
         (lambda: threshold_layers(np.zeros((2, 8)), SIZES, (1, 1, 1), "soft"), "kind must be one of zero, clip, got 'soft'"),
         (lambda: threshold_layers(np.full((2, 8), math.nan), SIZES, (1, 1, 1)), "vectors must"),
-        (lambda: threshold_layers(np.zeros((2, 0)), (), ()), "vectors must have the shape"),
+        (lambda: threshold_layers(np.zeros((2, 0)), (), ()), "number of sizes must be a whole number from 1"),
+        (lambda: zeroing_error_bound((1, 2), (1.0,)), "thresholds must be as many as sizes"),
         (lambda: keep_largest(np.zeros((2, 8)), SIZES, 1.5), r"share must be a number from 0 to 1, got 1\.5"),
         (lambda: keep_largest(np.zeros((2, 8)), (8, 0), 0.5), "sizes must be a whole number from 1"),
     ],

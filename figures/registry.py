@@ -27,6 +27,7 @@ from .linear_compression import dimension as price_dimension
 from .linear_compression import needed_bits as price_needed_bits
 from .linear_compression import rate as price_rate
 from .linear_compression import rows as price_rows
+from .linear_compression import sparse as price_sparse
 from .mvu import fig1 as mvu_fig1
 from .mvu import fig2 as mvu_fig2
 from .mvu import fig3 as mvu_fig3
@@ -53,6 +54,7 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             price_dimension,
             price_rows,
             price_needed_bits,
+            price_sparse,
         )
     }
 )

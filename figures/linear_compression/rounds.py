@@ -11,7 +11,7 @@ from ..entry import FigureEntry
 from .error_panels import ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
 
 RATES = (1.0, 4.0, 10.0, 40.0)
-EPSILON = 1.0
+EPSILON, MEAN_NORM = 1.0, 0.5
 
 
 def draw_rounds(frame: pd.DataFrame) -> Figure:
@@ -52,9 +52,18 @@ def arrange_rounds(rows: pd.DataFrame) -> pd.DataFrame:
 
 def round_tasks(seed: int, quick: bool) -> list[RoundsPoint]:
     """Return a task for each rate and repetition."""
-    dimension, clients, rounds, repetitions = (2**10, 30, 100, 2) if quick else (2**14, 100, 500, 4)
+    dimension, clients, rounds, repetitions = (2**9, 30, 100, 2) if quick else (2**14, 100, 500, 4)
     return [
-        RoundsPoint(seed=seed, dimension=dimension, clients=clients, rounds=rounds, rate=rate, epsilon=EPSILON, repetition=repetition)
+        RoundsPoint(
+            seed=seed,
+            dimension=dimension,
+            clients=clients,
+            rounds=rounds,
+            rate=rate,
+            epsilon=EPSILON,
+            mean_norm=MEAN_NORM,
+            repetition=repetition,
+        )
         for rate in RATES
         for repetition in range(repetitions)
     ]

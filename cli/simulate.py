@@ -1,6 +1,6 @@
 """`quietbits simulate`: rounds of a mechanism on synthetic inputs, its error measured beside what was predicted and what is possible."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -110,7 +110,7 @@ def _subcommand(name: str) -> Any:
         if len(entries) > 1 and values["adjacency"] is None:
             raise ValueError("adjacency must be given where mechanisms are compared: replace-one or add-or-remove-one")
         found = {entry.name: _simulated(entry, values) for entry in entries}
-        documents: list[dict[str, Any]] = [{"mechanism": name, **summary.document()} for name, summary in found.items()]
+        documents: list[dict[str, Any]] = [{"mechanism": name, **one.document()} for name, one in found.items()]
         show_document(documents[0] if len(documents) == 1 else {"mechanisms": documents}, values["json"], values["output"])
         if not values["json"]:
             _print(found)
@@ -130,22 +130,39 @@ def _simulate_group() -> None:
     """Run rounds of a mechanism, or of several that are joined by commas, on synthetic inputs, and measure their error."""
 
 
-def _simulated(entry: "Entry", values: dict[str, Any]) -> "MeanSummary":
+@dataclass(frozen=True)
+class Simulated:
+    """A summary of rounds, and the least worst-case error that is proven for the task; None where nothing is."""
+
+    summary: "MeanSummary"
+    lower_bound: float | None
+
+    @property
+    def ratio_to_bound(self) -> float | None:
+        """Largest error of the domain over the bound."""
+        return self.summary.worst_squared_error / self.lower_bound if self.lower_bound else None
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as JSON holds it."""
+        return {**self.summary.document(), "lower_bound": self.lower_bound, "ratio_to_bound": self.ratio_to_bound}
+
+
+def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
     from ..analysis.simulation.repeated_means import repeat_mean, summarise_means
     from ..design.contracts.norm_ball import NormBall
 
     task, mechanism = built(entry, values)
     population = values["population"] or ("sphere" if isinstance(task.domain, NormBall) else "uniform")
     masked = values["masked"]
-    return summarise_means(
-        repeat_mean(mechanism, population, values["repetitions"], clients=task.clients, seed=values["seed"], masked=masked)
-    )
+    rounds = repeat_mean(mechanism, population, values["repetitions"], clients=task.clients, seed=values["seed"], masked=masked)
+    return Simulated(summarise_means(rounds), entry.lower_bound(task))
 
 
-def _print(found: "dict[str, MeanSummary]") -> None:
+def _print(found: dict[str, Simulated]) -> None:
     if len(found) == 1:
-        ((name, summary),) = found.items()
-        grid(f"{name}: {summary.clients} clients, {summary.dimension} coordinates, {summary.population}", _rows(summary))
+        ((name, simulated),) = found.items()
+        summary = simulated.summary
+        grid(f"{name}: {summary.clients} clients, {summary.dimension} coordinates, {summary.population}", _rows(simulated))
         return
     from rich.table import Table
 
@@ -163,23 +180,27 @@ def _print(found: "dict[str, MeanSummary]") -> None:
         "over central",
     ):
         table.add_column(heading, justify="right")
-    for name, one in found.items():
+    for name, simulated in found.items():
+        one = simulated.summary
         numbers = (f"{one.bits_per_client:g}", f"{one.epsilon:g}", f"{one.delta:g}", f"{one.squared_error:.4g}")
         central = (_or_none(one.central_gaussian_squared_error), _or_none(one.ratio_to_central))
         references = (f"{one.predicted_squared_error:.4g}", f"{one.zero_squared_error:.4g}", *central)
         table.add_row(name, one.trust_model, *numbers, *references)
     console().print(table, markup=False)
-    first = next(iter(found.values()))
+    first = next(iter(found.values())).summary
     console().print(f"Guarantees: {first.adjacency} adjacency. Vectors and numbers of {first.clients} clients.", markup=False)
 
 
-def _rows(summary: "MeanSummary") -> list[tuple[str, str]]:
+def _rows(simulated: Simulated) -> list[tuple[str, str]]:
+    summary = simulated.summary
     error = f"{summary.squared_error:.6g}" + ("" if summary.standard_error is None else f" (s.e. {summary.standard_error:.2g})")
     rows = [
         ("rounds", str(summary.repetitions)),
         ("squared error, measured", error),
         ("predicted for these inputs", f"{summary.predicted_squared_error:.6g}"),
         ("worst of the domain", f"{summary.worst_squared_error:.6g}"),
+        ("proven least worst error", _or_none(simulated.lower_bound)),
+        ("worst over proven least", _or_none(simulated.ratio_to_bound)),
         ("bias, at most", f"{summary.bias_bound:.3g}"),
         ("of answering zero, or the middle", f"{summary.zero_squared_error:.6g}"),
         ("central Gaussian noise", _or_none(summary.central_gaussian_squared_error)),

@@ -21,6 +21,13 @@ from .drawing.markdown import markdown_document
 from .drawing.save import save_figure
 from .drawing.style import print_style
 from .entry import FigureEntry
+from .linear_compression import bits as price_bits
+from .linear_compression import cohort as price_cohort
+from .linear_compression import dimension as price_dimension
+from .linear_compression import needed_bits as price_needed_bits
+from .linear_compression import rate as price_rate
+from .linear_compression import rows as price_rows
+from .linear_compression import sparse as price_sparse
 from .mvu import fig1 as mvu_fig1
 from .mvu import fig2 as mvu_fig2
 from .mvu import fig3 as mvu_fig3
@@ -41,6 +48,13 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             dprec_mean,
             dprec_communication,
             dprec_bits,
+            price_rate,
+            price_bits,
+            price_cohort,
+            price_dimension,
+            price_rows,
+            price_needed_bits,
+            price_sparse,
         )
     }
 )

@@ -127,7 +127,7 @@ def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, target: Targ
     """
 
     def summed(of: NormBall) -> DistributedDiscreteGaussianMechanism:
-        return _discrete_gaussian(of, clients, bits, target, choice.seed)
+        return discrete_gaussian_within(of, clients, bits, target, choice.seed)
 
     def noise(mechanism: DistributedDiscreteGaussianMechanism) -> float:
         return ball.dimension * mechanism.largest_directional_variance / clients
@@ -165,7 +165,7 @@ def calibrate_sparse_sum(
                 "distributed-discrete-gaussian needs none; or give a sketch_dimension"
             )
     sketch = choice.sketch(ball.dimension, size)
-    inner = _discrete_gaussian(NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm), clients, bits, target, choice.seed)
+    inner = discrete_gaussian_within(NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm), clients, bits, target, choice.seed)
     return SparseSum(ball, sketch, inner, sparsity, refit)
 
 
@@ -184,7 +184,7 @@ def calibrate_central_sketch(
     return CalibratedSketch(mechanism, mechanism.error().shared + mechanism.worst_variance / clients, plain)
 
 
-def _discrete_gaussian(ball: NormBall, clients: int, bits: int, target: Target, seed: int) -> DistributedDiscreteGaussianMechanism:
+def discrete_gaussian_within(ball: NormBall, clients: int, bits: int, target: Target, seed: int) -> DistributedDiscreteGaussianMechanism:
     """Return the secure sum with the least noise within the target; its Fourier rotation pads by one coordinate at most."""
     adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
     padded = ball.dimension + ball.dimension % 2

@@ -24,6 +24,7 @@ from ..calibration.sketches import (
     calibrate_sparse_sum,
 )
 from .local import NOISE_MULTIPLIER
+from .lower_bounds import central_lower_bound
 from .secure_sum import BITS, BOTH, CLIP_NORM, GRANULARITY, LOCAL_SIGMA, PADDED, account_discrete_gaussian, target_of
 from .shared_options import CLIENTS, DIMENSION
 
@@ -182,6 +183,7 @@ ENTRIES = (
             close=False,
         ),
         norms=(2.0,),
+        lower_bound=central_lower_bound,
     ),
     Entry(
         name="sparse-discrete-gaussian",
@@ -203,6 +205,7 @@ ENTRIES = (
             close=False,
         ),
         norms=(2.0,),
+        lower_bound=central_lower_bound,
     ),
     Entry(
         name="central-sketch",
@@ -223,5 +226,6 @@ ENTRIES = (
             solve=_solve_central,
         ),
         norms=(2.0,),
+        lower_bound=central_lower_bound,
     ),
 )

@@ -30,6 +30,7 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, rati
 from ...solvers.bounds.staircase import staircase_bound
 from ..calibration.gaussian_noise import calibrate_noise_multiplier
 from ..calibration.parameter import calibrate_parameter
+from .lower_bounds import local_lower_bound, unbiased_local_lower_bound
 from .shared_options import (
     CLIP,
     DIMENSION,
@@ -62,6 +63,11 @@ def scalar_lower_bound(task: Task) -> float | None:
     constraint = ratio_constraint(task.epsilon / task.rounds, BOUND_BITS, None)
     bound = staircase_bound(BOUND_BITS, constraint, np.full(inputs, 1 / inputs)).lower_bound
     return bound * (task.domain.high - task.domain.low) ** 2 / task.clients
+
+
+def unbiased_lower_bound(task: Task) -> float | None:
+    """Return the bound for numbers or the one for vectors."""
+    return scalar_lower_bound(task) if isinstance(task.domain, Interval) else unbiased_local_lower_bound(task)
 
 
 def pure_accountable(
@@ -228,7 +234,7 @@ CLDP = Entry(
     calibrate=_cldp,
     accounting=pure_accountable("cldp", "CLDP", lambda epsilon, ball, _: cldp_mechanism(epsilon, ball), (math.inf, 1.0, 2.0)),
     norms=(1.0, 2.0, math.inf),
-    lower_bound=scalar_lower_bound,
+    lower_bound=unbiased_lower_bound,
 )
 LAPLACE = Entry(
     name="laplace",
@@ -251,7 +257,7 @@ LAPLACE = Entry(
         _account_laplace,
         solve=_solve_laplace,
     ),
-    lower_bound=scalar_lower_bound,
+    lower_bound=unbiased_lower_bound,
 )
 GAUSSIAN = Entry(
     name="gaussian",
@@ -260,7 +266,7 @@ GAUSSIAN = Entry(
     domains=(NormBall,),
     trust_model="local",
     adjacencies=REPLACE_ONE,
-    accounts=("rdp", "pld"),
+    accounts=("rdp", "rdp-classic", "pld"),
     options=(),
     calibrate=_gaussian,
     accounting=Accountable(
@@ -271,6 +277,7 @@ GAUSSIAN = Entry(
         given=(TRUST_MODEL,),
         solve=_solve_gaussian,
     ),
+    lower_bound=unbiased_local_lower_bound,
 )
 SKELLAM = Entry(
     name="skellam",
@@ -296,6 +303,7 @@ SKELLAM = Entry(
         solve=_solve_skellam,
     ),
     norms=L2,
+    lower_bound=local_lower_bound,
 )
 SQKR = Entry(
     name="sqkr",
@@ -309,6 +317,7 @@ SQKR = Entry(
     calibrate=_pure_vector("sqkr", _sqkr, L2),
     accounting=pure_accountable("sqkr", "SQKR", _sqkr, L2, (SQKR_BITS,)),
     norms=L2,
+    lower_bound=unbiased_local_lower_bound,
 )
 PRIVUNIT_G = Entry(
     name="privunit-g",
@@ -322,6 +331,7 @@ PRIVUNIT_G = Entry(
     calibrate=_pure_vector("privunit-g", _privunit, L2),
     accounting=pure_accountable("privunit-g", "PrivUnitG", _privunit, L2),
     norms=L2,
+    lower_bound=unbiased_local_lower_bound,
 )
 MINIMAL_RANDOM_CODING = Entry(
     name="minimal-random-coding",
@@ -335,6 +345,7 @@ MINIMAL_RANDOM_CODING = Entry(
     calibrate=_pure_vector("minimal-random-coding", _coding, L2),
     accounting=pure_accountable("minimal-random-coding", "Minimal random coding", _coding, L2, (CODING_BITS,)),
     norms=L2,
+    lower_bound=unbiased_local_lower_bound,
 )
 
 ENTRIES: tuple[Entry, ...] = (CLDP, LAPLACE, GAUSSIAN, SKELLAM, SQKR, PRIVUNIT_G, MINIMAL_RANDOM_CODING)

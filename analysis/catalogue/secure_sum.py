@@ -37,6 +37,7 @@ from ..calibration.cpsgd import MOST_BITS as MOST_CPSGD_BITS
 from ..calibration.cpsgd import calibrate_cpsgd
 from ..calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
 from ..calibration.shared_noise import calibrate_discrete_gaussian, calibrate_distributed_skellam, finest_steps
+from .lower_bounds import central_lower_bound
 from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED, check_order
 
 BOTH = ("add-or-remove-one", "replace-one")
@@ -287,6 +288,7 @@ ENTRIES = (
             solve=_solve_discrete_gaussian,
         ),
         norms=(2.0,),
+        lower_bound=central_lower_bound,
     ),
     Entry(
         name="distributed-skellam",
@@ -307,6 +309,7 @@ ENTRIES = (
             solve=_solve_skellam,
         ),
         norms=(2.0,),
+        lower_bound=central_lower_bound,
     ),
     Entry(
         name="cpsgd",
@@ -344,6 +347,7 @@ ENTRIES = (
             close=False,
         ),
         norms=(2.0,),
+        lower_bound=central_lower_bound,
     ),
     Entry(
         name="poisson-binomial",
@@ -370,5 +374,6 @@ ENTRIES = (
             solve=_solve_poisson_binomial,
         ),
         norms=(2.0,),
+        lower_bound=central_lower_bound,
     ),
 )

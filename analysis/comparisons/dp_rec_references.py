@@ -159,7 +159,7 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
     --------
     >>> setting = PUBLISHED_SETTINGS[0]
     >>> [round(gaussian_reference_epsilon(5.8, setting, account), 2) for account in GAUSSIAN_ACCOUNTS]
-    [1.91, 1.39, 1.15]
+    [1.91, 1.38, 1.15]
     """
     check_choice("account", account, GAUSSIAN_ACCOUNTS)
     privacy = gaussian_privacy(noise_multiplier, ADJACENCY, "central")

@@ -49,6 +49,7 @@ def renyi_account(
     name: str = "rdp",
     sampled: SampledCurve | None = None,
     assumes: str | None = None,
+    conversion: str = "optimal",
 ) -> Account:
     """Return the account by Rényi divergences.
 
@@ -62,6 +63,8 @@ def renyi_account(
         As in `Account`.
     sampled : callable or None
         Divergences of a round with sampled clients; by default those that hold for every mechanism whose sample is secret.
+    conversion : str
+        As in `RenyiCurve.epsilon`.
     """
     curve = cache(curve)
 
@@ -74,7 +77,7 @@ def renyi_account(
     def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         if delta == 0:
             return EpsilonBound.nothing(NEEDS_DELTA)
-        found = of_one_round(sampling).composed(rounds).epsilon(delta)
+        found = of_one_round(sampling).composed(rounds).epsilon(delta, conversion)
         reason = None if math.isfinite(found.epsilon) else "no Rényi divergence is finite"
         return EpsilonBound(found.epsilon, reason, found.order, found.at_edge)
 

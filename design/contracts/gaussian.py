@@ -39,8 +39,9 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
     Returns
     -------
     Privacy
-        By ``"rdp"`` (Mironov 2017, *Rényi differential privacy*, proposition 7), and by ``"pld"``, which without sampling is exact: T
-        rounds are one with the noise multiplier divided by sqrt(T).
+        By ``"rdp"`` (Mironov 2017, *Rényi differential privacy*, proposition 7); by ``"rdp-classic"``, the same divergences converted as
+        papers before 2020 did, which is looser, to be put beside their tables; and by ``"pld"``, which without sampling is exact: T rounds
+        are one with the noise multiplier divided by sqrt(T).
 
     Examples
     --------
@@ -77,6 +78,7 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
         trust_model,
         (
             renyi_account(curve, adjacency, sampled=lambda _, sampling: sampled_curve(sampling)),
+            renyi_account(curve, adjacency, name="rdp-classic", sampled=lambda _, sampling: sampled_curve(sampling), conversion="classic"),
             loss_account("pld", by_loss, adjacency, sampled=by_sampled_loss),
         ),
     )

@@ -3,32 +3,19 @@
 Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure Aggregation*.
 """
 
-import math
 from dataclasses import dataclass
-from functools import cache
-
-import numpy as np
 
 from ...arguments import check_choice, check_real
 from ...arrays import IntegerArray
-from ...errors import InfeasibleError
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
-from ...solvers.accounting.sampled_noise import sampled_gaussian_curve
-from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_SIGMA as LARGEST_ACCOUNTED_SIGMA
-from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, discrete_gaussian_renyi, rounded_norm
-from ...solvers.divergences.discrete_gaussian_smoothing import SmoothedSum, smoothed_gaussian_epsilon, smoothed_sums
-from ..contracts.accounts import loss_account, renyi_account
-from ..contracts.gaussian import gaussian_privacy
+from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, rounded_norm
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
 from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
 from ..noise.random_words import WordSource
+from .joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
 from .rounded_secure_sum import RoundedSecureSum
-
-# What the noise of a sampled round may differ from Gaussian noise: a logarithm of a ratio, all coordinates together.
-NEGLIGIBLE_RATIO = 1e-8
 
 
 def discrete_gaussian_privacy(
@@ -63,49 +50,19 @@ def discrete_gaussian_privacy(
     (0.5617, 'secure-sum')
     """
     check_choice("adjacency", adjacency, ADJACENCIES)
+    noisy_sum = discrete_gaussian_sum(dimension, clip_norm, local_sigma, granularity, adjacency)
+    return joint_discrete_gaussian_privacy(clients, (noisy_sum,), adjacency)
+
+
+def discrete_gaussian_sum(dimension: int, clip_norm: float, local_sigma: float, granularity: float, adjacency: str) -> NoisySum:
+    """Return a sum of rounded vectors as accounting sees it; parameters as in `discrete_gaussian_privacy`."""
     local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
     sensitivity = (2 if adjacency == "replace-one" else 1) * rounded_norm(clip_norm, granularity, dimension) / granularity
     # Also of more noise than is drawn, which calibration to many bits comes by.
     sigma = check_real(
         "local_sigma in steps of the granularity", local_sigma / granularity, low=SMALLEST_SIGMA, high=LARGEST_ACCOUNTED_SIGMA
     )
-
-    def curve() -> RenyiCurve:
-        orders = np.array(DEFAULT_ORDERS[:-1])
-        return RenyiCurve(orders, discrete_gaussian_renyi(clients, sigma, sensitivity, dimension, orders))
-
-    def by_loss(rounds: int, delta: float) -> float | None:
-        return smoothed_gaussian_epsilon(clients, sigma, sensitivity, dimension, delta, rounds)
-
-    @cache
-    def smoothed() -> SmoothedSum:
-        found = next((one for one in smoothed_sums(clients, sigma) if dimension * one.log_ratio <= NEGLIGIBLE_RATIO), None)
-        if found is None:
-            raise InfeasibleError(
-                f"local_sigma must be larger for sampling to be accounted for: {clients} clients with noise of {sigma:g} steps are too far "
-                "from Gaussian noise"
-            )
-        return found
-
-    # Mixtures of distributions whose probabilities differ by factors of at most e^r differ by no more. Of a Rényi divergence of order a,
-    # P^a Q^(1 - a) then changes by a factor of at most e^((2 a - 1) r).
-    def sampled_curve(_: RenyiCurve, sampling: Sampling) -> RenyiCurve:
-        of_gaussian = sampled_gaussian_curve(smoothed().sigma / sensitivity, sampling, adjacency)
-        orders, ratio = of_gaussian.orders, dimension * smoothed().log_ratio
-        return RenyiCurve(orders, of_gaussian.divergences + (2 * orders - 1) / (orders - 1) * ratio)
-
-    def by_sampled_loss(rounds: int, delta: float, sampling: Sampling) -> float | None:
-        of_gaussian = gaussian_privacy(smoothed().sigma / sensitivity, adjacency, "secure-sum").account("pld")
-        ratio = dimension * smoothed().log_ratio
-        return of_gaussian.bound(delta * math.exp(-rounds * ratio) * (1 - 1e-15), rounds, sampling).epsilon + 2 * rounds * ratio
-
-    return Privacy(
-        "secure-sum",
-        (
-            renyi_account(curve, adjacency, sampled=sampled_curve),
-            loss_account("near-gaussian", by_loss, adjacency, sampled=by_sampled_loss),
-        ),
-    )
+    return NoisySum(sigma, sensitivity, dimension)
 
 
 @dataclass(frozen=True)
@@ -120,6 +77,7 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
 
     Examples
     --------
+    >>> import numpy as np
     >>> ball = NormBall(dimension=3, norm=2.0)
     >>> mechanism = DistributedDiscreteGaussianMechanism(ball, clients=1000, bits=20, granularity=0.01, local_sigma=0.2, delta=1e-5)
     >>> print(mechanism.guarantee)
@@ -147,9 +105,12 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
 
     def privacy(self) -> Privacy:
         """Privacy of one sum (`discrete_gaussian_privacy`)."""
-        return discrete_gaussian_privacy(
-            self.clients, self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency
-        )
+        return joint_discrete_gaussian_privacy(self.clients, (self.noisy_sum,), self.adjacency)
+
+    @property
+    def noisy_sum(self) -> NoisySum:
+        """The sum as accounting sees it, beside others of the same round (`joint_discrete_gaussian_privacy`)."""
+        return discrete_gaussian_sum(self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency)
 
     @property
     def _sigma(self) -> float:

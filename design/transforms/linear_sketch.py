@@ -7,7 +7,7 @@ Fundamental Price of Secure Aggregation in Differentially Private Federated Lear
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -108,3 +108,41 @@ class LinearSketch(ABC):
         """Check the fields that all sketches have."""
         object.__setattr__(self, "dimension", check_integer("dimension", self.dimension, low=1, high=LARGEST_DIMENSION))
         object.__setattr__(self, "seed", check_integer("seed", self.seed, low=0, high=LARGEST_SEED))
+
+
+@dataclass(frozen=True)
+class IdentitySketch(LinearSketch):
+    """No sketch: vectors as they are, so that what is written for sketches serves them too."""
+
+    dimension: int
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        self._check_fields()
+
+    @property
+    def sketch_dimension(self) -> int:
+        """The dimension."""
+        return self.dimension
+
+    @property
+    def distortion(self) -> float:
+        """0.0."""
+        return 0.0
+
+    @property
+    def length_variance(self) -> float:
+        """0.0."""
+        return 0.0
+
+    @property
+    def squared_operator_norm_bound(self) -> float:
+        """1.0."""
+        return 1.0
+
+    def _sketched(self, vectors: FloatArray) -> FloatArray:
+        return vectors
+
+    def _restored(self, sketches: FloatArray) -> FloatArray:
+        return sketches

@@ -1,4 +1,4 @@
-"""Rounds of Gaussian and Laplace noise with sampled clients: what dp-accounting proves about them, and nothing else.
+"""Rounds of Gaussian and Laplace noise with sampled clients: what dp-accounting proves about them, and a series between whole orders.
 
 The package is imported when it is needed: that takes a second.
 """
@@ -10,6 +10,7 @@ import numpy as np
 
 from ...arguments import check_choice
 from .renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from .sampled_gaussian_series import sampled_gaussian_cumulants
 from .sampling import FixedSizeSampling, PoissonSampling, Sampling, amplified_epsilon
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 ADJACENCIES = ("add-or-remove-one", "replace-one")
 # Whole orders at which dp-accounting is asked about a sampled event: its series for others may fail to converge, and large ones take long.
 WHOLE_ORDERS = (*range(2, 32), *range(32, 64, 4), *(float(round(64 * 2 ** (k / 4))) for k in range(25)))
-SAMPLED_ORDERS = tuple(order for order in DEFAULT_ORDERS if order < WHOLE_ORDERS[-1])
+# Where noise is small and rounds are many, the best order is between 2 and 5: there and below in steps of 1/20.
+SAMPLED_ORDERS = tuple(sorted({*(1 + k / 20 for k in range(1, 80)), *(order for order in DEFAULT_ORDERS if order < WHOLE_ORDERS[-1])}))
 # The losses of one round are put on a grid of this many steps up to the largest that matters: fine enough where losses are small, and of
 # dp-accounting's usual interval in between.
 FEWEST_STEPS, MOST_STEPS, USUAL_INTERVAL = 2_000, 50_000, 1e-4
@@ -31,7 +33,7 @@ MOST_POINTS = 4e6
 
 
 def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacency: str) -> RenyiCurve:
-    """Return the Rényi divergences of one sampled round of Gaussian noise, by dp-accounting's RDP accountant.
+    """Return the Rényi divergences of one sampled round of Gaussian noise, at whole orders by dp-accounting's RDP accountant.
 
     Parameters
     ----------
@@ -45,7 +47,8 @@ def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacenc
     Returns
     -------
     RenyiCurve
-        The curve; errs upward, between whole orders by a chord.
+        The curve; errs upward. Between whole orders a chord, or the series of `sampled_gaussian_cumulants` for Poisson sampling, whichever
+        is lower.
 
     Raises
     ------
@@ -64,7 +67,12 @@ def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacenc
     whole = np.array([1.0, *WHOLE_ORDERS])
     cumulants = (whole - 1) * np.maximum([0.0, *accountant.compose(sampled).rdp], 0.0)
     orders = np.array(SAMPLED_ORDERS)
-    return RenyiCurve(orders, np.interp(orders, whole, cumulants) / (orders - 1))
+    between = np.interp(orders, whole, cumulants)
+    if isinstance(sampling, PoissonSampling) and sampling.probability < 1:
+        fractional = orders % 1 > 0
+        series = sampled_gaussian_cumulants(noise_multiplier, sampling.probability, orders[fractional])
+        between[fractional] = np.minimum(between[fractional], series)
+    return RenyiCurve(orders, between / (orders - 1))
 
 
 def sampled_gaussian_loss(noise_multiplier: float, sampling: Sampling, adjacency: str) -> "PrivacyLossDistribution":

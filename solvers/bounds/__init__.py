@@ -1,1 +1,1 @@
-"""The certified optimum of tables: privacy as linear constraints, staircase rays, column generation, dual bounds."""
+"""Certified optima: tables, by staircase rays, column generation and dual values; limits of compressed and of private means."""

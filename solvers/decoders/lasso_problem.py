@@ -27,8 +27,8 @@ from ..numerics.rounding import SLACK, UNIT
 OPERATOR_UNITS = 1024
 # Steps of the power iteration: it only has to come near, since the solver corrects a step that is too long.
 POWER_STEPS = 20
-# Beyond these, squares would overflow or lose digits.
-SMALLEST_SQUARE, LARGEST_SQUARE = 1e-250, 1e250
+# Numbers beyond this have squares that overflow, and observations below that have squares that lose digits.
+LARGEST_NUMBER, SMALLEST_OBSERVATION = 1e140, 1e-140
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +185,8 @@ def _pose_operator(operator: Any, observations: ArrayLike) -> LassoProblem:
     rng = np.random.default_rng(1)
     right, left = rng.standard_normal(operator.shape[1]), rng.standard_normal(operator.shape[0])
     try:
-        types = operator.matvec(right).dtype, operator.rmatvec(left).dtype
+        with np.errstate(over="ignore", invalid="ignore"):
+            types = operator.matvec(right).dtype, operator.rmatvec(left).dtype
     except NotImplementedError as error:
         raise ValueError(f"matrix_or_operator must be a LinearOperator with rmatvec, products with the transpose: {error}") from None
     units = [float(np.finfo(kind).eps) / 2 for kind in types if kind.kind == "f"]
@@ -211,9 +212,9 @@ def finite_array(name: str, values: ArrayLike, dimensions: int) -> FloatArray:
         shape = "a matrix" if dimensions == 2 else "a vector"
         got = f"an array of {raw.dtype} and shape {raw.shape}" if isinstance(values, np.ndarray) else f"a {type(values).__name__}"
         raise ValueError(f"{name} must be {shape} of real numbers that is not empty, got {got}")
-    finite = np.isfinite(array)
-    if not finite.all():
-        raise ValueError(f"{name} must hold finite numbers only, got {float(array[~finite][0])!r}")
+    inside = np.abs(array) <= LARGEST_NUMBER
+    if not inside.all():
+        raise ValueError(f"{name} must hold numbers from {-LARGEST_NUMBER:g} to {LARGEST_NUMBER:g}, got {float(array[~inside][0])!r}")
     return array
 
 
@@ -223,19 +224,16 @@ def _check_observations(observations: ArrayLike, shape: tuple[int, int]) -> Floa
     values = finite_array("observations", observations, 1)
     if len(values) != shape[0]:
         raise ValueError(f"observations must have {shape[0]} numbers, one for each row of the matrix, got {len(values)}")
-    with np.errstate(over="ignore"):
-        square = float(values @ values)
-    if values.any() and not SMALLEST_SQUARE <= square <= LARGEST_SQUARE:
-        raise ValueError(
-            f"observations must be 0 or have a sum of squares from {SMALLEST_SQUARE:g} to {LARGEST_SQUARE:g}, got {square:g}; "
-            "use other units"
-        )
+    largest = float(np.abs(values).max())
+    if 0 < largest < SMALLEST_OBSERVATION:
+        raise ValueError(f"observations must be 0, or one of them at least {SMALLEST_OBSERVATION:g}, got {largest:g} as the largest")
     return values
 
 
 def _product(multiply: Callable[[FloatArray], Any], vector: FloatArray) -> FloatArray:
     with np.errstate(over="ignore", invalid="ignore"):
         product: FloatArray = np.asarray(multiply(vector), dtype=float)
-    if not np.isfinite(product).all():
-        raise ValueError("matrix_or_operator must have finite products with finite vectors, got infinity or NaN")
+    largest = float(np.abs(product).max())
+    if not largest <= LARGEST_NUMBER:
+        raise ValueError(f"matrix_or_operator must have products of absolute value up to {LARGEST_NUMBER:g}, got {largest:g}")
     return product

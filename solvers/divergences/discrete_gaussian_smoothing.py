@@ -93,12 +93,22 @@ def smoothed_gaussian_epsilon(
     sums = smoothed_sums(clients, sigma)
     if l2 == 0:
         return 0.0
-    found = []
-    for smoothed in sums:
-        ratio = coordinates * smoothed.log_ratio
-        # The share of 1e-9 that the ratio has more than it needs is far above its rounding.
-        allowed = min(delta * math.exp(-ratio) * (1 - ROUNDING), LARGEST_DELTA)
-        multiplier = smoothed.sigma / (l2 * math.sqrt(rounds))
-        if multiplier >= SMALLEST_MULTIPLIER and allowed >= SMALLEST_DELTA:
-            found.append(gaussian_epsilon(multiplier, allowed) + 2 * ratio)
-    return min(found, default=None)
+    found = [rounded_gaussian_epsilon(one.sigma / (l2 * math.sqrt(rounds)), coordinates * one.log_ratio, delta) for one in sums]
+    return min((epsilon for epsilon in found if epsilon is not None), default=None)
+
+
+def rounded_gaussian_epsilon(noise_multiplier: float, log_ratio: float, delta: float) -> float | None:
+    """Return epsilon where all probabilities are within factors of e^r of those of rounded Gaussian noise; None where it is too little.
+
+    Errs upward. The noise multiplier and r, which is `log_ratio`, are those of all coordinates and rounds together.
+
+    Examples
+    --------
+    >>> round(rounded_gaussian_epsilon(4.0, 1e-9, 1e-5), 4), rounded_gaussian_epsilon(1e-6, 0.0, 1e-5)
+    (0.9263, None)
+    """
+    # The share of 1e-9 that the ratio has more than it needs is far above its rounding.
+    allowed = min(delta * math.exp(-log_ratio) * (1 - ROUNDING), LARGEST_DELTA)
+    if noise_multiplier < SMALLEST_MULTIPLIER or allowed < SMALLEST_DELTA:
+        return None
+    return gaussian_epsilon(noise_multiplier, allowed) + 2 * log_ratio

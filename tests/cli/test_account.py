@@ -39,7 +39,7 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     "generalised-randomised-response": (["generalised-randomised-response", "--epsilon", "1", "--bits", "2"], {"pure", "rdp", "pld"}),
     "cldp": (["cldp", "--epsilon", "0.5", "--delta", "1e-6", "--rounds", "20"], {"pure", "rdp", "pld"}),
     "laplace": (["laplace", "--epsilon", "0.5", "--delta", "1e-6", "--rounds", "20"], {"pure", "rdp", "pld"}),
-    "gaussian": (GAUSSIAN, {"rdp", "pld"}),
+    "gaussian": (GAUSSIAN, {"rdp", "rdp-classic", "pld"}),
     "skellam": (["skellam", "--variance", "1e5", "--l1", "30", "--l2", "10", "--delta", "1e-6"], {"rdp"}),
     "sqkr": (["sqkr", "--epsilon", "0.5", "--delta", "1e-6", "--rounds", "20"], {"pure", "rdp", "pld"}),
     "privunit-g": (["privunit-g", "--epsilon", "0.5", "--dimension", "16", "--rounds", "20"], {"pure", "rdp", "pld"}),

@@ -140,7 +140,7 @@ def test_the_account_that_is_asked_for_keeps_the_target(method: str) -> None:
         (lambda: calibrate("gaussian", epsilon=1.0, delta=0.0), "delta must be a number above 0 and below 1, got 0.0"),
         (lambda: calibrate("gaussian", epsilon=1.0, delta=1e-6, rounds=0), "rounds must be a whole number from 1"),
         (lambda: calibrate("gaussian", epsilon=1.0, delta=1e-6, adjacency="swap"), "adjacency must be one of"),
-        (lambda: calibrate("gaussian", epsilon=1.0, delta=1e-6, method="best"), "account must be one of rdp, pld, got 'best'"),
+        (lambda: calibrate("gaussian", epsilon=1.0, delta=1e-6, method="best"), "account must be one of rdp, rdp-classic, pld, got 'best'"),
         (lambda: calibrate("cldp", epsilon=1.0, delta=1e-6, sampling=PoissonSampling(0.1)), "the server sees who reports"),
         (lambda: calibrate("laplace", epsilon=1.0, delta=1e-6, sampling=FixedSizeSampling(9, 3)), "adjacency|sampling"),
         (lambda: calibrate("skellam", epsilon=1.0, delta=1e-6, bits=12), "dimension is missing: skellam needs dimension"),

@@ -77,12 +77,25 @@ def test_poisson_sampling_agrees_with_both_accountants() -> None:
     report = sampled(2.0, PoissonSampling(0.05), 50, 1e-6)
     event = PoissonSampledDpEvent(0.05, GaussianDpEvent(2.0))
     assert report.epsilon_by("pld") == pytest.approx(PLDAccountant().compose(event, 50).get_epsilon(1e-6), rel=1e-4)
-    # Between whole orders ours is a chord, above their series: by little.
+    # Between whole orders ours is a chord or their series, whichever is lower, and never below by more than their rounding.
     theirs = RdpAccountant(SAMPLED_ORDERS).compose(event, 50).get_epsilon(1e-6)
     assert theirs * (1 - 1e-12) <= report.epsilon_by("rdp") < theirs * 1.01
     assert (report.adjacency, report.trust_model) == ("add-or-remove-one", "central")
     assert report.document()["sampling"] == "Poisson sampling with probability 0.05"
     assert report.epsilon < gaussian_privacy(2.0).report(1e-6, rounds=50).epsilon / 4
+
+
+def test_the_older_conversion_is_an_account_of_its_own() -> None:
+    privacy = gaussian_privacy(2.0, "add-or-remove-one", "central")
+    sampling = PoissonSampling(0.05)
+    for chosen in (None, sampling):
+        report = privacy.report(1e-6, rounds=50, sampling=chosen)
+        optimal, classic = (report.account(name) for name in ("rdp", "rdp-classic"))
+        assert classic.bound.epsilon > optimal.bound.epsilon + 0.1
+        assert classic.proven
+    curve = sampled_gaussian_curve(2.0, sampling, "add-or-remove-one").composed(50)
+    candidates = curve.divergences - np.log(1e-6) / (curve.orders - 1)
+    assert report.epsilon_by("rdp-classic") == pytest.approx(candidates.min(), rel=1e-12)
 
 
 def test_a_large_sampling_probability_does_not_fail_to_converge(caplog: pytest.LogCaptureFixture) -> None:

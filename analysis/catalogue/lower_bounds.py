@@ -1,0 +1,61 @@
+"""What is proven of every mechanism for the mean of vectors of a task, whichever it is."""
+
+import math
+from typing import Protocol
+
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.task import Task
+from ...solvers.bounds.central_privacy import LARGEST_EPSILON, SMALLEST_EPSILON, central_bound, unbiased_central_bound
+from ...solvers.bounds.local_privacy import local_bound, unbiased_local_bound
+
+
+class Bound(Protocol):
+    """A bound on the squared error of a mean, such as `central_bound`."""
+
+    def __call__(self, dimension: int, clients: int, epsilon: float, delta: float, *, radius: float) -> float:
+        """Return the bound for vectors of the L2 ball of a radius."""
+
+
+def inscribed_radius(ball: NormBall) -> float:
+    """Return the radius of the largest L2 ball inside a ball: what is private and accurate on the ball is so on that one."""
+    return ball.clip_norm * math.pow(ball.dimension, min(0.0, 0.5 - 1 / ball.norm))
+
+
+def unbiased_local_lower_bound(task: Task) -> float | None:
+    """Return a bound on the squared error of every unbiased mechanism for vectors whose messages are private; errs downward.
+
+    Without delta, rounds are taken to be of the same pure epsilon.
+    """
+    return _vector_bound(task, unbiased_local_bound, task.epsilon if task.delta > 0 else task.epsilon / task.rounds, task.delta)
+
+
+def local_lower_bound(task: Task) -> float | None:
+    """Return the same for mechanisms that may be biased."""
+    return _vector_bound(task, local_bound, task.epsilon if task.delta > 0 else task.epsilon / task.rounds, task.delta)
+
+
+def central_lower_bound(task: Task) -> float | None:
+    """Return a bound on the squared error of every mechanism for vectors whose estimate is private, also under a secure sum; errs downward.
+
+    Biased mechanisms are included: the estimate zero is one. What keeps a budget over all rounds keeps it in each.
+    """
+    return _central(task, central_bound)
+
+
+def unbiased_central_lower_bound(task: Task) -> float | None:
+    """Return the same for unbiased mechanisms."""
+    return _central(task, unbiased_central_bound)
+
+
+def _central(task: Task, bound: Bound) -> float | None:
+    if task.adjacency == "replace-one":
+        return _vector_bound(task, bound, task.epsilon, task.delta)
+    # A replacement is two steps.
+    delta = task.delta * (1 + math.exp(min(task.epsilon, 700.0)))
+    return _vector_bound(task, bound, 2 * task.epsilon, delta) if delta < 1 else None
+
+
+def _vector_bound(task: Task, bound: Bound, epsilon: float, delta: float) -> float | None:
+    if not isinstance(task.domain, NormBall) or task.sampling is not None or not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        return None
+    return bound(task.domain.dimension, task.clients, epsilon, delta, radius=inscribed_radius(task.domain))

@@ -1,0 +1,160 @@
+"""Errors of sketched secure sums, measured part by part: by compression rate, bits, noise, clients, dimension and rows.
+
+The estimation of a mean that is at the core of the experiments of Chen, Choquette-Choo, Kairouz, Suresh 2022 (Figures 2 to 8, Table 1),
+without the training around it.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ...arguments import check_real
+from ...arrays import FloatArray
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.registry import Target
+from ...design.contracts.sketched_mechanism import CLIP_MARGIN
+from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from ...design.secure_sum.sketched_sum import SketchedSum
+from ...design.transforms.linear_sketch import IdentitySketch
+from ...errors import InfeasibleError
+from ...solvers.divergences.discrete_gaussian_divergence import granularity_for_bits
+from ..calibration.sketches import SketchChoice, discrete_gaussian_within
+from ..random_streams import named_stream
+from ..simulation.sketch_errors import split_sketch_error
+from .point import Point
+
+CLIP_NORM, DELTA, ADJACENCY = 1.0, 1e-5, "add-or-remove-one"
+# Coordinates of a chunk's vectors.
+CHUNK = 2**21
+PARTS = ("clipping", "compression", "sketch_clipping", "rounding", "privatisation", "wrap_around")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SketchPoint(Point):
+    """One round of a secure sum of sketches, or of the vectors themselves, on vectors of norm 1.
+
+    Attributes
+    ----------
+    dimension, clients, bits : int
+        Of the vectors; that send them; of a coordinate of a message.
+    rate : float
+        Dimension over the coordinates of a sketch, at least 1; 1 sends the vectors themselves.
+    rows : int
+        Rows of the count-mean sketch.
+    epsilon : float or None
+        Of the round, at delta = 1e-5 and add-or-remove-one adjacency; None where the noise multiplier is given.
+    noise_multiplier : float or None
+        Standard deviation of the sum's noise over the norm that sketches are clipped to.
+    mean_norm : float
+        Norm of the vectors' mean, on average: they are a common direction times that, and a direction of each client's own.
+    repetition : int
+        Number of the repetition, from 0: vectors, sketch and noise are other ones.
+    """
+
+    dimension: int
+    clients: int
+    bits: int = 16
+    rate: float = 1.0
+    rows: int = 15
+    epsilon: float | None = None
+    noise_multiplier: float | None = None
+    mean_norm: float = 0.1
+    repetition: int = 0
+
+    def run(self, _: None = None) -> list[dict[str, Any]]:
+        """Return one row: parameters, predicted errors, and measured ones with their parts; missing where the bits are too few.
+
+        Raises
+        ------
+        ValueError
+            If a field is out of range, or both or neither of epsilon and noise multiplier are given.
+        """
+        check_real("mean_norm", self.mean_norm, low=0.0, high=1.0)
+        check_real("rate", self.rate, low=1.0, high=float(self.dimension))
+        if (self.epsilon is None) == (self.noise_multiplier is None):
+            raise ValueError(f"epsilon must be given where noise_multiplier is not, and only there, got {self.epsilon!r}")
+        asked = {name: value for name, value in asdict(self).items() if name != "seed"}
+        try:
+            mechanism = self.mechanism()
+        except InfeasibleError as error:
+            return [asked | {"reason": str(error)}]
+        words = named_stream(self.seed, f"noise: {self.name}")
+        found = asdict(split_sketch_error(mechanism, self.chunks(), words))
+        guarantee = mechanism.guarantee
+        noise = self.dimension * mechanism.inner.largest_directional_variance / self.clients
+        # Own directions of length almost one add to the square of the mean's norm.
+        square = self.mean_norm**2 + (1 - self.mean_norm**2) / self.clients
+        compression = mechanism.sketch.distortion * square * CLIP_NORM**2
+        multiplier = mechanism.inner.local_sigma * math.sqrt(self.clients) / mechanism.sketch_clip  # type: ignore[attr-defined]
+        return [
+            asked
+            | {
+                "sketch_dimension": mechanism.sketch_dimension,
+                "bits_per_coordinate": mechanism.bits_per_client / self.dimension,
+                "realised_epsilon": guarantee.epsilon,
+                "delta": guarantee.delta,
+                "adjacency": guarantee.adjacency,
+                "trust_model": guarantee.trust_model,
+                "realised_noise_multiplier": multiplier,
+                "predicted_squared_error": noise + compression,
+                "predicted_compression": compression,
+                # A trusted server's noise on the vectors themselves, for the same noise multiplier.
+                "central_squared_error": self.dimension * (multiplier * CLIP_NORM / self.clients) ** 2,
+                "coordinate_wrap_probability": mechanism.coordinate_wrap_probability,
+                "reason": None,
+            }
+            | found
+        ]
+
+    def mechanism(self) -> SketchedSum:
+        """Return the secure sum; with a rate of 1 nothing is lost, and no margin is needed."""
+        ball = NormBall(self.dimension, 2.0, CLIP_NORM)
+        seed = int(named_stream(self.seed, f"sketch: {self.name}").integers(2**63))
+        if self.rate == 1:
+            return SketchedSum(ball, IdentitySketch(self.dimension), self._inner(ball, seed))
+        choice = SketchChoice(rows=self.rows, seed=seed)
+        sketch = choice.sketch(self.dimension, choice.round_up(math.ceil(self.dimension / self.rate)))
+        return SketchedSum(ball, sketch, self._inner(NormBall(sketch.sketch_dimension, 2.0, CLIP_MARGIN * CLIP_NORM), seed))
+
+    def chunks(self) -> Iterator[FloatArray]:
+        """Yield the vectors, the same for all rates, bits, rows and noises."""
+        name = f"aligned vectors: {self.dimension}, clients {self.clients}, mean {self.mean_norm!r}, repetition {self.repetition}"
+        rng = named_stream(self.seed, name)
+        common = _directions(1, self.dimension, rng)
+        size = max(1, CHUNK // self.dimension)
+        for start in range(0, self.clients, size):
+            own = _directions(min(size, self.clients - start), self.dimension, rng)
+            yield self.mean_norm * common + math.sqrt(1 - self.mean_norm**2) * own
+
+    def _inner(self, ball: NormBall, seed: int) -> DistributedDiscreteGaussianMechanism:
+        if self.epsilon is not None:
+            return discrete_gaussian_within(ball, self.clients, self.bits, Target(self.epsilon, DELTA, adjacency=ADJACENCY), seed)
+        deviation = self.noise_multiplier * ball.clip_norm / math.sqrt(self.clients)  # type: ignore[operator]  # one of the two is given
+        granularity = granularity_for_bits(self.clients, ball.dimension + ball.dimension % 2, ball.clip_norm, deviation, self.bits)
+        return DistributedDiscreteGaussianMechanism(
+            ball, self.clients, self.bits, granularity, deviation, DELTA, seed, "fourier", ADJACENCY
+        )
+
+
+def _directions(count: int, dimension: int, rng: np.random.Generator) -> FloatArray:
+    vectors = rng.standard_normal((count, dimension))
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+SETTING = ["dimension", "clients", "bits", "rate", "rows", "epsilon", "noise_multiplier", "mean_norm"]
+
+
+def arrange_sketches(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per setting, averaged over repetitions: errors and their parts, and standard errors of the whole."""
+    found = rows[rows["reason"].isna()].drop(columns=["reason", "repetition"])
+    groups = found.groupby(SETTING, dropna=False, sort=False)
+    averages = groups.mean(numeric_only=True)
+    errors = groups["squared_error"]
+    averages.insert(0, "repetitions", errors.size())
+    averages["standard_error"] = errors.std() / np.sqrt(errors.size())
+    words = groups[["adjacency", "trust_model"]].first()
+    return averages.join(words).reset_index()

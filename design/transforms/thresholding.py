@@ -1,0 +1,149 @@
+"""Coordinates that are not worth sending, or too large, layer by layer: a client's vector before it is sketched, and the error this adds.
+
+Nothing is private here. A client's vector gets no longer, in any layer, so that its clip norm holds as before; thresholds must be public.
+The error adds to that of a sketch and its noise by the triangle inequality: of the mean of all clients it is at most the clients' mean.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import check_choice, check_integer, check_real
+from ...arrays import FloatArray, IntegerArray
+from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
+from ...solvers.numerics.rounding import SLACK
+from .dithering import finite_values
+
+KINDS = ("zero", "clip")
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdedVectors:
+    """Clients' vectors after thresholding, and what was taken away.
+
+    Attributes
+    ----------
+    vectors : ndarray of float64, shape (clients, dimension)
+        What is left.
+    layer_errors : ndarray of float64, shape (clients, layers)
+        L2 norm of what was taken from each layer, exact up to rounding.
+    kept : ndarray of int64, shape (clients, layers)
+        Number of coordinates of each layer that are not zero.
+    """
+
+    vectors: FloatArray
+    layer_errors: FloatArray
+    kept: IntegerArray
+
+    @property
+    def errors(self) -> FloatArray:
+        """L2 norm of what was taken from each client's vector, shape (clients,)."""
+        return np.asarray(np.linalg.norm(self.layer_errors, axis=1))
+
+    @property
+    def mean_error_bound(self) -> float:
+        """Bound on the L2 norm of what was taken from the mean of all vectors: the mean of their errors; errs upward."""
+        return float(self.errors.mean()) * (1 + SLACK)
+
+
+def threshold_layers(vectors: ArrayLike, sizes: Sequence[int], thresholds: Sequence[float], kind: str = "zero") -> ThresholdedVectors:
+    """Zero the coordinates of each layer that are below its threshold, or cut off those that are above it.
+
+    Parameters
+    ----------
+    vectors : array_like of shape (clients, dimension)
+        At least one client's; layer after layer.
+    sizes : sequence of int
+        Number of coordinates of each layer, such as `ModelLayers.sizes`; they sum to the dimension.
+    thresholds : sequence of float
+        Public threshold of each layer, in the vectors' units; at least 0.
+    kind : str
+        ``"zero"``: coordinates with ``|x|`` below the threshold become zero; ``"clip"``: those above it become the threshold, with their
+        sign.
+
+    Examples
+    --------
+    >>> found = threshold_layers([[0.1, -3.0, 0.2, 0.05]], sizes=(2, 2), thresholds=(1.0, 0.1))
+    >>> found.vectors.tolist(), found.layer_errors.tolist(), found.kept.tolist()
+    ([[0.0, -3.0, 0.2, 0.0]], [[0.1, 0.05]], [[1, 1]])
+    """
+    array = _vectors(vectors, sizes)
+    limits = np.repeat(_levels(thresholds, sizes), sizes)
+    if check_choice("kind", kind, KINDS) == "zero":
+        return _split(array, np.where(np.abs(array) < limits, 0.0, array), sizes)
+    return _split(array, np.clip(array, -limits, limits), sizes)
+
+
+def keep_largest(vectors: ArrayLike, sizes: Sequence[int], share: float) -> ThresholdedVectors:
+    """Keep the largest coordinates of each layer, by absolute value, and zero the others: of each client its own ones.
+
+    Parameters
+    ----------
+    vectors, sizes
+        As in `threshold_layers`.
+    share : float
+        How many of each layer's coordinates are kept, rounded up: from 0 to 1. A layer's error is at most ``sqrt(1 - share)`` times its
+        norm, with equality for equal coordinates.
+
+    Examples
+    --------
+    >>> keep_largest([[0.1, -3.0, 0.2, 0.05]], sizes=(2, 2), share=0.5).vectors.tolist()
+    [[0.0, -3.0, 0.2, 0.0]]
+    """
+    array = _vectors(vectors, sizes)
+    share = check_real("share", share, low=0.0, high=1.0)
+    left = np.zeros_like(array)
+    for start, size in zip(_starts(sizes), sizes, strict=True):
+        count = math.ceil(share * size)
+        if count == 0:
+            continue
+        layer = array[:, start : start + size]
+        places = np.argpartition(-np.abs(layer), count - 1, axis=1)[:, :count]
+        np.put_along_axis(left[:, start : start + size], places, np.take_along_axis(layer, places, axis=1), axis=1)
+    return _split(array, left, sizes)
+
+
+def zeroing_error_bound(sizes: Sequence[int], thresholds: Sequence[float]) -> float:
+    """Return the largest error of zeroing below thresholds, whatever the vector is: sqrt(sum of size * threshold**2); errs upward.
+
+    Examples
+    --------
+    >>> round(zeroing_error_bound((4, 9), (1.0, 0.1)), 4)
+    2.0224
+    """
+    _dimension(sizes)
+    levels = _levels(thresholds, sizes)
+    return math.hypot(*(math.sqrt(size) * level for size, level in zip(sizes, levels, strict=True))) * (1 + SLACK)
+
+
+def _vectors(vectors: ArrayLike, sizes: Sequence[int]) -> FloatArray:
+    array = finite_values("vectors", vectors)
+    dimension = _dimension(sizes)
+    if array.ndim != 2 or array.shape[0] == 0 or array.shape[1] != dimension:
+        raise ValueError(f"vectors must have the shape (clients, {dimension}), the sum of the sizes, with a client, got {array.shape}")
+    return array
+
+
+def _dimension(sizes: Sequence[int]) -> int:
+    check_integer("number of sizes", len(sizes), low=1, high=LARGEST_DIMENSION)
+    return sum(check_integer("sizes", size, low=1, high=LARGEST_DIMENSION) for size in sizes)
+
+
+def _levels(thresholds: Sequence[float], sizes: Sequence[int]) -> list[float]:
+    if len(thresholds) != len(sizes):
+        raise ValueError(f"thresholds must be as many as sizes, one for each layer, got {len(thresholds)} and {len(sizes)}")
+    return [check_real("thresholds", threshold, low=0.0, high=1e100) for threshold in thresholds]
+
+
+def _starts(sizes: Sequence[int]) -> list[int]:
+    return [0, *accumulate(sizes)][:-1]
+
+
+def _split(array: FloatArray, left: FloatArray, sizes: Sequence[int]) -> ThresholdedVectors:
+    starts = _starts(sizes)
+    taken = np.sqrt(np.add.reduceat((array - left) ** 2, starts, axis=1))
+    return ThresholdedVectors(left, taken, np.add.reduceat(left != 0, starts, axis=1, dtype=np.int64))

@@ -1,0 +1,1 @@
+"""Figures of Chen, Choquette-Choo, Kairouz, Suresh 2022, and beyond."""

@@ -1,0 +1,97 @@
+"""Bits and compression rate together: error for each pair, and the cheapest pair for a slack."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from ...analysis.catalogue.registry import entry_named
+from ...analysis.comparisons.sketched_sums import SketchPoint, arrange_sketches
+from ..drawing.marks import VERMILION
+from ..drawing.style import WIDTH, add_caption
+from ..entry import FigureEntry
+
+BITS = (8, 10, 12, 14, 16, 18)
+RATES = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
+NOISE_MULTIPLIERS = (0.3, 0.5)
+SLACK = 1.5
+LARGEST_RATIO = 100.0
+
+
+def draw_bits(frame: pd.DataFrame) -> Figure:
+    """Draw a map of error ratios for each level of noise; the cheapest pair within the slack is framed."""
+    levels = sorted(frame["noise_multiplier"].unique())
+    figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
+    grid = figure.subplots(1, len(levels), sharey=True, squeeze=False)[0]
+    for axes, noise in zip(grid, levels, strict=True):
+        panel = frame[frame["noise_multiplier"] == noise]
+        table = panel.pivot_table(index="rate", columns="bits", values="ratio")
+        image = axes.imshow(table, cmap="Blues", norm=LogNorm(1.0, LARGEST_RATIO), aspect="auto", origin="lower")
+        axes.set_xticks(range(len(table.columns)), [str(bits) for bits in table.columns])
+        axes.set_yticks(range(len(table.index)), [f"{rate:g}" for rate in table.index])
+        axes.set(xlabel="bits b of a coordinate", title=f"z = {noise:g}")
+        for (row, rate), (column, bits) in ((r, c) for r in enumerate(table.index) for c in enumerate(table.columns)):
+            ratio = table.loc[rate, bits]
+            text = "" if np.isnan(ratio) else f"{ratio:.3g}"
+            axes.text(column, row, text, ha="center", va="center", color="white" if ratio > LARGEST_RATIO**0.55 else "black")
+        best = panel[panel["cheapest"]]
+        if not best.empty:
+            place = (list(table.columns).index(best["bits"].iloc[0]) - 0.5, list(table.index).index(best["rate"].iloc[0]) - 0.5)
+            axes.add_patch(_frame(place))
+            axes.set_title(f"z = {noise:g}: {best['bits_per_coordinate'].iloc[0]:.2g} bits a parameter within {SLACK:g}")
+    grid[0].set_ylabel("compression rate d/m")
+    figure.colorbar(image, ax=list(grid), label="squared error over the least", extend="max")
+    first = frame.iloc[0]
+    add_caption(
+        figure,
+        f"Mean of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} and norm c, whose mean has norm "
+        f"{first['mean_norm']:g} c; measured squared error, {first['repetitions']:.0f} rounds, over the least of the panel. A message has "
+        f"b/rate "
+        "bits a parameter. Framed: the pair with the fewest of them whose error is within a factor of "
+        f"{SLACK:g}. Few bits must be coarse, as sums of {first['clients']:,.0f} clients have to fit; empty: too few for that. z: standard "
+        f"deviation of the noise over the norm that sketches are clipped to. Guarantee: {first['adjacency']} adjacency, "
+        f"{first['trust_model']} trust "
+        f"model, δ = {first['delta']:g}, ε of one round as in the table.",
+    )
+    return figure
+
+
+def _frame(place: tuple[float, float]) -> Rectangle:
+    return Rectangle(place, 1, 1, fill=False, edgecolor=VERMILION.colour, linewidth=2.2)
+
+
+def arrange_bits(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the averages of `arrange_sketches`, with each error over the least of its noise, and which pair is the cheapest."""
+    frame = arrange_sketches(rows)
+    frame["ratio"] = frame["squared_error"] / frame.groupby("noise_multiplier")["squared_error"].transform("min")
+    within = frame[frame["ratio"] <= SLACK]
+    frame["cheapest"] = frame.index.isin(within.groupby("noise_multiplier")["bits_per_coordinate"].idxmin())
+    return frame
+
+
+def bit_tasks(seed: int, quick: bool) -> list[SketchPoint]:
+    """Return a task for each level of noise, number of bits, rate and repetition."""
+    dimension, clients, repetitions = (2**12, 100, 2) if quick else (2**17, 300, 3)
+    point = partial(SketchPoint, seed=seed, dimension=dimension, clients=clients, mean_norm=0.02)
+    return [
+        point(bits=bits, rate=rate, noise_multiplier=noise, repetition=repetition)
+        for noise in NOISE_MULTIPLIERS
+        for bits in BITS
+        for rate in RATES
+        for repetition in range(repetitions)
+    ]
+
+
+FIGURE = FigureEntry(
+    name="price-bits",
+    title="Bits and compression rate together: error for each pair",
+    paper=f"{entry_named('sketched-discrete-gaussian').paper}, the mean estimation in Table 1 and Figures 3, 5 and 6",
+    duration="three minutes",
+    experiment="sketched sums against bits and rates",
+    tasks=bit_tasks,
+    table=arrange_bits,
+    draw=draw_bits,
+)

@@ -1,0 +1,60 @@
+"""Panels of errors: predicted ones as lines, measured ones as points with standard errors, and zero's and a trusted server's."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
+from ..drawing.style import GREY, WIDTH
+
+MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+ZERO_LOOK: Mapping[str, Any] = {"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2}
+CENTRAL_LOOK: Mapping[str, Any] = {"color": GREY, "linestyle": (0, (5, 3)), "linewidth": 1.0}
+
+
+def marks_of(values: Sequence[Any]) -> dict[Any, Mark]:
+    """Return a mark for each value, in their order."""
+    return dict(zip(values, MARKS, strict=False))
+
+
+def look(mark: Mark) -> dict[str, Any]:
+    """Return a mark as keywords of matplotlib's lines."""
+    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
+
+
+def panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, list[Axes]]:
+    """Return a figure of the page's width with panels side by side, which share their axes where they can be compared."""
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    return figure, list(figure.subplots(1, count, sharex=shared, sharey=shared, squeeze=False)[0])
+
+
+def draw_series(axes: Axes, series: pd.DataFrame, column: str, mark: Mark) -> None:
+    """Draw predicted errors as a line and measured ones as points, against a column."""
+    axes.plot(series[column], series["predicted_squared_error"], color=mark.colour, linestyle=mark.line)
+    axes.errorbar(
+        series[column],
+        series["squared_error"],
+        yerr=series["standard_error"],
+        color=mark.colour,
+        marker=mark.marker,
+        linestyle="",
+        capsize=2,
+    )
+
+
+def finish(axes: Axes, label: str, title: str = "") -> None:
+    """Make both axes logarithmic, with a grid."""
+    axes.set(xscale="log", yscale="log", xlabel=label, title=title)
+    axes.grid(visible=True)
+
+
+def add_legend(figure: Figure, named: Mapping[str, Mark], *, zero: bool = True, central: bool = False, columns: int = 5) -> None:
+    """Put the series, and the references that are drawn, above a figure."""
+    handles = [Line2D([], [], label=label, **look(mark)) for label, mark in named.items()]
+    handles += [Line2D([], [], label="answer zero", **ZERO_LOOK)] if zero else []
+    handles += [Line2D([], [], label="trusted server, no sketch", **CENTRAL_LOOK)] if central else []
+    figure.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)), handlelength=3.0, columnspacing=1.5)

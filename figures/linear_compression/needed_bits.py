@@ -1,0 +1,79 @@
+"""The price: necessary and sufficient bits against clients times epsilon, with every mechanism of the registry as a point."""
+
+import math
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ...analysis.catalogue.registry import entry_named
+from ...analysis.comparisons.compression_price import SLACK, PricePoint, price_points
+from ..drawing.marks import BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION, Mark
+from ..drawing.style import WIDTH, add_caption
+from ..entry import FigureEntry
+
+# Colours by trust model; a marker for each mechanism.
+COLOURS = {"local": VERMILION.colour, "secure-sum": BLUE.colour, "central": PURPLE.colour}
+MARKERS = "os^Dv<>PX*hdp8H123"
+
+
+def draw_needed_bits(frame: pd.DataFrame) -> Figure:
+    """Draw the bounds as lines, and mechanisms as points at a few numbers of clients: filled where their error is within the slack."""
+    figure = Figure(figsize=(WIDTH, 5.6), layout="constrained")
+    axes = figure.subplots()
+    bounds = frame[frame["mechanism"] == "bounds"].sort_values("budget")
+    lines: tuple[tuple[str, str, Mark], ...] = (
+        ("necessary_bits_any", "necessary for any estimate", BLACK),
+        ("necessary_bits_unbiased", "necessary for an unbiased one", GREEN),
+        ("sufficient_bits", "sufficient: sketch, discrete Gaussian", SKY),
+    )
+    handles = []
+    for column, label, mark in lines:
+        (line,) = axes.plot(bounds["budget"], bounds[column].replace(0, math.nan), color=mark.colour, linestyle=mark.line, label=label)
+        handles.append(line)
+    offers = frame[(frame["mechanism"] != "bounds") & frame["bits_per_client"].notna()]
+    for marker, (name, series) in zip(MARKERS, offers.groupby("mechanism", sort=False), strict=False):
+        colour = COLOURS[series["trust_model"].iloc[0]]
+        for filled, part in series.groupby("within_slack"):
+            face = colour if filled else "white"
+            axes.plot(
+                part["budget"], part["bits_per_client"], linestyle="", marker=marker, color=colour, markerfacecolor=face, markersize=5
+            )
+        handles.append(Line2D([], [], linestyle="", marker=marker, color=colour, label=str(name)))
+    axes.set(xscale="log", yscale="log", xlabel="clients \N{MULTIPLICATION SIGN} ε", ylabel="bits of a client's message")
+    axes.grid(visible=True)
+    figure.legend(handles=handles, loc="outside right upper", handlelength=2.2)
+    first = frame.iloc[0]
+    add_caption(
+        figure,
+        f"Mean of n vectors of dimension {first['dimension']:,.0f} and norm at most 1, at ε = {first['epsilon']:g}, δ = "
+        f"{first['delta']:g}, "
+        f"{first['adjacency']} adjacency. Lines: bits for a worst error of at most {SLACK:g} times that of a trusted server's Gaussian "
+        f"noise "
+        "through a secure sum: fewer than necessary are proven not to be enough, private or not, and no bits are necessary where zero is "
+        "good "
+        "enough; sufficient ones are those of the cheapest sketch and bit width. Points: mechanisms of the registry at their usual "
+        "options, "
+        "filled where their worst error is within the same factor, hollow where it is not. Red: local trust model, blue: secure sum, "
+        "purple: "
+        "central. The sparse mechanism is for means with 4 coordinates only.",
+    )
+    return figure
+
+
+def needed_tasks(seed: int, quick: bool) -> list[PricePoint]:
+    """Return a task for the bounds and each mechanism, at each number of clients."""
+    dimension, points, offered = (2**6, 5, (100, 1000)) if quick else (2**12, 17, (100, 1000, 10_000))
+    clients = [round(10 ** (1 + 4 * step / (points - 1))) for step in range(points)]
+    return price_points(seed, clients, offered, dimension, 1.0)
+
+
+FIGURE = FigureEntry(
+    name="price-needed-bits",
+    title="The price of compression: necessary and sufficient bits against clients times epsilon, with every mechanism",
+    paper=f"{entry_named('sketched-discrete-gaussian').paper}; bounds with constants are beyond the paper",
+    duration="three minutes",
+    experiment="necessary and sufficient bits",
+    tasks=needed_tasks,
+    draw=draw_needed_bits,
+)

@@ -1,0 +1,70 @@
+"""What compression costs: error against compression rate, for several levels of noise."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ...analysis.catalogue.registry import entry_named
+from ...analysis.comparisons.sketched_sums import SketchPoint, arrange_sketches
+from ..drawing.style import add_caption
+from ..entry import FigureEntry
+from .error_panels import ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
+
+NOISE_MULTIPLIERS = (0.1, 0.3, 0.5, 0.7)
+RATES = (1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 40.0, 80.0)
+MEAN_NORMS = (0.05, 0.3)
+
+
+def draw_rates(frame: pd.DataFrame) -> Figure:
+    """Draw a panel for each length of the mean, and a line for each level of noise."""
+    figure, grid = panels(frame["mean_norm"].nunique(), 4.2)
+    marks = marks_of(sorted(frame["noise_multiplier"].unique()))
+    for axes, (norm, panel) in zip(grid, frame.groupby("mean_norm"), strict=True):
+        for noise, series in panel.groupby("noise_multiplier"):
+            draw_series(axes, series, "rate", marks[noise])
+        axes.axhline(panel["zero"].mean(), **ZERO_LOOK)
+        finish(axes, "compression rate d/m", f"mean of norm {float(str(norm)):g} c")
+        axes.xaxis.set_major_formatter("{x:g}")
+    grid[0].set_ylabel("squared L2 error of the mean (c²)")
+    add_legend(figure, {f"z = {noise:g}": mark for noise, mark in marks.items()})
+    first = frame.iloc[0]
+    epsilons = frame.groupby("noise_multiplier")["realised_epsilon"].max()
+    add_caption(
+        figure,
+        f"Mean of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} and norm c, by sketches of {first['rows']:.0f} "
+        f"rows "
+        f"in a secure sum with discrete Gaussian noise, {first['bits']:.0f} bits a coordinate; z: standard deviation of the sum's noise "
+        f"over "
+        f"the norm that sketches are clipped to, 1.1 c. Lines: predicted, points: measured, {first['repetitions']:.0f} rounds with "
+        f"standard "
+        "errors. A rate of 1 has no sketch. Compression adds (d/m) times the square of the mean's norm, whatever the noise. One round is "
+        "shown: over R rounds all lines fall by R, except for that of answering zero. "
+        f"One round's ε, at δ = {first['delta']:g}: {', '.join(f'{value:.3g}' for value in epsilons)} for the four z, "
+        f"{first['adjacency']} adjacency, {first['trust_model']} trust model.",
+    )
+    return figure
+
+
+def rate_tasks(seed: int, quick: bool) -> list[SketchPoint]:
+    """Return a task for each length of the mean, noise, rate and repetition."""
+    dimension, clients, repetitions = (2**12, 100, 2) if quick else (2**17, 500, 3)
+    return [
+        SketchPoint(
+            seed=seed, dimension=dimension, clients=clients, rate=rate, noise_multiplier=noise, mean_norm=norm, repetition=repetition
+        )
+        for norm in MEAN_NORMS
+        for noise in NOISE_MULTIPLIERS
+        for rate in RATES
+        for repetition in range(repetitions)
+    ]
+
+
+FIGURE = FigureEntry(
+    name="price-rate",
+    title="What compression costs before a secure sum: error against compression rate",
+    paper=f"{entry_named('sketched-discrete-gaussian').paper}, the mean estimation in Figure 2",
+    duration="four minutes",
+    experiment="sketched sums against rates",
+    tasks=rate_tasks,
+    table=arrange_sketches,
+    draw=draw_rates,
+)

@@ -1,0 +1,215 @@
+"""Limits of central privacy: the least squared L2 error of the mean of vectors of the L2 ball that differential privacy allows.
+
+Neighbours differ in one client's vector (replace-one). Whoever keeps (epsilon, delta) when a client is added or removed keeps
+(2 epsilon, (1 + e^epsilon) delta) here. All bounds have explicit constants, hold for every mechanism, however much it sends, and err
+downward. `docs/limits.md` has the proofs.
+"""
+
+import math
+
+import numpy as np
+
+from ...arguments import check_integer, check_real
+from .compression import LARGEST_DIMENSION, LARGEST_RADIUS, MOST_CLIENTS
+from .prior_risk import ROUNDING, PriorRisks, group_sizes
+from .private_posterior import posterior_odds
+
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e5
+LARGEST_RHO = 300.0
+
+
+def central_bound(dimension: int, clients: int, epsilon: float, delta: float = 0.0, *, radius: float = 1.0) -> float:
+    """Return a bound on the worst-case squared error of the mean for every (epsilon, delta) private mechanism, biased or not.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of coordinates.
+    clients : int
+        Number of clients, which is public.
+    epsilon : float
+        Privacy parameter for the replacement of one client's vector, from 1e-6 to 10**5.
+    delta : float
+        From 0 to below 1; 0 for pure privacy, which has the higher bound.
+    radius : float
+        L2 norm of the longest vectors.
+
+    Returns
+    -------
+    float
+        At most ``radius**2``, the error of the estimate zero. With few clients for their dimension it is about
+        ``0.44 * dimension * (radius / (clients * epsilon))**2``, with many four times that; with delta = 0 of the order of dimension**2.
+        Errs downward.
+
+    Examples
+    --------
+    >>> [float(f"{central_bound(100, 10_000, 1.0, delta):.3g}") for delta in (0.0, 1e-6)]
+    [1.6e-05, 1.68e-06]
+    """
+    dimension, clients, radius = check_sizes(dimension, clients, radius)
+    epsilon, delta = check_budget(epsilon, delta)
+    by_signs = sign_risks(dimension, clients, epsilon, delta).error()
+    by_caps = 0.0 if delta > 0 else _cap_risks(dimension, clients, epsilon).error()
+    return radius**2 * max(by_signs, by_caps, fingerprint_error(dimension, clients, pure_spread(epsilon, delta), delta))
+
+
+def unbiased_central_bound(dimension: int, clients: int, epsilon: float, delta: float = 0.0, *, radius: float = 1.0) -> float:
+    """Return a bound on the worst-case squared error of the mean for every unbiased (epsilon, delta) private mechanism.
+
+    Arguments as in `central_bound`.
+
+    Returns
+    -------
+    float
+        With at least as many clients as coordinates about ``4 * dimension * (radius / (clients * epsilon))**2`` for a small epsilon; more
+        for delta = 0. With fewer clients and delta above 0 less: to show each vector with probability delta is private and unbiased. Errs
+        downward.
+
+    Examples
+    --------
+    >>> [float(f"{unbiased_central_bound(100, 10_000, 1.0, delta):.3g}") for delta in (0.0, 1e-6)]
+    [2e-05, 3.68e-06]
+    """
+    dimension, clients, radius = check_sizes(dimension, clients, radius)
+    epsilon, delta = check_budget(epsilon, delta)
+    by_signs = sign_risks(dimension, clients, epsilon, delta).unbiased_error()
+    pure = delta == 0
+    by_vectors = _cap_risks(dimension, clients, epsilon).unbiased_error() if pure else _frame_error(dimension, clients, epsilon, delta)
+    biased = fingerprint_error(dimension, clients, pure_spread(epsilon, delta), delta)
+    return radius**2 * max(by_signs, by_vectors, biased)
+
+
+def concentrated_central_bound(dimension: int, clients: int, rho: float, *, radius: float = 1.0) -> float:
+    """Return a bound on the worst-case squared error of the mean for every mechanism of rho zero-concentrated privacy, biased or not.
+
+    Parameters
+    ----------
+    rho : float
+        Rényi divergences of order a are at most ``a * rho`` where one client's vector is replaced; from 1e-9 to 300. (Bun, Steinke 2016,
+        *Concentrated differential privacy*, definition 1.1.) The others are those of `central_bound`.
+
+    Returns
+    -------
+    float
+        Errs downward.
+
+    Examples
+    --------
+    >>> float(f"{concentrated_central_bound(100, 10_000, 0.5):.3g}")
+    5.38e-07
+    """
+    dimension, clients, radius = check_sizes(dimension, clients, radius)
+    sphere, signs = _concentrated_risks(dimension, clients, _checked_rho(rho))
+    return radius**2 * max(sphere.error(), signs.error(), fingerprint_error(dimension, clients, _concentrated_spread(rho), 0.0))
+
+
+def unbiased_concentrated_central_bound(dimension: int, clients: int, rho: float, *, radius: float = 1.0) -> float:
+    """Return a bound on the worst-case squared error of the mean for every unbiased mechanism of rho zero-concentrated privacy.
+
+    Arguments as in `concentrated_central_bound`.
+
+    Returns
+    -------
+    float
+        With at least as many clients as coordinates ``4 * dimension * (radius / clients)**2 / (exp(2 * rho) - 1)``: the error of Gaussian
+        noise, ``2 * dimension * (radius / clients)**2 / rho``, is no more than ``(exp(2 * rho) - 1) / (2 * rho)`` times as large. Errs
+        downward.
+
+    Examples
+    --------
+    >>> float(f"{unbiased_concentrated_central_bound(100, 10_000, 0.005):.4g}"), round(2 * 100 / 10_000**2 / 0.005, 6)
+    (0.000398, 0.0004)
+    """
+    dimension, clients, radius = check_sizes(dimension, clients, radius)
+    sphere, signs = _concentrated_risks(dimension, clients, _checked_rho(rho))
+    spread = _concentrated_spread(rho)
+    signed = min(dimension, clients)
+    moved = (4 * signed + (dimension - signed)) / (clients * spread) ** 2 * (1 - ROUNDING)
+    biased = fingerprint_error(dimension, clients, spread, 0.0)
+    return radius**2 * max(moved, sphere.unbiased_error(), signs.unbiased_error(), biased)
+
+
+def check_sizes(dimension: int, clients: int, radius: float) -> tuple[int, int, float]:
+    """Return the size of a problem, or raise ValueError."""
+    return (
+        check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION),
+        check_integer("clients", clients, low=1, high=MOST_CLIENTS),
+        check_real("radius", radius, low=1 / LARGEST_RADIUS, high=LARGEST_RADIUS),
+    )
+
+
+def check_budget(epsilon: float, delta: float) -> tuple[float, float]:
+    """Return a privacy budget, or raise ValueError."""
+    epsilon = check_real("epsilon", epsilon, low=SMALLEST_EPSILON, high=LARGEST_EPSILON)
+    return epsilon, check_real("delta", delta, low=0.0, high=1 - 1e-16)
+
+
+def sign_risks(dimension: int, clients: int, epsilon: float, delta: float) -> PriorRisks:
+    """Return the risks where coordinates have a group of clients each, who all hold one end of that axis or the other."""
+    sizes = group_sizes(clients)
+    axes = np.minimum(dimension, np.floor(clients / sizes))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        # Of a group of k: k epsilon, and delta (e^(k epsilon) - 1)/(e^epsilon - 1).
+        revealed = delta * np.exp((sizes - 1) * epsilon) * np.expm1(-sizes * epsilon) / np.expm1(-epsilon) if delta > 0 else 0 * sizes
+        odds = (np.sinh(sizes * epsilon / 2) ** 2 + revealed) / (1 - revealed)
+    return PriorRisks(axes * (sizes / clients) ** 2, np.where(revealed < 1, odds, np.inf))
+
+
+def pure_spread(epsilon: float, delta: float) -> float:
+    """Return the root of the largest chi-square divergence of the parts of two neighbours that are epsilon indistinguishable."""
+    return 2 * _sinh_of_half(epsilon) * math.sqrt(1 - delta)
+
+
+def fingerprint_error(dimension: int, clients: int, spread: float, delta: float) -> float:
+    """Return the bound by correlation with the clients' own vectors, for the unit ball.
+
+    `spread` is the root of the largest chi-square divergence between neighbours, apart from a part of mass delta.
+    """
+    active = group_sizes(clients)
+    root = math.sqrt(dimension)
+    with np.errstate(invalid="ignore"):
+        correlated = (2 / 3 - 11 / 6 * delta * active) * root - spread * np.sqrt(2 * active / 3)
+        error = active / clients * np.maximum(correlated, 0.0) / (active * spread + 2 * root / math.sqrt(3))
+    return float(np.nanmax(error, initial=0.0)) ** 2 * (1 - ROUNDING)
+
+
+def _cap_risks(dimension: int, clients: int, epsilon: float) -> PriorRisks:
+    """Return the risks where blocks of coordinates have a group of clients each, who all hold one random vector of the block's sphere."""
+    blocks = sorted({*(2**power for power in range(0, dimension.bit_length(), 2)), dimension})
+    moments, odds = [], []
+    for size in blocks:
+        count = min(dimension // size, clients)
+        groups = group_sizes(clients // count)
+        moments.append(count * (groups / clients) ** 2)
+        odds.append(posterior_odds(size, groups * epsilon))
+    return PriorRisks(np.concatenate(moments), np.concatenate(odds))
+
+
+def _frame_error(dimension: int, clients: int, epsilon: float, delta: float) -> float:
+    """Return the bound on unbiased estimates where some clients hold random orthogonal vectors, for the unit ball and delta above 0."""
+    active = group_sizes(min(clients, dimension))
+    pure = math.hypot(pure_spread(epsilon, delta), math.sqrt(delta))
+    root = 1 / (pure / np.sqrt(dimension - active + 1) + np.sqrt(delta / active)) / clients
+    return max(0.0, float(np.max(root**2 * (1 - ROUNDING) - active / clients**2 * (1 + ROUNDING))))
+
+
+def _concentrated_risks(dimension: int, clients: int, rho: float) -> tuple[PriorRisks, PriorRisks]:
+    """Return the risks of one group with a random vector of the sphere, and of a group for each coordinate with a sign."""
+    sizes = group_sizes(clients)
+    axes = np.minimum(dimension, np.floor(clients / sizes))
+    with np.errstate(over="ignore"):
+        sphere = np.expm1(2 * sizes**2 * rho / (dimension - 2)) if dimension > 2 else np.full_like(sizes, np.inf)
+        signs = np.expm1(2 * sizes**2 * rho) / 2
+    return PriorRisks((sizes / clients) ** 2, sphere), PriorRisks(axes * (sizes / clients) ** 2, signs)
+
+
+def _checked_rho(rho: float) -> float:
+    return check_real("rho", rho, low=1e-9, high=LARGEST_RHO)
+
+
+def _concentrated_spread(rho: float) -> float:
+    return math.sqrt(math.expm1(2 * rho))
+
+
+def _sinh_of_half(epsilon: float) -> float:
+    return math.sinh(min(epsilon / 2, 350.0))

@@ -1,0 +1,181 @@
+"""Limits of compression: the least error of a mean of vectors of the L2 ball that are sent in a given number of bits.
+
+Bounds hold for every encoder and decoder, however they draw randomness of their own or share it, and err downward. What is shared must not
+depend on the vectors. `docs/limits.md` has the proofs.
+"""
+
+import math
+
+import numpy as np
+
+from ...arguments import check_choice, check_integer, check_real
+from ...arrays import FloatArray
+from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
+
+LARGEST_DIMENSION = 2**53
+MOST_CLIENTS = 2**53
+MOST_BITS = 1e25
+LARGEST_RADIUS = 1e100
+
+
+def compression_bound(dimension: int, bits: float, *, radius: float = 1.0, shared_randomness: bool = True) -> float:
+    """Return a bound on the worst-case squared L2 error of a vector that is known from one message, or of a mean known from one sum.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of coordinates.
+    bits : float
+        Logarithm to base 2 of the number of different messages, at least 0. Of a secure sum: of the modulus, over all coordinates; the
+        bound is then on the error of the mean, since all clients may hold the same vector.
+    radius : float
+        L2 norm of the longest vectors.
+    shared_randomness : bool
+        Whether encoder and decoder may share randomness, such as a random rotation. Without it the bound is at least
+        ``radius**2 * 2**(-2 * bits / dimension)``; with it, that is false.
+
+    Returns
+    -------
+    float
+        ``radius**2`` for no bits; errs downward.
+
+    Examples
+    --------
+    >>> round(compression_bound(100, 50.0), 4), round(compression_bound(100, 50.0, shared_randomness=False), 4)
+    (0.493, 0.5)
+    """
+    dimension, bits, radius = _checked(dimension, bits, radius)
+    shared = _message_risks(dimension, np.array([bits])).error()
+    own = 0.0 if shared_randomness else _covering_error(dimension, bits)
+    return radius**2 * max(shared, own)
+
+
+def unbiased_compression_bound(dimension: int, bits: float, *, radius: float = 1.0, shared_randomness: bool = True) -> float:
+    """Return a bound on the worst-case variance of an unbiased estimate from one message; arguments as in `compression_bound`.
+
+    Returns
+    -------
+    float
+        At least ``radius**2 / (2**(2 * bits / (dimension - 2)) - 1)``, which is about ``0.72 * radius**2 * dimension / bits`` for few bits.
+        Infinite for no bits, and without shared randomness for fewer messages than dimension + 1. Errs downward.
+
+    Examples
+    --------
+    >>> round(unbiased_compression_bound(1000, 100.0), 3)
+    6.712
+    """
+    dimension, bits, radius = _checked(dimension, bits, radius)
+    shared = _message_risks(dimension, np.array([bits])).unbiased_error()
+    if shared_randomness:
+        return radius**2 * shared
+    # The ball must lie in the convex hull of what is decoded.
+    spans = bits >= 53 or math.floor(2**bits) > dimension
+    return radius**2 * max(shared, _covering_error(dimension, bits)) if spans else math.inf
+
+
+def mean_compression_bound(dimension: int, bits: float, clients: int, *, radius: float = 1.0) -> float:
+    """Return a bound on the worst-case squared L2 error of a mean whose server sees a message of the given bits from every client.
+
+    Messages are sent at the same time; randomness may be shared by all. Other arguments as in `compression_bound`.
+
+    Returns
+    -------
+    float
+        About ``0.26 * radius**2 * dimension / (clients * bits)`` where that is between 1/clients and 1, in units of the squared radius:
+        groups of clients that hold the same vector. Errs downward.
+
+    Examples
+    --------
+    >>> round(mean_compression_bound(1000, 1.0, 100), 4), round(mean_compression_bound(1000, 1000.0, 100), 5)
+    (0.8703, 0.0025)
+    """
+    dimension, bits, radius = _checked(dimension, bits, radius)
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    sizes = group_sizes(clients)
+    risks = _message_risks(dimension, sizes * bits)
+    weighted = PriorRisks(group_weights(sizes, clients) * risks.second_moments, risks.odds)
+    return radius**2 * weighted.error()
+
+
+def unbiased_mean_compression_bound(dimension: int, bits: float, clients: int, *, radius: float = 1.0) -> float:
+    """Return the same bound for every unbiased estimate of the mean: that of one client over their number. Errs downward."""
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    return unbiased_compression_bound(dimension, bits, radius=radius) / clients
+
+
+def necessary_bits(error: float, dimension: int, clients: int, trust_model: str, *, unbiased: bool = False, radius: float = 1.0) -> float:
+    """Return the fewest bits of a client's message with which compression alone does not rule out an error of the mean.
+
+    Parameters
+    ----------
+    error : float
+        Squared L2 error in the worst case; above 0.
+    dimension : int
+        Number of coordinates.
+    clients : int
+        Number of clients.
+    trust_model : str
+        ``"secure-sum"``: the server sees nothing but one sum, in as many bits as a message; ``"local"`` or ``"central"``: every message.
+    unbiased : bool
+        Whether the estimate must be unbiased.
+    radius : float
+        L2 norm of the longest vectors.
+
+    Returns
+    -------
+    float
+        Bits, not rounded to a whole number; with fewer, no mechanism has that error, private or not. 0.0 where nothing is ruled out. Errs
+        downward.
+
+    Examples
+    --------
+    >>> [round(necessary_bits(0.1, 10_000, 1000, "secure-sum", unbiased=unbiased)) for unbiased in (False, True)]
+    [16608, 17296]
+    """
+    check_choice("trust_model", trust_model, ("local", "secure-sum", "central"))
+    error = check_real("error", error, low=1e-300, high=1e300)
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+
+    def bound(bits: float) -> float:
+        if trust_model == "secure-sum":
+            return (unbiased_compression_bound if unbiased else compression_bound)(dimension, bits, radius=radius)
+        return (unbiased_mean_compression_bound if unbiased else mean_compression_bound)(dimension, bits, clients, radius=radius)
+
+    if bound(0.0) <= error:
+        return 0.0
+    low, high = 0.0, 1.0
+    while bound(high) > error:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if bound(middle) > error else (low, middle)
+    # The bound exceeds the error there, and with fewer bits all the more.
+    return low
+
+
+def _checked(dimension: int, bits: float, radius: float) -> tuple[int, float, float]:
+    return (
+        check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION),
+        check_real("bits", bits, low=0.0, high=MOST_BITS),
+        check_real("radius", radius, low=1 / LARGEST_RADIUS, high=LARGEST_RADIUS),
+    )
+
+
+def _message_risks(dimension: int, bits: FloatArray) -> PriorRisks:
+    """Return the risks of three priors, one row each, for a message of these bits about a vector of the unit ball."""
+    nats = bits * math.log(2)
+    with np.errstate(over="ignore"):
+        # Uniform on the ball.
+        ball = np.expm1(2 * nats / dimension)
+        # Uniform on the sphere.
+        sphere = np.expm1(2 * nats / (dimension - 2)) if dimension > 2 else np.full_like(nats, np.inf)
+    # Twice as many points on a diameter as there are messages, equally far apart; whole numbers in spite of rounding.
+    messages = np.floor(np.exp2(np.minimum(nats / math.log(2), 400.0)) * (1 + ROUNDING))
+    line = 4 * (messages - 1) * (messages + 1) / 3
+    points = (2 * messages + 1) / (3 * (2 * messages - 1))
+    moments = np.stack([np.full_like(nats, dimension / (dimension + 2)), np.ones_like(nats), points])
+    return PriorRisks(moments, np.stack([ball, sphere, line]))
+
+
+def _covering_error(dimension: int, bits: float) -> float:
+    return math.exp(-2 * bits * math.log(2) / dimension) * (1 - ROUNDING)

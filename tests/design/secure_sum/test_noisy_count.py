@@ -1,0 +1,120 @@
+"""A count under a secure sum, and joint accounts of several sums."""
+
+import math
+
+import numpy as np
+import pytest
+
+from quietbits import FixedSizeSampling, NormBall, PoissonSampling
+from quietbits.design.federated.adaptive_clipping import combined_noise_multiplier
+from quietbits.design.secure_sum.aggregation import SecureSum
+from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
+from quietbits.design.secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
+from quietbits.design.secure_sum.noisy_count import NoisyCount
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.divergences.discrete_gaussian_divergence import summed_discrete_gaussian_losses
+
+VECTOR = NoisySum(sigma=200.0, l2_sensitivity=1000.0, dimension=1024)
+
+
+def test_the_fraction_is_unbiased_with_the_stated_deviation() -> None:
+    count = NoisyCount.of_deviation(50, 4.0)
+    answers = np.arange(50) < 20
+    rng = np.random.default_rng(0)
+    found = np.array([count.fraction(count.encode(answers, rng).sum(keepdims=True)) for _ in range(2000)])
+    # Standard errors: 0.08 / sqrt(2000) of the mean, and 1.6 % of the deviation; four of each.
+    assert found.mean() == pytest.approx(0.4, abs=4 * 0.08 / math.sqrt(2000))
+    assert found.std() * 50 == pytest.approx(count.deviation, rel=4 * 0.016)
+
+
+def test_it_goes_through_masks() -> None:
+    count = NoisyCount.of_deviation(30, 1.5)
+    messages = count.encode(np.arange(30) % 3 == 0, np.random.default_rng(0))
+    masked = SecureSum(30, 1, 1 << count.bits).total([messages[:, None]], np.random.default_rng(1))
+    assert count.fraction(masked) == count.fraction(messages.sum(keepdims=True, dtype=np.int64))
+
+
+@pytest.mark.parametrize("clients", [1, 100, 1000, 10**6])
+def test_bits_are_those_of_the_number_of_clients_and_a_few_more(clients: int) -> None:
+    count = NoisyCount.of_deviation(clients, max(clients / 20, 1.0))
+    assert math.log2(2 * clients + 1) < count.bits <= math.log2(clients) + 7
+    # Everyone says yes, and the noise is at its bound: still inside.
+    most = clients * count.steps + math.sqrt(2 * clients * math.log(2e9)) * count.local_sigma
+    assert most < 2 ** (count.bits - 1)
+
+
+def test_one_sum_is_what_it_is_alone() -> None:
+    alone = discrete_gaussian_privacy(1000, 1024, 1.0, 0.2, 0.001)
+    mechanism = DistributedDiscreteGaussianMechanism(NormBall(1024, 2.0), 1000, 20, 0.001, 0.2, 1e-5)
+    joint = joint_discrete_gaussian_privacy(1000, [mechanism.noisy_sum])
+    for sampling in (None, PoissonSampling(0.1)):
+        for name in ("rdp", "near-gaussian"):
+            one, other = (privacy.report(1e-5, rounds=3, sampling=sampling).epsilon_by(name) for privacy in (alone, joint))
+            assert one == pytest.approx(other, rel=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ["add-or-remove-one", "replace-one"])
+def test_vector_and_count_are_nearly_one_gaussian(adjacency: str) -> None:
+    factor = 2 if adjacency == "replace-one" else 1
+    vector = NoisySum(200.0, 1000.0 * factor, 1024)
+    count = NoisyCount.of_deviation(1000, 8.0)
+    report = joint_discrete_gaussian_privacy(1000, [vector, count.noisy_sum(adjacency)], adjacency).report(1e-5, rounds=10)
+    multiplier = combined_noise_multiplier(math.sqrt(1000) * 0.2 / factor, 8.0, adjacency)
+    gaussian = gaussian_epsilon(multiplier / math.sqrt(10), 1e-5)
+    # A little noise counts for nothing, because it is what rounds the rest.
+    assert gaussian < report.epsilon < 1.01 * gaussian
+    assert report.epsilon < report.epsilon_by("rdp") < 1.15 * gaussian
+
+
+def test_joint_accounts_are_above_exact_convolution() -> None:
+    # Two numbers that both move by one, in sums of their own with noise of their own.
+    clients, sigmas, delta = 5, (0.8, 1.5), 1e-6
+    exact = [summed_discrete_gaussian_losses(clients, sigma, 1) for sigma in sigmas]
+    masses = np.multiply.outer(*(np.exp(one.log_masses) for one in exact))
+    losses = np.add.outer(*(one.losses for one in exact))
+    report = joint_discrete_gaussian_privacy(clients, [NoisySum(sigma, 1.0, 1) for sigma in sigmas]).report(delta)
+    for name in ("rdp", "near-gaussian"):
+        epsilon = report.epsilon_by(name)
+        assert float(np.sum(masses * np.maximum(0.0, -np.expm1(epsilon - losses)))) <= delta
+    # And not much above it.
+    assert float(np.sum(masses * np.maximum(0.0, -np.expm1(0.9 * report.epsilon - losses)))) > delta
+
+
+def test_sampled_rounds_are_accounted_for() -> None:
+    count = NoisyCount.of_deviation(1000, 50.0)
+    privacy = joint_discrete_gaussian_privacy(1000, [VECTOR, count.noisy_sum()])
+    everyone = privacy.epsilon(1e-5, rounds=10)
+    sampled = privacy.report(1e-5, rounds=10, sampling=PoissonSampling(0.05))
+    assert sampled.epsilon < everyone / 5
+    alone = joint_discrete_gaussian_privacy(1000, [VECTOR]).report(1e-5, rounds=10, sampling=PoissonSampling(0.05))
+    assert alone.epsilon < sampled.epsilon < 1.01 * alone.epsilon
+
+
+def test_the_steps_are_fine_enough_for_many_rounds() -> None:
+    # With one step for a client, noise of 0.506 each, 1500 rounds would have an epsilon of thousands.
+    report = NoisyCount.of_deviation(1000, 8.0).privacy().report(1e-5, rounds=1500)
+    assert report.epsilon == pytest.approx(gaussian_epsilon(16 / math.sqrt(1500), 1e-5), rel=1e-3)
+    assert NoisyCount(1000, 16 / math.sqrt(1000)).privacy().report(1e-5, rounds=1500).epsilon > 1000
+
+
+def test_what_is_refused() -> None:
+    count = NoisyCount(10, 1.0)
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=r"answers must be truth values, shape \(clients,\), of at least one client, got bool and \(0,\)"):
+        count.encode(np.zeros(0, dtype=bool), rng)
+    with pytest.raises(ValueError, match="answers must be truth values"):
+        count.encode([0.5], rng)
+    with pytest.raises(ValueError, match="clients must be a whole number from 1"):
+        NoisyCount(0, 1.0)
+    with pytest.raises(ValueError, match=r"local_sigma must be a number from 0\.001"):
+        NoisyCount(10, 0.0)
+    with pytest.raises(ValueError, match=r"aggregate must have the shape \(1,\)"):
+        count.fraction([1, 2])
+    with pytest.raises(ValueError, match="number of sums must be a whole number from 1"):
+        joint_discrete_gaussian_privacy(10, [])
+    with pytest.raises(ValueError, match="l2_sensitivity must be a number from"):
+        NoisySum(1.0, 0.0, 1)
+    # Too little noise for sampling to be accounted for: a reason, not a number.
+    report = joint_discrete_gaussian_privacy(10, [NoisySum(0.3, 1.0, 1)], "replace-one").report(1e-5, sampling=FixedSizeSampling(100, 10))
+    assert math.isinf(report.epsilon)
+    assert "local_sigma must be larger" in (report.account("rdp").bound.reason or "")

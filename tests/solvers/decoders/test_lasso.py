@@ -1,0 +1,341 @@
+"""The Lasso: optimality conditions, two solvers that agree, certificates that are never too small, paths, and bad input."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.linalg import hadamard
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+from quietbits import ConvergenceError, LassoSolution, solve_lasso
+from quietbits.solvers.decoders.accelerated_proximal import accelerated_proximal
+from quietbits.solvers.decoders.lasso import critical_penalty, lasso_path
+from quietbits.solvers.decoders.lasso_problem import pose_problem
+
+Array = NDArray[np.float64]
+SHAPES = [(20, 60), (60, 20), (30, 30), (1, 5), (5, 1)]
+
+
+def draw(measurements: int, dimension: int, seed: int = 0) -> tuple[Array, Array]:
+    """Return a Gaussian matrix and noisy observations of a vector with three entries."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.standard_normal((measurements, dimension))
+    vector = np.zeros(dimension)
+    vector[:3] = 2.0, -1.0, 1.5
+    return matrix, matrix @ vector + 0.3 * rng.standard_normal(measurements)
+
+
+def objective(matrix: Array, observations: Array, penalty: float, vector: Array) -> float:
+    return float(np.sum((observations - matrix @ vector) ** 2) / (2 * len(observations)) + penalty * np.abs(vector).sum())
+
+
+def check_conditions(matrix: Array, observations: Array, found: LassoSolution) -> None:
+    """Check |S^T r / m| <= penalty, and equality, with the entry's sign, where the gap leaves no room for anything else."""
+    correlations = matrix.T @ (observations - matrix @ found.solution) / len(observations)
+    # The objective is at least the optimal one plus |S (x - x*)|^2 / (2 m), so that |S^T (r - r*)| / m <= |column| sqrt(2 gap / m).
+    slack = np.linalg.norm(matrix, axis=0) * np.sqrt(2 * found.duality_gap / len(observations)) + 1e-12
+    assert (np.abs(correlations) <= found.penalty + slack).all()
+    # By convexity the suboptimality is at least sum_i (penalty |x_i| - c*_i x_i), with the optimum's correlations.
+    missing = found.penalty * np.abs(found.solution) - correlations * found.solution
+    assert (missing <= found.duality_gap + 2 * slack * np.abs(found.solution)).all()
+
+
+@pytest.mark.parametrize("solver", ["coordinate-descent", "fista"])
+@pytest.mark.parametrize("share", [0.8, 0.2, 0.02])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_optimality_conditions_hold(shape: tuple[int, int], share: float, solver: str) -> None:
+    matrix, observations = draw(*shape) if shape[1] >= 3 else (np.arange(1.0, 6.0)[:, None], np.array([1.0, 1.0, 4.0, 3.0, 6.0]))
+    penalty = share * critical_penalty(matrix, observations)
+    found = solve_lasso(matrix, observations, penalty, solver=solver, tolerance=1e-10)
+    assert found.solver == solver
+    assert found.penalty == penalty
+    assert found.objective == pytest.approx(objective(matrix, observations, penalty, found.solution), rel=1e-12)
+    assert found.relative_gap == pytest.approx(found.duality_gap / objective(matrix, observations, penalty, np.zeros(shape[1])))
+    assert 0 <= found.relative_gap <= 1e-10
+    assert found.support.tolist() == np.flatnonzero(found.solution).tolist() != []
+    check_conditions(matrix, observations, found)
+
+
+@pytest.mark.parametrize("share", [0.8, 0.2, 0.02])
+@pytest.mark.parametrize("shape", SHAPES[:3])
+def test_both_solvers_agree(shape: tuple[int, int], share: float) -> None:
+    matrix, observations = draw(*shape)
+    penalty = share * critical_penalty(matrix, observations)
+    dense = solve_lasso(matrix, observations, penalty, tolerance=1e-11)
+    free = solve_lasso(aslinearoperator(matrix), observations, penalty, tolerance=1e-11)
+    sparse = solve_lasso(scipy.sparse.csr_array(matrix), observations, penalty, tolerance=1e-11)
+    assert (dense.solver, free.solver, sparse.solver) == ("coordinate-descent", "fista", "fista")
+    # Gaussian columns: the solution is unique, and its support is separated.
+    assert free.support.tolist() == dense.support.tolist() == sparse.support.tolist()
+    assert free.solution == pytest.approx(dense.solution, abs=1e-5)
+    assert abs(free.objective - dense.objective) <= free.duality_gap + dense.duality_gap
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(1, 8),
+    st.integers(1, 12),
+    st.integers(0, 10**6),
+    st.sampled_from([1e-6, 1e-3, 1.0, 1e5]),
+    st.sampled_from([0.9, 0.3, 0.05]),
+    st.sampled_from([1e-2, 1e-5, 1e-9]),
+)
+def test_the_gap_is_never_below_the_suboptimality(rows: int, columns: int, seed: int, scale: float, share: float, tolerance: float) -> None:
+    rng = np.random.default_rng(seed)
+    # Small whole numbers: equal, opposite and zero columns are common.
+    matrix = scale * rng.integers(-2, 3, size=(rows, columns)).astype(float)
+    observations = rng.standard_normal(rows)
+    penalty = share * critical_penalty(matrix, observations)
+    if penalty == 0:
+        penalty = 1.0
+    rough = [
+        solve_lasso(matrix, observations, penalty, solver=solver, tolerance=tolerance, max_iterations=10**5)
+        for solver in ("coordinate-descent", "fista")
+    ]
+    precise = solve_lasso(matrix, observations, penalty, tolerance=1e-11, max_iterations=10**6)
+    rounding = 1e-14 * objective(matrix, observations, penalty, np.zeros(columns))
+    for found in rough:
+        assert found.relative_gap <= tolerance
+        assert found.duality_gap >= found.objective - precise.objective - rounding
+        check_conditions(matrix, observations, found)
+
+
+def exact_objective(matrix: Array, observations: Array, penalty: float, vector: list[Fraction]) -> Fraction:
+    """Return the objective of a matrix of whole numbers, in rational arithmetic."""
+    images = [sum((int(entry) * value for entry, value in zip(row, vector, strict=True)), Fraction(0)) for row in matrix]
+    squares = [(Fraction(seen) - image) ** 2 for seen, image in zip(observations.tolist(), images, strict=True)]
+    return sum(squares) / (2 * len(squares)) + Fraction(penalty) * sum(abs(value) for value in vector)
+
+
+@pytest.mark.parametrize("solver", ["coordinate-descent", "fista"])
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-11])
+@pytest.mark.parametrize("columns", [1, 16])
+def test_the_gap_covers_rounding_too(columns: int, tolerance: float, solver: str) -> None:
+    """With orthogonal columns the optimum is known. With one, its rounding alone makes the computed residual look optimal."""
+    matrix, penalty = hadamard(16)[:, :columns].astype(float), 0.1
+    for seed in range(40):
+        observations = np.random.default_rng(seed).standard_normal(16)
+        found = solve_lasso(matrix, observations, penalty, solver=solver, tolerance=tolerance)
+        means = [
+            sum(int(row[i]) * Fraction(seen) for row, seen in zip(matrix, observations.tolist(), strict=True)) / 16 for i in range(columns)
+        ]
+        best = [max(abs(mean) - Fraction(penalty), Fraction(0)) * (1 if mean > 0 else -1) for mean in means]
+        values = [Fraction(value) for value in found.solution.tolist()]
+        suboptimality = exact_objective(matrix, observations, penalty, values) - exact_objective(matrix, observations, penalty, best)
+        assert Fraction(found.duality_gap) >= suboptimality >= 0
+
+
+def test_a_gap_at_any_point_is_a_bound_and_vanishes_only_at_the_optimum() -> None:
+    matrix, observations = draw(20, 60)
+    penalty = 0.2 * critical_penalty(matrix, observations)
+    best = solve_lasso(matrix, observations, penalty, tolerance=1e-11)
+    problem = pose_problem(matrix, observations)
+    rng = np.random.default_rng(3)
+    for size in (1e-3, 1e-1, 1.0, 100.0):
+        place = problem.certify(best.solution + size * rng.standard_normal(60), penalty)
+        assert place.gap >= place.objective - best.objective > 0
+    assert problem.certify(-best.solution, penalty).gap > best.objective
+
+
+@pytest.mark.parametrize("solver", ["coordinate-descent", "fista"])
+def test_from_the_critical_penalty_on_the_solution_is_exactly_zero(solver: str) -> None:
+    matrix, observations = draw(20, 60)
+    critical = critical_penalty(matrix, observations)
+    assert critical == np.abs(matrix.T @ observations).max() / 20
+    for penalty in (critical, 1.5 * critical, 1e200):
+        found = solve_lasso(matrix, observations, penalty, solver=solver, start=np.ones(60))
+        assert not found.solution.any()
+        assert found.relative_gap < 1e-12
+        assert found.iterations == 0
+    below = solve_lasso(matrix, observations, 0.99 * critical, solver=solver, tolerance=1e-9)
+    assert len(below.support) == 1
+
+
+def test_a_sparse_vector_is_recovered() -> None:
+    rng = np.random.default_rng(5)
+    matrix = rng.standard_normal((120, 1000))
+    vector = np.zeros(1000)
+    vector[rng.choice(1000, 6, replace=False)] = [3.0, -2.0, 2.5, 4.0, -3.0, 2.0]
+    found = solve_lasso(aslinearoperator(matrix), matrix @ vector, 0.01)
+    assert set(np.flatnonzero(vector)) == set(np.flatnonzero(np.abs(found.solution) > 0.1))
+    assert found.solution == pytest.approx(vector, abs=0.05)
+
+
+def test_a_path_falls_and_starts_from_the_larger_penalty() -> None:
+    matrix, observations = draw(100, 400)
+    critical = critical_penalty(matrix, observations)
+    penalties = critical * np.geomspace(1, 0.02, 12)
+    operator = aslinearoperator(matrix)
+    path = lasso_path(operator, observations, np.random.default_rng(0).permutation(penalties), tolerance=1e-9)
+    assert path.penalties == pytest.approx(penalties, rel=0)
+    assert [len(one.support) for one in path.solutions[:1]] == [0]
+    alone = [solve_lasso(operator, observations, penalty, tolerance=1e-9) for penalty in penalties]
+    for one, other in zip(path.solutions, alone, strict=True):
+        assert one.relative_gap <= 1e-9
+        assert abs(one.objective - other.objective) <= one.duality_gap + other.duality_gap
+    # Starting near the solution is what a path is for: from the same problem's there is nothing left to do.
+    assert sum(one.iterations for one in path.solutions) < sum(one.iterations for one in alone)
+    first, again = lasso_path(operator, observations, [penalties[5]] * 2).solutions
+    assert first.iterations > again.iterations == 0
+    dense = lasso_path(matrix, observations, penalties, tolerance=1e-9)
+    assert {one.solver for one in dense.solutions} == {"coordinate-descent"}
+    assert dense.solutions[-1].solution == pytest.approx(path.solutions[-1].solution, abs=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["coordinate-descent", "fista"])
+def test_a_good_start_is_used_and_a_bad_one_is_not(solver: str) -> None:
+    matrix, observations = draw(100, 400)
+    penalty = 0.05 * critical_penalty(matrix, observations)
+    cold = solve_lasso(matrix, observations, penalty, solver=solver, tolerance=1e-8)
+    warm = solve_lasso(matrix, observations, penalty, solver=solver, tolerance=1e-8, start=cold.solution)
+    assert warm.iterations <= 1 < cold.iterations
+    bad = solve_lasso(matrix, observations, penalty, solver=solver, tolerance=1e-8, start=np.full(400, 1e6))
+    assert bad.iterations == cold.iterations
+
+
+def test_a_step_that_is_too_long_is_shortened() -> None:
+    """The power iteration's estimate errs downward; here it is a thousandth of the norm."""
+    matrix, observations = draw(20, 60)
+    penalty = 0.1 * critical_penalty(matrix, observations)
+    problem = pose_problem(matrix, observations)
+    true = problem.spectral_norm
+    assert 0.95 * np.linalg.norm(matrix, 2) <= true <= np.linalg.norm(matrix, 2) * (1 + 1e-12)
+    problem.__dict__["spectral_norm"] = true / 1000
+    found = accelerated_proximal(problem, penalty, problem.certify(np.zeros(60), penalty), 1e-8, 5000)
+    assert found.vector == pytest.approx(solve_lasso(matrix, observations, penalty, tolerance=1e-11).solution, abs=1e-3)
+
+
+def test_restarts_make_progress_steady_where_columns_differ_in_size() -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.standard_normal((60, 20)) * np.geomspace(1, 30, 20)
+    observations = matrix @ np.ones(20) + rng.standard_normal(60)
+    penalty = 0.001 * critical_penalty(matrix, observations)
+    few = solve_lasso(matrix, observations, penalty, solver="fista", tolerance=1e-5)
+    many = solve_lasso(matrix, observations, penalty, solver="fista", tolerance=1e-11)
+    # Without restarts these are 829 and 10 113 iterations, without momentum 4432 and 19 313.
+    assert few.iterations < 500
+    assert many.iterations < 4 * few.iterations
+
+
+@pytest.mark.parametrize("solver", ["coordinate-descent", "fista"])
+def test_degenerate_problems(solver: str) -> None:
+    matrix, observations = draw(20, 60)
+    # Zero columns stay zero, and twins share what one would have had.
+    padded = np.hstack([np.zeros((20, 2)), matrix, matrix[:, :1]])
+    penalty = 0.2 * critical_penalty(matrix, observations)
+    found = solve_lasso(padded, observations, penalty, solver=solver, tolerance=1e-10)
+    plain = solve_lasso(matrix, observations, penalty, solver=solver, tolerance=1e-10)
+    assert found.solution[:2].tolist() == [0.0, 0.0]
+    merged = found.solution[2:62] + np.concatenate([found.solution[62:], np.zeros(59)])
+    assert merged == pytest.approx(plain.solution, abs=1e-4)
+    nothing = solve_lasso(matrix, np.zeros(20), 1e-3, solver=solver)
+    assert (nothing.objective, nothing.duality_gap, nothing.relative_gap, nothing.solution.any()) == (0.0, 0.0, 0.0, False)
+    empty = solve_lasso(np.zeros((4, 3)), np.ones(4), 1e-3, solver=solver)
+    assert not empty.solution.any()
+    assert empty.relative_gap < 1e-12
+    # Observations in other units: the same solution in those units.
+    small = solve_lasso(matrix, observations * 1e-100, penalty * 1e-100, solver=solver, tolerance=1e-10)
+    assert small.solution * 1e100 == pytest.approx(plain.solution, abs=1e-4)
+
+
+def test_precision_of_the_numbers_is_accounted_for() -> None:
+    matrix, observations = draw(20, 60)
+    single = matrix.astype(np.float32)
+    penalty = 0.2 * critical_penalty(single, observations)
+    # A matrix of single precision is multiplied in double precision.
+    for numbers in (single, aslinearoperator(single)):
+        found = solve_lasso(numbers, observations, penalty, tolerance=1e-10)
+        check_conditions(single.astype(float), observations, found)
+    # An operator that returns single precision has a gap that says how little that is.
+    operator = LinearOperator(
+        (20, 60),
+        matvec=lambda vector: single @ vector.astype(np.float32),
+        rmatvec=lambda values: single.T @ values.astype(np.float32),
+        dtype=np.float32,
+    )
+    found = solve_lasso(operator, observations, penalty, tolerance=0.01)
+    assert 1e-5 < found.relative_gap < 0.01
+    with pytest.raises(ConvergenceError, match="above the tolerance 1e-06"):
+        solve_lasso(operator, observations, penalty, max_iterations=500)
+    # One that hides single precision in doubles is refused: its certificate would be wrong.
+    hiding = LinearOperator(
+        (20, 60),
+        matvec=lambda vector: (single @ vector.astype(np.float32)).astype(float),
+        rmatvec=lambda values: (single.T @ values.astype(np.float32)).astype(float),
+        dtype=float,
+    )
+    with pytest.raises(ValueError, match="rmatvec that multiplies by the transpose of matvec, in the precision"):
+        solve_lasso(hiding, observations, penalty)
+
+
+@pytest.mark.parametrize("solver", ["coordinate-descent", "fista"])
+def test_nothing_half_solved_is_returned(solver: str) -> None:
+    matrix, observations = draw(20, 60)
+    with pytest.raises(ConvergenceError, match=r"duality gap is .* above the tolerance 1e-10, after 2 iterations"):
+        solve_lasso(matrix, observations, 1e-3, solver=solver, tolerance=1e-10, max_iterations=2)
+
+
+MATRIX, OBSERVATIONS = np.eye(3), np.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((np.ones(3), OBSERVATIONS, 1.0), {}, r"matrix_or_operator must be a matrix .*shape \(3,\)"),
+        (([["a"]], OBSERVATIONS, 1.0), {}, "matrix_or_operator must be a matrix .*got a list"),
+        (([[1.0], [1.0, 2.0]], OBSERVATIONS, 1.0), {}, "matrix_or_operator must be a matrix .*got a list"),
+        ((np.zeros((0, 3)), [], 1.0), {}, "matrix_or_operator must be a matrix .* not empty"),
+        ((1j * MATRIX, OBSERVATIONS, 1.0), {}, "matrix_or_operator must be a matrix of real numbers .*complex128"),
+        ((MATRIX * np.nan, OBSERVATIONS, 1.0), {}, "matrix_or_operator must hold numbers from .*, got nan"),
+        (
+            (aslinearoperator(1j * MATRIX), OBSERVATIONS, 1.0),
+            {},
+            "matrix_or_operator must be of real numbers, got an operator of complex128",
+        ),
+        ((aslinearoperator(np.zeros((0, 3))), [], 1.0), {}, r"matrix_or_operator must have rows and columns, got the shape \(0, 3\)"),
+        (
+            (aslinearoperator(np.full((3, 3), np.inf)), OBSERVATIONS, 1.0),
+            {},
+            "matrix_or_operator must have products of absolute value up to 1e",
+        ),
+        (
+            (scipy.sparse.csr_array(MATRIX * 1e200), 1e120 * OBSERVATIONS, 1.0),
+            {},
+            "matrix_or_operator must have products of absolute value up to 1e",
+        ),
+        ((LinearOperator((3, 3), matvec=lambda x: x), OBSERVATIONS, 1.0), {}, "matrix_or_operator must be a LinearOperator with rmatvec"),
+        (
+            (LinearOperator((3, 3), matvec=lambda x: np.roll(x, 1), rmatvec=lambda x: np.roll(x, 1)), OBSERVATIONS, 1.0),
+            {},
+            "matrix_or_operator must have an rmatvec that multiplies by the transpose",
+        ),
+        ((MATRIX, np.ones(4), 1.0), {}, "observations must have 3 numbers, .* got 4"),
+        ((MATRIX, np.ones((3, 1)), 1.0), {}, r"observations must be a vector .*shape \(3, 1\)"),
+        ((MATRIX, [1.0, np.nan, 0.0], 1.0), {}, "observations must hold numbers from .*, got nan"),
+        ((MATRIX, 1e200 * OBSERVATIONS, 1.0), {}, "observations must hold numbers from .*, got 1e\\+200"),
+        ((MATRIX, 1e-200 * OBSERVATIONS, 1.0), {}, "observations must be 0, or one of them at least 1e-140, got 1e-200"),
+        ((MATRIX, OBSERVATIONS, 0.0), {}, "penalty must be a number from 1e-300 to 1e\\+300, got 0"),
+        ((MATRIX, OBSERVATIONS, -1.0), {}, "penalty must be a number .* got -1"),
+        ((MATRIX, OBSERVATIONS, np.nan), {}, "penalty must be a number .* got nan"),
+        ((MATRIX, OBSERVATIONS, 1.0), {"solver": "lars"}, "solver must be one of auto, coordinate-descent, fista, got 'lars'"),
+        ((aslinearoperator(MATRIX), OBSERVATIONS, 1.0), {"solver": "coordinate-descent"}, "solver must be 'fista' or 'auto' for"),
+        ((MATRIX, OBSERVATIONS, 1.0), {"start": [1.0]}, "start must have 3 numbers, .* got 1"),
+        ((MATRIX, OBSERVATIONS, 1.0), {"start": [1.0, np.inf, 0.0]}, "start must hold numbers from .*, got inf"),
+        ((MATRIX, OBSERVATIONS, 1.0), {"tolerance": 1e-12}, "tolerance must be a number from 1e-11 to 1, got 1e-12"),
+        ((MATRIX, OBSERVATIONS, 1.0), {"max_iterations": 0}, "max_iterations must be a whole number .*, got 0"),
+    ],
+)
+def test_bad_arguments(arguments: tuple, options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        solve_lasso(*arguments, **options)
+
+
+def test_a_path_needs_penalties() -> None:
+    with pytest.raises(ValueError, match="penalties must have at least one number, got none"):
+        lasso_path(MATRIX, OBSERVATIONS, [])
+    with pytest.raises(ValueError, match=r"penalties must be a number .*, got -1\.0"):
+        lasso_path(MATRIX, OBSERVATIONS, [1.0, -1.0])

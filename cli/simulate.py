@@ -171,7 +171,7 @@ def _print(found: dict[str, Simulated]) -> None:
     from rich.table import Table
 
     table = Table(title="Squared error of the estimated mean")
-    table.add_column("mechanism")
+    table.add_column("mechanism", no_wrap=True)
     for heading in (
         "trust model",
         "bits per client",

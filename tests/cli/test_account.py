@@ -29,6 +29,7 @@ GAUSSIAN = ["gaussian", "--noise-multiplier", "2", "--delta", "1e-6"]
 POISSON = ["poisson-binomial", "--clients", "20", "--trials", "2", "--theta", "0.25"]
 BINOMIAL = ["binomial", "--trials", "1000000", *SENSITIVITIES]
 DISCRETE = ["distributed-discrete-gaussian", *SHARED, "--local-sigma", "0.13", "--granularity", "0.01"]
+SKETCHED = ["--clients", "1000", "--padded-dimension", "150", "--local-sigma", "0.13", "--granularity", "0.01", "--delta", "1e-5"]
 CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2", "--delta", "1e-5", "--levels", "33", "--trials", "2000"]
 DP_REC = ["dp-rec", "--clip-ratio", "0.545", *TRAINING]
 # How each is typed, and the names of its accounts.
@@ -50,6 +51,9 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     ),
     "cpsgd": (CPSGD, {"theorem-1", "rdp", "near-gaussian"}),
     "poisson-binomial": ([*POISSON, "--delta", "1e-5"], {"pure", "rdp", "pld"}),
+    "sketched-discrete-gaussian": (["sketched-discrete-gaussian", *SKETCHED], {"rdp", "near-gaussian"}),
+    "sparse-discrete-gaussian": (["sparse-discrete-gaussian", *SKETCHED], {"rdp", "near-gaussian"}),
+    "central-sketch": (["central-sketch", *GAUSSIAN[1:]], {"rdp", "pld"}),
     "dp-rec": (DP_REC, {"published", "conservative", "any-bits", "message"}),
     "table": (["table", "table.json", "--delta", "1e-3", "--rounds", "5"], {"pure", "rdp", "pld"}),
     "vector": ([*VECTOR, "--delta", "1e-5", "--rounds", "3"], {"pure", "rdp"}),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_sketches import SKETCHES_OF_ONE, as_typed
 from typer.testing import Result
 
 import quietbits
@@ -25,7 +26,12 @@ KEYS = {
     *("mechanism", "clients", "dimension", "others", "seed", "claimed_epsilon", "refuted", "adjacency", "trust_model"),
     *("epsilon_lower_bound", "delta", "confidence", "event", "threshold", "likelier", "likely_count", "unlikely_count", "draws"),
 }
-CHEAP = {"mvu": ["--bits-in", "2", "--bits-out", "1"], "cpsgd": ["--bits", "10"], "poisson-binomial": ["--bits", "4"]}
+CHEAP = {
+    "mvu": ["--bits-in", "2", "--bits-out", "1"],
+    "cpsgd": ["--bits", "10"],
+    "poisson-binomial": ["--bits", "4"],
+    **as_typed(SKETCHES_OF_ONE),
+}
 
 
 def test_an_audit_is_one_call(answer: Answer) -> None:

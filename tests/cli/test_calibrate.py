@@ -19,6 +19,7 @@ SHARED = ["--clients", "1000", "--dimension", "1024", "--clip", "1"]
 SIZES = ["--probability", "0.5", "--scale", "1", "--dimension", "1", "--l1", "1", "--l2", "1", "--linf", "1"]
 TRAINING = ["--population", "100", "--clients-per-round", "10", "--rounds", "1000", "--bits", "42"]
 VECTOR = ["vector", "--dimension", "4", "--norm", "1", "--bits-in", "2", "--bits-out", "1", "--metric", "l1"]
+SKETCHED = ["--clients", "1000", "--dimension", "16384", "--clip", "2", "--bits", "18"]
 CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2"]
 # How each is typed, the parameters that are found, and those that account for it takes as well.
 TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
@@ -51,6 +52,17 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
         {"theta": "theta"},
         ["--clients", "1000", "--trials", "2", "--dimension", "16"],
     ),
+    "sketched-discrete-gaussian": (
+        [*SKETCHED, "--rounds", "10", "--slack", "4"],
+        {"local_sigma": "local-sigma", "granularity": "granularity", "padded_dimension": "padded-dimension", "sketch_clip": "sketch-clip"},
+        ["--clients", "1000"],
+    ),
+    "sparse-discrete-gaussian": (
+        [*SKETCHED, "--sparsity", "4"],
+        {"local_sigma": "local-sigma", "granularity": "granularity", "padded_dimension": "padded-dimension", "sketch_clip": "sketch-clip"},
+        ["--clients", "1000"],
+    ),
+    "central-sketch": ([*SKETCHED[:-2], "--transform", "hadamard"], {"noise_multiplier": "noise-multiplier"}, []),
     "dp-rec": ([*TRAINING, "--method", "conservative"], {"clip_ratio": "clip-ratio"}, TRAINING),
     "binomial": (SIZES, {"trials": "trials"}, SIZES),
 }

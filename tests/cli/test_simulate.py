@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_sketches import SKETCHES, as_typed
 from typer.testing import Result
 
 import quietbits
@@ -19,7 +20,7 @@ Run = Callable[..., Result]
 
 SIZES = ["--clients", "50", "--dimension", "12", "--clip", "2", "--epsilon", "2", "--delta", "1e-5"]
 SIMULATION = ["simulate", "distributed-discrete-gaussian", *SIZES, "--bits", "16"]
-CHEAP = {"mvu": ["--bits-in", "3", "--bits-out", "1", "--metric", "l1"], "poisson-binomial": ["--bits", "8"]}
+CHEAP = {"mvu": ["--bits-in", "3", "--bits-out", "1", "--metric", "l1"], "poisson-binomial": ["--bits", "8"], **as_typed(SKETCHES)}
 
 
 def test_a_simulation_is_one_call(answer: Answer) -> None:
@@ -42,7 +43,7 @@ def test_every_mechanism_is_simulated(answer: Answer, name: str) -> None:
     assert found["trust_model"] == REGISTRY[name].trust_model
     assert found["epsilon"] <= 2.0
     assert 0 < found["squared_error"] < 10 * found["worst_squared_error"]
-    assert (found["modulus"] is None) == (found["trust_model"] == "local")
+    assert (found["modulus"] is None) == (found["trust_model"] != "secure-sum")
 
 
 def test_one_round_has_no_standard_error_and_the_seed_counts(answer: Answer) -> None:

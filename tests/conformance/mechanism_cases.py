@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_sketches import SKETCHES, SKETCHES_OF_ONE
 
 from quietbits.arrays import FloatArray
 from quietbits.design.contracts.domains import Domain, Interval
@@ -34,16 +35,10 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "minimal-random-coding": {"bits": 5},
     "cpsgd": {"bits": 12},
     "poisson-binomial": {"bits": 4},
-    "sketched-discrete-gaussian": {"rows": 1, "sketch_dimension": 2},
-    "central-sketch": {"rows": 1, "sketch_dimension": 2},
-    "sparse-discrete-gaussian": {"sparsity": 1, "sketch_dimension": 2},
+    **SKETCHES,
 }
 # And the same for 200 clients.
 OPTIONS_OF_MANY: Mapping[str, Mapping[str, Any]] = {"cpsgd": {"bits": 16}, "poisson-binomial": {"bits": 9}}
-# And for vectors of one coordinate.
-OPTIONS_OF_SMALL: Mapping[str, Mapping[str, Any]] = {
-    name: {"sketch_dimension": 1} for name in ("sketched-discrete-gaussian", "sparse-discrete-gaussian", "central-sketch")
-}
 # Parameters that calibration asks for and a task does not have; a number is a vector of one coordinate.
 GIVEN: Mapping[str, Mapping[str, Any]] = {
     "mvu": {"dimension": 1, "norm": "inf"},
@@ -97,7 +92,7 @@ class Case:
     def small(self) -> Mechanism:
         """The mechanism for two clients with one number each, on which an audit has most to see."""
         domain = replace(self.domain, dimension=1) if isinstance(self.domain, NormBall) else self.domain
-        return self.built(OPTIONS_OF_SMALL.get(self.entry.name), domain=domain, clients=2)
+        return self.built(SKETCHES_OF_ONE.get(self.entry.name), domain=domain, clients=2)
 
     def inputs(self, clients: int) -> FloatArray:
         """Inputs from the middle of the domain to its edge, and beyond."""

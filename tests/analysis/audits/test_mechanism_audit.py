@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_sketches import SKETCHES
 
 import quietbits
 from quietbits.analysis.audits.dp_rec_audit import quadrature_delta
@@ -148,7 +149,7 @@ DOMAINS = [
     for domain in (Interval(-1.0, 1.0), NormBall(2, 2.0))
     if type(domain) in entry.domains
 ]
-OPTIONS = {"mvu": {"bits_in": 2, "bits_out": 2}}
+OPTIONS = {"mvu": {"bits_in": 2, "bits_out": 2}, **SKETCHES}
 SHARES = {"dp-rec": 0.25, "poisson-binomial": 0.25, "skellam": 0.4}
 # Mechanisms that code one message after the other.
 SLOW = ("dp-rec", "minimal-random-coding")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_sketches import SKETCHES
 
 import quietbits
 from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
@@ -116,6 +117,7 @@ def test_every_number_by_hand() -> None:
         unclipped_squared_error=pytest.approx((0.25 - 2.4 / 3) ** 2 + (0.25 - 3.2 / 3) ** 2, rel=1e-14),
         predicted_squared_error=pytest.approx((1 + 0.5 + 1) / 9, rel=1e-14),
         worst_squared_error=pytest.approx(7 / 3, rel=1e-14),
+        zero_squared_error=pytest.approx(0.2**2 + 0.1**2, rel=1e-14),
     )
 
 
@@ -130,6 +132,7 @@ def test_every_number_of_a_secure_sum_by_hand() -> None:
         unclipped_squared_error=pytest.approx((24 / 3) ** 2 + (32 / 3) ** 2, rel=1e-14),
         predicted_squared_error=pytest.approx((10 + 5 + 8) / 9, rel=1e-14),
         worst_squared_error=2.0,
+        zero_squared_error=pytest.approx((6 / 3) ** 2 + (11 / 3) ** 2, rel=1e-14),
         wrapping=Wrapping(
             modulus=100,
             padded_dimension=2,
@@ -161,6 +164,8 @@ def test_numbers_of_an_interval_by_hand() -> None:
     assert result.unclipped_squared_error == pytest.approx((messages.mean() - 4.5 / 3) ** 2, rel=1e-12)
     # Laplace noise of scale 2: a variance of 8.
     assert result.predicted_squared_error == result.worst_squared_error == pytest.approx(8 / 3, rel=1e-12)
+    # The mean of what is clipped, 3.5 / 3, from the middle of the interval.
+    assert result.zero_squared_error == pytest.approx(0.5**2 / 9, rel=1e-12)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -253,7 +258,7 @@ CASES = [
     for domain in (Interval(-1.0, 3.0), NormBall(8, 2.0, 2.0))
     if type(domain) in entry.domains
 ] + [("cldp", NormBall(8, 1.0, 2.0)), ("cldp", NormBall(8, np.inf, 2.0))]
-OPTIONS: dict[str, dict[str, Any]] = {"mvu": {"bits_in": 3, "bits_out": 2, "metric": "l1"}, "cpsgd": {"bits": 10}}
+OPTIONS: dict[str, dict[str, Any]] = {"mvu": {"bits_in": 3, "bits_out": 2, "metric": "l1"}, "cpsgd": {"bits": 10}, **SKETCHES}
 # Mechanisms that code one client's message after the other.
 SLOW = ("dp-rec", "minimal-random-coding")
 
@@ -266,7 +271,7 @@ def test_errors_are_what_variances_predict(name: str, domain: Any) -> None:
     def result(repetition: int) -> SimulatedMean:
         population = "uniform" if isinstance(domain, Interval) else "sphere"
         chunks = input_chunks(population, domain, clients, rng(1, repetition), scale=1.5)
-        return simulate_mean(mechanism, chunks, rng(2, repetition))
+        return simulate_mean(mechanism.renewed(repetition), chunks, rng(2, repetition))
 
     results = [result(repetition) for repetition in range(100)]
     measured, predicted, worst = np.array([(one.squared_error, one.predicted_squared_error, one.worst_squared_error) for one in results]).T

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from tiny_sketches import SKETCHES
 
 from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
 from quietbits.analysis.random_streams import named_stream
@@ -114,7 +115,7 @@ def test_a_summary_is_of_one_mechanism() -> None:
 def test_no_mechanism_of_the_registry_is_refused(name: str) -> None:
     entry = REGISTRY[name]
     domain = NormBall(3, 2.0) if NormBall in entry.domains else Interval(-1.0, 1.0)
-    options = {"mvu": {"bits_in": 2, "bits_out": 1}, "cpsgd": {"bits": 10}}.get(name, {})
+    options = {"mvu": {"bits_in": 2, "bits_out": 1}, "cpsgd": {"bits": 10}, **SKETCHES}.get(name, {})
     mechanism = build_mechanism(name, Task(domain, 20, 3.0, 1e-3, "replace-one"), options)
     summary = summarise_means(repeat_mean(mechanism, "sphere" if NormBall in entry.domains else "uniform", 2, clients=20))
     assert (summary.trust_model, summary.adjacency, summary.clients) == (entry.trust_model, "replace-one", 20)

@@ -294,9 +294,10 @@ def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
 
 def test_every_option_of_the_registry_is_a_key_of_its_mechanism() -> None:
     for name, entry in REGISTRY.items():
-        options = {option.name: "none" if option.default is None else option.default for option in design_options(entry)}
+        required = {option.name: option.low for option in design_options(entry) if option.required}
+        options = {option.name: "none" if option.default is None else option.default for option in design_options(entry)} | required
         (choice,) = parse_sweep(SMALLEST | {"mechanism": [{"name": name, **options}]}).mechanism
-        assert choice == MechanismChoice(name)
+        assert choice == MechanismChoice.of(name, **required)
         assert str(choice).startswith(name)
 
 

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.sketch_rounds import RoundsPoint
+from ...analysis.comparisons.linear_compression.rounds import RoundsPoint
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
 from .error_panels import ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels

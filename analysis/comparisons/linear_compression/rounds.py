@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ..random_streams import named_stream
-from .point import Point
+from ...random_streams import named_stream
+from ..point import Point
 from .sketched_sums import ADJACENCY, DELTA, SketchPoint
 
 CHECKED = (1, 2, 5, 10, 20, 50, 100, 200, 500)

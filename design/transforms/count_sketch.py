@@ -43,7 +43,7 @@ class CountMeanSketch(LinearSketch):
     rows : int
         Number t of rows, from 1 to 1024. The theory of the paper asks for about ln d of them; its experiments have 15.
     width : int
-        Number w of buckets of a row, from 1 to 2**31 - 1.
+        Number w of buckets of a row, from 1 to 2**31 - 1; at most d/t, as a sketch is no longer than its vector.
     seed : int
         Public seed, from 0 to 2**128 - 1.
     scaling : str
@@ -68,15 +68,18 @@ class CountMeanSketch(LinearSketch):
     def __post_init__(self) -> None:
         """Check the fields."""
         self._check_fields()
-        object.__setattr__(self, "rows", check_integer("rows", self.rows, low=1, high=MOST_ROWS))
+        object.__setattr__(self, "rows", check_integer("rows", self.rows, low=1, high=min(MOST_ROWS, self.dimension)))
         object.__setattr__(self, "width", check_integer("width", self.width, low=1, high=2**BUCKET_BITS - 1))
         check_choice("scaling", self.scaling, SCALINGS)
+        widest = self.dimension // self.rows
+        if self.width > widest:
+            raise ValueError(f"width must be at most dimension // rows = {widest}, or a sketch is longer than its vector; got {self.width}")
 
     @classmethod
     def of_size(cls, dimension: int, sketch_dimension: int, rows: int, seed: int = 0) -> "CountMeanSketch":
         """Return the sketch of a number of coordinates in all, which must be a multiple of the rows and at most the dimension."""
         dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
-        rows = check_integer("rows", rows, low=1, high=MOST_ROWS)
+        rows = check_integer("rows", rows, low=1, high=min(MOST_ROWS, dimension))
         size = check_integer("sketch_dimension", sketch_dimension, low=1, high=dimension)
         if size % rows:
             raise ValueError(f"sketch_dimension must be a multiple of rows, {rows}, such as {-(-size // rows) * rows}, got {size}")
@@ -156,8 +159,8 @@ class CountMeanSketch(LinearSketch):
     def _places(self, row: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
         """Yield blocks of coordinates with their places in a row of signed buckets: twice the bucket, plus one for a negative sign."""
         words = np.random.Philox(key=self.seed, counter=row << 192)
-        # A row of buckets is gone through once for each block: blocks are no smaller.
-        block = max(BLOCK, 2 * self.width + self.width % 2)
+        # A row of buckets is gone through once for each block: blocks are no smaller. They are even, as a word has two coordinates.
+        block = max(BLOCK, 2 * self.width)
         for start in range(0, self.dimension, block):
             stop = min(start + block, self.dimension)
             hashed = words.random_raw((stop - start + 1) // 2).astype("<u8", copy=False).view("<u4")[: stop - start]

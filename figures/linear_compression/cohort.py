@@ -2,7 +2,6 @@
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint, arrange_sketches
@@ -29,9 +28,7 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
         plain = shown[shown["rate"] == 1]
         axes.plot(plain["clients"], plain["central_squared_error"], **CENTRAL_LOOK)
         axes.plot(plain["clients"], plain["zero"], **ZERO_LOOK)
-        finish(axes, "clients n", "one round" if rounds == 1 else f"average of {rounds} rounds, each with this ε")
-        axes.set_xticks(sorted(frame["clients"].unique()), [f"{count:,}" for count in sorted(frame["clients"].unique())])
-        axes.xaxis.set_minor_locator(NullLocator())
+        finish(axes, frame["clients"], "clients n", "one round" if rounds == 1 else f"average of {rounds} rounds, each with this ε")
     grid[0].set_ylabel("squared L2 error of the mean (c²)")
     add_legend(figure, {f"rate {rate:g}" if rate > 1 else "no sketch": mark for rate, mark in marks.items()}, central=True, columns=3)
     first = frame.iloc[0]

@@ -30,10 +30,10 @@ def draw_dimensions(frame: pd.DataFrame) -> Figure:
             capsize=2,
         )
     axes.axhline(2.0, color=GREY, linewidth=0.9)
-    finish(axes, "compression rate d/m")
+    finish(axes, frame["rate"], "compression rate d/m")
     axes.set_ylabel("squared error over that without a sketch")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter("{x:g}")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
     add_legend(figure, {f"d = {dimension:,}": mark for dimension, mark in marks.items()}, zero=False)
     first = frame.iloc[0]
     add_caption(

@@ -19,8 +19,9 @@ def draw_layers(frame: pd.DataFrame) -> Figure:
             draw_series(axes, series, "rate", marks[arrangement])
         axes.axhline(panel["zero"].mean(), **ZERO_LOOK)
         share = float(str(kept))
-        finish(axes, "compression rate d/m", "all coordinates" if share == 1 else f"the largest {100 * share:g} % of each layer")
-        axes.xaxis.set_major_formatter("{x:g}")
+        finish(
+            axes, panel["rate"], "compression rate d/m", "all coordinates" if share == 1 else f"the largest {100 * share:g} % of each layer"
+        )
     grid[0].set_ylabel("squared L2 error of the mean (c²)")
     add_legend(figure, marks)
     first = frame.iloc[0]

@@ -2,7 +2,6 @@
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.linear_compression.rounds import RoundsPoint
@@ -21,9 +20,7 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
     for rate, series in frame.groupby("rate"):
         draw_series(axes, series, "rounds", marks[rate])
     axes.axhline(frame["zero"].mean(), **ZERO_LOOK)
-    finish(axes, "rounds R")
-    axes.set_xticks(sorted(frame["rounds"].unique()), [f"{count}" for count in sorted(frame["rounds"].unique())])
-    axes.xaxis.set_minor_locator(NullLocator())
+    finish(axes, frame["rounds"], "rounds R")
     axes.set_ylabel("squared L2 error of the average (c²)")
     add_legend(figure, {f"rate {rate:g}" if rate > 1 else "no sketch": mark for rate, mark in marks.items()})
     first, last = frame.iloc[0], frame[frame["rounds"] == frame["rounds"].max()].iloc[0]

@@ -35,12 +35,10 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         f"Mean of n vectors of dimension {first['dimension']:,.0f} and norm c, whose mean has norm {first['mean_norm']:g} c, by sketches "
-        f"of "
-        f"{first['rows']:.0f} rows in a secure sum with discrete Gaussian noise, {first['bits']:.0f} bits a coordinate, at ε = "
+        f"of {first['rows']:.0f} rows in a secure sum with discrete Gaussian noise, {first['bits']:.0f} bits a coordinate, at ε = "
         f"{first['epsilon']:g}, δ = {first['delta']:g} in each round. Lines: predicted, points: measured, {first['repetitions']:.0f} "
-        f"rounds. "
-        "Where noise is large, a sketch of a tenth of the coordinates costs little beside it; there a single round is worse than the "
-        "answer zero, whose error does not fall over the rounds. Right: predicted only, for one and the same mean in all rounds. "
+        "rounds. Where noise is large, a sketch of a tenth of the coordinates costs little beside it; there a single round is worse than "
+        "the answer zero, whose error does not fall over the rounds. Right: predicted only, for one and the same mean in all rounds. "
         f"Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model; for the trusted server, central trust model.",
     )
     return figure

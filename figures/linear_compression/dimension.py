@@ -41,9 +41,8 @@ def draw_dimensions(frame: pd.DataFrame) -> Figure:
         f"Mean of {first['clients']:,.0f} vectors of norm c, whose mean has norm {first['mean_norm']:g} c, by sketches of "
         f"{first['rows']:.0f} rows in a secure sum with discrete Gaussian noise, {first['bits']:.0f} bits a coordinate, at ε = "
         f"{first['epsilon']:g}, δ = {first['delta']:g}. Lines: predicted, points: measured, {first['repetitions']:.0f} rounds with "
-        f"standard "
-        "errors. The noise's error grows as the dimension, that of compression as the rate: a larger model can be compressed more for the "
-        f"same factor, here 2 (grey line). Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model.",
+        "standard errors. The noise's error grows as the dimension, that of compression as the rate: a larger model can be compressed "
+        f"more for the same factor, here 2 (grey line). Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model.",
     )
     return figure
 

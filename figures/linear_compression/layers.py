@@ -30,13 +30,10 @@ def draw_layers(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         f"Mean of the clipped gradients of {first['clients']:,.0f} single images of digits at a network of {first['layers']:.0f} layers "
-        f"and "
-        f"{first['dimension']:,.0f} parameters that has been trained for 20 steps, through count-mean sketches; no noise. Lines: "
-        f"predicted, "
-        f"points: measured, {first['repetitions']:.0f} repetitions with standard errors. By norm: coordinates of the sketches in "
-        f"proportion "
-        "to the root of a layer's size times the norm of its part of the mean, which would have to be known. Thresholding adds "
-        f"{words}, which no sketch takes back.",
+        f"and {first['dimension']:,.0f} parameters that has been trained for 20 steps, through count-mean sketches; no noise. Lines: "
+        f"predicted, points: measured, {first['repetitions']:.0f} repetitions with standard errors. By norm: coordinates of the sketches "
+        "in proportion to the root of a layer's size times the norm of its part of the mean, which would have to be known. Thresholding "
+        f"adds {words}, which no sketch takes back.",
     )
     return figure
 

@@ -27,12 +27,10 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         f"Average over R rounds of the estimates of one mean, of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} "
-        f"and "
-        f"norm c, each round with a new sketch and new noise. Lines: predicted, those of one round over R; points: measured, "
+        "and norm c, each round with a new sketch and new noise. Lines: predicted, those of one round over R; points: measured, "
         f"{first['repetitions']:.0f} repetitions with standard errors. Zero has the squared norm of the mean, and keeps it. One round has "
-        f"ε = "
-        f"{first['epsilon']:g} at δ = {first['delta']:g}, all {last['rounds']:.0f} together ε = {last['epsilon_of_all']:.3g}. Guarantee: "
-        f"{first['adjacency']} adjacency, {first['trust_model']} trust model.",
+        f"ε = {first['epsilon']:g} at δ = {first['delta']:g}, all {last['rounds']:.0f} together ε = {last['epsilon_of_all']:.3g}. "
+        f"Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model.",
     )
     return figure
 

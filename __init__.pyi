@@ -101,6 +101,7 @@ from .design.tables.randomised_response import bitwise_randomised_response as bi
 from .design.tables.randomised_response import generalised_randomised_response as generalised_randomised_response
 from .design.tables.table_mean import TableMeanMechanism as TableMeanMechanism
 from .design.tables.table_privacy import table_privacy as table_privacy
+from .design.transforms.count_sketch import CountMeanSketch as CountMeanSketch
 from .errors import ConvergenceError as ConvergenceError
 from .errors import DataError as DataError
 from .errors import InfeasibleError as InfeasibleError

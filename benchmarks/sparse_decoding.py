@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from quietbits.analysis.comparisons.sparse_recovery import subsampled_hadamard
+from quietbits.analysis.comparisons.linear_compression.sparse_recovery import subsampled_hadamard
 from quietbits.solvers.decoders.lasso import solve_lasso
 from quietbits.solvers.decoders.noise_penalty import noise_penalty
 from quietbits.solvers.decoders.support_refit import refit_support

@@ -35,9 +35,13 @@ TASK: dict[str, tuple[Any, Any]] = {
     "rounds": (Rounds, 1),
     "adjacency": (Adjacency, None),
 }
+POPULATION_HELP = (
+    "sphere, positive-sphere, uniform-l1, uniform-cube, sparse, sparse-mean, digits-gradients (of a network with as many parameters as "
+    "there are coordinates); for numbers uniform or ends."
+)
 SIMULATION: dict[str, tuple[Any, Any]] = {
     "population": (
-        Annotated[str | None, typer.Option(help="sphere, positive-sphere, uniform-l1, uniform-cube, sparse; for numbers uniform or ends.")],
+        Annotated[str | None, typer.Option(help=POPULATION_HELP)],
         None,
     ),
     "repetitions": (Annotated[int, typer.Option(help="Number of rounds that are simulated.")], 1),

@@ -26,6 +26,7 @@ from .linear_compression import cohort as price_cohort
 from .linear_compression import dimension as price_dimension
 from .linear_compression import needed_bits as price_needed_bits
 from .linear_compression import rate as price_rate
+from .linear_compression import rounds as price_rounds
 from .linear_compression import rows as price_rows
 from .linear_compression import sparse as price_sparse
 from .mvu import fig1 as mvu_fig1
@@ -52,6 +53,7 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             price_bits,
             price_cohort,
             price_dimension,
+            price_rounds,
             price_rows,
             price_needed_bits,
             price_sparse,

@@ -39,7 +39,7 @@ def input_chunks(
     scale : float
         Factor on every vector, or on every number's distance from the middle: above 1, inputs may lie outside the domain.
     nonzero : int or None
-        For ``"sparse"`` only, as in `population_chunks`.
+        For ``"sparse"`` and ``"sparse-mean"`` only, as in `population_chunks`.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def check_inputs(kind: str, domain: Domain, nonzero: int | None) -> MeanDomain:
     """Return a domain that has a population, or raise ValueError; and refuse a number of non-zero coordinates for one that has none."""
     domain = mean_domain(domain)
     if isinstance(domain, NormBall):
-        check_population(kind, nonzero)
+        check_population(kind, nonzero, domain.dimension)
     else:
         check_choice("population", kind, NUMBERS)
         if nonzero is not None:

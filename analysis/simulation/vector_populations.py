@@ -1,5 +1,6 @@
 """Named populations of clients' vectors, drawn in chunks: memory does not grow with the number of clients."""
 
+import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -9,11 +10,13 @@ from ...arrays import FloatArray
 from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
+from .digit_gradients import hidden_widths, population_of_gradients
 
 # Coordinates drawn at a time. The chunks, and with them the vectors, depend on the dimension only: not on memory, nor on workers.
 CHUNK_COORDINATES = 2**18
 # A sparse vector has one non-zero coordinate in this number, unless told otherwise.
 SPARSITY = 16
+DIGITS_GRADIENTS = "digits-gradients"
 
 Draw = Callable[[int, int, int, np.random.Generator], FloatArray]
 
@@ -44,14 +47,29 @@ def _sparse(clients: int, dimension: int, nonzero: int, rng: np.random.Generator
     return vectors
 
 
+def _sparse_mean(clients: int, dimension: int, nonzero: int, _: np.random.Generator) -> FloatArray:
+    vectors = np.zeros((clients, dimension))
+    # The places do not depend on the stream, which a chunk would otherwise move on.
+    vectors[:, np.random.default_rng([dimension, nonzero]).permutation(dimension)[:nonzero]] = 1 / math.sqrt(nonzero)
+    return vectors
+
+
+def _digits_gradients(clients: int, dimension: int, _: int, rng: np.random.Generator) -> FloatArray:
+    return population_of_gradients(clients, dimension, rng)
+
+
 DRAWS: dict[str, Draw] = {
     "uniform-l1": _uniform_l1,
     "positive-sphere": _positive_sphere,
     "sphere": _sphere,
     "uniform-cube": _uniform_cube,
     "sparse": _sparse,
+    "sparse-mean": _sparse_mean,
+    DIGITS_GRADIENTS: _digits_gradients,
 }
 POPULATIONS = tuple(DRAWS)
+# Those that take a number of non-zero coordinates.
+SPARSE_POPULATIONS = ("sparse", "sparse-mean")
 
 
 def population_chunks(
@@ -65,7 +83,10 @@ def population_chunks(
         ``"uniform-l1"``: coordinates uniform on (0, 1], divided by their sum, so that the L1 norm is 1; ``"sphere"``: uniform on the
         sphere of L2 norm 1; ``"positive-sphere"``: uniform on the part of it where no coordinate is negative; ``"uniform-cube"``:
         coordinates uniform on [-1, 1]; ``"sparse"``: zero except for `nonzero` coordinates at random places, which are uniform on their
-        sphere of L2 norm 1. The first and the third are the data of Chaudhuri, Guo, Rabbat 2022, section 5.2.
+        sphere of L2 norm 1; ``"sparse-mean"``: the same vector for all clients, with `nonzero` equal coordinates, of L2 norm 1;
+        ``"digits-gradients"``: gradients of single images at a network that is being trained (`digit_gradients`), which must have as many
+        parameters as there are coordinates: one in ten is longer than 1. The first and the third are the data of Chaudhuri, Guo, Rabbat
+        2022, section 5.2.
     clients : int
         Number of vectors.
     dimension : int
@@ -75,7 +96,7 @@ def population_chunks(
     scale : float
         Factor on every vector.
     nonzero : int or None
-        For ``"sparse"`` only: number of non-zero coordinates; None for one in 16, and at least one.
+        For ``"sparse"`` and ``"sparse-mean"`` only: number of non-zero coordinates; None for one in 16, and at least one.
 
     Returns
     -------
@@ -88,9 +109,9 @@ def population_chunks(
     >>> [chunk.shape for chunk in population_chunks("sphere", 5000, 128, rng)]
     [(2048, 128), (2048, 128), (904, 128)]
     """
-    check_population(kind, nonzero)
-    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    check_population(kind, nonzero, dimension)
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     scale = check_real("scale", scale, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM)
     if nonzero is None:
         nonzero = max(1, dimension // SPARSITY)
@@ -99,8 +120,10 @@ def population_chunks(
     return (scale * DRAWS[kind](min(size, clients - start), dimension, nonzero, rng) for start in range(0, clients, size))
 
 
-def check_population(kind: str, nonzero: int | None) -> None:
-    """Refuse a population that is not known, or a number of non-zero coordinates for one that has none."""
+def check_population(kind: str, nonzero: int | None, dimension: int) -> None:
+    """Refuse a population that is not known or has no such dimension, or a number of non-zero coordinates for one that has none."""
     check_choice("population", kind, POPULATIONS)
-    if nonzero is not None and kind != "sparse":
-        raise ValueError(f"nonzero must be left out for the population {kind}, it belongs to sparse only, got {nonzero!r}")
+    if nonzero is not None and kind not in SPARSE_POPULATIONS:
+        raise ValueError(f"nonzero must be left out for the population {kind}, it belongs to sparse and sparse-mean only, got {nonzero!r}")
+    if kind == DIGITS_GRADIENTS:
+        hidden_widths(dimension)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.sketched_sums import SketchPoint, arrange_sketches
+from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint, arrange_sketches
 from ..drawing.marks import VERMILION
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.sketched_sums import SketchPoint, arrange_sketches
+from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint, arrange_sketches
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
 from .error_panels import CENTRAL_LOOK, ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.compression_price import SLACK, PricePoint, price_points
+from ...analysis.comparisons.linear_compression.needed_bits import SLACK, PricePoint, price_points
 from ..drawing.marks import BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.sketched_sums import SketchPoint, arrange_sketches
+from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint, arrange_sketches
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
 from .error_panels import add_legend, look, marks_of, panels

@@ -5,7 +5,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.sparse_recovery import RecoveryPoint, arrange_recovery, recovery_tasks
+from ...analysis.comparisons.linear_compression.sparse_recovery import RecoveryPoint, arrange_recovery, recovery_tasks
 from ..drawing.marks import BLUE, GREEN, ORANGE, VERMILION, Mark
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry

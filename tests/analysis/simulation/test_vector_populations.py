@@ -5,12 +5,15 @@ import pytest
 
 from quietbits.analysis.simulation.vector_populations import CHUNK_COORDINATES, POPULATIONS, population_chunks
 
+# Those of any dimension.
+SYNTHETIC = [kind for kind in POPULATIONS if kind != "digits-gradients"]
+
 
 def vectors(kind: str, clients: int, dimension: int, seed: int = 1, **options: float) -> np.ndarray:
     return np.concatenate(list(population_chunks(kind, clients, dimension, np.random.default_rng(seed), **options)))
 
 
-@pytest.mark.parametrize("kind", POPULATIONS)
+@pytest.mark.parametrize("kind", SYNTHETIC)
 @pytest.mark.parametrize("dimension", [1, 3, 40])
 def test_shapes_and_finite_values(kind: str, dimension: int) -> None:
     found = vectors(kind, 100, dimension)
@@ -18,7 +21,7 @@ def test_shapes_and_finite_values(kind: str, dimension: int) -> None:
     assert np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("kind", POPULATIONS)
+@pytest.mark.parametrize("kind", SYNTHETIC)
 def test_chunks_are_small_and_hold_every_client(kind: str) -> None:
     sizes = [len(chunk) for chunk in population_chunks(kind, 1000, CHUNK_COORDINATES // 300, np.random.default_rng(1))]
     assert sizes == [300, 300, 300, 100]
@@ -26,13 +29,13 @@ def test_chunks_are_small_and_hold_every_client(kind: str) -> None:
     assert wide == [(1, CHUNK_COORDINATES + 1)] * 2
 
 
-@pytest.mark.parametrize("kind", POPULATIONS)
+@pytest.mark.parametrize("kind", SYNTHETIC)
 def test_the_first_clients_do_not_depend_on_how_many_follow(kind: str) -> None:
     size = CHUNK_COORDINATES // 1000
     np.testing.assert_array_equal(vectors(kind, 2 * size, 1000), vectors(kind, 3 * size, 1000)[: 2 * size])
 
 
-@pytest.mark.parametrize("kind", POPULATIONS)
+@pytest.mark.parametrize("kind", SYNTHETIC)
 def test_the_scale_is_a_factor_on_the_same_vectors(kind: str) -> None:
     np.testing.assert_array_equal(vectors(kind, 50, 20, scale=4.0), 4 * vectors(kind, 50, 20))
 
@@ -46,13 +49,13 @@ def test_chunks_are_drawn_when_they_are_asked_for() -> None:
 
 
 def test_norms_and_signs() -> None:
-    cases = {"uniform-l1": 1, "positive-sphere": 2, "sphere": 2, "sparse": 2, "uniform-cube": None}
-    assert cases.keys() == set(POPULATIONS)
+    cases = {"uniform-l1": 1, "positive-sphere": 2, "sphere": 2, "sparse": 2, "sparse-mean": 2, "uniform-cube": None}
+    assert cases.keys() == set(SYNTHETIC)
     for kind, norm in cases.items():
         found = vectors(kind, 500, 30)
         if norm is not None:
             np.testing.assert_allclose(np.linalg.norm(found, ord=norm, axis=1), 1, rtol=1e-12)
-        assert (found >= 0).all() == (kind in ("uniform-l1", "positive-sphere"))
+        assert (found >= 0).all() == (kind in ("uniform-l1", "positive-sphere", "sparse-mean"))
         assert abs(found).max() <= 1
 
 
@@ -67,7 +70,8 @@ def test_moments() -> None:
         "uniform-cube": (0.0, 1 / 3),
         "sparse": (0.0, 1 / dimension),
     }
-    assert expected.keys() == set(POPULATIONS)
+    # That of sparse-mean is a vector, and always the same.
+    assert expected.keys() == set(SYNTHETIC) - {"sparse-mean"}
     for kind, (mean, square) in expected.items():
         found = vectors(kind, 20_000, dimension, seed=3)
         for power, wanted in ((1, mean), (2, square)):
@@ -97,14 +101,36 @@ def test_sparse_vectors_have_so_many_coordinates_in_random_places() -> None:
     assert (np.count_nonzero(vectors("sparse", 20, 5), axis=1) == 1).all()
 
 
+def test_a_sparse_mean_is_the_same_for_all_clients_in_all_chunks() -> None:
+    found = vectors("sparse-mean", 10, CHUNK_COORDINATES // 4, nonzero=100)
+    assert (found == found[0]).all()
+    places = np.flatnonzero(found[0])
+    assert len(places) == 100
+    assert (found[0, places] == 0.1).all()
+    # Not all at one end.
+    assert places.max() - places.min() > CHUNK_COORDINATES // 8
+
+
+@pytest.mark.parametrize("dimension", [650, 8170])
+def test_gradients_of_digits_have_a_mean_well_inside_the_ball(dimension: int) -> None:
+    found = vectors("digits-gradients", 2000, dimension)
+    norms = np.linalg.norm(found, axis=1)
+    assert 0.07 < np.mean(norms > 1) < 0.13
+    clipped = found / np.maximum(norms, 1.0)[:, None]
+    assert 0.05 < np.linalg.norm(clipped.mean(axis=0)) < 0.25
+    np.testing.assert_array_equal(vectors("digits-gradients", 50, dimension, scale=4.0), 4 * found[:50])
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (("cube", 5, 5), {}, "population must be one of uniform-l1, positive-sphere, sphere, uniform-cube, sparse, got 'cube'"),
+        (("cube", 5, 5), {}, "population must be one of .* sparse, sparse-mean, digits-gradients, got 'cube'"),
         (("sphere", 0, 5), {}, "clients must be a whole number from 1"),
         (("sphere", 5, 0), {}, "dimension must be a whole number from 1"),
         (("sphere", 5, 5), {"scale": 0.0}, "scale must be a number from"),
         (("sphere", 5, 5), {"nonzero": 2}, "nonzero must be left out for the population sphere"),
+        (("digits-gradients", 5, 100), {}, "dimension must be a network's for the population digits-gradients, such as 92 or 101, got 100"),
+        (("digits-gradients", 5, 650), {"nonzero": 2}, "nonzero must be left out for the population digits-gradients"),
         (("sparse", 5, 5), {"nonzero": 6}, "nonzero must be a whole number from 1 to 5, got 6"),
     ],
 )

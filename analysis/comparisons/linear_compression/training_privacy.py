@@ -5,11 +5,11 @@ from typing import Any
 
 import pandas as pd
 
-from ...arguments import check_choice, check_integer, check_real
-from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
-from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
-from ...solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
-from .point import Point
+from ....arguments import check_choice, check_integer, check_real
+from ....design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
+from ....solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
+from ....solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
+from ..point import Point
 
 SAMPLINGS = ("poisson", "fixed-size")
 # Accounts of Gaussian noise, and the conversion of Rényi divergences that each stands for.

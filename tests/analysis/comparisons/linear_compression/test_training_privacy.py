@@ -7,7 +7,11 @@ import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.rdp import RdpAccountant
 
-from quietbits.analysis.comparisons.training_privacy import TrainingPrivacyPoint, training_privacy, training_privacy_points
+from quietbits.analysis.comparisons.linear_compression.training_privacy import (
+    TrainingPrivacyPoint,
+    training_privacy,
+    training_privacy_points,
+)
 
 
 @pytest.fixture(scope="module")

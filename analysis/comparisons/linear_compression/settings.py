@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import pandas as pd
 from scipy.special import ndtr
 
-from ...arguments import check_integer, check_real
+from ....arguments import check_integer, check_real
 
 LARGEST_RATE = 1e9
 MOST_BITS = 62

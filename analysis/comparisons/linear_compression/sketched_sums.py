@@ -7,27 +7,31 @@ without the training around it.
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ...arguments import check_real
-from ...arrays import FloatArray
-from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.registry import Target
-from ...design.contracts.sketched_mechanism import CLIP_MARGIN
-from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
-from ...design.secure_sum.sketched_sum import SketchedSum
-from ...design.transforms.linear_sketch import IdentitySketch
-from ...errors import InfeasibleError
-from ...solvers.divergences.discrete_gaussian_divergence import granularity_for_bits
-from ..calibration.sketches import SketchChoice, discrete_gaussian_within
-from ..random_streams import named_stream
-from ..simulation.sketch_errors import split_sketch_error
-from .point import Point
+from ....arguments import check_real
+from ....arrays import FloatArray
+from ....design.contracts.norm_ball import NormBall
+from ....design.contracts.registry import Target
+from ....design.contracts.sketched_mechanism import CLIP_MARGIN
+from ....design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from ....design.secure_sum.sketched_sum import SketchedSum
+from ....design.transforms.linear_sketch import IdentitySketch
+from ....errors import InfeasibleError
+from ....solvers.divergences.discrete_gaussian_divergence import granularity_for_bits
+from ...calibration.sketches import SketchChoice, discrete_gaussian_within
+from ...random_streams import named_stream
+from ...simulation.sketch_errors import split_sketch_error
+from ...simulation.vector_populations import CHUNK_COORDINATES as POPULATION_CHUNK
+from ...simulation.vector_populations import population_chunks
+from ..point import Point
 
 CLIP_NORM, DELTA, ADJACENCY = 1.0, 1e-5, "add-or-remove-one"
+ALIGNED = "aligned"
 # Coordinates of a chunk's vectors.
 CHUNK = 2**21
 PARTS = ("clipping", "compression", "sketch_clipping", "rounding", "privatisation", "wrap_around")
@@ -49,8 +53,11 @@ class SketchPoint(Point):
         Of the round, at delta = 1e-5 and add-or-remove-one adjacency; None where the noise multiplier is given.
     noise_multiplier : float or None
         Standard deviation of the sum's noise over the norm that sketches are clipped to.
+    population : str
+        ``"aligned"``: a common direction times `mean_norm`, and a direction of each client's own; or one of `population_chunks`, such as
+        ``"digits-gradients"``.
     mean_norm : float
-        Norm of the vectors' mean, on average: they are a common direction times that, and a direction of each client's own.
+        Of aligned vectors; their mean is longer, as their own directions do not cancel.
     repetition : int
         Number of the repetition, from 0: vectors, sketch and noise are other ones.
     """
@@ -62,6 +69,7 @@ class SketchPoint(Point):
     rows: int = 15
     epsilon: float | None = None
     noise_multiplier: float | None = None
+    population: str = ALIGNED
     mean_norm: float = 0.1
     repetition: int = 0
 
@@ -86,9 +94,8 @@ class SketchPoint(Point):
         found = asdict(split_sketch_error(mechanism, self.chunks(), words))
         guarantee = mechanism.guarantee
         noise = self.dimension * mechanism.inner.largest_directional_variance / self.clients
-        # Own directions of length almost one add to the square of the mean's norm.
-        square = self.mean_norm**2 + (1 - self.mean_norm**2) / self.clients
-        compression = mechanism.sketch.distortion * square * CLIP_NORM**2
+        # Of the mean that these vectors have, before they are clipped.
+        compression = mechanism.sketch.distortion * found["zero"]
         multiplier = mechanism.inner.local_sigma * math.sqrt(self.clients) / mechanism.sketch_clip  # type: ignore[attr-defined]
         return [
             asked
@@ -122,10 +129,16 @@ class SketchPoint(Point):
 
     def chunks(self) -> Iterator[FloatArray]:
         """Yield the vectors, the same for all rates, bits, rows and noises."""
-        name = f"aligned vectors: {self.dimension}, clients {self.clients}, mean {self.mean_norm!r}, repetition {self.repetition}"
-        rng = named_stream(self.seed, name)
+        mean = f", mean {self.mean_norm!r}" if self.population == ALIGNED else ""
+        name = f"{self.population} vectors: {self.dimension}, clients {self.clients}{mean}, repetition {self.repetition}"
+        rng, size = named_stream(self.seed, name), max(1, CHUNK // self.dimension)
+        if self.population != ALIGNED:
+            # Sketches are hashed once for each chunk.
+            parts = population_chunks(self.population, self.clients, self.dimension, rng)
+            while joined := list(islice(parts, max(1, size // max(1, POPULATION_CHUNK // self.dimension)))):
+                yield np.concatenate(joined)
+            return
         common = _directions(1, self.dimension, rng)
-        size = max(1, CHUNK // self.dimension)
         for start in range(0, self.clients, size):
             own = _directions(min(size, self.clients - start), self.dimension, rng)
             yield self.mean_norm * common + math.sqrt(1 - self.mean_norm**2) * own
@@ -145,7 +158,7 @@ def _directions(count: int, dimension: int, rng: np.random.Generator) -> FloatAr
     return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
-SETTING = ["dimension", "clients", "bits", "rate", "rows", "epsilon", "noise_multiplier", "mean_norm"]
+SETTING = ["dimension", "clients", "bits", "rate", "rows", "epsilon", "noise_multiplier", "population", "mean_norm"]
 
 
 def arrange_sketches(rows: pd.DataFrame) -> pd.DataFrame:

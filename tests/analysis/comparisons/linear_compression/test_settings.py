@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from quietbits.analysis.comparisons.compression_settings import (
+from quietbits.analysis.comparisons.linear_compression.settings import (
     SETTINGS,
     CompressionSetting,
     compression_settings,

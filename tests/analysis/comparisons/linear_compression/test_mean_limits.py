@@ -4,7 +4,7 @@ import pytest
 
 from quietbits import FixedSizeSampling, NormBall, Task
 from quietbits.analysis.catalogue.registry import REGISTRY
-from quietbits.analysis.comparisons.mean_limits import mean_limits
+from quietbits.analysis.comparisons.linear_compression.mean_limits import mean_limits
 
 
 def task(dimension: int, clients: int, epsilon: float, **more: object) -> Task:

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from ...design.contracts.gaussian import central_gaussian_error
-from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.registry import Entry, Target, Values
-from ...design.contracts.task import Task
-from ...errors import InfeasibleError
-from ...solvers.bounds.compression import necessary_bits
-from ..calibration.rate_and_bits import cheapest_rate_and_bits
-from ..catalogue.registry import REGISTRY
-from .point import Point
+from ....design.contracts.gaussian import central_gaussian_error
+from ....design.contracts.norm_ball import NormBall
+from ....design.contracts.registry import Entry, Target, Values
+from ....design.contracts.task import Task
+from ....errors import InfeasibleError
+from ...calibration.rate_and_bits import cheapest_rate_and_bits
+from ...catalogue.registry import REGISTRY
+from ..point import Point
+from .mean_limits import mean_limits
 
 CLIP_NORM, DELTA, ADJACENCY = 1.0, 1e-5, "replace-one"
 SLACK = 2.0
@@ -60,14 +60,15 @@ class PricePoint(Point):
             "central_squared_error": central,
             "zero_squared_error": CLIP_NORM**2,
         }
-        row = self._bounds(ball, central) if self.mechanism == "bounds" else self._offer(ball, central)
+        row = self._bounds(ball) if self.mechanism == "bounds" else self._offer(ball, central)
         return [head | row]
 
-    def _bounds(self, ball: NormBall, central: float) -> dict[str, Any]:
-        allowed = SLACK * central
+    def _bounds(self, ball: NormBall) -> dict[str, Any]:
+        limits = mean_limits(Task(ball, self.clients, self.epsilon, DELTA, ADJACENCY), "secure-sum", SLACK)
         necessary = {
-            f"necessary_bits_{kind}": necessary_bits(allowed, self.dimension, self.clients, "secure-sum", unbiased=kind == "unbiased")
-            for kind in ("any", "unbiased")
+            "necessary_bits_any": limits.necessary_bits,
+            "necessary_bits_unbiased": limits.necessary_unbiased_bits,
+            "lower_bound": limits.private_error,
         }
         target = Target(self.epsilon, DELTA, adjacency=ADJACENCY)
         try:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.linalg import hadamard
 
-from quietbits.analysis.comparisons.sparse_recovery import (
+from quietbits.analysis.comparisons.linear_compression.sparse_recovery import (
     DECODERS,
     RecoveryPoint,
     arrange_recovery,

@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 from scipy.sparse.linalg import LinearOperator
 
-from ...arguments import check_integer, check_real
-from ...arrays import FloatArray
-from ...solvers.decoders.lasso import solve_lasso
-from ...solvers.decoders.noise_penalty import noise_penalty
-from ...solvers.decoders.support_refit import refit_support
-from ...solvers.numerics.walsh_hadamard import padded_dimension, walsh_hadamard
-from ..random_streams import named_stream
-from .point import Point
+from ....arguments import check_integer, check_real
+from ....arrays import FloatArray
+from ....solvers.decoders.lasso import solve_lasso
+from ....solvers.decoders.noise_penalty import noise_penalty
+from ....solvers.decoders.support_refit import refit_support
+from ....solvers.numerics.walsh_hadamard import padded_dimension, walsh_hadamard
+from ...random_streams import named_stream
+from ..point import Point
 
 DECODERS = ("ordinary", "lasso", "lasso-refit", "oracle", "zero")
 DIMENSION, MEASUREMENTS, REPETITIONS = 2**16, 2**12, 3

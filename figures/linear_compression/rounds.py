@@ -1,0 +1,81 @@
+"""Rounds: the average of unbiased estimates overtakes the answer zero, which no single round does where noise is large."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from ...analysis.catalogue.registry import entry_named
+from ...analysis.comparisons.linear_compression.rounds import RoundsPoint
+from ..drawing.style import add_caption
+from ..entry import FigureEntry
+from .error_panels import ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
+
+RATES = (1.0, 4.0, 10.0, 40.0)
+EPSILON, MEAN_NORM = 1.0, 0.5
+
+
+def draw_rounds(frame: pd.DataFrame) -> Figure:
+    """Draw the error of the average against the number of rounds."""
+    figure, (axes,) = panels(1, 4.0)
+    marks = marks_of(sorted(frame["rate"].unique()))
+    for rate, series in frame.groupby("rate"):
+        draw_series(axes, series, "rounds", marks[rate])
+    axes.axhline(frame["zero"].mean(), **ZERO_LOOK)
+    finish(axes, "rounds R")
+    axes.set_xticks(sorted(frame["rounds"].unique()), [f"{count}" for count in sorted(frame["rounds"].unique())])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_ylabel("squared L2 error of the average (c²)")
+    add_legend(figure, {f"rate {rate:g}" if rate > 1 else "no sketch": mark for rate, mark in marks.items()})
+    first, last = frame.iloc[0], frame[frame["rounds"] == frame["rounds"].max()].iloc[0]
+    add_caption(
+        figure,
+        f"Average over R rounds of the estimates of one mean, of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} "
+        f"and "
+        f"norm c, each round with a new sketch and new noise. Lines: predicted, those of one round over R; points: measured, "
+        f"{first['repetitions']:.0f} repetitions with standard errors. Zero has the squared norm of the mean, and keeps it. One round has "
+        f"ε = "
+        f"{first['epsilon']:g} at δ = {first['delta']:g}, all {last['rounds']:.0f} together ε = {last['epsilon_of_all']:.3g}. Guarantee: "
+        f"{first['adjacency']} adjacency, {first['trust_model']} trust model.",
+    )
+    return figure
+
+
+def arrange_rounds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per rate and number of rounds, averaged over repetitions."""
+    groups = rows.drop(columns="repetition").groupby(["rate", "rounds"], sort=False)
+    averages = groups.mean(numeric_only=True)
+    errors = groups["squared_error"]
+    averages["repetitions"] = errors.size()
+    averages["standard_error"] = errors.sem()
+    return averages.join(groups[["adjacency", "trust_model"]].first()).reset_index()
+
+
+def round_tasks(seed: int, quick: bool) -> list[RoundsPoint]:
+    """Return a task for each rate and repetition."""
+    dimension, clients, rounds, repetitions = (2**9, 30, 100, 2) if quick else (2**14, 100, 500, 4)
+    return [
+        RoundsPoint(
+            seed=seed,
+            dimension=dimension,
+            clients=clients,
+            rounds=rounds,
+            rate=rate,
+            epsilon=EPSILON,
+            mean_norm=MEAN_NORM,
+            repetition=repetition,
+        )
+        for rate in RATES
+        for repetition in range(repetitions)
+    ]
+
+
+FIGURE = FigureEntry(
+    name="price-rounds",
+    title="Rounds: averages of unbiased estimates overtake the answer zero",
+    paper=f"{entry_named('sketched-discrete-gaussian').paper}, remark 5.5; beyond the paper",
+    duration="four minutes",
+    experiment="sketched sums over rounds",
+    tasks=round_tasks,
+    table=arrange_rounds,
+    draw=draw_rounds,
+)

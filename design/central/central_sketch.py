@@ -89,7 +89,7 @@ class CentralSketchMechanism(SketchedMechanism):
     @property
     def worst_variance(self) -> float:
         """The variance, which is the same for all vectors."""
-        return self.ball.dimension * self.noise_deviation**2 / self.clients
+        return self.ball.dimension * self.noise_deviation**2 / self.clients / self.sketch.length_factor**2
 
     def privacy(self) -> Privacy:
         """Privacy of Gaussian noise on the sum of sketches."""

@@ -10,7 +10,7 @@ from ...arrays import FloatArray
 from ..transforms.linear_sketch import LinearSketch
 from .mechanism import VectorMechanism
 
-# Sketches are clipped at this many clip norms: few are longer, as their lengths vary by 1 / sqrt(2 m).
+# Sketches are clipped at this many clip norms, times `length_factor`: few are longer, as their lengths vary by 1 / sqrt(2 m).
 CLIP_MARGIN = 1.1
 
 
@@ -43,7 +43,7 @@ class SketchedMechanism(VectorMechanism):
     @property
     def clipping_probability(self) -> float:
         """Bound on the probability, over the sketch, that the sketch of a vector at the edge of the ball is clipped; errs upward."""
-        factor = self.sketch_clip / self.ball.clip_norm
+        factor = self.sketch_clip / (self.ball.clip_norm * self.sketch.length_factor)
         return self.sketch.excess_probability(factor) if factor > 1 else 1.0
 
     @property

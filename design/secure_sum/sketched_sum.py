@@ -132,7 +132,8 @@ class SketchedSum(SketchedSecureSum):
     @property
     def bias_bound(self) -> float:
         """Bound on the bias that clipping of sketches causes, and on that of the secure sum, which may be aligned with S."""
-        return super().bias_bound + self.inner.bias_bound * math.sqrt(self.sketch.squared_operator_norm_bound)
+        aligned = self.inner.bias_bound * math.sqrt(self.sketch.squared_operator_norm_bound) / self.sketch.length_factor
+        return super().bias_bound + aligned
 
     @property
     def worst_variance(self) -> float:
@@ -140,12 +141,12 @@ class SketchedSum(SketchedSecureSum):
 
         Each of the sketch's d columns has length one on average, and the sum's variance along it is at most the largest one.
         """
-        return self.ball.dimension * self.inner.largest_directional_variance
+        return self.ball.dimension * self.inner.largest_directional_variance / self.sketch.length_factor**2
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return ``S^T`` of the mean of sketches."""
         return self.sketch.decode(self.inner.decode(aggregate, clients))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the variance of each client's sketch, noise and rounding, times d/m, which decoding makes of it on average."""
+        """Return the variance of each client's sketch, noise and rounding, times what decoding makes of it on average, about d/m."""
         return np.minimum(self.inner.variance(self.sketched(vectors)) * self.sketch.noise_gain, self.worst_variance)

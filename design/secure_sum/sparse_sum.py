@@ -79,7 +79,7 @@ class SparseSum(SketchedSecureSum):
     @property
     def worst_variance(self) -> float:
         """Sparsity times the variance of a measurement: with `bias_bound`, an error that is never exceeded."""
-        return self.sparsity * self.inner.largest_directional_variance
+        return self.sparsity * self.inner.largest_directional_variance / self.sketch.length_factor**2
 
     @property
     def worst_shared_variance(self) -> float:
@@ -97,8 +97,9 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def penalty(self) -> float:
-        """The Lasso's, for columns of length one."""
-        return noise_penalty(self.ball.dimension, self.noise_deviation, 1.0, self.sketch_dimension, self.failure_probability)
+        """The Lasso's, for columns of their average length."""
+        length = self.sketch.length_factor
+        return noise_penalty(self.ball.dimension, self.noise_deviation, length, self.sketch_dimension, self.failure_probability)
 
     def solution(self, aggregate: NDArray[Any], clients: int) -> LassoSolution:
         """Return the Lasso's estimate, with its duality gap, before it is refitted."""

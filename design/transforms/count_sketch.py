@@ -92,7 +92,7 @@ class CountMeanSketch(LinearSketch):
 
     @property
     def length_factor(self) -> float:
-        """Length of a sketch over that of its vector, in the root of the mean square: 1, or 1 / sqrt(t) for the scaling ``"mean"``."""
+        """1, or 1 / sqrt(t) for the scaling ``"mean"``."""
         return 1.0 if self.scaling == "isometry" else 1 / math.sqrt(self.rows)
 
     @property
@@ -119,7 +119,7 @@ class CountMeanSketch(LinearSketch):
 
         Shapes as in `decode`; takes `rows` blocks of coordinates of memory for each sketch.
         """
-        return self._mapped(sketches, self.sketch_dimension, self.dimension, self._medians)
+        return self._mapped("sketches", sketches, self.sketch_dimension, self.dimension, self._medians)
 
     def _sketched(self, vectors: FloatArray) -> FloatArray:
         buckets = np.zeros((len(vectors), self.rows, self.width))

@@ -21,7 +21,7 @@ class LayeredSketch(LinearSketch):
     Attributes
     ----------
     layers : tuple of LinearSketch
-        The sketches, with different seeds, in the order of the parts.
+        The sketches, with different seeds, in the order of the parts; each as long as its part, on average.
 
     Examples
     --------
@@ -39,6 +39,9 @@ class LayeredSketch(LinearSketch):
             raise ValueError("layers must have at least one sketch, got none")
         if len({layer.seed for layer in self.layers}) < len(self.layers):
             raise ValueError(f"layers must have different seeds, got {[layer.seed for layer in self.layers]}")
+        if any(layer.length_factor != 1 for layer in self.layers):
+            # One norm clips all layers' sketches together.
+            raise ValueError(f"layers must have a length_factor of 1 each, got {[layer.length_factor for layer in self.layers]}")
 
     @property
     def dimension(self) -> int:  # type: ignore[override]

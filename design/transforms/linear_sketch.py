@@ -52,6 +52,14 @@ class LinearSketch(ABC):
         """Bound on ``E[max ||S^T y||**2]`` over all y of length one; errs upward. Where y does not depend on S, it is d/m on average."""
 
     @property
+    def length_factor(self) -> float:
+        """Length of a sketch over that of its vector, in the root of the mean square: what norms that sketches are clipped to follow.
+
+        Where it is not 1, `encode` returns this times S x, and `decode` takes it off again; the other properties are about S.
+        """
+        return 1.0
+
+    @property
     def length_variance(self) -> float:
         """Bound on the variance of ``||S x||**2`` for every x of length one: 2/m, as it is off by a sum of uncorrelated products."""
         return 2 / self.sketch_dimension
@@ -62,11 +70,14 @@ class LinearSketch(ABC):
 
     @property
     def noise_gain(self) -> float:
-        """``E||S^T y||**2`` for every y of length one that does not depend on S: d/m, as columns have length one on average."""
-        return self.dimension / self.sketch_dimension
+        """What decoding makes of the variance of noise that does not depend on S and has the same variance in each coordinate.
+
+        d/m, as columns have length one on average, over the square of `length_factor`.
+        """
+        return self.dimension / self.sketch_dimension / self.length_factor**2
 
     def excess_probability(self, factor: float) -> float:
-        """Return a bound on the probability that a sketch is longer than `factor`, above 1, times its vector; errs upward.
+        """Return a bound on the probability that a sketch is longer than `factor`, above 1, times what it is on average; errs upward.
 
         By Chebyshev's inequality for ``||S x||**2``, whose mean is ``||x||**2``.
         """
@@ -74,11 +85,11 @@ class LinearSketch(ABC):
 
     def encode(self, vectors: ArrayLike) -> FloatArray:
         """Return S x for vectors of shape (..., dimension): shape (..., sketch_dimension)."""
-        return self._mapped(vectors, self.dimension, self.sketch_dimension, self._sketched)
+        return self._mapped("vectors", vectors, self.dimension, self.sketch_dimension, self._sketched)
 
     def decode(self, sketches: ArrayLike) -> FloatArray:
         """Return S^T y for sketches of shape (..., sketch_dimension): shape (..., dimension). Unbiased for vectors and sums of them."""
-        return self._mapped(sketches, self.sketch_dimension, self.dimension, self._restored)
+        return self._mapped("sketches", sketches, self.sketch_dimension, self.dimension, self._restored)
 
     def renewed(self, seed: int) -> Self:
         """Return a sketch of the same size from another seed."""
@@ -86,9 +97,13 @@ class LinearSketch(ABC):
         return replace(self, **fields)  # type: ignore[type-var]
 
     def operator(self) -> LinearOperator:
-        """Return S as scipy has it, shape (sketch_dimension, dimension), for solvers that multiply by S and by its transpose."""
-        shape = (self.sketch_dimension, self.dimension)
-        return LinearOperator(shape, matvec=lambda x: self.encode(np.ravel(x)), rmatvec=lambda y: self.decode(np.ravel(y)), dtype=float)
+        """Return what `encode` does as scipy has it, shape (sketch_dimension, dimension), with the transpose, for solvers."""
+        shape, square = (self.sketch_dimension, self.dimension), self.length_factor**2
+
+        def transposed(sketch: FloatArray) -> FloatArray:
+            return square * self.decode(np.ravel(sketch))
+
+        return LinearOperator(shape, matvec=lambda x: self.encode(np.ravel(x)), rmatvec=transposed, dtype=float)
 
     @abstractmethod
     def _sketched(self, vectors: FloatArray) -> FloatArray:
@@ -98,10 +113,12 @@ class LinearSketch(ABC):
     def _restored(self, sketches: FloatArray) -> FloatArray:
         """Return S^T y for each row of a matrix."""
 
-    def _mapped(self, arrays: ArrayLike, length: int, result_length: int, mapping: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        checked = finite_values("vectors", arrays)
+    def _mapped(
+        self, name: str, arrays: ArrayLike, length: int, result_length: int, mapping: Callable[[FloatArray], FloatArray]
+    ) -> FloatArray:
+        checked = finite_values(name, arrays)
         if checked.ndim == 0 or checked.shape[-1] != length:
-            raise ValueError(f"vectors must have a last axis of length {length}, got the shape {checked.shape}")
+            raise ValueError(f"{name} must have a last axis of length {length}, got the shape {checked.shape}")
         return np.asarray(mapping(checked.reshape(-1, length)).reshape(*checked.shape[:-1], result_length))
 
     def _check_fields(self) -> None:

@@ -53,7 +53,7 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     "poisson-binomial": ([*POISSON, "--delta", "1e-5"], {"pure", "rdp", "pld"}),
     "sketched-discrete-gaussian": (["sketched-discrete-gaussian", *SKETCHED], {"rdp", "near-gaussian"}),
     "sparse-discrete-gaussian": (["sparse-discrete-gaussian", *SKETCHED], {"rdp", "near-gaussian"}),
-    "central-sketch": (["central-sketch", *GAUSSIAN[1:]], {"rdp", "pld"}),
+    "central-sketch": (["central-sketch", *GAUSSIAN[1:]], {"rdp", "rdp-classic", "pld"}),
     "dp-rec": (DP_REC, {"published", "conservative", "any-bits", "message"}),
     "table": (["table", "table.json", "--delta", "1e-3", "--rounds", "5"], {"pure", "rdp", "pld"}),
     "vector": ([*VECTOR, "--delta", "1e-5", "--rounds", "3"], {"pure", "rdp"}),

@@ -28,8 +28,12 @@ def test_a_simulation_is_one_call(answer: Answer) -> None:
     task = quietbits.Task(quietbits.NormBall(12, 2.0, 2.0), 50, 2.0, 1e-5, "add-or-remove-one")
     mechanism = quietbits.build_mechanism("distributed-discrete-gaussian", task, {"bits": 16, "rotation_seed": 7})
     summary = summarise_means(repeat_mean(mechanism, "sparse", 3, seed=5))
-    assert found == {"mechanism": "distributed-discrete-gaussian"} | summary.document()
-    assert found.keys() == {"mechanism"} | {field.name for field in fields(MeanSummary)}
+    least = REGISTRY["distributed-discrete-gaussian"].lower_bound(task)
+    assert least is not None
+    assert least < summary.worst_squared_error
+    bounds = {"lower_bound": least, "ratio_to_bound": summary.worst_squared_error / least}
+    assert found == {"mechanism": "distributed-discrete-gaussian"} | summary.document() | bounds
+    assert found.keys() == {"mechanism", *bounds} | {field.name for field in fields(MeanSummary)}
     assert (found["bits_per_coordinate"], found["bits_per_client"], found["padded_dimension"]) == (16, 256, 16)
 
 

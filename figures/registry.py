@@ -24,6 +24,7 @@ from .entry import FigureEntry
 from .linear_compression import bits as price_bits
 from .linear_compression import cohort as price_cohort
 from .linear_compression import dimension as price_dimension
+from .linear_compression import layers as price_layers
 from .linear_compression import needed_bits as price_needed_bits
 from .linear_compression import rate as price_rate
 from .linear_compression import rounds as price_rounds
@@ -54,6 +55,7 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             price_cohort,
             price_dimension,
             price_rounds,
+            price_layers,
             price_rows,
             price_needed_bits,
             price_sparse,

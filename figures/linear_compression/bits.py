@@ -49,12 +49,10 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
         figure,
         f"Mean of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} and norm c, whose mean has norm "
         f"{first['mean_norm']:g} c; measured squared error, {first['repetitions']:.0f} rounds, over the least of the panel. A message has "
-        f"b/rate "
-        "bits a parameter. Framed: the pair with the fewest of them whose error is within a factor of "
-        f"{SLACK:g}. Few bits must be coarse, as sums of {first['clients']:,.0f} clients have to fit; empty: too few for that. z: standard "
-        f"deviation of the noise over the norm that sketches are clipped to. Guarantee: {first['adjacency']} adjacency, "
-        f"{first['trust_model']} trust "
-        f"model, δ = {first['delta']:g}, ε of one round as in the table.",
+        f"b/rate bits a parameter. Framed: the pair with the fewest of them whose error is within a factor of {SLACK:g}. Few bits must be "
+        f"coarse, as sums of {first['clients']:,.0f} clients have to fit; empty: too few for that. z: standard deviation of the noise "
+        f"over the norm that sketches are clipped to. Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model, δ = "
+        f"{first['delta']:g}, ε of one round as in the table.",
     )
     return figure
 

@@ -2,7 +2,6 @@
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint, arrange_sketches
@@ -29,21 +28,17 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
         plain = shown[shown["rate"] == 1]
         axes.plot(plain["clients"], plain["central_squared_error"], **CENTRAL_LOOK)
         axes.plot(plain["clients"], plain["zero"], **ZERO_LOOK)
-        finish(axes, "clients n", "one round" if rounds == 1 else f"average of {rounds} rounds, each with this ε")
-        axes.set_xticks(sorted(frame["clients"].unique()), [f"{count:,}" for count in sorted(frame["clients"].unique())])
-        axes.xaxis.set_minor_locator(NullLocator())
+        finish(axes, frame["clients"], "clients n", "one round" if rounds == 1 else f"average of {rounds} rounds, each with this ε")
     grid[0].set_ylabel("squared L2 error of the mean (c²)")
     add_legend(figure, {f"rate {rate:g}" if rate > 1 else "no sketch": mark for rate, mark in marks.items()}, central=True, columns=3)
     first = frame.iloc[0]
     add_caption(
         figure,
         f"Mean of n vectors of dimension {first['dimension']:,.0f} and norm c, whose mean has norm {first['mean_norm']:g} c, by sketches "
-        f"of "
-        f"{first['rows']:.0f} rows in a secure sum with discrete Gaussian noise, {first['bits']:.0f} bits a coordinate, at ε = "
+        f"of {first['rows']:.0f} rows in a secure sum with discrete Gaussian noise, {first['bits']:.0f} bits a coordinate, at ε = "
         f"{first['epsilon']:g}, δ = {first['delta']:g} in each round. Lines: predicted, points: measured, {first['repetitions']:.0f} "
-        f"rounds. "
-        "Where noise is large, a sketch of a tenth of the coordinates costs little beside it; there a single round is worse than the "
-        "answer zero, whose error does not fall over the rounds. Right: predicted only, for one and the same mean in all rounds. "
+        "rounds. Where noise is large, a sketch of a tenth of the coordinates costs little beside it; there a single round is worse than "
+        "the answer zero, whose error does not fall over the rounds. Right: predicted only, for one and the same mean in all rounds. "
         f"Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model; for the trusted server, central trust model.",
     )
     return figure

@@ -30,10 +30,10 @@ def draw_dimensions(frame: pd.DataFrame) -> Figure:
             capsize=2,
         )
     axes.axhline(2.0, color=GREY, linewidth=0.9)
-    finish(axes, "compression rate d/m")
+    finish(axes, frame["rate"], "compression rate d/m")
     axes.set_ylabel("squared error over that without a sketch")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter("{x:g}")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("{x:g}")
     add_legend(figure, {f"d = {dimension:,}": mark for dimension, mark in marks.items()}, zero=False)
     first = frame.iloc[0]
     add_caption(
@@ -41,9 +41,8 @@ def draw_dimensions(frame: pd.DataFrame) -> Figure:
         f"Mean of {first['clients']:,.0f} vectors of norm c, whose mean has norm {first['mean_norm']:g} c, by sketches of "
         f"{first['rows']:.0f} rows in a secure sum with discrete Gaussian noise, {first['bits']:.0f} bits a coordinate, at ε = "
         f"{first['epsilon']:g}, δ = {first['delta']:g}. Lines: predicted, points: measured, {first['repetitions']:.0f} rounds with "
-        f"standard "
-        "errors. The noise's error grows as the dimension, that of compression as the rate: a larger model can be compressed more for the "
-        f"same factor, here 2 (grey line). Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model.",
+        "standard errors. The noise's error grows as the dimension, that of compression as the rate: a larger model can be compressed "
+        f"more for the same factor, here 2 (grey line). Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model.",
     )
     return figure
 

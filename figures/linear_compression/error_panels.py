@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
 
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH
@@ -46,9 +47,12 @@ def draw_series(axes: Axes, series: pd.DataFrame, column: str, mark: Mark) -> No
     )
 
 
-def finish(axes: Axes, label: str, title: str = "") -> None:
-    """Make both axes logarithmic, with a grid."""
+def finish(axes: Axes, values: pd.Series, label: str, title: str = "") -> None:
+    """Make both axes logarithmic, with a grid, and a tick at each value of the first."""
     axes.set(xscale="log", yscale="log", xlabel=label, title=title)
+    ticks = sorted(values.unique())
+    axes.set_xticks(ticks, [f"{value:,g}" for value in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.grid(visible=True)
 
 

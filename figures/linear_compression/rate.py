@@ -4,26 +4,27 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint, arrange_sketches
+from ...analysis.comparisons.linear_compression.sketched_sums import ALIGNED, SketchPoint, arrange_sketches
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
 from .error_panels import ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
 
 NOISE_MULTIPLIERS = (0.1, 0.3, 0.5, 0.7)
-RATES = (1.0, 2.0, 4.0, 5.0, 10.0, 20.0, 40.0, 80.0)
-MEAN_NORMS = (0.05, 0.3)
+RATES = (1.0, 2.0, 4.0, 10.0, 20.0, 50.0)
+# The mean's norm is that of aligned vectors; gradients have their own.
+POPULATIONS = ((ALIGNED, 0.05), (ALIGNED, 0.3), ("digits-gradients", 0.0))
 
 
 def draw_rates(frame: pd.DataFrame) -> Figure:
-    """Draw a panel for each length of the mean, and a line for each level of noise."""
-    figure, grid = panels(frame["mean_norm"].nunique(), 4.2)
+    """Draw a panel for each population, and a line for each level of noise."""
+    groups = list(frame.groupby(["population", "mean_norm"], sort=False))
+    figure, grid = panels(len(groups), 4.2)
     marks = marks_of(sorted(frame["noise_multiplier"].unique()))
-    for axes, (norm, panel) in zip(grid, frame.groupby("mean_norm"), strict=True):
+    for axes, ((population, norm), panel) in zip(grid, groups, strict=True):
         for noise, series in panel.groupby("noise_multiplier"):
             draw_series(axes, series, "rate", marks[noise])
         axes.axhline(panel["zero"].mean(), **ZERO_LOOK)
-        finish(axes, "compression rate d/m", f"mean of norm {float(str(norm)):g} c")
-        axes.xaxis.set_major_formatter("{x:g}")
+        finish(axes, panel["rate"], "compression rate d/m", f"mean of norm {norm:g} c" if population == ALIGNED else "gradients of digits")
     grid[0].set_ylabel("squared L2 error of the mean (c²)")
     add_legend(figure, {f"z = {noise:g}": mark for noise, mark in marks.items()})
     first = frame.iloc[0]
@@ -31,27 +32,32 @@ def draw_rates(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         f"Mean of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} and norm c, by sketches of {first['rows']:.0f} "
-        f"rows "
-        f"in a secure sum with discrete Gaussian noise, {first['bits']:.0f} bits a coordinate; z: standard deviation of the sum's noise "
-        f"over "
-        f"the norm that sketches are clipped to, 1.1 c. Lines: predicted, points: measured, {first['repetitions']:.0f} rounds with "
-        f"standard "
-        "errors. A rate of 1 has no sketch. Compression adds (d/m) times the square of the mean's norm, whatever the noise. One round is "
-        "shown: over R rounds all lines fall by R, except for that of answering zero. "
-        f"One round's ε, at δ = {first['delta']:g}: {', '.join(f'{value:.3g}' for value in epsilons)} for the four z, "
-        f"{first['adjacency']} adjacency, {first['trust_model']} trust model.",
+        f"rows in a secure sum with discrete Gaussian noise, {first['bits']:.0f} bits a coordinate; z: standard deviation of the sum's "
+        f"noise over the norm that sketches are clipped to, 1.1 c. Lines: predicted, points: measured, {first['repetitions']:.0f} rounds "
+        "with standard errors. A rate of 1 has no sketch. Gradients are those of single images at a network that is being trained, "
+        "clipped at c, which one in ten exceeds. Compression adds (d/m) times the square of the mean's norm, whatever the noise. One "
+        f"round is shown: over R rounds all lines fall by R, except for that of answering zero. One round's ε, at δ = {first['delta']:g}: "
+        f"{', '.join(f'{value:.3g}' for value in epsilons)} for the four z, {first['adjacency']} adjacency, {first['trust_model']} trust "
+        "model.",
     )
     return figure
 
 
 def rate_tasks(seed: int, quick: bool) -> list[SketchPoint]:
     """Return a task for each length of the mean, noise, rate and repetition."""
-    dimension, clients, repetitions = (2**12, 100, 2) if quick else (2**17, 500, 3)
+    dimension, clients, repetitions = (8170, 60, 2) if quick else (2**17, 500, 3)
     return [
         SketchPoint(
-            seed=seed, dimension=dimension, clients=clients, rate=rate, noise_multiplier=noise, mean_norm=norm, repetition=repetition
+            seed=seed,
+            dimension=dimension,
+            clients=clients,
+            rate=rate,
+            noise_multiplier=noise,
+            population=population,
+            mean_norm=norm,
+            repetition=repetition,
         )
-        for norm in MEAN_NORMS
+        for population, norm in POPULATIONS
         for noise in NOISE_MULTIPLIERS
         for rate in RATES
         for repetition in range(repetitions)

@@ -2,7 +2,6 @@
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.linear_compression.rounds import RoundsPoint
@@ -21,21 +20,17 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
     for rate, series in frame.groupby("rate"):
         draw_series(axes, series, "rounds", marks[rate])
     axes.axhline(frame["zero"].mean(), **ZERO_LOOK)
-    finish(axes, "rounds R")
-    axes.set_xticks(sorted(frame["rounds"].unique()), [f"{count}" for count in sorted(frame["rounds"].unique())])
-    axes.xaxis.set_minor_locator(NullLocator())
+    finish(axes, frame["rounds"], "rounds R")
     axes.set_ylabel("squared L2 error of the average (c²)")
     add_legend(figure, {f"rate {rate:g}" if rate > 1 else "no sketch": mark for rate, mark in marks.items()})
     first, last = frame.iloc[0], frame[frame["rounds"] == frame["rounds"].max()].iloc[0]
     add_caption(
         figure,
         f"Average over R rounds of the estimates of one mean, of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} "
-        f"and "
-        f"norm c, each round with a new sketch and new noise. Lines: predicted, those of one round over R; points: measured, "
+        "and norm c, each round with a new sketch and new noise. Lines: predicted, those of one round over R; points: measured, "
         f"{first['repetitions']:.0f} repetitions with standard errors. Zero has the squared norm of the mean, and keeps it. One round has "
-        f"ε = "
-        f"{first['epsilon']:g} at δ = {first['delta']:g}, all {last['rounds']:.0f} together ε = {last['epsilon_of_all']:.3g}. Guarantee: "
-        f"{first['adjacency']} adjacency, {first['trust_model']} trust model.",
+        f"ε = {first['epsilon']:g} at δ = {first['delta']:g}, all {last['rounds']:.0f} together ε = {last['epsilon_of_all']:.3g}. "
+        f"Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model.",
     )
     return figure
 

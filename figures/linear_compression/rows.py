@@ -31,12 +31,10 @@ def draw_rows(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         f"Sketches of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} and norm c, {first['repetitions']:.0f} "
-        f"rounds. "
-        "The same number m of coordinates is arranged in more or fewer rows: the error that compression has on average does not depend on "
-        "the rows, and neither does the variance of a sketch's length, 2/m at most; vectors that are spread over many coordinates need one "
-        "row. The paper's ablation has 10 to 25 rows, and its experiments 15. "
-        f"Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model, ε = {first['realised_epsilon']:.3g}, δ = "
-        f"{first['delta']:g}.",
+        "rounds. The same number m of coordinates is arranged in more or fewer rows: the error that compression has on average does not "
+        "depend on the rows, and neither does the variance of a sketch's length, 2/m at most; vectors that are spread over many "
+        f"coordinates need one row. The paper's ablation has 10 to 25 rows, and its experiments 15. Guarantee: {first['adjacency']} "
+        f"adjacency, {first['trust_model']} trust model, ε = {first['realised_epsilon']:.3g}, δ = {first['delta']:g}.",
     )
     return figure
 

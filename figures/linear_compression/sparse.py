@@ -45,12 +45,10 @@ def draw_sparse(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         f"A vector with s equal entries, norm 1 and dimension {first['dimension']:,}, from {first['measurements']:,} noisy measurements "
-        f"by a "
-        "subsampled randomised Hadamard transform; without noise a measurement has the mean square 1, so that noise of standard deviation "
-        "1 "
-        f"is as large as the signal. {first['repetitions']:.0f} repetitions, with standard errors. The Lasso's penalty is what noise alone "
-        "exceeds with probability 0.05; refitted: least squares on the entries that it found. Nothing here is private: noise stands for "
-        "that of a mechanism.",
+        "by a subsampled randomised Hadamard transform; without noise a measurement has the mean square 1, so that noise of standard "
+        f"deviation 1 is as large as the signal. {first['repetitions']:.0f} repetitions, with standard errors. The Lasso's penalty is "
+        "what noise alone exceeds with probability 0.05; refitted: least squares on the entries that it found. Nothing here is private: "
+        "noise stands for that of a mechanism.",
     )
     return figure
 

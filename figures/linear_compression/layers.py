@@ -1,0 +1,67 @@
+"""Whole gradients or layer by layer, with and without thresholding: what each costs on real gradients."""
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ...analysis.catalogue.registry import entry_named
+from ...analysis.comparisons.linear_compression.layers import ARRANGEMENTS, LayerPoint, layer_points
+from ..drawing.style import add_caption
+from ..entry import FigureEntry
+from .error_panels import ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
+
+
+def draw_layers(frame: pd.DataFrame) -> Figure:
+    """Draw a panel for each share of coordinates that is kept, and a line for each arrangement."""
+    figure, grid = panels(frame["kept"].nunique(), 4.3)
+    marks = marks_of(ARRANGEMENTS)
+    for axes, (kept, panel) in zip(grid, frame.groupby("kept", sort=False), strict=True):
+        for arrangement, series in panel.groupby("arrangement", sort=False):
+            draw_series(axes, series, "rate", marks[arrangement])
+        axes.axhline(panel["zero"].mean(), **ZERO_LOOK)
+        share = float(str(kept))
+        finish(
+            axes, panel["rate"], "compression rate d/m", "all coordinates" if share == 1 else f"the largest {100 * share:g} % of each layer"
+        )
+    grid[0].set_ylabel("squared L2 error of the mean (c²)")
+    add_legend(figure, marks)
+    first = frame.iloc[0]
+    taken = frame.groupby("kept", sort=False)["thresholding_squared_error"].mean()
+    words = ", ".join(f"{value:.2g} where {100 * float(str(kept)):g} % are kept" for kept, value in taken.items() if float(str(kept)) < 1)
+    add_caption(
+        figure,
+        f"Mean of the clipped gradients of {first['clients']:,.0f} single images of digits at a network of {first['layers']:.0f} layers "
+        f"and {first['dimension']:,.0f} parameters that has been trained for 20 steps, through count-mean sketches; no noise. Lines: "
+        f"predicted, points: measured, {first['repetitions']:.0f} repetitions with standard errors. By norm: coordinates of the sketches "
+        "in proportion to the root of a layer's size times the norm of its part of the mean, which would have to be known. Thresholding "
+        f"adds {words}, which no sketch takes back.",
+    )
+    return figure
+
+
+def arrange_layers(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per arrangement, share and rate, averaged over repetitions."""
+    groups = rows.drop(columns="repetition").groupby(["arrangement", "kept", "rate"], sort=False)
+    averages = groups.mean(numeric_only=True)
+    averages["repetitions"] = groups.size()
+    averages["standard_error"] = groups["squared_error"].sem()
+    return averages.reset_index()
+
+
+def layer_tasks(seed: int, quick: bool) -> list[LayerPoint]:
+    """Return a task for each arrangement, share, rate and repetition."""
+    rates = (2.0, 5.0, 10.0, 20.0, 50.0)
+    if quick:
+        return layer_points(seed, hidden=(60, 60), clients=200, rates=rates, kept=(1.0, 0.1), repetitions=3)
+    return layer_points(seed, hidden=(324, 324), clients=500, rates=rates, kept=(1.0, 0.1, 0.01), repetitions=5)
+
+
+FIGURE = FigureEntry(
+    name="price-layers",
+    title="Sketches of whole gradients or of each layer, with and without thresholding",
+    paper=f"{entry_named('sketched-discrete-gaussian').paper}, Figures 9 and 10, on the digits",
+    duration="two minutes",
+    experiment="sketches of layers",
+    tasks=layer_tasks,
+    table=arrange_layers,
+    draw=draw_layers,
+)

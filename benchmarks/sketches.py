@@ -31,7 +31,7 @@ def main() -> None:
     target = np.empty_like(vector)
     # A pass over the vector for each row, read and written, is what memory allows an encoder that keeps no hashes.
     memory = ROWS * seconds(lambda: np.copyto(target, vector))
-    hashes = seconds(lambda: [np.random.Philox(key=1, counter=row << 192).random_raw(DIMENSION // 2) for row in range(ROWS)])
+    hashes = seconds(lambda: [np.random.Philox(key=1, counter=(row + 1) << 192).random_raw(DIMENSION // 2) for row in range(ROWS)])
     times = {
         "encode": seconds(lambda: sketch.encode(vector)),
         "decode": seconds(lambda: sketch.decode(encoded)),

@@ -1,6 +1,7 @@
 """How short a sketch may be: the fewest coordinates with which compression keeps the error within a slack of that without it."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -15,7 +16,7 @@ from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscre
 from ...design.secure_sum.sketched_sum import SketchedSum
 from ...design.secure_sum.sparse_sum import SparseSum
 from ...design.transforms.count_sketch import MOST_ROWS, CountMeanSketch
-from ...design.transforms.gaussian_sketch import GaussianSketch
+from ...design.transforms.gaussian_sketch import MOST_ENTRIES, GaussianSketch
 from ...design.transforms.hadamard_sketch import HadamardSketch
 from ...design.transforms.linear_sketch import LinearSketch
 from ...errors import InfeasibleError
@@ -72,25 +73,34 @@ class SketchChoice:
         return CountMeanSketch.of_size(dimension, size, self.rows or min(USUAL_ROWS, size), self.seed)
 
     def longest(self, dimension: int) -> LinearSketch:
-        """Return the longest sketch that is shorter than the vectors, if there is one."""
-        return self.sketch(dimension, max(1, (dimension - 1) // self._unit) * self._unit)
+        """Return the longest sketch that is shorter than the vectors."""
+        if dimension <= self.unit:
+            raise InfeasibleError(
+                f"dimension must be at least {self.unit + 1} for a shorter sketch, got {dimension}; or give rows or a sketch_dimension"
+            )
+        return self.sketch(dimension, self._most_units(dimension) * self.unit)
 
     def fewest(self, dimension: int, distortion: float) -> int | None:
         """Return the fewest coordinates with at most a distortion; None where the vectors themselves have no more."""
-        if dimension <= self._unit or self.longest(dimension).distortion > distortion:
+        if self.longest(dimension).distortion > distortion:
             return None
-        low, high = 0, (dimension - 1) // self._unit
+        low, high = 0, self._most_units(dimension)
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.sketch(dimension, middle * self._unit).distortion <= distortion else (middle, high)
-        return high * self._unit
+            low, high = (low, middle) if self.sketch(dimension, middle * self.unit).distortion <= distortion else (middle, high)
+        return high * self.unit
 
     def round_up(self, sketch_dimension: int) -> int:
         """Return the least size that a sketch can have from a number on."""
-        return -(-sketch_dimension // self._unit) * self._unit
+        return -(-sketch_dimension // self.unit) * self.unit
+
+    def _most_units(self, dimension: int) -> int:
+        # A Gaussian ensemble is stored.
+        most = MOST_ENTRIES // dimension if self.transform == "gaussian" else dimension
+        return min(most, dimension - 1) // self.unit
 
     @property
-    def _unit(self) -> int:
+    def unit(self) -> int:
         """What the size of a sketch is a multiple of."""
         return self.rows or USUAL_ROWS if self.transform == "count-mean" else 1
 
@@ -198,18 +208,26 @@ def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callab
     """Return the sketch dimension that was chosen, or the smallest whose error is within the slack of that without a sketch."""
     if choice.sketch_dimension is not None:
         return choice.sketch(ball.dimension, choice.sketch_dimension).sketch_dimension
+    square, allowed, most = ball.clip_norm**2, choice.slack * plain, choice.longest(ball.dimension).sketch_dimension
+
+    def error(size: int) -> float:
+        return noise_of(size) + choice.sketch(ball.dimension, size).distortion * square
+
+    if error(most) > allowed:
+        least = math.ceil(1000 * error(most) / plain) / 1000
+        raise InfeasibleError(
+            f"slack must be at least {least:g} for a sketch of fewer than {ball.dimension} coordinates, got {choice.slack:g}: compression "
+            f"costs more than noise, and {without} has none; or give a sketch_dimension"
+        )
     # The noise hardly depends on the size: that which fits the noise of one guess is a better guess, until guesses repeat.
-    size, tried = ball.dimension, list[int]()
-    while size not in tried:
-        tried.append(size)
-        found = choice.fewest(ball.dimension, (choice.slack * plain - noise_of(size)) / ball.clip_norm**2)
-        if found is None:
-            longest = choice.longest(ball.dimension)
-            least = (noise_of(longest.sketch_dimension) + longest.distortion * ball.clip_norm**2) / plain
-            raise InfeasibleError(
-                f"slack must be at least {math.ceil(1000 * least) / 1000:g} for a sketch of fewer than {ball.dimension} coordinates, "
-                f"got {choice.slack:g}: compression costs more than noise, and {without} has none; or give a sketch_dimension"
-            )
-        size = found
-    # Of sizes that are the fewest for each other's noise, the largest has the least.
-    return max(tried[tried.index(size) :])
+    guess, tried = most, list[int]()
+    while guess not in tried:
+        tried.append(guess)
+        guess = choice.fewest(ball.dimension, (allowed - noise_of(guess)) / square) or most
+    # Of sizes that are the fewest for each other's noise, the largest has the least; it is the answer, unless the noise jumps.
+    guess = max(tried[tried.index(guess) :])
+    low, high = 0, most // choice.unit
+    for probe in (guess // choice.unit, guess // choice.unit - 1):
+        if low < probe < high:
+            low, high = (low, probe) if error(probe * choice.unit) <= allowed else (probe, high)
+    return choice.unit * (low + 1 + bisect_left(range(low + 1, high), True, key=lambda units: error(units * choice.unit) <= allowed))

@@ -49,8 +49,8 @@ class SparseSum(SketchedSecureSum):
     Examples
     --------
     >>> from quietbits.design.transforms.hadamard_sketch import HadamardSketch
-    >>> sums = DistributedDiscreteGaussianMechanism(NormBall(200, 2.0, 1.1), 1000, bits=20, granularity=1e-3, local_sigma=0.1, delta=1e-5)
-    >>> mechanism = SparseSum(NormBall(5000, 2.0), HadamardSketch(5000, 200, seed=1), sums, sparsity=4)
+    >>> sums = DistributedDiscreteGaussianMechanism(NormBall(300, 2.0, 1.1), 1000, bits=20, granularity=1e-3, local_sigma=0.1, delta=1e-5)
+    >>> mechanism = SparseSum(NormBall(5000, 2.0), HadamardSketch(5000, 300, seed=1), sums, sparsity=4)
     >>> vectors = np.zeros((1000, 5000))
     >>> vectors[:, [7, 70, 700, 4000]] = 0.5
     >>> estimate = mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(0))), 1000)

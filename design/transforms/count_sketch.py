@@ -158,7 +158,8 @@ class CountMeanSketch(LinearSketch):
 
     def _places(self, row: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
         """Yield blocks of coordinates with their places in a row of signed buckets: twice the bucket, plus one for a negative sign."""
-        words = np.random.Philox(key=self.seed, counter=row << 192)
+        # Rotations with the same seed, which sketches must not depend on, have the counter's highest part zero.
+        words = np.random.Philox(key=self.seed, counter=(row + 1) << 192)
         # A row of buckets is gone through once for each block: blocks are no smaller. They are even, as a word has two coordinates.
         block = max(BLOCK, 2 * self.width)
         for start in range(0, self.dimension, block):

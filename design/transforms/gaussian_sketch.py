@@ -21,7 +21,7 @@ class GaussianSketch(LinearSketch):
     Attributes
     ----------
     dimension : int
-        Number d of coordinates of the vectors.
+        Number d of coordinates of the vectors, from 1 to 2**27.
     size : int
         Number m of coordinates of a sketch, from 1; at most 2**27 / d.
     seed : int
@@ -41,6 +41,7 @@ class GaussianSketch(LinearSketch):
     def __post_init__(self) -> None:
         """Check the fields."""
         self._check_fields()
+        check_integer("dimension", self.dimension, low=1, high=MOST_ENTRIES)
         object.__setattr__(self, "size", check_integer("sketch_dimension", self.size, low=1, high=MOST_ENTRIES // self.dimension))
 
     @property

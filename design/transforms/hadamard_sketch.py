@@ -16,6 +16,8 @@ from ...solvers.numerics.walsh_hadamard import padded_dimension
 from .linear_sketch import LinearSketch
 from .rotation import RandomisedHadamard
 
+OTHER_KEYS = 1 << 127
+
 
 @dataclass(frozen=True)
 class HadamardSketch(LinearSketch):
@@ -82,10 +84,11 @@ class HadamardSketch(LinearSketch):
 
     @cached_property
     def _rotation(self) -> RandomisedHadamard:
-        return RandomisedHadamard(self.dimension, self.seed)
+        # Rotations of sketches may have the same seed, and must not have the same signs.
+        return RandomisedHadamard(self.dimension, self.seed ^ OTHER_KEYS)
 
     @cached_property
     def _chosen(self) -> IntegerArray:
-        # Words of the rotation's signs have the counter's highest part zero.
+        # Words of rotations with the same seed have the counter's highest part zero.
         words = np.random.Generator(np.random.Philox(key=self.seed, counter=1 << 192))
         return np.sort(words.permutation(self._padded)[: self.size])

@@ -65,6 +65,14 @@ def worst_pair(sketch: ItemSketch) -> WorstPair:
     return _joined(sketch, places)
 
 
+def likely_excess(sketch: ItemSketch) -> int:
+    """Return about what `worst_pair` finds, from the size alone: the most opposite rows that one pair is expected to have."""
+    pairs, excess = sketch.categories**2 / 2, 0
+    while sketch.signed and excess < sketch.rows and pairs * comb(sketch.rows, excess + 1) >= (2 * sketch.width) ** (excess + 1):
+        excess += 1
+    return excess
+
+
 def _all_pairs(places: NDArray[np.int32]) -> int:
     buckets, negative = places >> 1, places & 1
     count = places.shape[1]
@@ -82,10 +90,7 @@ def _joined(sketch: ItemSketch, places: NDArray[np.int32]) -> WorstPair:
     def affordable(least: int) -> bool:
         return rows * for_two_rows * sum(comb(len(group), 2) for group in _groups(rows, least)) <= MOST_COMPARISONS
 
-    # The least number of opposite rows that few pairs have.
-    least = 2
-    while least <= rows and sketch.categories**2 / 2 * comb(rows, least) / (2 * sketch.width) ** least > 1:
-        least += 1
+    least = max(2, likely_excess(sketch) + 1)
     while not affordable(least):
         least += 1
     found = 0

@@ -26,11 +26,15 @@ from .parameter import calibrate_parameter
 
 # Least noise of one client, in steps, that makes a sum discrete Gaussian: ratios of a million clients' sums are then below 1e-12.
 SMOOTH_SIGMA = 1.5
-# Twice as many steps, or tosses, are of use if they lower the variance by more than this share.
+# More steps, or tosses, are of use if they lower the variance by more than this share.
 WORTHWHILE = 0.01
+# Of Skellam noise that finer steps make no more like Gaussian noise.
+GAUSSIAN_VARIANCE = 2.0**15
 MOST_STEPS = 2**20
 # What takes long to account for: tosses of all clients for a coordinate.
 MOST_TOSSES = 2**24
+# A theta from which on more tosses may be of use even where there are many clients, and how many those are.
+NEAR_CERTAIN, FEW_CLIENTS = 0.4, 1000
 ADJACENCIES = ("replace-one", "add-or-remove-one")
 
 
@@ -83,13 +87,13 @@ def calibrate_skellam_frequencies(
 ) -> SketchedSkellamFrequencies:
     """Return sketches with the least Skellam noise within a target; raises as `calibrate_discrete_gaussian_frequencies`.
 
-    An item is one step, or twice as many as long as that lowers the variance by a hundredth or more.
+    An item is a power of two of steps, the least with which the variance is within a hundredth of the least one.
 
     Examples
     --------
     >>> found = calibrate_skellam_frequencies(1000, 10_000, Target(1.0, 1e-5, adjacency="replace-one"), ItemSketchChoice())
     >>> found.sketch.direct, found.steps, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
-    (True, 8, True)
+    (True, 32, True)
     """
     adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
     multiplier = calibrate_noise_multiplier(target, "secure-sum")
@@ -110,15 +114,15 @@ def calibrate_skellam_frequencies(
         low, high = 1 / LARGEST_VARIANCE, 1 / LEAST_VARIANCE
         return 1 / calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over local_variance", start=start)
 
-    # So many that a client's noise is not too little to be drawn.
-    steps = 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * clients / square) / multiplier)))
-    found = variance(steps)
-    while steps < MOST_STEPS:
-        more = variance(2 * steps)
-        if more / 4 > (1 - WORTHWHILE) * found:
-            break
-        steps, found = 2 * steps, more
-    mechanism = SketchedSkellamFrequencies(sketch, clients, steps, found, target.delta, adjacency)
+    # So many that a client's noise is not too little to be drawn, up to those with which the sum's is like Gaussian noise.
+    fewest = 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * clients / square) / multiplier)))
+    tried = [fewest]
+    while 2 * tried[-1] <= MOST_STEPS and square * (multiplier * tried[-1]) ** 2 < GAUSSIAN_VARIANCE:
+        tried.append(2 * tried[-1])
+    found = {steps: variance(steps) for steps in tried}
+    least = min(found[steps] / steps**2 for steps in tried)
+    steps = next(steps for steps in tried if found[steps] / steps**2 <= (1 + WORTHWHILE) * least)
+    mechanism = SketchedSkellamFrequencies(sketch, clients, steps, found[steps], target.delta, adjacency)
     _check_bits(mechanism.bits_per_client, choice)
     return mechanism
 
@@ -139,7 +143,7 @@ def calibrate_sketched_tosses(
     --------
     >>> found = calibrate_sketched_tosses(1000, 10_000, Target(1.0, 1e-5), ItemSketchChoice(rows=5, width=128, signed=True))
     >>> found.trials, round(found.theta, 3), found.differing_coordinates, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
-    (1, 0.35, 512, True)
+    (1, 0.25, 448, True)
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     multiplier = calibrate_noise_multiplier(target, "secure-sum")
@@ -153,11 +157,12 @@ def calibrate_sketched_tosses(
             privacy = sketched_tosses_privacy(clients, tosses, theta, differing)
             return privacy.report(target.delta, "replace-one", target.rounds, target.sampling).epsilon_by(target.method)
 
-        if epsilon_of(LARGEST_THETA) <= target.epsilon:
-            return LARGEST_THETA
-        # Small divergences are about 8 a theta^2 L / n for each coordinate, those of Gaussian noise a / (2 z^2) in all.
+        # Divergences are about 8 a theta^2 L / (n (1 - 4 theta^2)) for each coordinate, those of Gaussian noise a / (2 z^2) in all.
         start = math.sqrt(clients / (tosses * differing)) / (4 * multiplier)
-        return calibrate_parameter(epsilon_of, target, low=SMALLEST_THETA, high=LARGEST_THETA, name="theta", start=min(start, 0.45))
+        start /= math.sqrt(1 + 4 * start**2)
+        if start > NEAR_CERTAIN and epsilon_of(LARGEST_THETA) <= target.epsilon:
+            return LARGEST_THETA
+        return calibrate_parameter(epsilon_of, target, low=SMALLEST_THETA, high=LARGEST_THETA, name="theta", start=start)
 
     def variance(tosses: int, theta: float) -> float:
         return (0.25 - theta**2) / (tosses * theta**2)
@@ -165,6 +170,9 @@ def calibrate_sketched_tosses(
     number = 1 if trials is None else trials
     theta = largest_theta(number)
     while trials is None and 2 * number <= min(MOST_TRIALS, max(1, MOST_TOSSES // clients)):
+        # Of many clients' sums, variance times divergence does not depend on the number of tosses.
+        if clients > FEW_CLIENTS and theta <= NEAR_CERTAIN:
+            break
         more = largest_theta(2 * number)
         if variance(2 * number, more) > (1 - WORTHWHILE) * variance(number, theta):
             break

@@ -69,7 +69,7 @@ def test_what_compression_costs_is_common_to_all_clients() -> None:
 
 
 def test_the_bias_of_clipped_sketches_is_below_its_bound() -> None:
-    # A short sketch, half of whose vectors are cut: nearly all of the bound is Chebyshev's.
+    # Nearly half of the sketches are cut.
     ball, rounds = NormBall(60, 2.0, 1.0), 3000
     mechanism = CentralSketchMechanism(ball, CountMeanSketch(60, 1, 30), 1, sketch_clip=1.02, noise_multiplier=1e-3, delta=1e-5)
     vector = np.ones((1, 60)) / math.sqrt(60)

@@ -63,6 +63,8 @@ def small_prices(name: str, seed: int) -> Sequence[Any]:
             return [replace(task, dimension=256, measurements=64) for task in tasks if task.sparsity <= 4]
         case "price-dimension":
             return [replace(task, dimension=task.dimension // 16, clients=20) for task in tasks]
+        case "price-cohort":
+            return [replace(task, dimension=650) for task in tasks if task.clients < 200 and task.rate < 10]
     return [replace(task, dimension=650, clients=20) for task in tasks if task.rate in (1.0, 4.0, 10.0) and task.rows in (5, 15)]
 
 
@@ -134,7 +136,7 @@ def test_every_figure_writes_its_files(tmp_path: Path) -> None:
     done = [step[0] for step in steps]
     assert done == sorted(done)
     assert {step[1] for step in steps} == {done[-1]}
-    assert steps[-1][2].startswith("dprec-bits: ")
+    assert steps[-1][2].startswith(f"{list(FIGURES)[-1]}: ")
 
 
 @pytest.mark.usefixtures("small_figures")

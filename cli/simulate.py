@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Clients = Annotated[int, typer.Option(help="Number of clients.")]
 Dimension = Annotated[int | None, typer.Option(help="Number of coordinates of a vector; without it clients hold numbers, if they may.")]
+Categories = Annotated[int | None, typer.Option(help="Number of items, where clients hold one of a list.")]
 Norm = Annotated[str | None, typer.Option(help="p of the ball of the vectors: 1 or more, or inf; the mechanism's usual one by default.")]
 Clip = Annotated[float, typer.Option(help="Norm that vectors are clipped to.")]
 Interval = Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="Public interval of numbers.")]
@@ -28,6 +29,7 @@ TASK: dict[str, tuple[Any, Any]] = {
     "clients": (Clients, REQUIRED),
     "dimension": (Dimension, None),
     "norm": (Norm, None),
+    "categories": (Categories, None),
     "clip": (Clip, 1.0),
     "interval": (Interval, (0.0, 1.0)),
     "epsilon": (Epsilon, REQUIRED),
@@ -37,7 +39,7 @@ TASK: dict[str, tuple[Any, Any]] = {
 }
 POPULATION_HELP = (
     "sphere, positive-sphere, uniform-l1, uniform-cube, sparse, sparse-mean, digits-gradients (of a network with as many parameters as "
-    "there are coordinates); for numbers uniform or ends."
+    "there are coordinates); for numbers uniform or ends; for items uniform, zipf or geometric."
 )
 SIMULATION: dict[str, tuple[Any, Any]] = {
     "population": (
@@ -93,9 +95,14 @@ def built(entry: "Entry", values: dict[str, Any]) -> "tuple[Task, Mechanism]":
 
 
 def _domain(entry: "Entry", values: dict[str, Any]) -> "Domain":
+    from ..design.contracts.domains import Categories as Items
     from ..design.contracts.domains import Interval as Numbers
     from ..design.contracts.norm_ball import NormBall, parse_norm
 
+    if Items in entry.domains:
+        if values["categories"] is None:
+            raise ValueError(f"categories must be given for {entry.name}, whose clients hold items: a whole number from 1")
+        return Items(values["categories"])
     if values["dimension"] is None:
         if Numbers not in entry.domains:
             raise ValueError(f"dimension must be given for {entry.name}, whose clients hold vectors: a whole number from 1")

@@ -137,7 +137,7 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
     -------
     Neighbours
         In the first input the client holds a vector of norm clip_norm, or the upper end of the interval; in the second one the opposite of
-        that, for replace-one adjacency, or zero, for add-or-remove-one.
+        that, for replace-one adjacency, or zero, for add-or-remove-one. Of items, the first and the last.
     """
     check_choice("others", others, OTHERS)
     if isinstance(mechanism, SecureSumMechanism | CentralSketchMechanism):
@@ -150,11 +150,11 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
     if others != "zero":
         raise ValueError(f"others must be zero where a message is private by itself, got {others!r}: no other clients take part")
     domain = mechanism.domain
+    if not isinstance(domain, NormBall) and direction is not None:
+        raise ValueError(f"direction must be left out for numbers and items, got {direction!r}")
     if isinstance(domain, Categories):
-        raise ValueError(f"domain must be a ball or an interval, got {domain}")
+        return Neighbours(np.array(0), np.array(domain.size - 1))
     if isinstance(domain, Interval):
-        if direction is not None:
-            raise ValueError(f"direction must be left out for numbers of an interval, got {direction!r}")
         return Neighbours(np.array(domain.high), np.array(domain.low))
     edge = _edge(domain, direction)
     return Neighbours(edge, -edge if mechanism.guarantee.adjacency == "replace-one" else np.zeros_like(edge))
@@ -167,13 +167,14 @@ def output_score(mechanism: Mechanism, first: FloatArray, second: FloatArray) ->
     Every function of the output makes a valid audit. This one, the projection of each decoded message on the difference of the two inputs,
     serves every local mechanism; those registered for others find more, or find it faster.
     """
-    difference = first - second
+    domain = mechanism.domain
+    difference = np.atleast_1d(domain.total(first[None]) - domain.total(second[None]))
 
     def decoded(messages: NDArray[Any]) -> FloatArray:
         # Short messages repeat: each is decoded once.
         kinds, kind = np.unique(messages, axis=0, return_inverse=True)
         estimates = [mechanism.decode(mechanism.aggregate(kinds[place : place + 1]), 1) for place in range(len(kinds))]
-        return np.asarray(np.reshape(estimates, (len(kinds), -1)) @ np.atleast_1d(difference))[kind.ravel()]
+        return np.asarray(np.reshape(estimates, (len(kinds), -1)) @ difference)[kind.ravel()]
 
     return _message_score(mechanism, decoded)
 
@@ -228,7 +229,7 @@ def _message_score(mechanism: Mechanism, score: Callable[[NDArray[Any]], FloatAr
     """Return the score of a mechanism's output from that of messages: clients that all hold one input encode it, several at a time."""
 
     def scores(value: ArrayLike, count: int, rng: np.random.Generator) -> FloatArray:
-        held = np.asarray(value, dtype=np.float64)
+        held = np.asarray(value)
         at_once = max(1, BLOCK // max(1, held.size))
         parts = []
         for start in range(0, count, at_once):

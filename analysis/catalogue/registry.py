@@ -7,12 +7,19 @@ from ...arguments import check_choice
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Accountable, Entry, Values
 from ...design.contracts.task import Task
-from . import linear_compression, local, relative_entropy, secure_sum, tables
+from . import frequencies, linear_compression, local, relative_entropy, secure_sum, tables
 from .binomial import BINOMIAL
 
 REGISTRY: dict[str, Entry] = {
     entry.name: entry
-    for entry in (*tables.ENTRIES, *local.ENTRIES, *secure_sum.ENTRIES, *linear_compression.ENTRIES, relative_entropy.DP_REC)
+    for entry in (
+        *tables.ENTRIES,
+        *local.ENTRIES,
+        *secure_sum.ENTRIES,
+        *linear_compression.ENTRIES,
+        relative_entropy.DP_REC,
+        *frequencies.ENTRIES,
+    )
 }
 """Entries by name: add one, and commands, sweeps and the conformance tests have it."""
 

@@ -8,18 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray, WordArray
-from ...design.contracts.domains import Interval
+from ...design.contracts.domains import Domain
 from ...design.contracts.gaussian import central_gaussian_error
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import EPSILON_HIGH, EPSILON_LOW, Mechanism, SecureSumMechanism
-from ...design.contracts.norm_ball import NormBall
 from ...design.noise.random_words import SeededWords, WordsLike
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...design.secure_sum.aggregation import SecureSum, SecureSumSession
 from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA
-from .dp_rec_law import MessageLaw, message_law
-from .input_populations import MeanDomain, mean_domain
+from .dp_rec_law import message_law
 
 # An even number: every number of clients has a graph in which each client has that many neighbours.
 MASK_NEIGHBOURS = 20
@@ -125,7 +123,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
     0
     """
     server = _server(mechanism, words, masked)
-    domain = mean_domain(mechanism.domain)
+    domain = mechanism.domain
     clients = clipped = 0
     variance = 0.0
     input_sum, clipped_sum, bias_sum = (np.zeros(()) for _ in range(3))
@@ -134,11 +132,11 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
         clients += len(inputs)
         server.check_more(clients)
         clipped += domain.clipped_count(chunk)
-        input_sum = input_sum + np.sum(chunk, axis=0)
-        clipped_sum = clipped_sum + inputs.sum(axis=0)
+        input_sum = input_sum + domain.total(np.asarray(chunk))
+        clipped_sum = clipped_sum + domain.total(inputs)
         law = _law(mechanism, chunk, inputs)
-        variance += float(law.variance.sum())
-        bias_sum = bias_sum + law.bias.sum(axis=0)
+        variance += law.variance
+        bias_sum = bias_sum + law.bias
         server.receive(chunk, words)
     answer = server.answer(clients)
     mean = clipped_sum / clients
@@ -149,24 +147,20 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
         unclipped_squared_error=float(np.sum((answer.estimate - input_sum / clients) ** 2)),
         predicted_squared_error=variance / clients**2 + mechanism.shared_variance(mean) + float(np.sum((bias_sum / clients) ** 2)),
         worst_squared_error=mechanism.worst_variance / clients + mechanism.worst_shared_variance,
-        zero_squared_error=float(np.sum((mean - _middle(domain)) ** 2)),
+        zero_squared_error=float(np.sum((mean - domain.middle) ** 2)),
         wrapping=answer.wrapping,
     )
 
 
-def _middle(domain: MeanDomain) -> float:
-    return (domain.low + domain.high) / 2 if isinstance(domain, Interval) else 0.0
-
-
-def central_squared_error(domain: MeanDomain, clients: int, guarantee: Guarantee, rounds: int = 1) -> float | None:
+def central_squared_error(domain: Domain, clients: int, guarantee: Guarantee, rounds: int = 1) -> float | None:
     """Return the expected squared error of one round's mean where a trusted server adds Gaussian noise that keeps a guarantee.
 
     The guarantee is that of all rounds together. None where there is no such noise: for a delta of 0, or an epsilon outside 1e-3 to 100.
-    See `central_gaussian_error`; an interval is a ball of one coordinate.
+    See `central_gaussian_error` and the domain's `ball`.
     """
     if not (EPSILON_LOW <= guarantee.epsilon <= EPSILON_HIGH and SMALLEST_DELTA <= guarantee.delta <= LARGEST_DELTA):
         return None
-    ball = NormBall(1, 2.0, (domain.high - domain.low) / 2) if isinstance(domain, Interval) else domain
+    ball = domain.ball(guarantee.adjacency)
     # T rounds of T times the variance reveal together what one round reveals.
     return rounds * central_gaussian_error(ball, clients, guarantee.epsilon, guarantee.delta, guarantee.adjacency)
 
@@ -259,8 +253,17 @@ def _mask_words(words: WordsLike) -> WordsLike:
     return rng.spawn(1)[0] if isinstance(rng, np.random.Generator) else words
 
 
-def _law(mechanism: Mechanism, chunk: ArrayLike, inputs: FloatArray) -> MessageLaw:
+@dataclass(frozen=True)
+class _Law:
+    """Sums over the clients of a chunk."""
+
+    bias: FloatArray
+    variance: float
+
+
+def _law(mechanism: Mechanism, chunk: ArrayLike, inputs: NDArray[Any]) -> _Law:
     """Return variance and bias as the mechanism states them; DP-REC's bias is known, and its variance is faster by its law."""
     if isinstance(mechanism, DpRecMechanism):
-        return message_law(mechanism, inputs)
-    return MessageLaw(bias=np.zeros_like(inputs), variance=mechanism.variance(chunk))
+        law = message_law(mechanism, inputs)
+        return _Law(law.bias.sum(axis=0), float(law.variance.sum()))
+    return _Law(np.zeros(()), float(mechanism.variance(chunk).sum()))

@@ -8,7 +8,6 @@ import pandas as pd
 
 from ...arguments import check_integer
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
-from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
 from ..random_streams import named_stream
 from .input_populations import check_inputs, input_chunks
@@ -74,7 +73,7 @@ def repeat_mean(
     guarantee = mechanism.guarantee
     central = central_squared_error(domain, clients, guarantee)
     common: dict[str, Scalar] = {
-        "dimension": domain.dimension if isinstance(domain, NormBall) else 1,
+        "dimension": domain.dimension,
         "bits_per_client": mechanism.bits_per_client,
         "bias_bound": mechanism.bias_bound,
         "epsilon": guarantee.epsilon,

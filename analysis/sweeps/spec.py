@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from ...arguments import check_choice, check_integer, check_real
-from ...design.contracts.domains import Interval
+from ...design.contracts.domains import Categories, Domain, Interval
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
 from ...design.contracts.task import Task
 from ...errors import DataError
 from ..catalogue.registry import entry_named
 from ..random_streams import LARGEST_SEED
-from ..simulation.input_populations import MeanDomain, check_inputs
+from ..simulation.input_populations import check_inputs
+from ..simulation.vector_populations import SPARSE_POPULATIONS
 from .task import MeanTask, MechanismChoice, design_options
 
 MOST_REPETITIONS = 1_000_000
@@ -30,7 +31,7 @@ NONE = "none"
 class SweepSpec:
     """What is to be compared: every combination of the values, each repeated. The fields are the keys of a sweep's file.
 
-    Clients hold vectors (`dimension` and `norm` are given) or numbers (`interval` is).
+    Clients hold vectors (`dimension` and `norm` are given), numbers (`interval` is) or items (`categories` is).
 
     Attributes
     ----------
@@ -52,12 +53,14 @@ class SweepSpec:
         p of the L_p balls that vectors are clipped to, 1 to 64 or infinity.
     interval : tuple of (float, float)
         Intervals that numbers are clipped to.
+    categories : tuple of int
+        Numbers of items.
     clip_norm : tuple of float
         Radii of the balls.
     scale : tuple of float
         Scales of the populations, in clip norms, or in halves of the interval.
     nonzero : tuple of int
-        Numbers of non-zero coordinates of the population ``"sparse"``; empty for its default.
+        Numbers of non-zero coordinates of the populations ``"sparse"`` and ``"sparse-mean"``; empty for their default.
     rounds : tuple of int
         Numbers of rounds that share the budget; one of them is simulated.
     repetitions : int
@@ -80,6 +83,7 @@ class SweepSpec:
     dimension: tuple[int, ...] = ()
     norm: tuple[float, ...] = ()
     interval: tuple[tuple[float, float], ...] = ()
+    categories: tuple[int, ...] = ()
     clip_norm: tuple[float, ...] = (1.0,)
     scale: tuple[float, ...] = (1.0,)
     nonzero: tuple[int, ...] = ()
@@ -108,7 +112,7 @@ class SweepSpec:
             check_inputs(population, domain, None)
         for ball, nonzero in itertools.product(self._domains(), self.nonzero):
             check_integer("nonzero", nonzero, low=1, high=ball.dimension if isinstance(ball, NormBall) else 1)
-        if self.nonzero and "sparse" not in self.population:
+        if self.nonzero and not set(SPARSE_POPULATIONS) & set(self.population):
             raise ValueError(f"nonzero must be left out where no population is sparse, got {', '.join(map(str, self.nonzero))}")
         settings = (self._kinds(), self.scale, self.clients, self._domains(), self.delta, self.epsilon, self.rounds, self.mechanism)
         count = math.prod(map(len, settings)) * self.repetitions
@@ -131,16 +135,22 @@ class SweepSpec:
         ]
 
     def _check_domain_is_one(self) -> None:
-        if self.interval and (self.dimension or self.norm):
-            raise ValueError("interval must be left out where dimension or norm is given: clients hold numbers, or vectors")
-        if not self.interval and not (self.dimension and self.norm):
+        for name in ("interval", "categories"):
+            if getattr(self, name) and (self.dimension or self.norm):
+                raise ValueError(f"{name} must be left out where dimension or norm is given: clients hold numbers, vectors, or items")
+        if self.interval and self.categories:
+            raise ValueError("categories must be left out where interval is given: clients hold numbers, or items")
+        if not self.interval and not self.categories and not (self.dimension and self.norm):
             missing = "dimension" if self.norm else "norm" if self.dimension else "interval"
-            raise ValueError(f"{missing} is missing: a sweep must have dimension and norm, for vectors, or interval, for numbers")
+            raise ValueError(
+                f"{missing} is missing: a sweep must have dimension and norm, for vectors, interval, for numbers, or categories, for items"
+            )
 
     def _kinds(self) -> list[tuple[str, int | None]]:
         kinds: list[tuple[str, int | None]] = []
         for population in self.population:
-            kinds += itertools.product([population], self.nonzero) if population == "sparse" and self.nonzero else [(population, None)]
+            numbered = population in SPARSE_POPULATIONS and self.nonzero
+            kinds += itertools.product([population], self.nonzero) if numbered else [(population, None)]
         return kinds
 
     def _problems(self) -> list[Task]:
@@ -151,14 +161,16 @@ class SweepSpec:
             )
         ]
 
-    def _domains(self) -> Sequence[MeanDomain]:
+    def _domains(self) -> Sequence[Domain]:
         if self.interval:
             return [Interval(low, high) for low, high in self.interval]
+        if self.categories:
+            return [Categories(size) for size in self.categories]
         return [NormBall(*place) for place in itertools.product(self.dimension, self.norm, self.clip_norm)]
 
 
 SINGLE = ("repetitions", "seed", "adjacency")
-MAY_BE_EMPTY = ("dimension", "norm", "interval", "nonzero")
+MAY_BE_EMPTY = ("dimension", "norm", "interval", "categories", "nonzero")
 KEYS = tuple(field.name for field in fields(SweepSpec))
 REQUIRED = ("mechanism", "population", "clients", "epsilon", "delta", "adjacency")
 

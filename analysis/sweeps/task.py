@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ...design.contracts.domains import Interval
+from ...design.contracts.domains import Categories, Domain, Interval
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
@@ -14,7 +14,7 @@ from ...design.contracts.registry import Entry, Option, Values, check_values
 from ...design.contracts.task import Task
 from ..catalogue.registry import REGISTRY, entry_named
 from ..random_streams import named_stream
-from ..simulation.input_populations import MeanDomain, check_inputs, input_chunks, mean_domain
+from ..simulation.input_populations import check_inputs, input_chunks
 from ..simulation.mean import central_squared_error, simulate_mean
 
 # The option that says where designed tables are kept: not a choice, since it changes no result.
@@ -24,6 +24,7 @@ METRICS = (
     *("squared_error", "unclipped_squared_error", "predicted_squared_error", "worst_squared_error", "zero_squared_error", "clipped"),
     "wrapped_coordinates",
 )
+DOMAIN_KEYS = {Interval: "interval", NormBall: "ball", Categories: "categories"}
 # An option whose name is another column's.
 COLUMN_OF = {"metric": "table_metric"}
 
@@ -159,9 +160,9 @@ class MeanTask:
         return MeanDesign(self.mechanism, self.task)
 
     @property
-    def domain(self) -> MeanDomain:
+    def domain(self) -> Domain:
         """What clients hold."""
-        return mean_domain(self.task.domain)
+        return self.task.domain
 
     @property
     def data_name(self) -> str:
@@ -170,6 +171,8 @@ class MeanTask:
         clients, domain = self.task.clients, self.domain
         if isinstance(domain, Interval):
             return f"numbers: {kind}, clients {clients}, repetition {self.repetition}"
+        if isinstance(domain, Categories):
+            return f"items: {kind}, clients {clients}, categories {domain.size}, repetition {self.repetition}"
         return f"vectors: {kind}, clients {clients}, dimension {domain.dimension}, repetition {self.repetition}"
 
     @property
@@ -178,7 +181,7 @@ class MeanTask:
         # What is the usual thing, or does not apply, is left out, so that a parameter that is new some day does not rename other tasks.
         task, options = self.task, {key: value for key, value in self.mechanism.options if value is not None}
         design: dict[str, Any] = {
-            "interval" if isinstance(self.domain, Interval) else "ball": asdict(self.domain),
+            DOMAIN_KEYS[type(self.domain)]: asdict(self.domain),
             "delta": task.delta,
             "epsilon": task.epsilon,
             "mechanism": {"name": self.mechanism.name, **options},
@@ -209,11 +212,13 @@ class MeanTask:
         scale = "" if self.scale == 1 else f" of scale {self.scale:g}"
         rounds = "" if task.rounds == 1 else f" over {task.rounds} rounds"
         adjacency = "" if task.adjacency == "replace-one" else f", {task.adjacency}"
-        where = (
-            f"interval from {domain.low:g} to {domain.high:g}"
-            if isinstance(domain, Interval)
-            else f"dimension {domain.dimension}, L{domain.norm:g} ball of radius {domain.clip_norm:g}"
-        )
+        match domain:
+            case Interval():
+                where = f"interval from {domain.low:g} to {domain.high:g}"
+            case Categories():
+                where = f"{domain.size} categories"
+            case NormBall():
+                where = f"dimension {domain.dimension}, L{domain.norm:g} ball of radius {domain.clip_norm:g}"
         return (
             f"{self.mechanism}, epsilon {task.epsilon:g}, delta {task.delta:g}{rounds}{adjacency}, "
             f"{task.clients} clients from {data}{scale}, {where}"
@@ -270,7 +275,8 @@ class MeanTask:
             "nonzero": self.nonzero,
             "scale": self.scale,
             "clients": task.clients,
-            "dimension": task.dimension,
+            "dimension": None if isinstance(domain, Categories) else task.dimension,
+            "categories": domain.size if isinstance(domain, Categories) else None,
             "norm": None if ball is None else ball.norm,
             "clip_norm": None if ball is None else ball.clip_norm,
             "low": None if interval is None else interval.low,

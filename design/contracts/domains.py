@@ -1,12 +1,14 @@
 """What a client may hold: one number of an interval, or one item of a list. Vectors of a ball are in `norm_ball`."""
 
+import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer, check_interval
-from ...arrays import FloatArray
+from ...arrays import FloatArray, IntegerArray
 from ..transforms.dithering import finite_values
 from .norm_ball import NormBall
 
@@ -35,16 +37,70 @@ class Interval:
         array = finite_values("values", values)
         return int(np.count_nonzero((array < self.low) | (array > self.high)))
 
+    def total(self, values: NDArray[Any]) -> FloatArray:
+        """Return the sum of clients' values, as `Mechanism.decode` estimates their mean."""
+        return np.asarray(values.sum(axis=0))
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of an estimate."""
+        return 1
+
+    @property
+    def middle(self) -> float:
+        """The answer of a server that is sent nothing."""
+        return (self.low + self.high) / 2
+
+    def ball(self, adjacency: str) -> NormBall:  # noqa: ARG002
+        """Return the ball of vectors whose mean is as hard for a trusted server's Gaussian noise."""
+        return NormBall(1, 2.0, (self.high - self.low) / 2)
+
 
 @dataclass(frozen=True)
 class Categories:
-    """Items, numbered from 0; `size` is how many there are."""
+    """Items, numbered from 0; `size` is how many there are. The mean of clients' items is the frequency of each."""
 
     size: int
 
     def __post_init__(self) -> None:
         """Check the number of items."""
         object.__setattr__(self, "size", check_integer("size", self.size, low=1, high=MOST_CATEGORIES))
+
+    def clip(self, items: ArrayLike) -> IntegerArray:
+        """Return items as whole numbers, shape (clients,); there is nothing to clip an unknown item to: it is refused."""
+        array = np.asarray(items)
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise ValueError(f"items must be whole numbers, one for each client, got an array of {array.dtype} and shape {array.shape}")
+        unknown = array[(array < 0) | (array >= self.size)]
+        if unknown.size:
+            raise ValueError(f"items must be whole numbers from 0 to {self.size - 1}, got {unknown[0]}")
+        return array.astype(np.int64, copy=False)
+
+    def clipped_count(self, items: ArrayLike) -> int:
+        """Return 0, if all items are known."""
+        self.clip(items)
+        return 0
+
+    def total(self, items: NDArray[Any]) -> FloatArray:
+        """Return how many clients hold each item, shape (size,)."""
+        return np.bincount(items, minlength=self.size).astype(float)
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of an estimate."""
+        return self.size
+
+    @property
+    def middle(self) -> float:
+        """The answer of a server that is sent nothing: all items are as frequent."""
+        return 1 / self.size
+
+    def ball(self, adjacency: str) -> NormBall:
+        """Return the ball of vectors whose mean is as hard for a trusted server's Gaussian noise.
+
+        Two clients' indicators are sqrt(2) apart, and one is 1 away from none.
+        """
+        return NormBall(self.size, 2.0, math.sqrt(0.5) if adjacency == "replace-one" else 1.0)
 
 
 Domain = Interval | NormBall | Categories

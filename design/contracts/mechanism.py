@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_real
 from ...arrays import FloatArray, IntegerArray
-from .domains import Domain, Interval
+from .domains import Categories, Domain, Interval
 from .guarantee import Guarantee
 from .norm_ball import NormBall
 from .privacy import Privacy
@@ -158,6 +158,47 @@ class ScalarMechanism(Mechanism):
     def domain(self) -> Interval:
         """The interval."""
         return Interval(*self.interval)
+
+
+class FrequencyMechanism(Mechanism):
+    """A mechanism for one item of a public list: the estimate is the frequency of each item, and may be negative.
+
+    Attributes
+    ----------
+    categories : int
+        Number of items.
+    """
+
+    categories: int
+
+    @property
+    def domain(self) -> Categories:
+        """The list of items."""
+        return Categories(self.categories)
+
+    @property
+    @abstractmethod
+    def holder_variance(self) -> float:
+        """Variance of one client's decoded frequency of the item that it holds, or a bound that errs upward."""
+
+    @property
+    @abstractmethod
+    def other_variance(self) -> float:
+        """Variance of one client's decoded frequency of another item, or a bound that errs upward."""
+
+    @property
+    def worst_variance(self) -> float:
+        """``holder_variance + (categories - 1) other_variance``: the same for all items."""
+        return self.holder_variance + (self.categories - 1) * self.other_variance
+
+    def variance(self, items: ArrayLike) -> FloatArray:
+        """Return `worst_variance` for each item."""
+        return np.full(len(self.domain.clip(items)), self.worst_variance)
+
+    def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
+        """Return the standard error of each estimated frequency, where the true ones are `frequencies`; estimates are put on [0, 1]."""
+        shares = np.clip(np.asarray(frequencies, dtype=float), 0.0, 1.0)
+        return np.asarray(np.sqrt((shares * self.holder_variance + (1 - shares) * self.other_variance) / clients))
 
 
 class VectorMechanism(Mechanism):

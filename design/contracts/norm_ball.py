@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer, check_norm, check_real
 from ...arrays import FloatArray
@@ -76,6 +77,19 @@ class NormBall:
         if math.isinf(self.norm):
             return np.clip(array, -self.clip_norm, self.clip_norm)
         return array / np.maximum(self.norms(array) / self.clip_norm, 1.0)[:, None]
+
+    def total(self, vectors: NDArray[Any]) -> FloatArray:
+        """Return the sum of clients' vectors, shape (dimension,)."""
+        return np.asarray(vectors.sum(axis=0))
+
+    @property
+    def middle(self) -> float:
+        """Every coordinate of the answer of a server that is sent nothing."""
+        return 0.0
+
+    def ball(self, adjacency: str) -> "NormBall":  # noqa: ARG002
+        """Return the ball itself, as what a trusted server's Gaussian noise is for."""
+        return self
 
     def clipped_count(self, vectors: ArrayLike) -> int:
         """Return how many vectors `clip` changes: those outside the ball by more than floating-point rounding."""

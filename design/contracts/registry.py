@@ -11,7 +11,7 @@ from ...arguments import check_choice, check_integer, check_real
 from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
-from .domains import Interval
+from .domains import MOST_CATEGORIES, Categories, Domain, Interval
 from .gaussian import central_gaussian_reference
 from .mechanism import MOST_CLIENTS, Mechanism
 from .norm_ball import LARGEST_CLIP_NORM, NormBall, parse_norm
@@ -346,7 +346,7 @@ def derived_accounting(entry: Entry) -> Accountable:
 
     Numbers are from the unit interval. The mechanism's scalar fields are details, its epsilon as ``epsilon_per_round``.
     """
-    vectors, numbers = NormBall in entry.domains, Interval in entry.domains
+    vectors, numbers, items = (domain in entry.domains for domain in (NormBall, Interval, Categories))
     usual_norm = 2.0 if entry.norms is None else entry.norms[0]
     size = (
         Option("dimension", int, "Number of coordinates.", None if numbers else REQUIRED, 1, LARGEST_DIMENSION, "coordinates"),
@@ -356,14 +356,17 @@ def derived_accounting(entry: Entry) -> Accountable:
     alone = 1 if entry.trust_model == "local" else REQUIRED
     clients = Option("clients", int, "Number of clients.", alone, 1, MOST_CLIENTS, "clients")
     epsilon = Option("epsilon", float, "Epsilon of one round that the mechanism is built for.", low=SMALLEST_TARGET, high=LARGEST_TARGET)
-    given = (*(size if vectors else ()), clients, *entry.options)
+    categories = Option("categories", int, "Number of items.", low=1, high=MOST_CATEGORIES)
+    given = (*(size if vectors else ()), *((categories,) if items else ()), clients, *entry.options)
 
     def built(target: Target, values: Values) -> Accounted:
         adjacency = usual_adjacency(target.adjacency, target.sampling, entry.adjacencies)
-        ball = values.get("dimension") and NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
-        task = Task(
-            ball or Interval(), values["clients"], target.epsilon, target.delta, adjacency, rounds=target.rounds, sampling=target.sampling
-        )
+        domain: Domain = Interval()
+        if items:
+            domain = Categories(values["categories"])
+        elif values.get("dimension"):
+            domain = NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
+        task = Task(domain, values["clients"], target.epsilon, target.delta, adjacency, rounds=target.rounds, sampling=target.sampling)
         mechanism = entry.calibrate(task, {option.name: values[option.name] for option in entry.options})
         own: list[str] = [one.name for one in fields(mechanism)] if is_dataclass(mechanism) else []
         known = {**values, **{name: getattr(mechanism, name) for name in own}}

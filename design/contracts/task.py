@@ -6,7 +6,7 @@ from ...arguments import check_choice, check_integer, check_real
 from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS
 from ...solvers.accounting.sampling import Sampling
-from .domains import Domain, Interval
+from .domains import Categories, Domain, Interval
 from .guarantee import ADJACENCIES
 from .mechanism import MOST_CLIENTS
 from .norm_ball import NormBall
@@ -69,6 +69,12 @@ class Task:
             raise InfeasibleError(f"domain must be an interval of numbers for {name}, got {self.domain}")
         return self.domain.low, self.domain.high
 
+    def categories(self, name: str) -> int:
+        """Return the domain as a number of items."""
+        if not isinstance(self.domain, Categories):
+            raise InfeasibleError(f"domain must be a list of items for {name}, got {self.domain}")
+        return self.domain.size
+
     def check_delta(self, name: str) -> float:
         """Return delta, which must be above 0 for mechanisms without a pure guarantee."""
         if self.delta == 0:
@@ -83,5 +89,5 @@ class Task:
 
     @property
     def dimension(self) -> int:
-        """Number of coordinates of an input."""
-        return self.domain.dimension if isinstance(self.domain, NormBall) else 1
+        """Number of coordinates of an estimate."""
+        return self.domain.dimension

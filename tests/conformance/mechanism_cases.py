@@ -12,7 +12,7 @@ import pytest
 from tiny_sketches import SKETCHES, SKETCHES_OF_ONE
 
 from quietbits.arrays import FloatArray
-from quietbits.design.contracts.domains import Domain, Interval
+from quietbits.design.contracts.domains import Categories, Domain, Interval
 from quietbits.design.contracts.mechanism import Mechanism, SecureSumMechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.registry import Accounted, Entry, check_values
@@ -25,6 +25,7 @@ EPSILON, DELTA, CLIENTS = 4.0, 1e-3, 6
 # Three coordinates are padded to four by mechanisms that pad.
 DIMENSION, CLIP_NORM = 3, 2.0
 INTERVAL = Interval(-1.0, 3.0)
+CATEGORIES = Categories(5)
 NORMS = (1.0, 2.0, math.inf)
 
 # Options that make an entry cheap; the others have their defaults.
@@ -69,7 +70,7 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
-        domain = f"l{self.domain.norm:g}" if isinstance(self.domain, NormBall) else "interval"
+        domain = f"l{self.domain.norm:g}" if isinstance(self.domain, NormBall) else type(self.domain).__name__.lower()
         return f"{self.entry.name}-{domain}-{self.adjacency}"
 
     def task(self, **changes: Any) -> Task:
@@ -97,6 +98,8 @@ class Case:
     def inputs(self, clients: int) -> FloatArray:
         """Inputs from the middle of the domain to its edge, and beyond."""
         rng = np.random.default_rng(1)
+        if isinstance(self.domain, Categories):
+            return np.resize([0, 0, 0, self.domain.size - 1, *rng.integers(0, self.domain.size, 20)], clients)
         if isinstance(self.domain, Interval):
             low, high = self.domain.low, self.domain.high
             return np.resize([low, high, (low + high) / 2, low - 1, *rng.uniform(low, high, 20)], clients)
@@ -108,8 +111,11 @@ class Case:
         return np.resize([corner, -corner, self.domain.clip_norm * np.eye(1, self.domain.dimension)[0], *scaled], (clients, *corner.shape))
 
     def clipped(self, inputs: FloatArray) -> FloatArray:
-        assert isinstance(self.domain, Interval | NormBall)
         return self.domain.clip(inputs)
+
+    def mean(self, inputs: FloatArray) -> FloatArray:
+        """What is estimated: the mean of the clipped inputs, or the frequencies of items."""
+        return self.domain.total(self.clipped(inputs)) / len(inputs)
 
 
 @functools.cache
@@ -120,7 +126,9 @@ def _built(case: Case, options: tuple[tuple[str, Any], ...], changes: tuple[tupl
 def cases_of(entry: Entry) -> list[Case]:
     """Return a case for every domain, norm and adjacency of an entry."""
     balls = [NormBall(DIMENSION, norm, CLIP_NORM) for norm in entry.norms or NORMS]
-    domains: list[Domain] = [domain for kind in entry.domains for domain in ({Interval: [INTERVAL], NormBall: balls}[kind])]
+    domains: list[Domain] = [
+        domain for kind in entry.domains for domain in ({Interval: [INTERVAL], NormBall: balls, Categories: [CATEGORIES]}[kind])
+    ]
     return [Case(entry, domain, adjacency, OPTIONS.get(entry.name, {})) for domain in domains for adjacency in entry.adjacencies]
 
 
@@ -192,6 +200,8 @@ def given(case: Case) -> dict[str, Any]:
 
 
 def _of_domain(domain: Domain) -> dict[str, Any]:
+    if isinstance(domain, Categories):
+        return {"categories": domain.size}
     if not isinstance(domain, NormBall):
         return {}
     return {"dimension": domain.dimension, "norm": f"{domain.norm:g}", "clip": domain.clip_norm}

@@ -133,7 +133,9 @@ EXAMPLES = [text for language, text in BLOCKS if language == "python"]
 OUTPUTS = [text for language, text in BLOCKS if language == "text"]
 
 
-@pytest.mark.parametrize(("example", "said"), list(zip(EXAMPLES, OUTPUTS, strict=True)), ids=["number", "vector", "secure-sum", "dp-rec"])
+@pytest.mark.parametrize(
+    ("example", "said"), list(zip(EXAMPLES, OUTPUTS, strict=True)), ids=["number", "vector", "secure-sum", "sketch", "dp-rec"]
+)
 def test_the_python_examples_print_what_they_say(example: str, said: str) -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

@@ -232,7 +232,8 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (changed(delta=1), "delta must be a number from 0 to 1, got 1"),
         (
             changed(population="spheres"),
-            "population must be one of uniform-l1, positive-sphere, sphere, uniform-cube, sparse, sparse-mean, digits-gradients, got 'spheres'",
+            "population must be one of uniform-l1, positive-sphere, sphere, uniform-cube, "
+            "sparse, sparse-mean, digits-gradients, got 'spheres'",
         ),
         (changed(population=3), "population must be one of .*, got 3"),
         (changed(nonzero=2), "nonzero must be left out where no population is sparse, got 2"),

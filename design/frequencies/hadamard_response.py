@@ -38,7 +38,7 @@ class HadamardResponse(BlockMechanism):
     >>> mechanism = hadamard_response(1.0, categories=4)
     >>> messages = mechanism.encode(np.array([0, 0, 0, 1] * 10_000), np.random.default_rng(0))
     >>> mechanism.decode(mechanism.aggregate(messages), 40_000).round(2).tolist()
-    [0.76, 0.24, 0.0, 0.01]
+    [0.75, 0.24, -0.0, 0.0]
     """
 
     epsilon: float
@@ -107,7 +107,7 @@ def hadamard_response(epsilon: float, categories: int, blocks: int | None = None
     Examples
     --------
     >>> [hadamard_response(epsilon, 1000).blocks for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
-    [1, 1, 4, 32, 512]
+    [1, 1, 4, 32, 1024]
     """
     if blocks is not None:
         return HadamardResponse(epsilon, categories, blocks)

@@ -45,7 +45,7 @@ class SubsetSelection(SupportCounts):
     >>> mechanism = subset_selection(1.0, categories=8)
     >>> messages = mechanism.encode(np.array([0, 0, 0, 1] * 10_000), np.random.default_rng(0))
     >>> mechanism.subset_size, mechanism.decode(mechanism.aggregate(messages), 40_000).round(2)[:4].tolist()
-    (2, [0.75, 0.24, 0.01, -0.0])
+    (2, [0.75, 0.24, -0.01, -0.01])
     """
 
     epsilon: float
@@ -88,7 +88,7 @@ class SubsetSelection(SupportCounts):
     @property
     def is_listed(self) -> bool:
         """Whether `encode` returns lists of items, in ascending order; otherwise rows of bits, eight to a byte."""
-        return self.subset_size < LISTED_SHARE * self.categories
+        return self.subset_size == 1 or self.subset_size < LISTED_SHARE * self.categories
 
     def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[Any]:
         """Return each client's subset, shape (clients, subset_size) or (clients, bytes): see `is_listed`."""

@@ -33,7 +33,7 @@ class ProjectiveSpace:
     >>> plane.points, plane.vectors(np.arange(3)).tolist()
     (7, [[1, 0, 0], [0, 1, 0], [1, 1, 0]])
     >>> plane.on_hyperplanes(np.array([6, 6, 6]), np.arange(3)).tolist()
-    [2, 4, 5]
+    [4, 5, 2]
     """
 
     prime: int

@@ -16,12 +16,10 @@ from .local import PURE_ACCOUNTS, REPLACE_ONE
 from .shared_options import per_round_epsilon
 
 BLOCKS = Option("blocks", int, "Number of blocks of outputs, a power of two; by default the best number.", None, 1, 2 * MOST_ITEMS)
-BITS = Option("bits", int, "Bits of the whole message, which is twice the number of blocks; by default the best number.", None, 1, 32, "bits")
+BITS = Option("bits", int, "Bits of the whole message: one, and log2 of the number of blocks; by default the best.", None, 1, 32, "bits")
 
 
-def _entry(
-    name: str, title: str, paper: str, build: Callable[[float, int, Values], Mechanism], options: tuple[Option, ...] = ()
-) -> Entry:
+def _entry(name: str, title: str, paper: str, build: Callable[[float, int, Values], Mechanism], options: tuple[Option, ...] = ()) -> Entry:
     """Return the entry of a mechanism that is built from the epsilon of one round, the number of items, and options."""
 
     def calibrate(task: Task, values: Values) -> Mechanism:

@@ -12,7 +12,7 @@ from .support import SupportMechanism
 
 
 class BlockMechanism(SupportMechanism):
-    """Items are spread evenly over blocks of outputs; each has a set of outputs of its block, which its holder is E times as likely to send.
+    """Items are spread evenly over blocks of outputs; each has a set of its block's outputs, E times as likely for its holder as others.
 
     All sets have c outputs, two of the same block have i in common, and there are h blocks of m outputs. With Z = (E - 1) c + h m, an
     output of the set has probability E / Z, any other 1 / Z; E = exp(epsilon). An item's frequency is estimated by
@@ -166,7 +166,7 @@ class BlockMechanism(SupportMechanism):
 
     def _items_of(self, blocks: IntegerArray | int) -> IntegerArray:
         """Return how many items blocks have."""
-        return np.clip(self.categories - np.asarray(blocks) * self.block_items, 0, self.block_items)
+        return np.asarray(np.clip(self.categories - np.asarray(blocks) * self.block_items, 0, self.block_items))
 
     def _variances(self, block_items: IntegerArray) -> FloatArray:
         """Return the variance for an item of a block of that many."""

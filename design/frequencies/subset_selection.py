@@ -70,18 +70,18 @@ class SubsetSelection(SupportCounts):
         return float(gammaln(items + 1) - gammaln(size + 1) - gammaln(items - size + 1)) / math.log(2)
 
     @property
-    def held_support(self) -> float:
-        """p."""
-        return self.subset_size / self._weight
+    def held_denial(self) -> float:
+        """Probability 1 - p."""
+        return math.exp(-self.epsilon) * (self.categories - self.subset_size) / self._weight
 
     @property
     def other_support(self) -> float:
-        """q."""
-        return (self.subset_size - self.held_support) / (self.categories - 1)
+        """Probability q."""
+        return (self.subset_size - 1 + self.held_denial) / (self.categories - 1)
 
     @property
     def contrast(self) -> float:
-        """p - q."""
+        """Difference p - q."""
         size, items = self.subset_size, self.categories
         return -math.expm1(-self.epsilon) * size * (items - size) / ((items - 1) * self._weight)
 
@@ -94,8 +94,7 @@ class SubsetSelection(SupportCounts):
         """Return each client's subset, shape (clients, subset_size) or (clients, bytes): see `is_listed`."""
         words, held = word_source(words), self.domain.clip(items)
         # A uniform number of 53 bits is below a probability at least as often as it should be: rounding errs toward privacy.
-        left_out = math.exp(-self.epsilon) * (self.categories - self.subset_size) / self._weight * (1 + 1e-14)
-        included = words.uniforms(held.shape) >= left_out
+        included = words.uniforms(held.shape) >= self.held_denial * (1 + 1e-14)
         draw = listed_subsets if self.is_listed else packed_subsets
         return draw(held, included, self.subset_size, self.categories, words)
 
@@ -109,7 +108,7 @@ class SubsetSelection(SupportCounts):
         """Whether the item is in the subset."""
         if self.is_listed:
             return np.asarray((messages == item).any(axis=1))
-        return bits_at(messages, np.full(len(messages), item)) == 1
+        return np.asarray(bits_at(messages, np.full(len(messages), item)) == 1)
 
     @property
     def _weight(self) -> float:

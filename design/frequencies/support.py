@@ -55,8 +55,8 @@ class SupportCounts(SupportMechanism):
 
     @property
     @abstractmethod
-    def held_support(self) -> float:
-        """Probability p that a message supports the item that its client holds."""
+    def held_denial(self) -> float:
+        """Probability 1 - p that a message does not support the item that its client holds."""
 
     @property
     @abstractmethod
@@ -66,7 +66,7 @@ class SupportCounts(SupportMechanism):
     @property
     @abstractmethod
     def contrast(self) -> float:
-        """p - q."""
+        """Difference p - q."""
 
     @abstractmethod
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
@@ -75,7 +75,7 @@ class SupportCounts(SupportMechanism):
     @property
     def holder_variance(self) -> float:
         """That of a coin of probability p, scaled."""
-        return self.held_support * (1 - self.held_support) / self.contrast**2
+        return self.held_denial * (1 - self.held_denial) / self.contrast**2
 
     @property
     def other_variance(self) -> float:

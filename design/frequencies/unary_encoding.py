@@ -41,7 +41,7 @@ class UnaryEncoding(SupportCounts):
         return float(self.categories)
 
     @property
-    def held_support(self) -> float:
+    def held_denial(self) -> float:
         """1/2."""
         return 0.5
 
@@ -69,4 +69,4 @@ class UnaryEncoding(SupportCounts):
 
     def supports(self, messages: PackedBits, item: int) -> NDArray[np.bool_]:
         """Whether the item's bit is 1."""
-        return bits_at(messages, np.full(len(messages), item)) == 1
+        return np.asarray(bits_at(messages, np.full(len(messages), item)) == 1)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...arguments import check_integer, check_real
 from ...arrays import IntegerArray, WordArray
-from .random_words import WordSource, WordsLike, word_source
+from .random_words import WordsLike, WordSource, word_source
 
 PackedBits = NDArray[np.uint8]
 """Rows of bits, the first of each byte counting the least; bits beyond the last are 0."""
@@ -67,13 +67,15 @@ def _below(threshold: int, count: int, words: WordSource) -> WordArray:
     active: slice | NDArray[np.intp] = slice(None)
     place = 63
     # Where the rest of the threshold is 0, no number that is equal so far is below it.
-    while undecided.size and threshold & ((2 << place) - 1):
+    while undecided.size and threshold % (2 << place):
         drawn = words(undecided.size)
         if threshold >> place & 1:
             below[active] |= undecided & ~drawn
             undecided &= drawn
         else:
             undecided &= ~drawn
+        if place == 0:
+            break
         place -= 1
         # By then two words of three are decided.
         if place <= 56 and place % 2 == 0:
@@ -95,7 +97,7 @@ def sum_of_bits(packed: PackedBits, bits: int) -> IntegerArray:
 
 def bits_at(packed: PackedBits, positions: IntegerArray) -> PackedBits:
     """Return one bit of each row."""
-    return (packed[np.arange(len(packed)), positions >> 3] >> (positions & 7).astype(np.uint8)) & np.uint8(1)
+    return np.asarray((packed[np.arange(len(packed)), positions >> 3] >> (positions & 7).astype(np.uint8)) & np.uint8(1))
 
 
 def set_bits(packed: PackedBits, positions: IntegerArray, bits: NDArray[np.bool_]) -> None:

@@ -11,9 +11,7 @@ from .random_words import WordSource
 BLOCK, BYTES = 2**20, 2**23
 
 
-def listed_subsets(
-    held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, words: WordSource
-) -> NDArray[np.int32]:
+def listed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, words: WordSource) -> NDArray[np.int32]:
     """Return sorted subsets of the given size, shape (clients, size), for sizes far below the universe's.
 
     Each is uniform among those that have the client's held item in them, where it is included, or that do not. Time is proportional to

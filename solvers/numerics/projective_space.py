@@ -42,7 +42,9 @@ class ProjectiveSpace:
     def __post_init__(self) -> None:
         """Check the size."""
         if self.prime < 2 or self.length < 1 or self.points > MOST_POINTS:
-            raise ValueError(f"prime and length must be at least 2 and 1, and give at most 2**40 points, got {self.prime} and {self.length}")
+            raise ValueError(
+                f"prime and length must be at least 2 and 1, and give 2**40 points at most, got {self.prime} and {self.length}"
+            )
 
     @property
     def points(self) -> int:

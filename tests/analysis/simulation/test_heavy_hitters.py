@@ -89,7 +89,7 @@ def test_nothing_reported_and_nothing_frequent_have_no_share() -> None:
 
 def test_bad_arguments_are_refused() -> None:
     mechanism = built("unary-encoding")
-    with pytest.raises(ValueError, match="rate must be a number from 1e-15 to 0.5, got 0.6"):
+    with pytest.raises(ValueError, match=r"rate must be a number from 1e-15 to 0\.5, got 0\.6"):
         reporting_threshold(mechanism, CLIENTS, 0.6)
     with pytest.raises(ValueError, match="per must be one of item, any, got 'each'"):
         reporting_threshold(mechanism, CLIENTS, 0.1, "each")

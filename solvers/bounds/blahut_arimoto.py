@@ -16,6 +16,8 @@ from ..numerics.rounding import UNIT
 # exp(-x) is zero in floats.
 UNDERFLOW = 746.0
 LEAST_MASS = 1e-280
+# Slopes in a row on one side of the target before that on the other side is tried again.
+MOST_ON_ONE_SIDE = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +55,17 @@ class ReducedProblem:
         """Return exp(-slope * distortion)."""
         return np.asarray(np.exp(-slope * self.distortion))
 
+    @property
+    def goal(self) -> float:
+        """A distortion below the target by what rounding may add to it."""
+        return self.target * (1 - 4 * UNIT * (sum(self.distortion.shape) + 8))
+
+    def channel(self, output: FloatArray, slope: float) -> FloatArray:
+        """Return output(y) exp(-slope * d(x, y)), divided by each row's sum."""
+        weights = self.kernel(slope) * output
+        weights /= weights.sum(axis=1, keepdims=True)
+        return weights
+
     def lower_bound(self, log_weights: FloatArray, slope: float, log_cost: float) -> float:
         """Return Berger's dual bound; errs downward.
 
@@ -76,17 +89,16 @@ class ReducedProblem:
         That is output(y) exp(-s d(x, y)) / Z(x) with the least slope s that suffices, to `slack` nats.
         """
         finite = self.finite_distortion
-        goal = self.target * (1 - 4 * UNIT * (sum(self.distortion.shape) + 8))
+        goal = self.goal
         low, high = 0.0, math.inf
         for _ in range(200):
-            weights = self.kernel(slope) * output
-            weights /= weights.sum(axis=1, keepdims=True)
+            weights = self.channel(output, slope)
             means = (weights * finite).sum(axis=1)
             distortion = float(self.source @ means)
             if distortion <= goal:
                 high = slope
                 if self.target == 0 or slope * (goal - distortion) <= slack:
-                    return self._measured(output, slope, weights, distortion)
+                    return self.measured(weights, slope, distortion)
             else:
                 low = slope
             spread = float(self.source @ ((weights * finite**2).sum(axis=1) - means**2))
@@ -96,7 +108,8 @@ class ReducedProblem:
                 slope = (low + high) / 2 if high < math.inf else 2 * low
         raise ConvergenceError(f"no slope has the distortion {self.target!r} for the output that was found")
 
-    def _measured(self, output: FloatArray, slope: float, weights: FloatArray, distortion: float) -> "TestChannel":
+    def measured(self, weights: FloatArray, slope: float, distortion: float) -> "TestChannel":
+        """Return a channel with its mutual information."""
         marginal = self.source @ weights
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(weights > 0, np.log(weights / marginal), 0.0)
@@ -132,7 +145,8 @@ def solve_blahut_arimoto(problem: ReducedProblem, tolerance: float, max_iteratio
     """Return a channel whose rate is within `tolerance` nats of a lower bound.
 
     The output's distribution is found for one slope after the other, only as precisely as the distance from the target asks for; the slopes
-    by regula falsi within a bracket. The bound is the best of all slopes.
+    by regula falsi within a bracket. The bound is the best of all slopes. Where the curve is straight, one slope has many distortions, and
+    the channel is a mixture of those on both sides of the target.
 
     Raises
     ------
@@ -140,27 +154,32 @@ def solve_blahut_arimoto(problem: ReducedProblem, tolerance: float, max_iteratio
         If `max_iterations` do not suffice.
     """
     finite = problem.finite_distortion
-    search = _SlopeSearch(problem.target)
+    search = _SlopeSearch(problem.goal)
     output = np.full(problem.distortion.shape[1], 1 / problem.distortion.shape[1])
-    slope = problem.steepest() if problem.target == 0 else problem.test_channel(output, 1 / float(finite.max()), 0.1).slope
+    steepest = problem.steepest()
+    slope = steepest if problem.target == 0 else problem.test_channel(output, 1 / float(finite.max()), 0.1).slope
     spent, precision, lower, gap = 0, max(tolerance / 4, 0.03), 0.0, math.inf
     while spent < max_iterations:
         stage = _fixed_slope(problem, output, slope, precision, max_iterations - spent)
         output, spent = stage.output, spent + stage.iterations
         lower = max(lower, stage.lower_bound)
-        channel = problem.test_channel(output, slope, tolerance / 16)
+        found = [problem.test_channel(output, slope, tolerance / 16)]
+        mismatch, visited = 0.0, None
+        if problem.target > 0:
+            weights = problem.channel(output, slope)
+            distortion = float(problem.source @ (weights * finite).sum(axis=1))
+            mismatch = abs(found[0].slope - slope) * abs(distortion - problem.target)
+            visited = _Visited(slope, distortion, weights)
+            search.add(visited)
+            mixed = search.mixture()
+            found += [problem.measured(mixed, slope, problem.goal)] if mixed is not None else []
+        channel = min(found, key=lambda one: one.rate)
         gap = channel.rate - lower
         if gap <= tolerance:
             return CertifiedChannel(channel, lower, spent)
-        if problem.target > 0:
-            weights = problem.kernel(slope) * output
-            distortion = float(problem.source @ ((weights * finite).sum(axis=1) / weights.sum(axis=1)))
-            mismatch = abs(channel.slope - slope) * abs(distortion - problem.target)
-            if mismatch > precision / 4 or precision <= tolerance / 4:
-                slope = search.next(slope, distortion, channel.slope)
-            precision = max(tolerance / 8, min(precision / 2, mismatch))
-        else:
-            precision = max(tolerance / 8, precision / 4)
+        if mismatch > precision / 4 or precision <= tolerance / 4:
+            slope = slope if visited is None else min(search.next(visited, found[0].slope), steepest)
+        precision = max(tolerance / 8, min(precision / 2, max(mismatch, precision / 8)))
     raise ConvergenceError(
         f"Blahut and Arimoto's iteration reached a gap of {gap / math.log(2):.3g} bits, not {tolerance / math.log(2):.3g}, "
         f"in {max_iterations} iterations; method='interior-point' is quicker for small gaps"
@@ -220,26 +239,55 @@ def _normalised(masses: FloatArray) -> FloatArray:
     return np.asarray(masses / masses.sum())
 
 
+@dataclass(frozen=True, eq=False)
+class _Visited:
+    """A slope and the channel that was found for it."""
+
+    slope: float
+    distortion: float
+    weights: FloatArray
+
+
 class _SlopeSearch:
-    """Slopes on both sides of the target, and the next one to try."""
+    """The latest slopes on both sides of the distortion that is wanted."""
 
-    def __init__(self, target: float) -> None:
-        self.target = target
-        self.flat: tuple[float, float] | None = None
-        self.steep: tuple[float, float] | None = None
+    def __init__(self, goal: float) -> None:
+        self.goal = goal
+        # The latest on the near side, and on the other one.
+        self.near: _Visited | None = None
+        self.far: _Visited | None = None
+        self.side = 0
+        self.one_sided = 0
+        self.stride = 0.0
 
-    def next(self, slope: float, distortion: float, guess: float) -> float:
-        """Return the next slope; `guess` is that for which the present output would meet the target."""
-        point = (slope, math.log(max(distortion, 1e-300) / self.target))
-        if point[1] > 0:
-            self.flat = point
+    def add(self, visited: _Visited) -> None:
+        """Keep a slope with its channel."""
+        side = 1 if visited.distortion > self.goal else -1
+        if side == self.side:
+            self.one_sided += 1
         else:
-            self.steep = point
-        if self.flat is None or self.steep is None:
-            return guess
-        (low, above), (high, below) = self.flat, self.steep
-        if not low < high:
-            self.flat = self.steep = None
-            return guess
-        share = min(max(above / (above - below), 0.05), 0.95)
-        return low * (high / low) ** share
+            self.far, self.side, self.one_sided = self.near, side, 1
+        self.near = visited
+
+    def mixture(self) -> FloatArray | None:
+        """Return the channel of the wanted distortion between the two, if there are two."""
+        if self.near is None or self.far is None:
+            return None
+        share = (self.goal - self.far.distortion) / (self.near.distortion - self.far.distortion)
+        return np.asarray(share * self.near.weights + (1 - share) * self.far.weights)
+
+    def next(self, near: _Visited, guess: float) -> float:
+        """Return the next slope; `guess` is that for which the output found for the nearest would meet the target."""
+        far = self.far
+        if far is None:
+            # Outputs that adapt to the slope change the distortion by more than the guess allows for.
+            return min(max(guess, near.slope / 2), 2 * near.slope)
+        apart = math.log(far.slope / near.slope)
+        if self.one_sided > MOST_ON_ONE_SIDE or apart * self.side <= 0:
+            # The far one may have been found with too little precision: it is tried again a little farther away, then farther.
+            self.stride = max(2 * self.stride, 2 * abs(apart), 1e-12)
+            return near.slope * math.exp(self.side * self.stride)
+        self.stride = 0.0
+        near_error, far_error = (math.log(max(one.distortion, 1e-300) / self.goal) for one in (near, far))
+        share = min(max(near_error / (near_error - far_error), 0.05), 0.95)
+        return near.slope * math.exp(apart * (0.5 if self.one_sided > 2 else share))

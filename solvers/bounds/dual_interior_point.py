@@ -231,4 +231,5 @@ class _NewtonSystem:
 def _longest(values: FloatArray, steps: FloatArray) -> float:
     """Return the largest share of the steps, up to 1, that leaves all values positive or zero."""
     falling = steps < 0
-    return min(1.0, float(np.min(-values[falling] / steps[falling]))) if np.any(falling) else 1.0
+    with np.errstate(over="ignore"):
+        return min(1.0, float(np.min(-values[falling] / steps[falling]))) if np.any(falling) else 1.0

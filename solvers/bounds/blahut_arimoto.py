@@ -81,7 +81,9 @@ class ReducedProblem:
         that. A product of a slope with the target errs by what the target does.
         """
         terms = sum(self.distortion.shape)
-        return UNIT * (8 * (UNDERFLOW + 2 * largest) + 4 * terms * (1 + largest) + 64) + slope * (self.target_error + 4 * UNIT * self.target)
+        return UNIT * (8 * (UNDERFLOW + 2 * largest) + 4 * terms * (1 + largest) + 64) + slope * (
+            self.target_error + 4 * UNIT * self.target
+        )
 
     def test_channel(self, output: FloatArray, slope: float, slack: float) -> "TestChannel":
         """Return the best channel for this guess of the output's distribution; its distortion is below the target.

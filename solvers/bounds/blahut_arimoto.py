@@ -69,7 +69,8 @@ class ReducedProblem:
     def lower_bound(self, log_weights: FloatArray, slope: float, log_cost: float) -> float:
         """Return Berger's dual bound; errs downward.
 
-        For every a and every s >= 0, R(D) >= sum_x p(x) a(x) - s D - ln max_y sum_x p(x) exp(a(x) - s d(x, y)); `log_cost` is the last term.
+        For every a and every s >= 0, R(D) >= sum_x p(x) a(x) - s D - ln max_y sum_x p(x) exp(a(x) - s d(x, y)), where `log_cost` is the
+        last term.
         """
         bound = self.source @ log_weights - slope * self.target - log_cost
         return float(bound) - self.rounding(float(np.max(np.abs(log_weights))), slope)

@@ -1,8 +1,8 @@
 """The rate-distortion function by an interior point method on its dual, in which the slope is one more unknown.
 
-Berger's dual: maximise sum_x p(x) a(x) - s D over a and s >= 0, subject to c(y) = sum_x p(x) exp(a(x) - s d(x, y)) <= 1 for all y. It is convex,
-and its multipliers are the output's distribution q. A Newton step costs as much as the product of the matrix with its transpose. Everything
-is in nats.
+Berger's dual: maximise sum_x p(x) a(x) - s D over a and s >= 0, subject to c(y) = sum_x p(x) exp(a(x) - s d(x, y)) <= 1 for all y. It is
+convex, and its multipliers are the output's distribution q. A Newton step costs as much as the product of the matrix with its transpose.
+Everything is in nats.
 """
 
 import math

@@ -127,11 +127,11 @@ class OneHotCurves:
 
     def rate(self, distortion: FloatArray) -> FloatArray:
         """Return the nats that each curve needs for a distortion; errs downward."""
-        return np.maximum(np.max(self.offset - self.slope * distortion[:, None], axis=1), 0.0)
+        return np.asarray(np.maximum(np.max(self.offset - self.slope * distortion[:, None], axis=1), 0.0))
 
     def distortion(self, nats: FloatArray) -> FloatArray:
         """Return the distortion that each curve has for a rate; errs downward."""
-        return np.maximum(np.max((self.offset - nats[:, None]) / self.slope, axis=1), 0.0)
+        return np.asarray(np.maximum(np.max((self.offset - nats[:, None]) / self.slope, axis=1), 0.0))
 
 
 def one_hot_curves(sizes: FloatArray) -> OneHotCurves:

@@ -55,8 +55,9 @@ def reed_solomon_packing(categories: int, clients: int, parts: int, differing: i
     """Return histograms in which group j holds an item of block j, as a word of a Reed-Solomon code says.
 
     Blocks have q items, the largest power of two that `categories / parts` allows; words are the values of the polynomials of degree at
-    most `parts - differing` over the field of q elements at `parts` of its points. Any two differ in `differing` places or more: q to the power
-    of `parts - differing + 1` histograms, at least sqrt(2 differing) g/n apart. No code of that length and distance has more words.
+    most `parts - differing` over the field of q elements, at `parts` of its points. Any two differ in `differing` places or more: q to
+    the power of `parts - differing + 1` histograms, at least sqrt(2 differing) g/n apart. No code of that length and distance has more
+    words.
 
     Raises
     ------

@@ -38,6 +38,8 @@ def _subcommand(name: str) -> Any:
     (entry,) = entries_of(name)
 
     def run(**values: Any) -> None:
+        if values["categories"] is None:
+            values["categories"] = 2
         if values["dimension"] is None and "Interval" not in [domain.__name__ for domain in entry.domains]:
             values["dimension"] = 1
         check_folders(values["output"])

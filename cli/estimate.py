@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import check_folders, console, progress_bar
+from .console import check_folders, console, progress_bar, show_document
 from .design import BitsIn, BitsOut, Epsilon, Metric
-from .options import Seed
+from .options import Adjacency, Json, Output, Seed, typed_options
 
 if TYPE_CHECKING:
     from ..analysis.study.column_data import DataColumn
+    from ..analysis.study.frequency_study import FrequencyStudy
     from ..analysis.study.mean_study import MeanStudy
 
 Interval = Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="Public interval; values outside are clipped.")]
@@ -59,6 +60,77 @@ def estimate_mean_command(
     study = _run_study(load_column(data, column, interval), epsilon, bits_in, bits_out, metric, objective, seed)
     _print_study(study)
     _write_study(study, report, output)
+
+
+@estimate_app.command("frequencies")
+def estimate_frequencies_command(
+    data: Annotated[Path, typer.Option(help="csv, parquet or txt file with one item per client.")],
+    mechanism: Annotated[str, typer.Option(help="A mechanism of the registry for items.")],
+    column: Annotated[str | None, typer.Option(help="The column; not for a txt file, which has an item on each line.")] = None,
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter.")] = 1.0,
+    delta: Annotated[float, typer.Option(help="Failure probability; 0 for pure privacy.")] = 0.0,
+    adjacency: Adjacency = None,
+    domain: Annotated[Path | None, typer.Option(help="txt file with the public list of items, one on each line.")] = None,
+    buckets: Annotated[int | None, typer.Option(help="Hash items into so many public buckets; then there needs to be no list.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A design choice of the mechanism; may be repeated.")
+    ] = None,
+    top: Annotated[int, typer.Option(help="Items that are listed.")] = 20,
+    seed: Seed = 0,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
+    json: Json = False,
+    output: Output = None,
+) -> None:
+    """Estimate the frequencies of a column's items (`study_frequencies`).
+
+    State the list of items with --domain, or hash them with --buckets. Without either, the list is taken from the data, which is not
+    private: a warning says so here, in the report and in the results.
+    """
+    from ..analysis.catalogue.registry import entry_named
+    from ..analysis.study.frequency_study import study_frequencies
+    from ..analysis.study.item_column import load_items
+
+    check_folders(report, output)
+    entry = entry_named(mechanism)
+    choices = typed_options(entry.options, option or [])
+    study = study_frequencies(
+        load_items(data, column, domain, buckets), mechanism, epsilon, delta, adjacency=adjacency, options=choices, top=top, seed=seed
+    )
+    show_document(study.document(), json, output)
+    if report is not None:
+        from ..figures.report.frequency_report import write_frequency_report
+
+        write_frequency_report(study, report, command=shlex.join(["quietbits", *sys.argv[1:]]))
+    if not json:
+        _print_frequencies(study)
+        if report is not None:
+            typer.echo(f"Report: {report}")
+
+
+def _print_frequencies(study: "FrequencyStudy") -> None:
+    from rich.table import Table
+
+    screen, column = console(), study.column
+    if not column.is_public:
+        screen.print("WARNING: the list of items was taken from the data. This is not private: state one with --domain.", style="bold red")
+    table = Table(title=f"Frequencies of {column.name}: {len(column.items)} clients, {column.categories} items ({column.numbering})")
+    table.add_column("item")
+    for heading in ("estimate", "standard error", "true"):
+        table.add_column(heading, justify="right")
+    for one in study.items:
+        table.add_row(one.item, *(f"{number:.4g}" for number in (one.frequency, one.standard_error, one.true_frequency)))
+    screen.print(table, markup=False)
+    screen.print(
+        f"Squared error {study.squared_error:.4g}, predicted {study.predicted_squared_error:.4g}; all items as frequent "
+        f"{study.zero_squared_error:.4g}; trusted server's Gaussian noise {_or_none(study.central_squared_error)}; proven least "
+        f"{_or_none(study.lower_bound)}. {study.bits_per_client:g} bits per client.",
+        markup=False,
+    )
+    screen.print(f"Guarantee of {study.mechanism}: {study.guarantee}.", markup=False)
+
+
+def _or_none(value: float | None) -> str:
+    return "none" if value is None else f"{value:.4g}"
 
 
 def demo_command(

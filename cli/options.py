@@ -92,6 +92,23 @@ def given(options: "tuple[Option, ...]", values: dict[str, Any]) -> dict[str, An
     return {option.name: values[option.name] for option in options if option.name in values}
 
 
+def typed_options(options: "tuple[Option, ...]", texts: list[str]) -> dict[str, Any]:
+    """Return the values of the registry's options from texts such as ``bits=8``; dashes in names count as underscores."""
+    named = {option.name: option for option in options}
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = check_choice("option", name.replace("-", "_"), named)
+        if not equals:
+            raise ValueError(f"option must be NAME=VALUE, got {text!r}")
+        kind = named[name].kind
+        try:
+            values[name] = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
+        except (KeyError, ValueError):
+            raise ValueError(f"{name} must be of the type {kind.__name__}, got {value!r}") from None
+    return values
+
+
 def _parameter(option: "Option") -> inspect.Parameter:
     kind: Any = option.kind if option.required or option.default is not None else option.kind | None
     name = f"--{option.name.replace('_', '-')}"

@@ -16,6 +16,7 @@ from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
+from ...design.frequencies.support import SupportMechanism
 from ...design.local.laplace import LaplaceMechanism
 from ...design.local.uncompressed_vector import UncompressedVectorMechanism
 from ...design.relative_entropy.dp_rec import DpRecMechanism
@@ -223,6 +224,13 @@ def _(mechanism: TableMeanMechanism, first: FloatArray, second: FloatArray) -> S
     return _message_score(mechanism, lambda letters: log_ratios[letters])
 
 
+@output_score.register
+def _(mechanism: SupportMechanism, first: FloatArray, second: FloatArray) -> Score:
+    # The logarithm of the likelihood ratio, in units of epsilon.
+    items = int(first), int(second)
+    return _message_score(mechanism, lambda messages: np.subtract(*(mechanism.supports(messages, item).astype(float) for item in items)))
+
+
 @output_score.register(LaplaceMechanism)
 @output_score.register(UncompressedVectorMechanism)
 def _(mechanism: LaplaceMechanism | UncompressedVectorMechanism, first: FloatArray, second: FloatArray) -> Score:
@@ -236,7 +244,8 @@ def _message_score(mechanism: Mechanism, score: Callable[[NDArray[Any]], FloatAr
 
     def scores(value: ArrayLike, count: int, rng: np.random.Generator) -> FloatArray:
         held = np.asarray(value)
-        at_once = max(1, BLOCK // max(1, held.size))
+        # A number is 64 bits; a message may be far longer than an input.
+        at_once = max(1, BLOCK // max(1, held.size, int(mechanism.bits_per_client) // 64))
         parts = []
         for start in range(0, count, at_once):
             inputs = np.broadcast_to(held, (min(at_once, count - start), *held.shape))

@@ -82,9 +82,7 @@ def calibrate_discrete_gaussian_frequencies(
     return found
 
 
-def calibrate_skellam_frequencies(
-    categories: int, clients: int, target: Target, choice: ItemSketchChoice
-) -> SketchedSkellamFrequencies:
+def calibrate_skellam_frequencies(categories: int, clients: int, target: Target, choice: ItemSketchChoice) -> SketchedSkellamFrequencies:
     """Return sketches with the least Skellam noise within a target; raises as `calibrate_discrete_gaussian_frequencies`.
 
     An item is a power of two of steps, the least with which the variance is within a hundredth of the least one.

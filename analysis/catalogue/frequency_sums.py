@@ -39,7 +39,12 @@ PAPER = "Chen, Özgür, Cormode, Bharadwaj 2023, The communication cost of secur
 ITEMS = Option("categories", int, "Number of items.", low=2, high=MOST_CATEGORIES, unit="items")
 ROWS = Option("rows", int, "Rows of the sketch; by default those with the least predicted error.", None, 1, MOST_ROWS)
 WIDTH = Option(
-    "width", int, "Buckets of a row; from the number of items on, a histogram; by default the fewest within the slack.", None, 2, MOST_CATEGORIES
+    "width",
+    int,
+    "Buckets of a row; from the number of items on, a histogram; by default the fewest within the slack.",
+    None,
+    2,
+    MOST_CATEGORIES,
 )
 MESSAGE_BITS = Option("message_bits", float, "Bits of a message at most, instead of the slack.", None, 1.0, LARGEST_MESSAGE, "bits")
 SLACK = Option("slack", float, "Largest predicted squared error over that of a histogram of all items.", 2.0, 1.0, LARGEST_SLACK)

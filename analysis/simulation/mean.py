@@ -21,6 +21,8 @@ from .dp_rec_law import message_law
 
 # An even number: every number of clients has a graph in which each client has that many neighbours.
 MASK_NEIGHBOURS = 20
+# Bits of messages for items that are held at a time.
+MESSAGE_BITS = 2**31
 # Of masked messages that are made at a time: a client with a short input may have a long message.
 MOST_NUMBERS = 2**26
 
@@ -116,6 +118,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
     Examples
     --------
     >>> from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+    >>> from quietbits.design.contracts.norm_ball import NormBall
     >>> ball = NormBall(dimension=3, norm=2.0)
     >>> mechanism = DistributedDiscreteGaussianMechanism(ball, clients=1000, bits=20, granularity=0.01, local_sigma=0.2, delta=1e-5)
     >>> result = simulate_mean(mechanism, [np.full((1000, 3), 0.5)], np.random.default_rng(0))
@@ -184,8 +187,12 @@ class _Server:
         """Refuse to go on where there are too many clients."""
 
     def receive(self, inputs: ArrayLike, words: WordsLike) -> None:
-        part = self.mechanism.aggregate(self.mechanism.encode(inputs, words))
-        self.aggregate = part if self.aggregate is None else self.mechanism.combine(self.aggregate, part)
+        # An item is one number, whatever the length of its message: all messages of a chunk may be too many to hold.
+        held = np.asarray(inputs)
+        at_once = max(1, int(MESSAGE_BITS // max(1.0, self.mechanism.bits_per_client))) if held.ndim == 1 else max(1, len(held))
+        for start in range(0, len(held), at_once):
+            part = self.mechanism.aggregate(self.mechanism.encode(held[start : start + at_once], words))
+            self.aggregate = part if self.aggregate is None else self.mechanism.combine(self.aggregate, part)
 
     def answer(self, clients: int) -> _Answer:
         if self.aggregate is None or clients == 0:

@@ -113,7 +113,7 @@ def _read_csv(path: Path, column: str | None) -> FloatArray:
     # With one thread, pyarrow's messages name the row at fault.
     serial = pyarrow.csv.ReadOptions(use_threads=False)
     with pyarrow.csv.open_csv(path, read_options=serial) as reader:
-        name = _chosen(path, column, reader.schema.names)
+        name = chosen_column(path, column, reader.schema.names)
     table = pyarrow.csv.read_csv(
         path,
         read_options=serial,
@@ -131,7 +131,7 @@ def _read_csv(path: Path, column: str | None) -> FloatArray:
 
 def _read_parquet(path: Path, column: str | None) -> FloatArray:
     schema = pyarrow.parquet.read_schema(path)
-    name = _chosen(path, column, schema.names)
+    name = chosen_column(path, column, schema.names)
     kind = schema.field(name).type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         raise DataError(f"{path}: column {name!r} is not numeric: it holds {kind}")
@@ -145,9 +145,9 @@ def _read_npy(path: Path, column: str | None) -> FloatArray:
     except ValueError as error:
         raise DataError(f"{path}: the file is not an npy array of numbers: {error}") from error
     if array.dtype.names is not None and array.ndim == 1:
-        array = array[_chosen(path, column, list(array.dtype.names))]
+        array = array[chosen_column(path, column, list(array.dtype.names))]
     elif array.ndim == 2:
-        array = array[:, int(_chosen(path, column, [str(number) for number in range(array.shape[1])]))]
+        array = array[:, int(chosen_column(path, column, [str(number) for number in range(array.shape[1])]))]
     elif array.ndim != 1:
         raise DataError(f"{path}: the array must have one or two dimensions, it has {array.ndim}")
     elif column is not None:
@@ -157,7 +157,8 @@ def _read_npy(path: Path, column: str | None) -> FloatArray:
     return np.asarray(array, dtype=float)
 
 
-def _chosen(path: Path, column: str | None, names: list[str]) -> str:
+def chosen_column(path: Path, column: str | None, names: list[str]) -> str:
+    """Return the name of the one column that was asked for; a ``DataError`` lists those that there are."""
     there = f"the columns there are: {', '.join(names)}"
     if column is None:
         raise DataError(f"{path}: name a column; {there}")

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray
+from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.accounting.renyi_curve import check_delta
-from ..contracts.gaussian import gaussian_privacy
+from ..contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import MOST_CLIENTS
 from ..contracts.norm_ball import NormBall
@@ -73,6 +74,8 @@ class CentralSketchMechanism(SketchedMechanism):
         self._check_sketch()
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "sketch_clip", check_real("sketch_clip", self.sketch_clip, low=1e-100, high=1e100))
+        multiplier = check_real("noise_multiplier", self.noise_multiplier, low=SMALLEST_MULTIPLIER, high=LARGEST_MULTIPLIER)
+        object.__setattr__(self, "noise_multiplier", multiplier)
         object.__setattr__(self, "delta", check_delta(self.delta))
         check_choice("adjacency", self.adjacency, ADJACENCIES)
 

@@ -170,9 +170,7 @@ class ItemSketch:
             if self.direct:
                 yield slice(start, stop), 2 * np.arange(start, stop)
                 continue
-            hashed: NDArray[np.uint32] = (
-                words.random_raw((stop - start + 1) // 2).astype("<u8", copy=False).view("<u4")[: stop - start]
-            )
+            hashed: NDArray[np.uint32] = words.random_raw((stop - start + 1) // 2).astype("<u8", copy=False).view("<u4")[: stop - start]
             places = (hashed >> np.uint32(1)).astype(np.int64)
             places *= self.width
             places >>= BUCKET_BITS

@@ -272,9 +272,7 @@ class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
 
     def privacy(self) -> Privacy:
         """Privacy of one sum (`discrete_gaussian_items_privacy`)."""
-        return discrete_gaussian_items_privacy(
-            self.clients, self.rows, self.squared_distance, self.steps, self.local_sigma, self.adjacency
-        )
+        return discrete_gaussian_items_privacy(self.clients, self.rows, self.squared_distance, self.steps, self.local_sigma, self.adjacency)
 
     @property
     def step_noise_variance(self) -> float:

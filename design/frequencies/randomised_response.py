@@ -33,7 +33,7 @@ class FrequencyRandomisedResponse(FrequencyMechanism):
     >>> mechanism = FrequencyRandomisedResponse(1.0, categories=4)
     >>> messages = mechanism.encode(np.array([0, 0, 0, 1] * 10_000), np.random.default_rng(0))
     >>> mechanism.decode(mechanism.aggregate(messages), 40_000).round(2).tolist()
-    [0.75, 0.25, 0.0, 0.01]
+    [0.76, 0.24, -0.0, -0.0]
     """
 
     epsilon: float

@@ -131,7 +131,7 @@ class CountMeanSketch(LinearSketch):
             # Even places are of positive signs, odd ones of negative.
             np.subtract(sums[:, 0::2], sums[:, 1::2], out=buckets[:, row])
         buckets *= self.length_factor / math.sqrt(self.rows)
-        return buckets.reshape(len(vectors), -1)
+        return buckets.reshape(len(vectors), self.sketch_dimension)
 
     def _restored(self, sketches: FloatArray) -> FloatArray:
         restored = np.zeros((len(sketches), self.dimension))

@@ -48,5 +48,7 @@ def print_style() -> AbstractContextManager[None]:
 
 def add_caption(figure: Figure, text: str) -> None:
     """Write a caption under a figure with a constrained layout, which makes room for it; lines are broken to fit, but not at "ε = 1"."""
-    lines = textwrap.wrap(re.sub(r"(\w) = (?=[\d.])", "\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", text), CAPTION_CHARACTERS)
+    lines = textwrap.wrap(
+        re.sub(r"(\w) = (?=[\d.])", "\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", text), CAPTION_CHARACTERS, break_on_hyphens=False
+    )
     figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=SMALLEST_TYPE, linespacing=1.35)

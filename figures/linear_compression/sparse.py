@@ -40,7 +40,7 @@ def draw_sparse(frame: pd.DataFrame) -> Figure:
             if table.loc[level, sparsity] >= 1:
                 right.text(column, row, "\N{MULTIPLICATION SIGN}", ha="center", va="center", color="black")
     figure.colorbar(image, ax=right, label="least squared error of the decoders (‖x‖²)", extend="both")
-    add_legend(figure, {LABELS[name]: mark for name, mark in MARKS.items()})
+    add_legend(figure, {LABELS[name]: mark for name, mark in MARKS.items()}, columns=3)
     first = frame.iloc[0]
     add_caption(
         figure,

@@ -22,7 +22,7 @@ MARKS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
 def estimates_figure(study: MeanStudy) -> str:
     """Draw each mechanism's estimate with 1.96 predicted standard errors on either side, and the true mean, as an ``<svg>`` element."""
     comparison = study.comparison
-    with _style():
+    with report_style():
         figure = Figure(figsize=(8.6, 0.9 + 0.5 * len(comparison.estimates)), layout="constrained")
         axes = figure.add_subplot()
         for row, (estimate, mark) in enumerate(zip(comparison.estimates, cycle(MARKS), strict=False)):
@@ -37,14 +37,14 @@ def estimates_figure(study: MeanStudy) -> str:
         axes.set_ylim(len(comparison.estimates) - 0.5, -0.9)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel(study.data.name)
-        return _svg(figure, "estimates")
+        return svg_text(figure, "estimates")
 
 
 def variance_figure(study: MeanStudy) -> str:
     """Draw the variance of one client's decoded message against the client's value, and the certified bound, as an ``<svg>`` element."""
     low, high = study.comparison.interval
     values = np.linspace(low, high, 1 + 20 * (2**study.bits_in - 1))
-    with _style():
+    with report_style():
         figure = Figure(figsize=(8.6, 4.6), layout="constrained")
         axes = figure.add_subplot()
         for index, ((name, protocol), mark) in enumerate(zip(study.protocols.items(), cycle(MARKS), strict=False)):
@@ -68,10 +68,11 @@ def variance_figure(study: MeanStudy) -> str:
         axes.set_xlabel(f"a client's {study.data.name}")
         axes.set_ylabel("variance of one decoded message")
         figure.legend(loc="outside lower center", ncols=2, frameon=False)
-        return _svg(figure, "variances")
+        return svg_text(figure, "variances")
 
 
-def _style() -> AbstractContextManager[None]:
+def report_style() -> AbstractContextManager[None]:
+    """Return the context in which the report's figures are made."""
     return mpl.rc_context(
         {
             "font.size": 10,
@@ -96,7 +97,7 @@ def _draw_bound(axes: Axes, study: MeanStudy) -> None:
         axes.axhline(bound.value, color="#555555", linewidth=2.5, alpha=0.6, label=name)
 
 
-def _svg(figure: Figure, name: str) -> str:
+def svg_text(figure: Figure, name: str) -> str:
     """Return the figure as an element: no prolog, no metadata, and identifiers that no other figure on the page has."""
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):

@@ -51,7 +51,7 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
 # symbols to choose from.
 MORE_BITS_MAY_COST = ("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr")
 # Columns of messages that are public randomness, which costs no bits.
-PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "minimal-random-coding": slice(1)}
+PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "minimal-random-coding": slice(1), "recursive-hadamard-response": slice(1)}
 
 
 def reason(call: Callable[[], object]) -> str:

@@ -45,6 +45,29 @@ VECTORS: dict[str, Any] = {
 }
 
 
+PRICES = tuple(name for name in FIGURES if name.startswith("price-"))
+
+
+def small_prices(name: str, seed: int) -> Sequence[Any]:
+    """Return tasks of a figure of linear compression on a few short vectors."""
+    tasks = FIGURES[name].tasks(seed, True)
+    match name:
+        case "price-layers":
+            return [replace(task, hidden=(), clients=20) for task in tasks if task.repetition < 2 and task.rate in (2.0, 10.0)]
+        case "price-rounds":
+            return [replace(task, dimension=64, clients=5, rounds=10) for task in tasks if task.rate in (1.0, 4.0)]
+        case "price-needed-bits":
+            chosen = ("bounds", "sqkr", "distributed-discrete-gaussian", "central-sketch")
+            return [replace(task, dimension=16) for task in tasks if task.mechanism in chosen]
+        case "price-sparse":
+            return [replace(task, dimension=256, measurements=64) for task in tasks if task.sparsity <= 4]
+        case "price-dimension":
+            return [replace(task, dimension=task.dimension // 16, clients=20) for task in tasks]
+        case "price-cohort":
+            return [replace(task, dimension=650) for task in tasks if task.clients < 200 and task.rate < 10]
+    return [replace(task, dimension=650, clients=20) for task in tasks if task.rate in (1.0, 4.0, 10.0) and task.rows in (5, 15)]
+
+
 def smaller(name: str, seed: int) -> Sequence[Any]:
     """Return tasks of a figure that take a second or two."""
     tasks = FIGURES[name].tasks(seed, True)
@@ -60,6 +83,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "dprec-mean": lambda: mean_points(seed, **MEANS),
         "dprec-communication": lambda: [task for task in tasks if task.federation.dataset in ("MNIST", "Shakespeare")],
         "dprec-bits": lambda: [replace(task, seeds=min(task.seeds, 20)) for task in tasks if task.dimension == 1],
+        **{name: lambda name=name: small_prices(name, seed) for name in PRICES},
     }
     return chosen[name]()
 
@@ -76,6 +100,8 @@ def test_all_figures_are_there() -> None:
     assert list(FIGURES) == [
         *("mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack", "secure-sum-bits"),
         *("dprec-accounting", "dprec-mean", "dprec-communication", "dprec-bits"),
+        *("price-rate", "price-bits", "price-cohort", "price-dimension", "price-rounds", "price-layers", "price-rows"),
+        *("price-needed-bits", "price-sparse"),
     ]
     for name, entry in FIGURES.items():
         assert entry.name == name
@@ -110,7 +136,7 @@ def test_every_figure_writes_its_files(tmp_path: Path) -> None:
     done = [step[0] for step in steps]
     assert done == sorted(done)
     assert {step[1] for step in steps} == {done[-1]}
-    assert steps[-1][2].startswith("dprec-bits: ")
+    assert steps[-1][2].startswith(f"{list(FIGURES)[-1]}: ")
 
 
 @pytest.mark.usefixtures("small_figures")

@@ -72,7 +72,7 @@ def files(folder: Path) -> set[str]:
 
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
-    assert [language for language, _ in BLOCKS] == ["sh", "sh", *["python", "text"] * 4]
+    assert [language for language, _ in BLOCKS] == ["sh", "sh", *["python", "text"] * 5]
     assert [line for line in LINES if line not in {*TARGETS, *SESSION}] == []
 
 
@@ -133,7 +133,9 @@ EXAMPLES = [text for language, text in BLOCKS if language == "python"]
 OUTPUTS = [text for language, text in BLOCKS if language == "text"]
 
 
-@pytest.mark.parametrize(("example", "said"), list(zip(EXAMPLES, OUTPUTS, strict=True)), ids=["number", "vector", "secure-sum", "dp-rec"])
+@pytest.mark.parametrize(
+    ("example", "said"), list(zip(EXAMPLES, OUTPUTS, strict=True)), ids=["number", "vector", "secure-sum", "sketch", "dp-rec"]
+)
 def test_the_python_examples_print_what_they_say(example: str, said: str) -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

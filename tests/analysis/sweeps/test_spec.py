@@ -177,8 +177,25 @@ def test_numbers_of_intervals() -> None:
 
 def test_a_task_has_a_population_of_its_domain() -> None:
     problem = Task(Categories(3), 10, 1.0, 0.0, "replace-one")
-    with pytest.raises(ValueError, match="domain must be a ball or an interval"):
-        MeanTask(MechanismChoice("cldp"), problem, "uniform")
+    with pytest.raises(ValueError, match="population must be one of uniform, zipf, geometric, got 'sphere'"):
+        MeanTask(MechanismChoice("frequency-randomised-response"), problem, "sphere")
+
+
+def test_items_of_categories() -> None:
+    document = NUMBERS_ONLY | {
+        "categories": [5, 50],
+        "population": ["zipf", "geometric"],
+        "mechanism": [{"name": "frequency-randomised-response"}],
+        "repetitions": 1,
+    }
+    tasks = parse_sweep({key: value for key, value in document.items() if key != "interval"}).tasks()
+    assert [(task.population, task.task.domain) for task in tasks] == [
+        (population, Categories(size)) for population in ("zipf", "geometric") for size in (5, 50)
+    ]
+    # Other lists of items have other draws.
+    assert len({task.data_name for task in tasks}) == 4
+    (rows,) = {len(task.run(task.prepare(None))) for task in tasks}
+    assert rows == len(METRICS) - 1
 
 
 def test_all_mechanisms_and_budgets_see_the_same_vectors() -> None:
@@ -208,10 +225,13 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (changed(adjacency="swap"), "adjacency must be one of replace-one, add-or-remove-one, got 'swap'"),
         (changed(adjacency=["replace-one"]), r"adjacency must be one of replace-one, add-or-remove-one, got \['replace-one'\]"),
         (changed(rounds=0), "rounds must be a whole number from 1 to"),
-        (changed(norm=None), "norm is missing: a sweep must have dimension and norm, for vectors, or interval, for numbers"),
+        (
+            changed(norm=None),
+            "norm is missing: a sweep must have dimension and norm, for vectors, interval, for numbers, or categories, for items",
+        ),
         (changed(dimension=None), "dimension is missing: a sweep must have dimension and norm"),
         (changed(dimension=None, norm=None), "interval is missing: a sweep must have dimension and norm"),
-        (changed(interval=[0, 1]), "interval must be left out where dimension or norm is given: clients hold numbers, or vectors"),
+        (changed(interval=[0, 1]), "interval must be left out where dimension or norm is given: clients hold numbers, vectors, or items"),
         (NUMBERS_ONLY | {"interval": [1, 0]}, r"interval must be two finite numbers with low < high, got \(1, 0\)"),
         (NUMBERS_ONLY | {"interval": 3}, r"interval must be \[low, high\], or a list of such, got 3"),
         (NUMBERS_ONLY | {"interval": [1, 2, 3]}, r"interval must be \[low, high\], or a list of such, got \[1, 2, 3\]"),
@@ -232,7 +252,8 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (changed(delta=1), "delta must be a number from 0 to 1, got 1"),
         (
             changed(population="spheres"),
-            "population must be one of uniform-l1, positive-sphere, sphere, uniform-cube, sparse, sparse-mean, digits-gradients, got 'spheres'",
+            "population must be one of uniform-l1, positive-sphere, sphere, uniform-cube, "
+            "sparse, sparse-mean, digits-gradients, got 'spheres'",
         ),
         (changed(population=3), "population must be one of .*, got 3"),
         (changed(nonzero=2), "nonzero must be left out where no population is sparse, got 2"),

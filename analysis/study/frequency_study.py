@@ -1,0 +1,215 @@
+"""Private frequencies of a column of items: the estimate, with its errors, beside what was true and what is possible."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ...arguments import check_integer
+from ...arrays import FloatArray
+from ...design.contracts.domains import Categories
+from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.mechanism import FrequencyMechanism
+from ...design.contracts.registry import Values
+from ...design.contracts.task import Task
+from ...errors import InfeasibleError
+from ..catalogue.registry import entry_named
+from ..random_streams import named_stream
+from ..simulation.mean import central_squared_error
+from .item_column import TAKEN, ItemColumn
+
+MOST_SHOWN = 10**6
+# Clients that are encoded at a time; coordinates of their messages, of those that are long.
+CHUNK = 2**14
+# Buckets of a hashed domain, as a yardstick for what an unknown list of items costs.
+UNKNOWN_BUCKETS = 2**20
+
+
+@dataclass(frozen=True)
+class ItemEstimate:
+    """One item's estimated frequency.
+
+    Attributes
+    ----------
+    item : str
+        Its name.
+    frequency, standard_error : float
+        Estimate, which may be below 0, and its standard error as the mechanism states it at that estimate; 0.0 where it is exact.
+    true_frequency : float
+        Not private.
+    """
+
+    item: str
+    frequency: float
+    standard_error: float
+    true_frequency: float
+
+
+@dataclass(frozen=True, eq=False)
+class FrequencyStudy:
+    """Frequencies of all items, and what they cost.
+
+    Attributes
+    ----------
+    column : ItemColumn
+        The data.
+    mechanism, title : str
+        Name in the registry, and in words.
+    options : mapping
+        Design choices.
+    items : tuple of ItemEstimate
+        The most frequent items by estimate.
+    guarantee : Guarantee
+        What is proven of the estimate; of items that were numbered by the data it does not cover the list.
+    bits_per_client : float
+        Of one message.
+    squared_error, largest_error : float
+        Of all frequencies: squared L2 distance, and largest distance of one.
+    predicted_squared_error, zero_squared_error : float
+        What the mechanism states, and what the answer costs that all items are as frequent.
+    central_squared_error, lower_bound : float or None
+        Of a trusted server's Gaussian noise, and the least that is proven possible; None where there is none.
+    unknown_domain_ratio : float or None
+        Standard error of an item, hashed into 2**20 public buckets in place of the list, over that with the list; None where the mechanism
+        cannot serve so many.
+    """
+
+    column: ItemColumn
+    mechanism: str
+    title: str
+    options: Mapping[str, Any]
+    items: tuple[ItemEstimate, ...]
+    guarantee: Guarantee
+    bits_per_client: float
+    squared_error: float
+    largest_error: float
+    predicted_squared_error: float
+    zero_squared_error: float
+    central_squared_error: float | None
+    lower_bound: float | None
+    unknown_domain_ratio: float | None
+
+    def document(self) -> dict[str, Any]:
+        """Return the study as JSON holds it: what is infinite is null."""
+        epsilon = self.guarantee.epsilon
+        return {
+            "mechanism": self.mechanism,
+            "options": dict(self.options),
+            "column": self.column.name,
+            "source": self.column.source,
+            "clients": len(self.column.items),
+            "categories": self.column.categories,
+            "numbering": self.column.numbering,
+            "items": [
+                {"item": one.item, "frequency": one.frequency, "standard_error": one.standard_error, "true_frequency": one.true_frequency}
+                for one in self.items
+            ],
+            "epsilon": epsilon if math.isfinite(epsilon) else None,
+            "delta": self.guarantee.delta,
+            "adjacency": self.guarantee.adjacency,
+            "trust_model": self.guarantee.trust_model,
+            "bits_per_client": self.bits_per_client,
+            "squared_error": self.squared_error,
+            "largest_error": self.largest_error,
+            "predicted_squared_error": self.predicted_squared_error,
+            "zero_squared_error": self.zero_squared_error,
+            "central_squared_error": self.central_squared_error,
+            "lower_bound": self.lower_bound,
+            "unknown_domain_ratio": self.unknown_domain_ratio,
+        }
+
+
+def study_frequencies(
+    column: ItemColumn,
+    mechanism: str,
+    epsilon: float,
+    delta: float = 0.0,
+    *,
+    adjacency: str | None = None,
+    options: Values = MappingProxyType({}),
+    top: int = 20,
+    seed: int = 0,
+) -> FrequencyStudy:
+    """Let the clients of a column report their items, and estimate all frequencies.
+
+    Parameters
+    ----------
+    column : ItemColumn
+        One item per client.
+    mechanism : str
+        A mechanism of the registry for categories.
+    epsilon, delta : float
+        Budget of the one round.
+    adjacency : str or None
+        Which data sets are neighbours; None for the mechanism's first one.
+    options : mapping
+        Design choices of the mechanism.
+    top : int
+        How many items are listed.
+    seed : int
+        Root seed of the experiment: for a release the mechanism's own `encode` takes `secure_words`.
+
+    Raises
+    ------
+    ValueError
+        If the mechanism is not for categories, or a value is out of range.
+    InfeasibleError
+        If the mechanism cannot serve the task; the message says what is needed.
+    """
+    entry, clients = entry_named(mechanism), len(column.items)
+    domain = Categories(column.categories)
+    task = Task(domain, clients, epsilon, delta, adjacency or entry.adjacencies[0])
+    built = entry.build(task, options)
+    if not isinstance(built, FrequencyMechanism):
+        raise ValueError(f"mechanism must be one for the frequencies of items, got {mechanism!r}")
+    top = check_integer("top", top, low=1, high=MOST_SHOWN)
+    words = named_stream(seed, f"frequencies: {column.name}, {mechanism}")
+    total = None
+    for start in range(0, clients, CHUNK):
+        part = built.aggregate(built.encode(column.items[start : start + CHUNK], words))
+        total = part if total is None else built.combine(total, part)
+    estimate = np.asarray(built.decode(np.asarray(total), clients))
+    true = domain.total(column.items) / clients
+    errors = built.standard_errors(estimate, clients)
+    order = np.argsort(-estimate, kind="stable")[:top].tolist()
+    guarantee = built.guarantee
+    return FrequencyStudy(
+        column=column,
+        mechanism=mechanism,
+        title=entry.title,
+        options=dict(options),
+        items=tuple(
+            ItemEstimate(column.names.get(item, f"bucket {item}"), float(estimate[item]), float(errors[item]), float(true[item]))
+            for item in order
+        ),
+        guarantee=guarantee,
+        bits_per_client=built.bits_per_client,
+        squared_error=float(np.sum((estimate - true) ** 2)),
+        largest_error=float(np.max(np.abs(estimate - true))),
+        predicted_squared_error=_predicted(built, column, true),
+        zero_squared_error=float(np.sum((true - domain.middle) ** 2)),
+        central_squared_error=central_squared_error(domain, clients, Guarantee(epsilon, guarantee.adjacency, "central", delta=delta)),
+        lower_bound=entry.lower_bound(task),
+        unknown_domain_ratio=_unknown_domain(column, mechanism, task, options, float(np.median(errors))),
+    )
+
+
+def _predicted(mechanism: FrequencyMechanism, column: ItemColumn, true: FloatArray) -> float:
+    variance = float(mechanism.variance(column.items).mean())
+    return variance / len(column.items) + mechanism.shared_variance(true)
+
+
+def _unknown_domain(column: ItemColumn, mechanism: str, task: Task, options: Values, error: float) -> float | None:
+    """Return what an item's standard error would be with a hashed domain, over what it is."""
+    if column.numbering != TAKEN or error == 0:
+        return None
+    wide = Task(Categories(UNKNOWN_BUCKETS), task.clients, task.epsilon, task.delta, task.adjacency)
+    try:
+        built = entry_named(mechanism).build(wide, options)
+    except InfeasibleError:
+        # It cannot serve so many items, which says enough.
+        return None
+    return math.sqrt(getattr(built, "other_variance", math.nan) / task.clients) / error

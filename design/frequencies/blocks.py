@@ -1,0 +1,174 @@
+"""Messages from blocks of outputs: a client's item has a block, and in it a set of outputs that are likelier than all others."""
+
+import math
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import check_integer
+from ...arrays import FloatArray, IntegerArray
+from .support import SupportMechanism
+
+
+class BlockMechanism(SupportMechanism):
+    """Items are spread evenly over blocks of outputs; each has a set of its block's outputs, E times as likely for its holder as others.
+
+    All sets have c outputs, two of the same block have i in common, and there are h blocks of m outputs. With Z = (E - 1) c + h m, an
+    output of the set has probability E / Z, any other 1 / Z; E = exp(epsilon). An item's frequency is estimated by
+
+        (supporters - messages in its block i / c) Z / ((E - 1) (c - i)) / clients + a constant,
+
+    which is unbiased: by what of an item of the same block differs from one of another block, its mean over each is 0. The decoded
+    frequency of one message has one of three values, for an output of the set, of the rest of the block, and of the other blocks, which
+    gives the variances for the item that is held, for others of its block, and for those of other blocks: the first of the block are worst.
+
+    Attributes
+    ----------
+    epsilon, categories
+        As in `SupportMechanism`.
+    blocks : int
+        Their number h, from 1 to `categories`.
+    """
+
+    blocks: int
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        object.__setattr__(self, "blocks", check_integer("blocks", self.blocks, low=1, high=self.most_blocks))
+
+    @property
+    def most_blocks(self) -> int:
+        """Largest number of blocks."""
+        return self.categories
+
+    @property
+    @abstractmethod
+    def block_outputs(self) -> int:
+        """Number m of outputs of a block."""
+
+    @property
+    @abstractmethod
+    def set_outputs(self) -> int:
+        """Number c of outputs of an item's set."""
+
+    @property
+    @abstractmethod
+    def common_outputs(self) -> float:
+        """Number i of outputs that the sets of two items of a block have in common; its mean, where outputs depend on public randomness."""
+
+    @property
+    def block_items(self) -> int:
+        """Number of items of every block, except for the last ones, which may have fewer."""
+        return -(-self.categories // self.blocks)
+
+    @property
+    def bits_per_client(self) -> float:
+        """Logarithm of the number of outputs."""
+        return math.log2(self.blocks * self.block_outputs)
+
+    @property
+    def holder_variance(self) -> float:
+        """Exact."""
+        less = math.exp(-self.epsilon)
+        return self._variance(1.0, self._scaled(self.set_outputs), less * self._scaled(self._rest), less * self._scaled(self._elsewhere))
+
+    @property
+    def same_block_variance(self) -> float:
+        """Variance of one client's decoded frequency of another item of its item's block."""
+        less = math.exp(-self.epsilon)
+        inside = self.common_outputs + less * (self.set_outputs - self.common_outputs)
+        of_rest = self.set_outputs - self.common_outputs + less * (self._rest - self.set_outputs + self.common_outputs)
+        return self._variance(0.0, self._scaled(inside), self._scaled(of_rest), less * self._scaled(self._elsewhere))
+
+    @property
+    def other_block_variance(self) -> float:
+        """Variance of one client's decoded frequency of an item of another block."""
+        less = math.exp(-self.epsilon)
+        in_block = less * self._scaled(self.block_outputs)
+        return self._variance(0.0, less * self._scaled(self.set_outputs), less * self._scaled(self._rest), 1 - in_block)
+
+    @property
+    def other_variance(self) -> float:
+        """The larger of the two, of those that there are."""
+        same = [self.same_block_variance] if self.block_items > 1 else []
+        return max(*same, *([self.other_block_variance] if self.blocks > 1 else []), 0.0)
+
+    @property
+    def worst_variance(self) -> float:
+        """That of an item of the largest block, or of the smallest."""
+        return float(self._variances(np.array([self._items_of(0), self._items_of((self.categories - 1) // self.block_items)])).max())
+
+    def variance(self, items: ArrayLike) -> FloatArray:
+        """Return the variance for each item, which depends on how many there are in its block."""
+        return self._variances(self._items_of(self.block_of(self.domain.clip(items))))
+
+    def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
+        """Return the standard error of each estimated frequency; the share of each block is put on [0, 1], too."""
+        given = np.asarray(frequencies, dtype=float)
+        own = np.clip(given, 0.0, 1.0)
+        blocks = self.block_of(np.arange(self.categories))
+        of_block = np.clip(np.bincount(blocks, weights=given)[blocks], own, 1.0)
+        variances = own * self.holder_variance + (of_block - own) * self.same_block_variance + (1 - of_block) * self.other_block_variance
+        return np.asarray(np.sqrt(variances / clients))
+
+    def block_of(self, items: IntegerArray) -> IntegerArray:
+        """Return the block of each item."""
+        return items // self.block_items
+
+    def place_of(self, items: IntegerArray) -> IntegerArray:
+        """Return the number of each item within its block."""
+        return items % self.block_items
+
+    @property
+    def lie_probability(self) -> float:
+        """Probability with which any output is sent, all being as likely, and otherwise one of the item's set; rounded upward."""
+        return min(1.0, math.exp(-self.epsilon) * self._scaled(self.blocks * self.block_outputs) * (1 + 1e-14))
+
+    @property
+    def unit(self) -> float:
+        """What one supporter counts for in an estimate, times clients: Z / ((E - 1) (c - i))."""
+        return self._weight / (-math.expm1(-self.epsilon) * (self.set_outputs - self.common_outputs))
+
+    @property
+    def block_unit(self) -> float:
+        """What one message in the block counts for."""
+        return -self.unit * self.common_outputs / self.set_outputs
+
+    @property
+    def constant(self) -> float:
+        """What is added to an estimate: the mean of the rest over an item of another block is its opposite."""
+        return -math.exp(-self.epsilon) * (self.unit * self._scaled(self.set_outputs) + self.block_unit * self._scaled(self.block_outputs))
+
+    @property
+    def _weight(self) -> float:
+        """``Z / E``."""
+        return -math.expm1(-self.epsilon) * self.set_outputs + math.exp(-self.epsilon) * self.blocks * self.block_outputs
+
+    @property
+    def _rest(self) -> int:
+        """Number of outputs of a block that are not in an item's set."""
+        return self.block_outputs - self.set_outputs
+
+    @property
+    def _elsewhere(self) -> int:
+        """Number of outputs of all other blocks."""
+        return (self.blocks - 1) * self.block_outputs
+
+    def _scaled(self, outputs: float) -> float:
+        return outputs / self._weight
+
+    def _variance(self, mean: float, inside: float, of_rest: float, elsewhere: float) -> float:
+        """Return the variance of a decoded frequency, from the probabilities of the set, the rest of the block, and the other blocks."""
+        values = np.array([self.unit + self.block_unit, self.block_unit, 0.0]) + self.constant - mean
+        return float(np.dot([inside, of_rest, elsewhere], values**2))
+
+    def _items_of(self, blocks: IntegerArray | int) -> IntegerArray:
+        """Return how many items blocks have."""
+        return np.asarray(np.clip(self.categories - np.asarray(blocks) * self.block_items, 0, self.block_items))
+
+    def _variances(self, block_items: IntegerArray) -> FloatArray:
+        """Return the variance for an item of a block of that many."""
+        others = self.categories - block_items
+        return np.asarray(self.holder_variance + (block_items - 1) * self.same_block_variance + others * self.other_block_variance)

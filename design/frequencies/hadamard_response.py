@@ -1,0 +1,132 @@
+"""Hadamard response: an output of half of the item's block, or any other one.
+
+Acharya, Sun, Zhang 2019, *Hadamard response: Estimating distributions privately, efficiently, and with little communication*.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer
+from ...arrays import FloatArray, IntegerArray
+from ...solvers.numerics.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
+from ..contracts.mechanism import MOST_CLIENTS
+from ..local.message_checks import checked_messages
+from ..noise.random_words import WordsLike, word_source
+from .blocks import BlockMechanism
+
+
+@dataclass(frozen=True)
+class HadamardResponse(BlockMechanism):
+    """The set of item number r of a block is the outputs y at which row r + 1 of a Hadamard matrix is 1: half of the block.
+
+    With D = 2 blocks - 1 + E, the estimate is D / (E - 1) times the sum of that row's entries at the messages of the block, so that the
+    variance is D (E + 1) / (E - 1)**2 for items of the block, less one for the one that is held, and 2 D / (E - 1)**2 for other items.
+
+    Items are spread evenly over the blocks. The paper fills one block after the other, which is worse where items do not fill the last.
+
+    Attributes
+    ----------
+    epsilon, categories, blocks
+        As in `BlockMechanism`; `blocks` is a power of two, at most twice the number of items.
+
+    Examples
+    --------
+    >>> mechanism = hadamard_response(1.0, categories=4)
+    >>> messages = mechanism.encode(np.array([0, 0, 0, 1] * 10_000), np.random.default_rng(0))
+    >>> mechanism.decode(mechanism.aggregate(messages), 40_000).round(2).tolist()
+    [0.75, 0.24, -0.0, 0.0]
+    """
+
+    epsilon: float
+    categories: int
+    blocks: int
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        check_power_of_two("blocks", self.blocks)
+
+    @property
+    def most_blocks(self) -> int:
+        """Twice the number of items: the paper's choice may exceed the latter."""
+        return 2 * self.categories
+
+    @property
+    def block_outputs(self) -> int:
+        """A power of two: the first row of the matrix is no item's."""
+        return padded_dimension(self.block_items + 1)
+
+    @property
+    def set_outputs(self) -> int:
+        """Half."""
+        return self.block_outputs // 2
+
+    @property
+    def common_outputs(self) -> float:
+        """A quarter."""
+        return self.block_outputs / 4
+
+    def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+        """Return each client's output, numbered through all blocks."""
+        words, held = word_source(words), self.domain.clip(items)
+        # Rounding errs toward privacy.
+        lying = words.uniforms(held.shape) < self.lie_probability
+        anything = words.integers(self.blocks * self.block_outputs, held.shape)
+        rows, outputs = self.place_of(held) + 1, words.integers(self.block_outputs, held.shape)
+        # Flipping one of the row's bits maps the half where its entries are -1 to the other.
+        outputs ^= np.where(hadamard_entries(rows, outputs) < 0, rows & -rows, 0)
+        return np.where(lying, anything, self.block_of(held) * self.block_outputs + outputs)
+
+    def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
+        """Return how often each output was sent."""
+        size = self.blocks * self.block_outputs
+        return np.bincount(checked_messages(messages, 0, size - 1), minlength=size)
+
+    def decode(self, aggregate: IntegerArray, clients: int) -> FloatArray:
+        """Return unbiased frequencies, by a Walsh-Hadamard transform of each block."""
+        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+        sums = walsh_hadamard(np.reshape(aggregate, (self.blocks, self.block_outputs)))[:, 1 : self.block_items + 1]
+        return np.asarray(sums.ravel()[: self.categories] * (self.unit / 2 / clients))
+
+    def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
+        """Whether the output is of the item's set."""
+        block, place = divmod(item, self.block_items)
+        blocks, outputs = np.divmod(messages, self.block_outputs)
+        return np.asarray((blocks == block) & (hadamard_entries(place + 1, outputs) > 0))
+
+
+def hadamard_response(epsilon: float, categories: int, blocks: int | None = None) -> HadamardResponse:
+    """Return Hadamard response, by default with the number of blocks whose worst variance is the least.
+
+    The paper's number, `published_blocks`, has up to 39% more: from epsilon 0.7 to 1.3 it has two blocks, where one is better.
+
+    Examples
+    --------
+    >>> [hadamard_response(epsilon, 1000).blocks for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
+    [1, 1, 4, 32, 1024]
+    """
+    if blocks is not None:
+        return HadamardResponse(epsilon, categories, blocks)
+    powers = range(padded_dimension(HadamardResponse(epsilon, categories, 1).categories).bit_length())
+    return min((HadamardResponse(epsilon, categories, 1 << power) for power in powers), key=lambda one: one.worst_variance)
+
+
+def published_blocks(epsilon: float, categories: int) -> int:
+    """Return the paper's number of blocks: the largest power of two up to the smaller one of ``exp(epsilon)`` and ``2 categories``.
+
+    Examples
+    --------
+    >>> [published_blocks(epsilon, 1000) for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
+    [1, 2, 4, 32, 1024]
+    """
+    return 1 << math.floor(math.log2(min(math.exp(epsilon), 2 * categories)))
+
+
+def check_power_of_two(name: str, value: int) -> None:
+    """Refuse a whole number that is not a power of two."""
+    if value & (value - 1):
+        raise ValueError(f"{name} must be a power of two, got {value}")

@@ -1,0 +1,71 @@
+"""One self-contained, offline HTML page on private frequencies: the top items with error bars, what it cost, and what is possible."""
+
+import math
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from ...analysis.study.frequency_study import FrequencyStudy
+from ...analysis.study.mean_estimation import Z95
+from ...files import write_atomically
+from ..drawing.marks import BLUE, VERMILION
+from .report_figures import report_style, svg_text
+
+TEMPLATE = "frequency_report.html.jinja"
+MOST_DRAWN = 30
+
+
+def write_frequency_report(study: FrequencyStudy, path: Path, *, command: str | None = None) -> None:
+    """Write a study's report: one HTML file that loads nothing from elsewhere; it is replaced if it exists."""
+    write_atomically(path, frequency_report_html(study, command=command).encode())
+
+
+def frequency_report_html(study: FrequencyStudy, *, command: str | None = None) -> str:
+    """Return a study's report as HTML."""
+    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
+    environment.filters |= {"short": lambda value: f"{value:.4g}", "signed": lambda value: f"{value:+.4g}"}
+    # The figure is made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
+    figure = Markup(top_items_figure(study))  # noqa: S704 -- see above
+    return environment.get_template(TEMPLATE).render(study=study, figure=figure, command=command, infinity=math.inf)
+
+
+def top_items_figure(study: FrequencyStudy) -> str:
+    """Draw the items with the largest estimates, with 1.96 standard errors on either side, and what was true, as an ``<svg>`` element."""
+    shown = study.items[:MOST_DRAWN]
+    rows = range(len(shown))
+    with report_style():
+        figure = Figure(figsize=(8.6, 1.1 + 0.27 * len(shown)), layout="constrained")
+        axes = figure.add_subplot()
+        axes.errorbar(
+            [one.frequency for one in shown],
+            rows,
+            xerr=[Z95 * one.standard_error for one in shown],
+            color=BLUE.colour,
+            marker=BLUE.marker,
+            linestyle="",
+            capsize=3,
+            label="estimate",
+        )
+        axes.plot(
+            [one.true_frequency for one in shown],
+            rows,
+            color=VERMILION.colour,
+            marker="|",
+            markersize=11,
+            markeredgewidth=2,
+            linestyle="",
+            label="true (not private)",
+        )
+        axes.set_yticks(rows, [_short(one.item) for one in shown])
+        axes.set_ylim(len(shown) - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("share of the clients")
+        axes.legend(loc="lower right")
+        return svg_text(figure, "frequencies")
+
+
+def _short(item: str) -> str:
+    # A dollar sign would begin mathematics.
+    return (item if len(item) <= 32 else f"{item[:31]}\N{HORIZONTAL ELLIPSIS}").replace("$", r"\$")

@@ -1,0 +1,200 @@
+"""Secure sums of sketches: the guarantee is that of the sum of clipped sketches, whatever the sketch; errors are as predicted.
+
+Seeds are fixed; means are within 5 standard errors of what is predicted: one seed in a million would fail.
+"""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quietbits.analysis.audits.mechanism_audit import audit
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.secure_sum.aggregation import SecureSum
+from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMechanism
+from quietbits.design.secure_sum.sketched_sum import SketchedSum
+from quietbits.design.transforms.count_sketch import CountMeanSketch
+from quietbits.design.transforms.gaussian_sketch import GaussianSketch
+from quietbits.design.transforms.hadamard_sketch import HadamardSketch
+from quietbits.design.transforms.layered_sketch import LayeredSketch
+from quietbits.design.transforms.linear_sketch import IdentitySketch, LinearSketch
+
+DIMENSION, CLIENTS = 120, 8
+# Of two clients, with an epsilon of which an audit finds much.
+LOUD: dict[str, Any] = {"clip": 1.1, "sigma": 1.0, "granularity": 0.05, "bits": 16, "delta": 1e-2}
+
+
+def summed(sketch: LinearSketch, clients: int = CLIENTS, *, clip: float = 2.0, sigma: float = 0.02, **changes: Any) -> SketchedSum:
+    """Return a mechanism for the unit ball; `clip` and `sigma` are for sketches as long as their vectors."""
+    factor = sketch.length_factor
+    sums = DistributedDiscreteGaussianMechanism(
+        NormBall(sketch.sketch_dimension, 2.0, clip * factor),
+        clients,
+        **{"bits": 30, "granularity": 1e-3 * factor, "local_sigma": sigma * factor, "delta": 1e-5, "rotation": "fourier"} | changes,
+    )
+    return SketchedSum(NormBall(sketch.dimension, 2.0), sketch, sums)
+
+
+SKETCHES: dict[str, LinearSketch] = {
+    "one row": CountMeanSketch(DIMENSION, 1, 30, seed=1),
+    "several rows": CountMeanSketch(DIMENSION, 4, 15, seed=1),
+    "several rows over their number": CountMeanSketch(DIMENSION, 4, 15, seed=1, scaling="mean"),
+    "hadamard": HadamardSketch(DIMENSION, 50, seed=1),
+    "gaussian": GaussianSketch(DIMENSION, 40, seed=1),
+    "layers": LayeredSketch((CountMeanSketch(100, 1, 20, seed=1), HadamardSketch(20, 10, seed=2))),
+    "none": IdentitySketch(DIMENSION, seed=1),
+}
+
+
+def population(clients: int, dimension: int = DIMENSION, seed: int = 1) -> np.ndarray:
+    """Return vectors from the middle of the ball to beyond its edge, with a mean that is not small."""
+    rng = np.random.default_rng(seed)
+    vectors = rng.normal(size=(clients, dimension)) + rng.normal(size=dimension)
+    return np.asarray(vectors * (np.linspace(0.3, 1.2, clients) / np.linalg.norm(vectors, axis=1))[:, None])
+
+
+def squared_errors(mechanism: SketchedSum, vectors: np.ndarray, rounds: int, seed: int) -> np.ndarray:
+    """Return squared errors of rounds, each with a sketch of its own."""
+    mean, rng, clients = mechanism.ball.clip(vectors).mean(axis=0), np.random.default_rng(seed), len(vectors)
+    renewed = [mechanism.renewed(one) for one in range(1, rounds + 1)]
+    return np.array([np.sum((one.decode(one.aggregate(one.encode(vectors, rng)), clients) - mean) ** 2) for one in renewed])
+
+
+@pytest.mark.parametrize("name", SKETCHES)
+def test_the_sum_of_messages_is_decoded_once(name: str) -> None:
+    mechanism, vectors = summed(SKETCHES[name]), population(CLIENTS)
+    messages = mechanism.encode(vectors, np.random.default_rng(2))
+    steps = mechanism.noisy_steps(vectors, np.random.default_rng(2))
+    masked = SecureSum(CLIENTS, mechanism.padded_dimension, mechanism.modulus)
+    total = masked.total([messages[:3], messages[3:]], np.random.default_rng(3))
+    estimate = mechanism.decode(total, CLIENTS)
+    # What the server sees is the sum alone: decoded one by one, messages come to the same.
+    alone = [mechanism.sketch.decode(CLIENTS * mechanism.inner.mean_of_steps(one)) for one in steps]
+    np.testing.assert_allclose(estimate, np.mean(alone, axis=0), rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(mechanism.recovered_steps(total), steps.sum(axis=0))
+    # Without noise it would be what the sketches of the clipped vectors are decoded to.
+    exact = mechanism.sketch.decode(mechanism.sketch.encode(mechanism.ball.clip(vectors)).mean(axis=0))
+    assert np.sum((estimate - exact) ** 2) < 25 * mechanism.worst_variance / CLIENTS
+
+
+@pytest.mark.parametrize("name", SKETCHES)
+def test_the_measured_error_is_the_predicted_one(name: str) -> None:
+    mechanism, vectors = summed(SKETCHES[name]), population(CLIENTS)
+    squares = squared_errors(mechanism, vectors, 800, seed=4)
+    error = mechanism.error(vectors)
+    predicted = error.variance / CLIENTS + error.shared
+    assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(800)
+    assert error.variance <= mechanism.worst_variance
+    assert error.shared <= mechanism.worst_shared_variance == pytest.approx(SKETCHES[name].distortion, rel=1e-14)
+
+
+@pytest.mark.parametrize(("dimension", "size", "rows", "clients"), [(400, 40, 4, 3), (1000, 500, 5, 10), (2000, 30, 15, 40)])
+@pytest.mark.parametrize("sigma", [0.01, 0.5])
+def test_the_error_is_predicted_for_any_size(dimension: int, size: int, rows: int, clients: int, sigma: float) -> None:
+    # Compression or noise has most of it.
+    mechanism = summed(CountMeanSketch.of_size(dimension, size, rows), clients, sigma=sigma)
+    vectors = population(clients, dimension)
+    squares = squared_errors(mechanism, vectors, 200, seed=5)
+    error = mechanism.error(vectors)
+    assert abs(squares.mean() - (error.variance / clients + error.shared)) < 5 * squares.std() / math.sqrt(200)
+
+
+def test_over_rounds_what_is_unbiased_averages_out() -> None:
+    # 20 rounds with sketches of their own, 60 times; nothing is clipped.
+    mechanism, vectors = summed(CountMeanSketch(DIMENSION, 4, 15), sigma=0.2), population(CLIENTS)
+    mean, rng = mechanism.ball.clip(vectors).mean(axis=0), np.random.default_rng(6)
+    renewed = [mechanism.renewed(seed) for seed in range(1, 1201)]
+    estimates = np.array([one.decode(one.aggregate(one.encode(vectors, rng)), CLIENTS) for one in renewed])
+    squares = np.sum((estimates.reshape(60, 20, -1).mean(axis=1) - mean) ** 2, axis=1)
+    error = replace(mechanism.error(vectors), bias=0.0)
+    assert abs(squares.mean() - error.of_mean(CLIENTS, rounds=20)) < 5 * squares.std() / math.sqrt(60)
+    # One sketch for all rounds leaves what compression costs as it is.
+    fixed = np.array([mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, rng)), CLIENTS) for _ in range(100)])
+    assert np.sum((fixed.mean(axis=0) - mean) ** 2) > 5 * error.of_mean(CLIENTS, rounds=100)
+
+
+def test_scaled_rows_with_a_scaled_clip_are_the_same_mechanism() -> None:
+    usual, scaled = (summed(SKETCHES[name], clip=1.2) for name in ("several rows", "several rows over their number"))
+    assert scaled.sketch_clip == pytest.approx(usual.sketch_clip / 2, rel=1e-15)
+    for name in ("worst_variance", "bias_bound", "clipping_probability", "worst_shared_variance", "wrap_probability"):
+        assert getattr(scaled, name) == pytest.approx(getattr(usual, name), rel=1e-9)
+    assert scaled.guarantee.epsilon == pytest.approx(usual.guarantee.epsilon, rel=1e-9)
+    vectors = population(CLIENTS)
+    np.testing.assert_allclose(scaled.variance(vectors), usual.variance(vectors), rtol=1e-9)
+    found = [one.decode(one.aggregate(one.encode(vectors, np.random.default_rng(7))), CLIENTS) for one in (usual, scaled)]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-12)
+    # Clipped to the vectors' norm, it would have the same epsilon only with twice the noise.
+    too_wide = summed(SKETCHES["several rows over their number"], clip=2.4)
+    assert too_wide.guarantee.epsilon > 1.5 * scaled.guarantee.epsilon
+
+
+def test_the_guarantee_is_that_of_the_sum_of_sketches() -> None:
+    sums = DistributedSkellamMechanism(NormBall(30, 2.0, 1.5), 5, bits=20, granularity=0.01, local_variance=0.5, delta=1e-6)
+    mechanism = SketchedSum(NormBall(DIMENSION, 2.0, 1.0), SKETCHES["one row"], sums)
+    assert mechanism.guarantee == sums.guarantee
+    assert (mechanism.delta, mechanism.adjacency, mechanism.clients) == (1e-6, sums.adjacency, 5)
+    # It depends neither on the sketch nor on how long vectors were.
+    for other in (replace(mechanism, sketch=HadamardSketch(DIMENSION, 30)), replace(mechanism, ball=NormBall(DIMENSION, 2.0, 100.0))):
+        assert other.guarantee == mechanism.guarantee
+    assert (mechanism.bits_per_client, mechanism.modulus, mechanism.padded_dimension) == (32 * 20, 2**20, 32)
+    wider = replace(mechanism, inner=replace(sums, ball=NormBall(30, 2.0, 3.0)))
+    assert wider.guarantee.epsilon > 1.5 * mechanism.guarantee.epsilon
+
+
+def one_bucket(sketch: CountMeanSketch) -> np.ndarray:
+    """Return a vector of length one all of whose coordinates add up in one bucket of the first row."""
+    places = sketch.encode(np.eye(sketch.dimension))[:, : sketch.width]
+    fullest = np.abs(places).sum(axis=0).argmax()
+    vector = np.sign(places[:, fullest])
+    return np.asarray(vector / np.linalg.norm(vector))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_vectors_that_all_fall_into_one_bucket_are_no_less_private(rows: int) -> None:
+    sketch = CountMeanSketch(600, rows, 10, seed=3)
+    vector = one_bucket(sketch)
+    mechanism = summed(sketch, 2, **LOUD)
+    adversarial = np.stack([vector, -vector])
+    # 60 coordinates in a bucket: the sketch is over 7 times as long as the vector, or over 4 times by one of three rows.
+    assert np.linalg.norm(mechanism.sketched(adversarial), axis=1).min() > (6 if rows == 1 else 3) * mechanism.inner.norm_bound
+    words = np.random.default_rng(8)
+    rounded = [mechanism.inner.rounded_steps(mechanism.sketched(scale * adversarial), words) for scale in (0.2, 1.0, 1e6)]
+    longest = np.linalg.norm(np.concatenate(rounded * 50), axis=1).max() * mechanism.inner.granularity
+    assert 1.0 < longest <= mechanism.inner.norm_bound < 1.3
+    # What the server sees of two neighbours, along that very direction.
+    found = audit(mechanism, 10_000, np.random.default_rng(9), direction=vector, confidence=1 - 1e-6)
+    assert found.claim == mechanism.inner.guarantee
+    assert not found.refuted
+    assert found.found.epsilon_lower_bound > 0.4 * found.claim.epsilon
+
+
+def test_without_the_clip_after_the_sketch_an_audit_would_find_it_out() -> None:
+    class Unclipped(SketchedSum):
+        def noisy_steps(self, vectors: Any, words: Any) -> Any:
+            wide = replace(self.inner, ball=NormBall(self.inner.ball.dimension, 2.0, 100.0))
+            return wide.noisy_steps(self.sketched(vectors), words)
+
+    sketch = CountMeanSketch(600, 1, 10, seed=3)
+    mechanism = summed(sketch, 2, **LOUD)
+    unclipped = Unclipped(mechanism.ball, sketch, mechanism.inner)
+    assert audit(unclipped, 10_000, np.random.default_rng(9), direction=one_bucket(sketch), confidence=1 - 1e-6).refuted
+
+
+def test_parts_that_do_not_fit_are_refused() -> None:
+    mechanism = summed(SKETCHES["one row"])
+    for changes, message in (
+        ({"ball": NormBall(DIMENSION, 1.0)}, "ball must have norm 2 for sketches, got norm 1.0"),
+        ({"ball": NormBall(100, 2.0)}, "sketch must be of 100 coordinates, as the ball is, got 120"),
+        ({"sketch": CountMeanSketch(DIMENSION, 1, 29)}, "inner must be for 29 coordinates of a sketch, got 30"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            replace(mechanism, **changes)
+    with pytest.raises(ValueError, match="clients must be a whole number from 1 to 1000000000, got 0"):
+        summed(SKETCHES["one row"], 0)
+    aggregate = mechanism.aggregate(mechanism.encode(population(CLIENTS), np.random.default_rng(0)))
+    for clients in (0, CLIENTS - 1):
+        with pytest.raises(ValueError, match=f"clients must be {CLIENTS}, for whose noise the guarantee is stated, got {clients}"):
+            mechanism.decode(aggregate, clients)

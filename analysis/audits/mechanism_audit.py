@@ -68,8 +68,8 @@ class MechanismAudit:
 class Neighbours:
     """Two neighbouring inputs: of one client, or of all clients of a secure sum."""
 
-    first: FloatArray
-    second: FloatArray
+    first: NDArray[Any]
+    second: NDArray[Any]
 
 
 def audit(

@@ -73,18 +73,17 @@ class ReducedProblem:
         last term.
         """
         bound = self.source @ log_weights - slope * self.target - log_cost
-        return float(bound) - self.rounding(float(np.max(np.abs(log_weights))), slope)
+        sizes = np.abs(log_weights)
+        return float(bound) - self.rounding(float(sizes.max()), float(self.source @ sizes), slope)
 
-    def rounding(self, largest: float, slope: float) -> float:
-        """Return an allowance for rounding in a bound or a rate whose logarithms are at most `largest`.
+    def rounding(self, largest: float, mean: float, slope: float) -> float:
+        """Return an allowance for rounding in a bound or a rate with logarithms of this largest and mean size.
 
         Terms of sums have an error of at most u (4 (746 + 2 largest) + 8), their exponents' part included, a sum of n terms n u more; twice
         that. A product of a slope with the target errs by what the target does.
         """
         terms = sum(self.distortion.shape)
-        return UNIT * (8 * (UNDERFLOW + 2 * largest) + 4 * terms * (1 + largest) + 64) + slope * (
-            self.target_error + 4 * UNIT * self.target
-        )
+        return UNIT * (8 * (UNDERFLOW + 2 * largest) + 4 * terms * (1 + mean) + 64) + slope * (self.target_error + 4 * UNIT * self.target)
 
     def test_channel(self, output: FloatArray, slope: float, slack: float) -> "TestChannel":
         """Return the best channel for this guess of the output's distribution; its distortion is below the target.
@@ -117,9 +116,8 @@ class ReducedProblem:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(weights > 0, np.log(weights / marginal), 0.0)
         rate = float(self.source @ (weights * ratios).sum(axis=1))
-        used = weights > 0
-        largest = float(np.max(np.abs(ratios[used])))
-        return TestChannel(max(rate, 0.0) + self.rounding(largest, 0.0), distortion, slope, weights, marginal)
+        mean = float(self.source @ (weights * np.abs(ratios)).sum(axis=1))
+        return TestChannel(max(rate, 0.0) + self.rounding(0.0, mean, 0.0), distortion, slope, weights, marginal)
 
 
 @dataclass(frozen=True, eq=False)

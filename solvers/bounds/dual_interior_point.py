@@ -26,6 +26,7 @@ LONGEST_EXPONENT = 3.0
 CENTRALITY = 1e-4
 # A matrix is scaled to a diagonal of ones, and that much is added; so many refinements remove what it costs.
 RIDGE = 1e-14
+LEAST_PIVOT = 1e-15
 REFINEMENTS = 2
 
 
@@ -195,11 +196,15 @@ class _NewtonSystem:
             matrix = (scaled / self.diagonal[:, None]).T @ scaled
             matrix[np.diag_indices_from(matrix)] += 1
         self.factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        costs = point.mean_distortions
-        self.border = -(point.spent @ point.output) - point.masses @ (self.ratios * costs)
+        # Distortions less their mean for each symbol, which moves a by that times s: less is left to cancel in the pivot.
+        self.means = point.spent @ point.output / self.diagonal
+        centred = point.problem.finite_distortion - self.means[:, None]
+        spent = point.masses * centred
+        self.costs = spent.sum(axis=0)
+        self.border = -(spent @ point.output) - point.masses @ (self.ratios * self.costs)
         self.bordered = self._solve_block(self.border)
-        corner = float(point.output @ (point.spent * point.problem.finite_distortion).sum(axis=0) + self.ratios @ costs**2)
-        self.pivot = corner + point.unspent / point.slope - float(self.border @ self.bordered) if point.bound_slope else 0.0
+        corner = float(point.output @ (spent * centred).sum(axis=0) + self.ratios @ self.costs**2) + point.unspent / point.slope
+        self.pivot = max(corner - float(self.border @ self.bordered), LEAST_PIVOT * corner)
 
     def _solve_block(self, right: FloatArray) -> FloatArray:
         solution = self._solve_once(right)
@@ -218,14 +223,16 @@ class _NewtonSystem:
         point = self.point
         letters = len(point.output)
         change = (products[:letters] - point.products[:letters]) / point.slacks
-        right = -point.residual - point.masses @ change
-        unspent = float(products[-1] - point.products[-1]) / point.slope if point.bound_slope else 0.0
-        slope_right = -point.slope_residual + float(point.mean_distortions @ change) + unspent
-        plain = self._solve_block(right)
-        slope = (slope_right - float(self.border @ plain)) / self.pivot if self.pivot > 0 else 0.0
-        log_weights = plain - slope * self.bordered
-        rise = log_weights @ point.masses - slope * point.mean_distortions
-        return _Direction(log_weights, slope, change + self.ratios * rise, -rise, unspent - point.unspent / point.slope * slope)
+        plain = self._solve_block(-point.residual - point.masses @ change)
+        slope, unspent = 0.0, 0.0
+        if point.bound_slope:
+            unspent = float(products[-1] - point.products[-1]) / point.slope
+            slope_right = -point.slope_residual - float(self.means @ point.residual) + float(self.costs @ change) + unspent
+            slope = (slope_right - float(self.border @ plain)) / self.pivot
+            unspent -= point.unspent / point.slope * slope
+        centred = plain - slope * self.bordered
+        rise = centred @ point.masses - slope * self.costs
+        return _Direction(centred + slope * self.means, slope, change + self.ratios * rise, -rise, unspent)
 
 
 def _longest(values: FloatArray, steps: FloatArray) -> float:

@@ -6,6 +6,7 @@ is added or removed keeps (2 epsilon, (1 + e^epsilon) delta) here. All bounds ha
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -174,27 +175,50 @@ def _group_risks(categories: int, clients: int, epsilon: float, delta: float) ->
     return PriorRisks(weights * (1 - 1 / items), of_all), PriorRisks(weights / 2, of_two)
 
 
-def _dense_perturbation(categories: int, clients: int, epsilon: float, *, squared: bool) -> float:
-    """Return the bound where clients draw items from a law in which pairs of items are perturbed by hidden signs (Assouad)."""
-    items = 2 * (categories // 2)
+@dataclass(frozen=True, eq=False)
+class LostAffinity:
+    """One minus the affinity of two laws of a private message, whose clients' laws differ in the sign of one pair of items.
+
+    Attributes
+    ----------
+    mean : ndarray
+        Bounds on its mean over all pairs.
+    most : ndarray
+        Bounds on it for each pair.
+    """
+
+    mean: FloatArray
+    most: FloatArray
+
+
+def lost_affinity(items: int, moved: FloatArray, epsilon: float) -> LostAffinity:
+    """Return how well a message tells signs of pairs with probabilities (1 +- moved)/items from their opposites; errs upward."""
     growth = math.expm1(min(epsilon, 700.0))
-    moved = PERTURBATIONS
+    # The least ratio of the two laws is one minus that.
     lost = np.minimum(2 * moved * growth / items, 1 - math.exp(-min(epsilon, 700.0)))
     root = 1 + np.sqrt(1 - lost)
     halved = (1 - moved) * growth / 2
     worst = np.where(halved <= 1, 1 / (1 + halved) ** 2, 1 / (4 * np.maximum(halved, 1)))
-    # 1 - affinity of two laws of one message, on average over pairs, and at most.
-    mean = 2 * (moved * growth / (items * root)) ** 2 * worst
-    most = np.minimum(lost**2 / (2 * root**2), 1 - 1e-12)
-    steepness = np.where(most > 0, -np.log1p(-most) / np.maximum(most, 1e-300), 1.0)
-    unknown = np.exp(-2 * clients * mean * np.maximum(steepness, 1.0) * (1 + ROUNDING))
+    # Of all pairs of laws with ratios that are no smaller, those of randomised response have the least affinity.
+    most = (1 - np.sqrt(1 - lost)) ** 2 / (2 - lost)
+    return LostAffinity(np.minimum(2 * (moved * growth / (items * root)) ** 2 * worst, most), most)
+
+
+def _dense_perturbation(categories: int, clients: int, epsilon: float, *, squared: bool) -> float:
+    """Return the bound where clients draw items from a law in which pairs of items are perturbed by hidden signs (Assouad)."""
+    items = 2 * (categories // 2)
+    moved = PERTURBATIONS
+    affinity = lost_affinity(items, moved, epsilon)
+    most = np.clip(affinity.most, 1e-300, 0.999)
+    steepness = np.maximum(-np.log1p(-most) / most, 1.0)
+    unknown = np.where(affinity.most > most, 0.0, np.exp(-2 * clients * affinity.mean * steepness * (1 + ROUNDING)))
     drawn = (1 - (1 + moved**2) / items) / clients
     if squared:
         return float(np.max(np.maximum(moved * np.sqrt(unknown / items) - np.sqrt(drawn), 0.0))) ** 2
     return float(np.max(moved * unknown / (2 * math.sqrt(items)) - np.sqrt(drawn), initial=0.0))
 
 
-def _message_information(moved: FloatArray, epsilon: float) -> FloatArray:
+def message_information(moved: FloatArray, epsilon: float) -> FloatArray:
     """Return nats that one private message can share with hidden items that it holds with these probabilities; errs upward."""
     growth = math.expm1(min(epsilon, 700.0))
     return np.asarray(moved**2 * growth**2 / (4 * (1 + moved * growth)) * (1 + ROUNDING))
@@ -209,7 +233,7 @@ def _hidden_items(categories: int, clients: int, epsilon: float) -> float:
         return 0.0
     curves = one_hot_curves(sizes)
     best = 0.0
-    for moved, information in zip(PERTURBATIONS, _message_information(PERTURBATIONS, epsilon), strict=True):
+    for moved, information in zip(PERTURBATIONS, message_information(PERTURBATIONS, epsilon), strict=True):
         hidden = moved**2 / parts * curves.distortion(clients * information / parts**2)
         drawn = (1 - (1 - moved) ** 2 - moved**2 / parts) / clients
         best = max(best, float(np.max(np.sqrt(hidden) - np.sqrt(np.maximum(drawn, 0.0)))))
@@ -221,7 +245,7 @@ def _hidden_item(categories: int, clients: int, epsilon: float) -> float:
     choices = categories - 1
     if choices < 2:
         return 0.0
-    nats = clients * _message_information(PERTURBATIONS, epsilon)
+    nats = clients * message_information(PERTURBATIONS, epsilon)
 
     def too_much(success: FloatArray) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore"):

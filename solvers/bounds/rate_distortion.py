@@ -14,7 +14,7 @@ from .blahut_arimoto import CertifiedChannel, ReducedProblem, TestChannel, solve
 from .dual_interior_point import solve_interior_point
 
 METHODS = ("interior-point", "blahut-arimoto")
-ITERATIONS = {"interior-point": 200, "blahut-arimoto": 200_000}
+ITERATIONS = {"interior-point": 500, "blahut-arimoto": 200_000}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def rate_distortion(
         ``"interior-point"``, on the dual problem with the slope among the unknowns: for gaps of 1e-6 bits or less; or
         ``"blahut-arimoto"``, accelerated: for more symbols and moderate gaps.
     max_iterations : int, optional
-        200 and 200 000 by default.
+        500 and 200 000 by default.
 
     Returns
     -------

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...arrays import FloatArray, IndexArray, IntegerArray
 from ...errors import ConvergenceError
 from ..numerics.highs_program import new_highs
+from ..numerics.modular_rank import modular_rank
 from .histogram_problem import HistogramProblem
 
 # Multipliers are rounded to whole numbers up to these; the next one is tried where rounding cost the proof.
@@ -26,6 +27,7 @@ INTEGRAL = 1e-6
 COLUMNS_AT_A_TIME = 64
 COLUMNS_PER_ROW = 2
 ROUNDS_OF_COLUMNS = 10_000
+ENDINGS = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kTimeLimit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,8 @@ class HistogramTree:
     """The search for all solutions, which can be interrupted and taken up again.
 
     Once a solution is known, others are sought: with an item beyond its support, by the cut "at most n - 1 counts on the support", which
-    holds in all open branches; and with a larger count on the support alone, in a branch for every item of it.
+    holds in all open branches; and, unless the support's columns are independent, with a larger count on the support alone, in a branch
+    for every item of it.
 
     Attributes
     ----------
@@ -94,6 +97,9 @@ class HistogramTree:
         self._include(support)
         self._highs = self._program(self._active)
         self._open = [Branch(branch.lower, branch.upper, others=True) for branch in self._open]
+        if modular_rank(self._rows[:-1, support].astype(np.int64)) == len(support):
+            # No other real numbers on the support meet the equations.
+            return
         only = np.where(solution > 0, self.problem.clients, 0)
         for item in support:
             lower = np.zeros_like(solution)
@@ -181,12 +187,16 @@ class HistogramTree:
         highs.setOptionValue("time_limit", highs.getRunTime() + max(left, 0.0))
         highs.run()
         status = highs.getModelStatus()
+        if status not in ENDINGS:
+            # From scratch: a basis of other bounds has been seen to end in numerical trouble.
+            highs.clearSolver()
+            highs.run()
+            status = highs.getModelStatus()
         if status == highspy.HighsModelStatus.kTimeLimit:
             raise _OutOfTimeError
-        if status == highspy.HighsModelStatus.kInfeasible:
-            return None
         if status != highspy.HighsModelStatus.kOptimal:
-            raise ConvergenceError(f"a linear program of the histogram decoder ended with {highs.modelStatusToString(status)!r}")
+            # Nothing but a ray closes the branch, whatever the solver says of it.
+            return None
         values = np.zeros(len(branch.lower))
         values[active] = np.clip(np.array(highs.getSolution().col_value), lower, upper)
         return values
@@ -194,7 +204,7 @@ class HistogramTree:
     def _entering(self, branch: Branch) -> IndexArray | None:
         """Return None if the ray closes the branch, else columns outside the program that would undo it; none of them if it is useless."""
         _, there, ray = self._highs.getDualRay()
-        if not there:
+        if not there or not np.isfinite(ray).all() or not np.any(ray):
             return np.array([], dtype=np.intp)
         best = np.array([], dtype=np.intp)
         for sign in (1.0, -1.0):

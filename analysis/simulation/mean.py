@@ -115,6 +115,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
 
     Examples
     --------
+    >>> from quietbits.design.contracts.norm_ball import NormBall
     >>> from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
     >>> ball = NormBall(dimension=3, norm=2.0)
     >>> mechanism = DistributedDiscreteGaussianMechanism(ball, clients=1000, bits=20, granularity=0.01, local_sigma=0.2, delta=1e-5)

@@ -13,7 +13,7 @@ from ...arrays import FloatArray
 from ...design.central.central_sketch import CentralSketchMechanism
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.guarantee import Guarantee
-from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
+from ...design.contracts.mechanism import FrequencyMechanism, Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
 from ...design.frequencies.support import SupportMechanism
@@ -244,8 +244,9 @@ def _message_score(mechanism: Mechanism, score: Callable[[NDArray[Any]], FloatAr
 
     def scores(value: ArrayLike, count: int, rng: np.random.Generator) -> FloatArray:
         held = np.asarray(value)
-        # A number is 64 bits; a message may be far longer than an input.
-        at_once = max(1, BLOCK // max(1, held.size, int(mechanism.bits_per_client) // 64))
+        # An item is one number, whatever the length of its message.
+        size = mechanism.bits_per_client / 64 if isinstance(mechanism, FrequencyMechanism) else held.size
+        at_once = max(1, int(BLOCK // max(1, size)))
         parts = []
         for start in range(0, count, at_once):
             inputs = np.broadcast_to(held, (min(at_once, count - start), *held.shape))

@@ -117,6 +117,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
 
     Examples
     --------
+    >>> from quietbits.design.contracts.norm_ball import NormBall
     >>> from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
     >>> from quietbits.design.contracts.norm_ball import NormBall
     >>> ball = NormBall(dimension=3, norm=2.0)

@@ -9,7 +9,8 @@ import pytest
 from typer.testing import Result
 
 import quietbits
-from quietbits.analysis.catalogue.registry import accountables
+from quietbits.analysis.catalogue.registry import REGISTRY, accountables
+from quietbits.design.contracts.domains import Categories
 from quietbits.design.tables.file import write_table
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_renyi
@@ -58,6 +59,12 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     "table": (["table", "table.json", "--delta", "1e-3", "--rounds", "5"], {"pure", "rdp", "pld"}),
     "vector": ([*VECTOR, "--delta", "1e-5", "--rounds", "3"], {"pure", "rdp"}),
     "binomial": (BINOMIAL, {"theorem-1", "exact", "rdp", "near-gaussian"}),
+    # All alike.
+    **{
+        name: ([name, "--epsilon", "0.5", "--categories", "100", "--delta", "1e-6", "--rounds", "20"], {"pure", "rdp", "pld"})
+        for name, entry in REGISTRY.items()
+        if Categories in entry.domains and entry.trust_model == "local"
+    },
 }
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from quietbits.analysis.catalogue.registry import accountables
+from quietbits.analysis.catalogue.registry import REGISTRY, accountables
+from quietbits.design.contracts.domains import Categories
 from quietbits.design.tables.file import read_table
 
 Answer = Callable[..., dict[str, Any]]
@@ -65,6 +66,12 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
     "central-sketch": ([*SKETCHED[:-2], "--transform", "hadamard"], {"noise_multiplier": "noise-multiplier"}, []),
     "dp-rec": ([*TRAINING, "--method", "conservative"], {"clip_ratio": "clip-ratio"}, TRAINING),
     "binomial": (SIZES, {"trials": "trials"}, SIZES),
+    # All alike.
+    **{
+        name: (["--categories", "100", "--rounds", "10"], {"epsilon_per_round": "epsilon"}, ["--categories", "100"])
+        for name, entry in REGISTRY.items()
+        if Categories in entry.domains and entry.trust_model == "local"
+    },
 }
 # Whole numbers, and accounts that jump, end further below the target.
 WHOLE = {"binomial", "cpsgd"}

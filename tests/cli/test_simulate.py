@@ -13,7 +13,8 @@ from typer.testing import Result
 import quietbits
 from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.analysis.simulation.repeated_means import MeanSummary, repeat_mean, summarise_means
-from quietbits.design.contracts.domains import Interval
+from quietbits.design.contracts.domains import Categories, Interval
+from quietbits.design.contracts.norm_ball import NormBall
 
 Answer = Callable[..., dict[str, Any]]
 Run = Callable[..., Result]
@@ -40,10 +41,10 @@ def test_a_simulation_is_one_call(answer: Answer) -> None:
 @pytest.mark.parametrize("name", REGISTRY)
 def test_every_mechanism_is_simulated(answer: Answer, name: str) -> None:
     options = CHEAP.get(name, [])
-    numbers = REGISTRY[name].domains == (Interval,)
-    sizes = ["--clients", 50, "--epsilon", 2] if numbers else SIZES
-    found = answer("simulate", name, *sizes, *options, "--repetitions", 2)
-    assert found["dimension"] == (1 if numbers else 12)
+    kind = next(one for one in (NormBall, Categories, Interval) if one in REGISTRY[name].domains)
+    sizes = {NormBall: SIZES, Categories: ["--clients", 50, "--categories", 12, "--epsilon", 2, "--delta", 1e-5]}
+    found = answer("simulate", name, *sizes.get(kind, ["--clients", 50, "--epsilon", 2]), *options, "--repetitions", 2)
+    assert found["dimension"] == (1 if kind is Interval else 12)
     assert found["trust_model"] == REGISTRY[name].trust_model
     assert found["epsilon"] <= 2.0
     assert 0 < found["squared_error"] < 10 * found["worst_squared_error"]

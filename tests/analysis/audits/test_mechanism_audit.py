@@ -19,7 +19,7 @@ from quietbits.analysis.audits.mechanism_audit import OTHERS, MechanismAudit, au
 from quietbits.analysis.audits.privacy_audit import AuditResult
 from quietbits.analysis.audits.secure_sum_audit import secure_sum_score
 from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
-from quietbits.design.contracts.domains import Interval
+from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.guarantee import Guarantee
 from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
@@ -146,7 +146,7 @@ def test_the_sum_tells_less_where_it_wraps() -> None:
 DOMAINS = [
     (name, domain)
     for name, entry in REGISTRY.items()
-    for domain in (Interval(-1.0, 1.0), NormBall(2, 2.0))
+    for domain in (Interval(-1.0, 1.0), NormBall(2, 2.0), Categories(4))
     if type(domain) in entry.domains
 ]
 OPTIONS = {"mvu": {"bits_in": 2, "bits_out": 2}, **SKETCHES}
@@ -278,7 +278,7 @@ def test_what_an_audit_says() -> None:
         ({"direction": [1.0, 0.0]}, r"direction must have the shape \(1,\), got \(2,\)"),
         ({"direction": [math.nan]}, "direction must hold finite numbers only, got nan"),
         ({"mechanism": LaplaceMechanism(1.0, (0.0, 1.0)), "others": "same"}, "others must be zero where a message is private by itself"),
-        ({"mechanism": LaplaceMechanism(1.0, (0.0, 1.0)), "direction": [1.0]}, "direction must be left out for numbers of an interval"),
+        ({"mechanism": LaplaceMechanism(1.0, (0.0, 1.0)), "direction": [1.0]}, "direction must be left out for numbers and items"),
     ],
 )
 def test_bad_arguments_are_refused(options: dict[str, Any], message: str) -> None:

@@ -54,9 +54,9 @@ def test_chunks_are_small_hold_every_client_and_do_not_depend_on_how_many_follow
     [
         (("sphere", Interval(), None), "population must be one of uniform, ends, got 'sphere'"),
         (("uniform", NormBall(2, 2.0), None), "population must be one of uniform-l1, .*, got 'uniform'"),
-        (("uniform", Interval(), 3), "nonzero must be left out for numbers of an interval, got 3"),
+        (("uniform", Interval(), 3), "nonzero must be left out for numbers and items, got 3"),
         (("sphere", NormBall(2, 2.0), 1), "nonzero must be left out for the population sphere"),
-        (("uniform", Categories(5), None), r"domain must be a ball or an interval, whose inputs have a mean, got Categories\(size=5\)"),
+        (("ends", Categories(5), None), "population must be one of uniform, zipf, geometric, got 'ends'"),
     ],
 )
 def test_what_a_domain_does_not_have_is_refused(arguments: tuple[object, ...], message: str) -> None:

@@ -12,6 +12,7 @@ from tiny_sketches import SKETCHES
 
 import quietbits
 from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
+from quietbits.analysis.simulation import mean
 from quietbits.analysis.simulation.dp_rec_mean import simulate_dp_rec_mean
 from quietbits.analysis.simulation.input_populations import input_chunks
 from quietbits.analysis.simulation.mean import SimulatedMean, Wrapping, central_squared_error, simulate_mean
@@ -22,6 +23,8 @@ from quietbits.design.contracts.mechanism import SecureSumMechanism, VectorMecha
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.privacy import Privacy
 from quietbits.design.contracts.task import Task
+from quietbits.design.frequencies.randomised_response import FrequencyRandomisedResponse
+from quietbits.design.frequencies.unary_encoding import UnaryEncoding
 from quietbits.design.noise.random_words import WordsLike, secure_words, seeded_words
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
 from quietbits.design.relative_entropy.group_layout import uniform_layout
@@ -243,19 +246,34 @@ def test_bad_vectors_are_errors(mechanism: VectorMechanism, chunk: np.ndarray, m
         simulate_mean(mechanism, [chunk], rng(1))
 
 
-def test_items_of_a_list_have_no_mean() -> None:
-    class Histogram(Offset):
-        domain = Categories(3)
+def test_the_mean_of_items_is_how_frequent_they_are() -> None:
+    # Without noise, to 43 digits.
+    result = simulate_mean(FrequencyRandomisedResponse(100.0, 4), [np.array([0, 0, 3]), np.array([0])], rng(1))
+    assert (result.clients, result.clipped) == (4, 0)
+    assert result.squared_error < 1e-30
+    assert result.zero_squared_error == pytest.approx(0.5**2 + 2 * 0.25**2)
 
-    with pytest.raises(ValueError, match=r"domain must be a ball or an interval, whose inputs have a mean, got Categories\(size=3\)"):
-        simulate_mean(Histogram(NormBall(2, 2.0), 0.0), CHUNKS, rng(1))
+
+def test_long_messages_of_items_are_not_held_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = []
+
+    class Counting(UnaryEncoding):
+        def aggregate(self, messages: Any) -> Any:
+            held.append(len(messages))
+            return super().aggregate(messages)
+
+    monkeypatch.setattr(mean, "MESSAGE_BITS", 700)
+    result = simulate_mean(Counting(1.0, 100), [np.zeros(20, dtype=int)], rng(1))
+    assert held == [7, 7, 6]
+    assert result.clients == 20
+    assert 0.3 < result.squared_error / result.predicted_squared_error < 3
 
 
 # Every mechanism of the registry, with a domain that it is for; few bits, so that tables are designed fast.
 CASES = [
     (name, domain)
     for name, entry in REGISTRY.items()
-    for domain in (Interval(-1.0, 3.0), NormBall(8, 2.0, 2.0))
+    for domain in (Interval(-1.0, 3.0), NormBall(8, 2.0, 2.0), Categories(6))
     if type(domain) in entry.domains
 ] + [("cldp", NormBall(8, 1.0, 2.0)), ("cldp", NormBall(8, np.inf, 2.0))]
 OPTIONS: dict[str, dict[str, Any]] = {"mvu": {"bits_in": 3, "bits_out": 2, "metric": "l1"}, "cpsgd": {"bits": 10}, **SKETCHES}
@@ -269,8 +287,9 @@ def test_errors_are_what_variances_predict(name: str, domain: Any) -> None:
     mechanism = build_mechanism(name, Task(domain, clients, 3.0, 1e-3, "replace-one"), OPTIONS.get(name, {}))
 
     def result(repetition: int) -> SimulatedMean:
-        population = "uniform" if isinstance(domain, Interval) else "sphere"
-        chunks = input_chunks(population, domain, clients, rng(1, repetition), scale=1.5)
+        population = "sphere" if isinstance(domain, NormBall) else "uniform"
+        scale = {} if isinstance(domain, Categories) else {"scale": 1.5}
+        chunks = input_chunks(population, domain, clients, rng(1, repetition), **scale)
         return simulate_mean(mechanism.renewed(repetition), chunks, rng(2, repetition))
 
     results = [result(repetition) for repetition in range(100)]

@@ -13,7 +13,7 @@ from quietbits.analysis.random_streams import named_stream
 from quietbits.analysis.simulation.input_populations import input_chunks
 from quietbits.analysis.simulation.mean import simulate_mean
 from quietbits.analysis.simulation.repeated_means import MeanSummary, repeat_mean, summarise_means
-from quietbits.design.contracts.domains import Interval
+from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.gaussian import central_gaussian_error
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
@@ -114,7 +114,7 @@ def test_a_summary_is_of_one_mechanism() -> None:
 @pytest.mark.parametrize("name", REGISTRY)
 def test_no_mechanism_of_the_registry_is_refused(name: str) -> None:
     entry = REGISTRY[name]
-    domain = NormBall(3, 2.0) if NormBall in entry.domains else Interval(-1.0, 1.0)
+    domain = next(one for one in (NormBall(3, 2.0), Categories(3), Interval(-1.0, 1.0)) if type(one) in entry.domains)
     options = {"mvu": {"bits_in": 2, "bits_out": 1}, "cpsgd": {"bits": 10}, **SKETCHES}.get(name, {})
     mechanism = build_mechanism(name, Task(domain, 20, 3.0, 1e-3, "replace-one"), options)
     summary = summarise_means(repeat_mean(mechanism, "sphere" if NormBall in entry.domains else "uniform", 2, clients=20))

@@ -13,7 +13,7 @@ from quietbits.analysis.random_streams import named_stream
 from quietbits.analysis.simulation.input_populations import input_chunks
 from quietbits.analysis.simulation.mean import simulate_mean
 from quietbits.analysis.sweeps.task import METRICS, OPTION_COLUMNS, MeanTask, MechanismChoice, PreparedMean
-from quietbits.design.contracts.domains import Interval
+from quietbits.design.contracts.domains import Categories, Domain, Interval
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
 from quietbits.solvers.accounting.sampling import PoissonSampling
@@ -21,19 +21,22 @@ from quietbits.solvers.accounting.sampling import PoissonSampling
 OPTIONS: dict[str, dict[str, Any]] = {"mvu": {"bits_in": 2, "bits_out": 1}, "cpsgd": {"bits": 10}, **SKETCHES}
 
 
-def task_of(name: str, domain: NormBall | Interval, **changes: Any) -> MeanTask:
+def task_of(name: str, domain: Domain, **changes: Any) -> MeanTask:
     problem = Task(**{"domain": domain, "clients": 20, "epsilon": 3.0, "delta": 1e-3, "adjacency": "replace-one"} | changes)
-    population = "uniform" if isinstance(domain, Interval) else "sphere"
+    population = "sphere" if isinstance(domain, NormBall) else "uniform"
     return MeanTask(MechanismChoice.of(name, **OPTIONS.get(name, {})), problem, population, repetition=2, seed=5)
 
 
 CASES = [
-    (name, domain) for name, entry in REGISTRY.items() for domain in (Interval(0.0, 2.0), NormBall(3, 2.0)) if type(domain) in entry.domains
+    (name, domain)
+    for name, entry in REGISTRY.items()
+    for domain in (Interval(0.0, 2.0), NormBall(3, 2.0), Categories(3))
+    if type(domain) in entry.domains
 ]
 
 
 @pytest.mark.parametrize(("name", "domain"), CASES, ids=str)
-def test_every_mechanism_travels_to_workers_and_makes_rows(name: str, domain: NormBall | Interval) -> None:
+def test_every_mechanism_travels_to_workers_and_makes_rows(name: str, domain: Domain) -> None:
     task = pickle.loads(pickle.dumps(task_of(name, domain)))  # noqa: S301 - what was just pickled
     assert task == task_of(name, domain)
     prepared = pickle.loads(pickle.dumps(task.prepare(None)))  # noqa: S301

@@ -5,8 +5,8 @@ from typing import Protocol
 
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Task
-from ...solvers.bounds.central_privacy import LARGEST_EPSILON, SMALLEST_EPSILON, central_bound, unbiased_central_bound
-from ...solvers.bounds.local_privacy import local_bound, unbiased_local_bound
+from ...solvers.limits.central_privacy import LARGEST_EPSILON, SMALLEST_EPSILON, central_bound, unbiased_central_bound
+from ...solvers.limits.local_privacy import local_bound, unbiased_local_bound
 
 
 class Bound(Protocol):

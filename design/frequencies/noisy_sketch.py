@@ -225,7 +225,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def _tail_logarithm(self) -> float:
-        """ln of 2 m / 1e-9: an exponent that leaves m buckets, both sides, within 1e-9."""
+        """Ln of 2 m / 1e-9: an exponent that leaves m buckets, both sides, within 1e-9."""
         return math.log(2 * self.padded_dimension / WRAP_PROBABILITY)
 
     def _check_fields(self) -> None:

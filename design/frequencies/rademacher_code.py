@@ -78,7 +78,9 @@ def least_l1_norm(matrix: FloatArray, values: FloatArray, time_limit: float) -> 
     if status == highspy.HighsModelStatus.kInfeasible:
         raise InfeasibleError("no vector has these measurements")
     if status != highspy.HighsModelStatus.kOptimal:
-        raise ConvergenceError(f"basis pursuit ended with status {highs.modelStatusToString(status)!r}; the time limit was {time_limit:g} s")
+        raise ConvergenceError(
+            f"basis pursuit ended with status {highs.modelStatusToString(status)!r}; the time limit was {time_limit:g} s"
+        )
     solution = np.array(highs.getSolution().col_value)
     difference: FloatArray = solution[:columns] - solution[columns:]
     return difference

@@ -7,7 +7,6 @@ decoder tries all histograms. `docs/exact-histograms.md` has the method, and wha
 import time
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arguments import check_real

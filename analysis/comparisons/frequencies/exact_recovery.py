@@ -19,7 +19,7 @@ from ....design.frequencies.histogram_code import IdentityCode
 from ....design.frequencies.rademacher_code import RademacherCode
 from ....design.secure_sum.modular_arithmetic import modular_sum
 from ....errors import ConvergenceError, InfeasibleError
-from ....solvers.bounds.histogram_code_size import code_size, code_size_of_histogram
+from ....solvers.limits.histogram_code_size import code_size, code_size_of_histogram
 from ...random_streams import named_stream
 from ..point import Point
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ....arguments import check_real
 from ....design.contracts.gaussian import central_gaussian_error, l2_radius
 from ....design.contracts.task import Task
-from ....solvers.bounds.compression import necessary_bits
+from ....solvers.limits.compression import necessary_bits
 from ...catalogue.lower_bounds import (
     central_lower_bound,
     inscribed_radius,

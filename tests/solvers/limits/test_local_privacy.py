@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betainc, betaln
 
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
-from quietbits.solvers.bounds.local_privacy import local_bound, unbiased_local_bound
+from quietbits.solvers.limits.local_privacy import local_bound, unbiased_local_bound
 
 
 def privunit_variance(dimension: int, epsilon: float) -> float:

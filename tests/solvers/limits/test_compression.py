@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from quietbits.solvers.bounds.compression import (
+from quietbits.solvers.limits.compression import (
     compression_bound,
     mean_compression_bound,
     necessary_bits,

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from quietbits.arrays import FloatArray
-from quietbits.solvers.bounds.frequency_limits import (
+from quietbits.solvers.limits.frequency_limits import (
     LOSSES,
     frequency_compression_bound,
     necessary_frequency_bits,
     one_hot_curves,
 )
-from quietbits.solvers.bounds.histogram_entropy import uniform_histogram_entropy
-from quietbits.solvers.bounds.rate_distortion import rate_distortion
+from quietbits.solvers.limits.histogram_entropy import uniform_histogram_entropy
+from quietbits.solvers.limits.rate_distortion import rate_distortion
 
 SIZES = [(2, 1), (2, 9), (3, 4), (50, 7), (10_000, 100), (7, 10_000), (2**40, 1000)]
 

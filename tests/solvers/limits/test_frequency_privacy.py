@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from quietbits.arrays import FloatArray
-from quietbits.solvers.bounds.frequency_limits import LOSSES
-from quietbits.solvers.bounds.frequency_privacy import frequency_bound, item_odds, lost_affinity, message_information
+from quietbits.solvers.limits.frequency_limits import LOSSES
+from quietbits.solvers.limits.frequency_privacy import frequency_bound, item_odds, lost_affinity, message_information
 
 SIZES = [(2, 1), (2, 10**6), (3, 50), (40, 200), (1000, 100), (1000, 10**6), (10**5, 50_000)]
 EPSILONS = [0.01, 0.3, 1.0, 3.0, 8.0, 40.0]

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from quietbits.solvers.bounds.histogram_entropy import multinomial_histogram_entropy, uniform_histogram_entropy
+from quietbits.solvers.limits.histogram_entropy import multinomial_histogram_entropy, uniform_histogram_entropy
 
 
 def enumerated(probabilities: list[float], clients: int) -> float:

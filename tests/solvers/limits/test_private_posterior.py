@@ -9,7 +9,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betainc, betaln
 
 from quietbits.arrays import FloatArray
-from quietbits.solvers.bounds.private_posterior import posterior_odds, private_information
+from quietbits.solvers.limits.private_posterior import posterior_odds, private_information
 
 
 def best_cap(dimension: int, epsilon: float) -> float:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from quietbits.solvers.bounds.blahut_arimoto import ReducedProblem
-from quietbits.solvers.bounds.dual_interior_point import _NewtonSystem, _Point
+from quietbits.solvers.limits.blahut_arimoto import ReducedProblem
+from quietbits.solvers.limits.dual_interior_point import _NewtonSystem, _Point
 
 
 @pytest.mark.parametrize("shape", [(6, 9), (9, 6)])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from quietbits.arrays import FloatArray
-from quietbits.solvers.bounds.frequency_packings import multiset_packing, reed_solomon_packing
+from quietbits.solvers.limits.frequency_packings import multiset_packing, reed_solomon_packing
 
 # Primitive polynomials of the fields of 2, 4 and 8 elements.
 FIELDS = {1: 0b11, 2: 0b111, 3: 0b1011}

@@ -7,7 +7,7 @@ import pytest
 
 from quietbits.arrays import FloatArray
 from quietbits.errors import ConvergenceError, InfeasibleError
-from quietbits.solvers.bounds.rate_distortion import METHODS, RateDistortion, rate_distortion
+from quietbits.solvers.limits.rate_distortion import METHODS, RateDistortion, rate_distortion
 
 TOLERANCES = {"interior-point": 1e-8, "blahut-arimoto": 1e-4}
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
-from quietbits.solvers.bounds.central_privacy import (
+from quietbits.solvers.limits.central_privacy import (
     central_bound,
     concentrated_central_bound,
     unbiased_central_bound,

@@ -187,3 +187,13 @@ def test_a_single_category_has_no_error() -> None:
 def test_bad_arguments_are_named(arguments: tuple[int, int, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         frequency_bound(*arguments)
+
+
+@pytest.mark.parametrize("categories", [2, 5, 1000])
+@pytest.mark.parametrize("clients", [1, 40, 10**6])
+@pytest.mark.parametrize("delta", [1e-6, 1e-2, 0.5])
+def test_unbiased_bounds_allow_to_show_items_with_probability_delta(categories: int, clients: int, delta: float) -> None:
+    """Each client's item is shown with probability delta, or all are, and the difference from uniform shares is divided by delta."""
+    spread = (1 - 1 / categories) * (1 / delta - 1)
+    assert frequency_bound(categories, clients, 1e-6, delta, "local", unbiased=True) <= spread / clients
+    assert frequency_bound(categories, clients, 1e-6, delta, "central", unbiased=True) <= min(spread, spread / clients)

@@ -111,6 +111,8 @@ from .solvers.accounting.renyi_curve import RenyiCurve as RenyiCurve
 from .solvers.accounting.renyi_divergence import renyi_matrix as renyi_matrix
 from .solvers.accounting.sampling import FixedSizeSampling as FixedSizeSampling
 from .solvers.accounting.sampling import PoissonSampling as PoissonSampling
+from .solvers.bounds.rate_distortion import RateDistortion as RateDistortion
+from .solvers.bounds.rate_distortion import rate_distortion as rate_distortion
 from .solvers.decoders.lasso import LassoSolution as LassoSolution
 from .solvers.decoders.lasso import solve_lasso as solve_lasso
 from .solvers.divergences.vector_composition import VectorBounds as VectorBounds

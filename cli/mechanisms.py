@@ -34,7 +34,7 @@ def _print_all(entries: "list[Entry]") -> None:
     for heading in ("name", "trust model", "clients hold", "adjacency", "accounts", "what it does"):
         table.add_column(heading)
     for entry in entries:
-        domains = ", ".join("numbers" if domain.__name__ == "Interval" else _norms(entry) for domain in entry.domains)
+        domains = ", ".join("numbers" if domain.__name__ == "Interval" else _held(entry) for domain in entry.domains)
         table.add_row(entry.name, entry.trust_model, domains, ", ".join(entry.adjacencies), ", ".join(entry.accounts), entry.title)
     console().print(table, markup=False)
 
@@ -53,7 +53,9 @@ def _print_one(entry: "Entry") -> None:
     grid(entry.name, rows)
 
 
-def _norms(entry: "Entry") -> str:
+def _held(entry: "Entry") -> str:
+    if not any(domain.__name__ == "NormBall" for domain in entry.domains):
+        return "items"
     return "vectors" if entry.norms is None else f"vectors of an {' or '.join(f'L{norm:g}' for norm in entry.norms)} ball"
 
 

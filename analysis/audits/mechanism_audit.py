@@ -68,8 +68,8 @@ class MechanismAudit:
 class Neighbours:
     """Two neighbouring inputs: of one client, or of all clients of a secure sum."""
 
-    first: FloatArray
-    second: FloatArray
+    first: NDArray[Any]
+    second: NDArray[Any]
 
 
 def audit(
@@ -138,21 +138,27 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
     -------
     Neighbours
         In the first input the client holds a vector of norm clip_norm, or the upper end of the interval; in the second one the opposite of
-        that, for replace-one adjacency, or zero, for add-or-remove-one. Of items, the first and the last.
+        that, for replace-one adjacency, or zero, for add-or-remove-one. Of items, the first and the last, or none: one client fewer.
     """
     check_choice("others", others, OTHERS)
-    if isinstance(mechanism, SecureSumMechanism | CentralSketchMechanism):
-        edge = _edge(mechanism.ball, direction)
-        first = np.zeros((mechanism.clients, mechanism.ball.dimension))
+    domain = mechanism.domain
+    if isinstance(mechanism, SecureSumMechanism | CentralSketchMechanism) and isinstance(domain, NormBall):
+        edge = _edge(domain, direction)
+        first = np.zeros((mechanism.clients, domain.dimension))
         first[0 if others == "zero" else slice(None)] = edge
         second = first.copy()
         second[0] = -edge if mechanism.guarantee.adjacency == "replace-one" else 0.0
         return Neighbours(first, second)
+    if isinstance(mechanism, SecureSumMechanism) and isinstance(domain, Categories):
+        _no_direction(direction)
+        # There is no item that is none: the others hold the first one either way.
+        held = np.zeros(mechanism.clients, dtype=np.int64)
+        replaced = np.append(held[1:], domain.size - 1)
+        return Neighbours(held, replaced if mechanism.guarantee.adjacency == "replace-one" else held[1:])
     if others != "zero":
         raise ValueError(f"others must be zero where a message is private by itself, got {others!r}: no other clients take part")
-    domain = mechanism.domain
-    if not isinstance(domain, NormBall) and direction is not None:
-        raise ValueError(f"direction must be left out for numbers and items, got {direction!r}")
+    if not isinstance(domain, NormBall):
+        _no_direction(direction)
     if isinstance(domain, Categories):
         return Neighbours(np.array(0), np.array(domain.size - 1))
     if isinstance(domain, Interval):
@@ -248,6 +254,11 @@ def _message_score(mechanism: Mechanism, score: Callable[[NDArray[Any]], FloatAr
         return np.concatenate(parts)
 
     return scores
+
+
+def _no_direction(direction: ArrayLike | None) -> None:
+    if direction is not None:
+        raise ValueError(f"direction must be left out for numbers and items, got {direction!r}")
 
 
 def _edge(ball: NormBall, direction: ArrayLike | None) -> FloatArray:

@@ -1,11 +1,14 @@
 """What an adversary makes of a secure sum: whether the sum of messages modulo M tells if one client's vector is there."""
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
 from ...design.contracts.mechanism import SecureSumMechanism
+from ...design.frequencies.noisy_sketch import NoisySketchSum
 from ...design.secure_sum.modular_arithmetic import centred_representatives, messages_modulo, residues
 from .privacy_audit import Score
 
@@ -23,15 +26,16 @@ def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: Ar
     ----------
     mechanism : SecureSumMechanism
         The mechanism. Its `decode` is taken to be linear, except for a constant, in the sum's whole numbers.
-    first, second : array_like of shape (clients, dimension)
-        The two populations.
+    first, second : array_like of shape (clients, dimension), or (clients,) for items
+        The two populations. One of items may lack a client, who sends noise alone.
 
     Returns
     -------
     callable
         As `audit_score` takes it: runs whole rounds, several at a time.
     """
-    difference = np.sum(mechanism.ball.clip(first), axis=0) - np.sum(mechanism.ball.clip(second), axis=0)
+    domain = mechanism.domain
+    difference = domain.total(domain.clip(first)) - domain.total(domain.clip(second))
     length, modulus = mechanism.padded_dimension, mechanism.modulus
     unit = np.zeros(length, dtype=np.uint64)
     constant = mechanism.decode(unit, mechanism.clients) @ difference
@@ -41,10 +45,10 @@ def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: Ar
         weights[place] = mechanism.decode(unit, mechanism.clients) @ difference - constant
         unit[place] = 0
     # Any reference makes a valid audit; a round of its own, with a generator of its own, is near the middle.
-    reference = _sums(mechanism, np.asarray(first, dtype=np.float64), 1, np.random.default_rng(0))[0]
+    reference = _sums(mechanism, np.asarray(first), 1, np.random.default_rng(0))[0]
 
-    def score(vectors: ArrayLike, count: int, rng: np.random.Generator) -> FloatArray:
-        population = np.asarray(vectors, dtype=np.float64)
+    def score(inputs: ArrayLike, count: int, rng: np.random.Generator) -> FloatArray:
+        population = np.asarray(inputs)
         at_once = max(1, BLOCK // (mechanism.clients * length))
         parts = []
         for start in range(0, count, at_once):
@@ -55,9 +59,12 @@ def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: Ar
     return score
 
 
-def _sums(mechanism: SecureSumMechanism, vectors: FloatArray, rounds: int, rng: np.random.Generator) -> IntegerArray:
+def _sums(mechanism: SecureSumMechanism, inputs: NDArray[Any], rounds: int, rng: np.random.Generator) -> IntegerArray:
     """Return the sum of the messages of each of several rounds modulo M, shape (rounds, padded_dimension)."""
-    clients = check_integer("clients of the population", len(vectors), low=mechanism.clients, high=mechanism.clients)
-    steps = mechanism.noisy_steps(np.tile(vectors, (rounds, 1)), rng)
-    sums = steps.reshape(rounds, clients, mechanism.padded_dimension).sum(axis=1)
+    without = isinstance(mechanism, NoisySketchSum)
+    present = check_integer("clients of the population", len(inputs), low=mechanism.clients - without, high=mechanism.clients)
+    steps = mechanism.noisy_steps(np.tile(inputs, (rounds, *[1] * (inputs.ndim - 1))), rng)
+    sums = steps.reshape(rounds, present, mechanism.padded_dimension).sum(axis=1)
+    if isinstance(mechanism, NoisySketchSum) and present < mechanism.clients:
+        sums += mechanism.noise_steps(rounds, rng)
     return messages_modulo(sums, mechanism.modulus).astype(np.int64)

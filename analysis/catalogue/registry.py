@@ -7,7 +7,7 @@ from ...arguments import check_choice
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Accountable, Entry, Values
 from ...design.contracts.task import Task
-from . import frequencies, linear_compression, local, local_frequencies, relative_entropy, secure_sum, tables
+from . import frequencies, frequency_sums, linear_compression, local, local_frequencies, relative_entropy, secure_sum, tables
 from .binomial import BINOMIAL
 
 REGISTRY: dict[str, Entry] = {
@@ -20,6 +20,7 @@ REGISTRY: dict[str, Entry] = {
         relative_entropy.DP_REC,
         *frequencies.ENTRIES,
         *local_frequencies.ENTRIES,
+        *frequency_sums.ENTRIES,
     )
 }
 """Entries by name: add one, and commands, sweeps and the conformance tests have it."""

@@ -15,7 +15,7 @@ from ...design.contracts.mechanism import EPSILON_HIGH, EPSILON_LOW, Mechanism, 
 from ...design.noise.random_words import SeededWords, WordsLike
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...design.secure_sum.aggregation import SecureSum, SecureSumSession
-from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add
+from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add, residues
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA
 from .dp_rec_law import message_law
 
@@ -23,6 +23,8 @@ from .dp_rec_law import message_law
 MASK_NEIGHBOURS = 20
 # Bits of messages for items that are held at a time.
 MESSAGE_BITS = 2**31
+# Of masked messages that are made at a time: a client with a short input may have a long message.
+MOST_NUMBERS = 2**26
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
     --------
     >>> from quietbits.design.contracts.norm_ball import NormBall
     >>> from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+    >>> from quietbits.design.contracts.norm_ball import NormBall
     >>> ball = NormBall(dimension=3, norm=2.0)
     >>> mechanism = DistributedDiscreteGaussianMechanism(ball, clients=1000, bits=20, granularity=0.01, local_sigma=0.2, delta=1e-5)
     >>> result = simulate_mean(mechanism, [np.full((1000, 3), 0.5)], np.random.default_rng(0))
@@ -214,14 +217,20 @@ class _ModularServer(_Server):
             raise ValueError(self._other_clients(f"at least {clients}"))
 
     def receive(self, inputs: ArrayLike, words: WordsLike) -> None:
+        if self.session is None:
+            steps = self.sum.summed_steps(inputs, words)
+            self.step_sum += steps
+            self.total = modular_add(self.total, residues(steps, self.sum.modulus), self.sum.modulus)
+            return
         # What `encode` does, with the whole numbers noted.
-        steps = self.sum.noisy_steps(inputs, words)
-        self.step_sum += steps.sum(axis=0)
-        messages = messages_modulo(steps, self.sum.modulus)
-        if self.session is not None:
-            messages = self.session.mask(self.clients, messages)
-        self.clients += len(messages)
-        self.total = modular_add(self.total, self.sum.aggregate(messages), self.sum.modulus)
+        chunk = np.asarray(inputs)
+        at_once = max(1, MOST_NUMBERS // self.sum.padded_dimension)
+        for start in range(0, len(chunk), at_once):
+            noisy = self.sum.noisy_steps(chunk[start : start + at_once], words)
+            self.step_sum += noisy.sum(axis=0)
+            messages = self.session.mask(self.clients, messages_modulo(noisy, self.sum.modulus))
+            self.clients += len(messages)
+            self.total = modular_add(self.total, self.sum.aggregate(messages), self.sum.modulus)
 
     def answer(self, clients: int) -> _Answer:
         if clients != self.sum.clients:

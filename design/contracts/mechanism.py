@@ -195,6 +195,14 @@ class FrequencyMechanism(Mechanism):
         """Return `worst_variance` for each item."""
         return np.full(len(self.domain.clip(items)), self.worst_variance)
 
+    def error(self, items: ArrayLike | None = None) -> Error:
+        """Return what the frequencies are off by for these items, or in the worst case of the domain."""
+        worst = super().error(items)
+        if items is None or worst.shared == 0:
+            return worst
+        held = self.domain.clip(items)
+        return replace(worst, shared=self.shared_variance(self.domain.total(held) / len(held)))
+
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
         """Return the standard error of each estimated frequency, where the true ones are `frequencies`; estimates are put on [0, 1]."""
         shares = np.clip(np.asarray(frequencies, dtype=float), 0.0, 1.0)
@@ -217,8 +225,10 @@ class VectorMechanism(Mechanism):
         return worst if inputs is None else replace(worst, shared=self.shared_variance(self.ball.clip(inputs).mean(axis=0)))
 
 
-class SecureSumMechanism(VectorMechanism):
+class SecureSumMechanism(Mechanism):
     """A mechanism whose server sees the sum of all clients' messages modulo M, and nothing else.
+
+    Derive from it beside the class of the domain, such as `VectorMechanism`, which comes after it.
 
     A message is what `noisy_steps` returns, modulo M. The sum of messages determines that of the whole numbers if the latter lies in the
     range of M numbers that `recovered_steps` chooses from; otherwise it comes back wrapped around, which `wrap_probability` bounds.
@@ -248,8 +258,12 @@ class SecureSumMechanism(VectorMechanism):
         """Bound on the probability that one coordinate of the sum wraps; errs upward."""
 
     @abstractmethod
-    def noisy_steps(self, vectors: ArrayLike, words: "WordsLike") -> IntegerArray:
+    def noisy_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
         """Return what each client's message is before it is reduced modulo M, shape (clients of the chunk, padded_dimension)."""
+
+    def summed_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
+        """Return the sum over a chunk's clients of `noisy_steps`, for simulations: where its law is known, without a message of each."""
+        return np.asarray(self.noisy_steps(inputs, words).sum(axis=0))
 
     @abstractmethod
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:

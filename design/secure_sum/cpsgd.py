@@ -30,7 +30,7 @@ from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS, QuantisedS
 from ...solvers.numerics.rounding import SLACK
 from ..contracts.accounts import amplified_rounds, composed_rounds, needing_delta
 from ..contracts.guarantee import ADJACENCIES
-from ..contracts.mechanism import SecureSumMechanism
+from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Account, EpsilonBound, Privacy
 from ..noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
@@ -45,7 +45,7 @@ SPARED = 0.01
 
 
 @dataclass(frozen=True)
-class CpsgdMechanism(SecureSumMechanism):
+class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     """Clients round each coordinate to one of a few levels and add binomial noise; the server sees the sum, which cannot wrap.
 
     A vector is clipped, rotated if `rotated`, and rounded to levels 0 to k - 1 on [-X, X], independently in each coordinate; to each,

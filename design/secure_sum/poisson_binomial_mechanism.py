@@ -23,7 +23,7 @@ from ...solvers.divergences.poisson_binomial_divergence import (
     poisson_binomial_pairs,
 )
 from ..contracts.accounts import loss_account, pure_account, renyi_account
-from ..contracts.mechanism import SecureSumMechanism
+from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Account, Privacy
 from ..noise.biased_tosses import count_successes
@@ -105,7 +105,7 @@ def _pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
 
 
 @dataclass(frozen=True)
-class PoissonBinomialMechanism(SecureSumMechanism):
+class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     """Every client counts successes in a few trials for each coefficient of its vector; the server sees the counts' sums only.
 
     A vector is clipped and written as a combination of the columns of a public tight frame, with coefficients z none of which is above

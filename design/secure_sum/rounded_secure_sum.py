@@ -17,7 +17,7 @@ from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS
 from ...solvers.numerics.rounding import SLACK
 from ..contracts.guarantee import ADJACENCIES
-from ..contracts.mechanism import SecureSumMechanism
+from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.conditional_rounding import ConditionalRounding
@@ -27,7 +27,7 @@ from .modular_arithmetic import aggregate_residues, centred_representatives, mes
 ROTATIONS = ("hadamard", "fourier")
 
 
-class RoundedSecureSum(SecureSumMechanism):
+class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     """Clients clip, rotate and round their vectors and add noise; the server sees the sum modulo 2**bits only.
 
     A vector is clipped, rotated by a public random rotation, divided by the granularity, and rounded to whole numbers under a bound on

@@ -21,7 +21,7 @@ from ..transforms.linear_sketch import LinearSketch
 from .rounded_secure_sum import RoundedSecureSum
 
 
-class SketchedSecureSum(SketchedMechanism, SecureSumMechanism):
+class SketchedSecureSum(SecureSumMechanism, SketchedMechanism):
     """Clients send clipped sketches of their clipped vectors by a secure sum.
 
     The guarantee is that of the secure sum of sketches, whose sensitivity is the norm that sketches are clipped to.

@@ -107,9 +107,9 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
     others = (clients - 1) * trials
     largest_loss = trials * (math.log1p(2 * theta) - math.log1p(-2 * theta))
     if others + trials <= MOST_SEARCHED_TRIALS and (others + trials) * math.log(0.5 - theta) >= SMALLEST_LOGARITHM:
-        high, low = (np.exp(_log_binomial(trials, 0.5 + sign * theta)) for sign in (1, -1))
+        high, low = (np.exp(log_binomial(trials, 0.5 + sign * theta)) for sign in (1, -1))
         # The mirror image of a pair is the same pair in the other direction, with as many trials at the other extreme.
-        fixed = [np.exp(_log_binomial(number, 0.5 + theta)) for number in range(others + 1)]
+        fixed = [np.exp(log_binomial(number, 0.5 + theta)) for number in range(others + 1)]
         noises = (np.convolve(fixed[number], fixed[others - number][::-1]) for number in range(others + 1))
         losses = tuple(_loss(np.log(np.convolve(high, noise)), np.log(np.convolve(low, noise)), 0.0) for noise in noises)
         return PoissonBinomialPairs(losses, -math.inf, True, largest_loss)
@@ -119,8 +119,8 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
     if log_left_out + largest_loss > NEGLIGIBLE_LOGARITHM:
         if others * trials > MOST_LOGARITHMS:
             raise ValueError(f"theta must be smaller, or trials fewer than {trials}, for probabilities to be computed, got {theta!r}")
-        noise = _log_binomial(others, 0.5 + theta)
-        first, second = (_log_convolved(_log_binomial(trials, 0.5 + sign * theta), noise) for sign in (1, -1))
+        noise = log_binomial(others, 0.5 + theta)
+        first, second = (_log_convolved(log_binomial(trials, 0.5 + sign * theta), noise) for sign in (1, -1))
         log_left_out = -math.inf
     left_out = math.exp(log_left_out)
     return PoissonBinomialPairs((_loss(first, second, left_out), _loss(second, first, left_out)), log_left_out, False, largest_loss)
@@ -152,7 +152,7 @@ def _windowed_sums(others: int, trials: int, theta: float) -> tuple[LongArray, L
     """
     window = binomial_window(others, 0.5 + theta, SMALLEST_WINDOW)
     masses = np.exp(window.logarithms)
-    sums = [np.convolve(np.exp(_log_binomial(trials, 0.5 + sign * theta)), masses) for sign in (1, -1)]
+    sums = [np.convolve(np.exp(log_binomial(trials, 0.5 + sign * theta)), masses) for sign in (1, -1)]
     kept = np.minimum(*sums) > np.exp(np.longdouble(SMALLEST_WINDOW))
     if window.first > 0:
         kept[:trials] = False
@@ -172,7 +172,7 @@ def _log_convolved(own: LongArray, noise: LongArray) -> LongArray:
     return total
 
 
-def _log_binomial(trials: int, probability: float) -> LongArray:
+def log_binomial(trials: int, probability: float) -> LongArray:
     """Return the logarithms of the whole distribution of a binomial number."""
     number = np.arange(trials, dtype=np.longdouble)
     failing = np.log1p(-np.longdouble(probability))

@@ -99,6 +99,31 @@ def test_what_is_found_keeps_the_target_and_is_what_is_accounted(answer: Answer,
     assert (again["epsilon"], again["accounts"]) == (found["epsilon"], found["accounts"])
 
 
+COMPRESSED = ["--clients", "1000", "--clip", "1", "--bits", "16", "--epsilon", "1", "--delta", "1e-5", "--adjacency", "add-or-remove-one"]
+
+
+def test_the_shortest_sketch_within_the_slack(answer: Answer, fault: Callable[..., str]) -> None:
+    found = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**20)
+    assert found.keys() >= {"sketch_dimension", "rows", "epsilon", "predicted_error", "bits_per_client"}
+    assert (found["rows"], found["adjacency"], found["sketch_dimension"] % 15) == (15, "add-or-remove-one", 0)
+    assert found["compression_rate"] == 2**20 / found["sketch_dimension"] > 10
+    # An even number of coordinates, of 16 bits each.
+    assert found["bits_per_client"] == 16 * found["padded_dimension"] == 16 * (found["sketch_dimension"] + found["sketch_dimension"] % 2)
+    assert 1.99 * found["plain_error"] < found["predicted_error"] <= 2 * found["plain_error"]
+    # One round's error is far above that of answering zero, and that of many rounds below.
+    assert found["predicted_error_of_100_rounds"] < found["zero_error"] == 1 < found["predicted_error"]
+    shorter = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**20, "--slack", 4)
+    assert shorter["sketch_dimension"] < 0.5 * found["sketch_dimension"]
+    # With less noise, no sketch of this kind is within the slack; a Hadamard sketch, which loses less, still is.
+    refused = fault("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**16)
+    assert refused.startswith("slack must be at least 2.298 for a sketch of fewer than 65536 coordinates, got 2: compression costs more")
+    hadamard = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**16, "--transform", "hadamard")
+    assert hadamard["rows"] is None
+    assert hadamard["predicted_error"] <= 2 * hadamard["plain_error"]
+    trusted = answer("calibrate", "central-sketch", *COMPRESSED[:4], *COMPRESSED[6:], "--dimension", 2**20)
+    assert 0.9 < trusted["sketch_dimension"] / found["sketch_dimension"] < 1.2
+
+
 def test_a_method_names_the_account_that_keeps_the_target(answer: Answer) -> None:
     by_theorem = answer("calibrate", *CPSGD, *BUDGET, "--method", "theorem-1", "--plain")
     assert 1.9 < by_theorem["accounts"]["theorem-1"]["epsilon"] <= 2

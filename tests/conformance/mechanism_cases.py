@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tiny_sketches import SKETCHES, SKETCHES_OF_ONE
+from tiny_sketches import ITEM_SKETCHES, SKETCHES, SKETCHES_OF_ONE
 
 from quietbits.arrays import FloatArray
 from quietbits.design.contracts.domains import Categories, Domain, Interval
@@ -37,6 +37,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "cpsgd": {"bits": 12},
     "poisson-binomial": {"bits": 4},
     **SKETCHES,
+    **ITEM_SKETCHES,
 }
 # And the same for 200 clients.
 OPTIONS_OF_MANY: Mapping[str, Mapping[str, Any]] = {"cpsgd": {"bits": 16}, "poisson-binomial": {"bits": 9}}

@@ -13,6 +13,12 @@ SKETCHES: Mapping[str, Mapping[str, Any]] = {
     "sparse-discrete-gaussian": {"sparsity": 1, "sketch_dimension": 2},
 }
 SKETCHES_OF_ONE: Mapping[str, Mapping[str, Any]] = {name: {**options, "sketch_dimension": 1} for name, options in SKETCHES.items()}
+# Of five items.
+ITEM_SKETCHES: Mapping[str, Mapping[str, Any]] = {
+    "sketched-poisson-binomial": {"rows": 2, "width": 4, "trials": 2},
+    "sketched-discrete-gaussian-frequencies": {"rows": 2, "width": 3},
+    "sketched-skellam-frequencies": {"rows": 2, "width": 3, "signed": True},
+}
 
 
 def as_typed(options: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:

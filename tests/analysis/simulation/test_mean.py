@@ -62,7 +62,7 @@ class Offset(VectorMechanism):
 
 
 @dataclass(frozen=True)
-class WholeNumbers(SecureSumMechanism):
+class WholeNumbers(SecureSumMechanism, VectorMechanism):
     """Sends clipped vectors of whole numbers as they are: no privacy, so that every number can be worked out by hand."""
 
     ball: NormBall

@@ -1,0 +1,196 @@
+"""Mechanisms for frequencies in a secure sum: the least noise within a target, for a sketch that is chosen by predicted error."""
+
+import math
+
+from ...arguments import check_integer
+from ...design.contracts.registry import Target, usual_adjacency
+from ...design.frequencies.item_sketch import ItemSketch
+from ...design.frequencies.noisy_sketch import (
+    LARGEST_VARIANCE,
+    LEAST_VARIANCE,
+    SketchedDiscreteGaussianFrequencies,
+    SketchedSkellamFrequencies,
+    discrete_gaussian_items_privacy,
+    skellam_items_privacy,
+)
+from ...design.frequencies.sketched_poisson_binomial import SketchedPoissonBinomialFrequencies, sketched_tosses_privacy
+from ...design.frequencies.worst_pair import worst_pair
+from ...design.noise.discrete_gaussian import LARGEST_SIGMA
+from ...design.secure_sum.poisson_binomial_mechanism import SMALLEST_THETA
+from ...errors import InfeasibleError
+from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA
+from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_CLIENTS, MOST_TRIALS
+from .gaussian_noise import calibrate_noise_multiplier
+from .item_sketches import ItemSketchChoice
+from .parameter import calibrate_parameter
+
+# Least noise of one client, in steps, that makes a sum discrete Gaussian: ratios of a million clients' sums are then below 1e-12.
+SMOOTH_SIGMA = 1.5
+# More steps, or tosses, are of use if they lower the variance by more than this share.
+WORTHWHILE = 0.01
+# Of Skellam noise that finer steps make no more like Gaussian noise.
+GAUSSIAN_VARIANCE = 2.0**15
+MOST_STEPS = 2**20
+# What takes long to account for: tosses of all clients for a coordinate.
+MOST_TOSSES = 2**24
+# A theta from which on more tosses may be of use even where there are many clients, and how many those are.
+NEAR_CERTAIN, FEW_CLIENTS = 0.4, 1000
+ADJACENCIES = ("replace-one", "add-or-remove-one")
+
+
+def calibrate_discrete_gaussian_frequencies(
+    categories: int, clients: int, target: Target, choice: ItemSketchChoice
+) -> SketchedDiscreteGaussianFrequencies:
+    """Return sketches with the least discrete Gaussian noise within a target.
+
+    An item is as many steps as make each client's noise 1.5 steps or more: less, and the sum would not be like a Gaussian.
+
+    Raises
+    ------
+    InfeasibleError
+        If the target is out of reach, or the message too short; the message says what is needed.
+
+    Examples
+    --------
+    >>> found = calibrate_discrete_gaussian_frequencies(1000, 10_000, Target(1.0, 1e-5, adjacency="replace-one"), ItemSketchChoice())
+    >>> found.sketch.direct, found.steps, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    (True, 29, True)
+    """
+    adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
+    multiplier = calibrate_noise_multiplier(target, "secure-sum")
+
+    def steps_of(square: int) -> int:
+        return max(1, math.ceil(SMOOTH_SIGMA * math.sqrt(clients / square) / multiplier))
+
+    def bits_of(sketch: ItemSketch) -> float:
+        square = sketch.rows if adjacency != "replace-one" else 2 * sketch.rows
+        return _bits(sketch, clients * steps_of(square), multiplier * math.sqrt(square) * steps_of(square))
+
+    sketch = choice.sketch(categories, multiplier, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
+    square = _squared_distance(sketch, adjacency)
+    steps = steps_of(square)
+
+    def epsilon_of(inverse: float) -> float:
+        privacy = discrete_gaussian_items_privacy(clients, sketch.rows, square, steps, 1 / inverse, adjacency)
+        return privacy.report(target.delta, adjacency, target.rounds, target.sampling).epsilon_by(target.method)
+
+    start = math.sqrt(clients / square) / (multiplier * steps)
+    low, high = 1 / LARGEST_SIGMA, 1 / SMALLEST_SIGMA
+    inverse = calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over local_sigma", start=start)
+    found = SketchedDiscreteGaussianFrequencies(sketch, clients, steps, 1 / inverse, target.delta, adjacency)
+    _check_bits(found.bits_per_client, choice)
+    return found
+
+
+def calibrate_skellam_frequencies(categories: int, clients: int, target: Target, choice: ItemSketchChoice) -> SketchedSkellamFrequencies:
+    """Return sketches with the least Skellam noise within a target; raises as `calibrate_discrete_gaussian_frequencies`.
+
+    An item is a power of two of steps, the least with which the variance is within a hundredth of the least one.
+
+    Examples
+    --------
+    >>> found = calibrate_skellam_frequencies(1000, 10_000, Target(1.0, 1e-5, adjacency="replace-one"), ItemSketchChoice())
+    >>> found.sketch.direct, found.steps, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    (True, 32, True)
+    """
+    adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
+    multiplier = calibrate_noise_multiplier(target, "secure-sum")
+
+    def bits_of(sketch: ItemSketch) -> float:
+        square = sketch.rows if adjacency != "replace-one" else 2 * sketch.rows
+        return _bits(sketch, 8 * clients, 8 * multiplier * math.sqrt(square))
+
+    sketch = choice.sketch(categories, multiplier, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
+    square = _squared_distance(sketch, adjacency)
+
+    def variance(steps: int) -> float:
+        def epsilon_of(inverse: float) -> float:
+            privacy = skellam_items_privacy(clients, sketch.rows, square, steps, 1 / inverse, adjacency)
+            return privacy.report(target.delta, adjacency, target.rounds, target.sampling).epsilon_by(target.method)
+
+        start = clients / (multiplier * steps) ** 2 / square
+        low, high = 1 / LARGEST_VARIANCE, 1 / LEAST_VARIANCE
+        return 1 / calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over local_variance", start=start)
+
+    # So many that a client's noise is not too little to be drawn, up to those with which the sum's is like Gaussian noise.
+    fewest = 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * clients / square) / multiplier)))
+    tried = [fewest]
+    while 2 * tried[-1] <= MOST_STEPS and square * (multiplier * tried[-1]) ** 2 < GAUSSIAN_VARIANCE:
+        tried.append(2 * tried[-1])
+    found = {steps: variance(steps) for steps in tried}
+    least = min(found[steps] / steps**2 for steps in tried)
+    steps = next(steps for steps in tried if found[steps] / steps**2 <= (1 + WORTHWHILE) * least)
+    mechanism = SketchedSkellamFrequencies(sketch, clients, steps, found[steps], target.delta, adjacency)
+    _check_bits(mechanism.bits_per_client, choice)
+    return mechanism
+
+
+def calibrate_sketched_tosses(
+    categories: int, clients: int, target: Target, choice: ItemSketchChoice, trials: int | None = None
+) -> SketchedPoissonBinomialFrequencies:
+    """Return the sketched Poisson-binomial mechanism with the largest theta within a target.
+
+    Without a number of trials, those from one on that lower the variance: twice as many as long as that lowers it by a hundredth or more.
+
+    Raises
+    ------
+    InfeasibleError
+        If the target is out of reach, or the message too short; the message says what is needed.
+
+    Examples
+    --------
+    >>> found = calibrate_sketched_tosses(1000, 10_000, Target(1.0, 1e-5), ItemSketchChoice(rows=5, width=128, signed=True))
+    >>> found.trials, round(found.theta, 3), found.differing_coordinates, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    (1, 0.25, 448, True)
+    """
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    multiplier = calibrate_noise_multiplier(target, "secure-sum")
+    sketch = choice.sketch(
+        categories, multiplier, clients, lambda one: one.coordinates * math.log2((trials or 1) * clients + 1), powers_of_two=True
+    )
+    differing = sketch.width // 2 * (sketch.rows + worst_pair(sketch).excess)
+
+    def largest_theta(tosses: int) -> float:
+        def epsilon_of(theta: float) -> float:
+            privacy = sketched_tosses_privacy(clients, tosses, theta, differing)
+            return privacy.report(target.delta, "replace-one", target.rounds, target.sampling).epsilon_by(target.method)
+
+        # Divergences are about 8 a theta^2 L / (n (1 - 4 theta^2)) for each coordinate, those of Gaussian noise a / (2 z^2) in all.
+        start = math.sqrt(clients / (tosses * differing)) / (4 * multiplier)
+        start /= math.sqrt(1 + 4 * start**2)
+        if start > NEAR_CERTAIN and epsilon_of(LARGEST_THETA) <= target.epsilon:
+            return LARGEST_THETA
+        return calibrate_parameter(epsilon_of, target, low=SMALLEST_THETA, high=LARGEST_THETA, name="theta", start=start)
+
+    def variance(tosses: int, theta: float) -> float:
+        return (0.25 - theta**2) / (tosses * theta**2)
+
+    number = 1 if trials is None else trials
+    theta = largest_theta(number)
+    while trials is None and 2 * number <= min(MOST_TRIALS, max(1, MOST_TOSSES // clients)):
+        # Of many clients' sums, variance times divergence does not depend on the number of tosses.
+        if clients > FEW_CLIENTS and theta <= NEAR_CERTAIN:
+            break
+        more = largest_theta(2 * number)
+        if variance(2 * number, more) > (1 - WORTHWHILE) * variance(number, theta):
+            break
+        number, theta = 2 * number, more
+    found = SketchedPoissonBinomialFrequencies(sketch, clients, number, theta, target.delta)
+    _check_bits(found.bits_per_client, choice)
+    return found
+
+
+def _squared_distance(sketch: ItemSketch, adjacency: str) -> int:
+    """Return `NoisySketchSum.squared_distance`."""
+    return 2 * (sketch.rows + worst_pair(sketch).excess) if adjacency == "replace-one" else sketch.rows
+
+
+def _bits(sketch: ItemSketch, largest: int, deviation: float) -> float:
+    """Return the bits of a message, about, whose buckets reach `largest` with noise of a standard deviation: a little more than it takes."""
+    return sketch.coordinates * math.log2(largest * (2 if sketch.signed else 1) + 20 * deviation + 1)
+
+
+def _check_bits(bits: float, choice: ItemSketchChoice) -> None:
+    """Refuse a message that is longer than was asked for."""
+    if choice.message_bits is not None and bits > choice.message_bits:
+        raise InfeasibleError(f"message_bits must be at least {math.ceil(bits)} for that sketch and noise, got {choice.message_bits:g}")

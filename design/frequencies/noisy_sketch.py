@@ -1,0 +1,376 @@
+"""Sketches of items in a secure sum with noise from every client: discrete Gaussian, or Skellam noise.
+
+As whole numbers, two items' sketches differ in at most two buckets of a row, whatever the number of buckets, and nothing is rounded or
+rotated: the L2 sensitivity is exact.
+"""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_choice, check_integer, check_real
+from ...arrays import FloatArray, IntegerArray
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
+from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS, SMALLEST_SIGMA, discrete_gaussian_tau
+from ...solvers.divergences.near_gaussian_noise import skellam_near_gaussian_epsilon
+from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences
+from ..contracts.accounts import loss_account, renyi_account
+from ..contracts.guarantee import ADJACENCIES
+from ..contracts.privacy import Privacy
+from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
+from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
+from ..noise.random_words import WordsLike, WordSource, word_source
+from ..noise.skellam_noise import sample_skellam
+from ..secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
+from ..secure_sum.modular_arithmetic import LARGEST_MODULUS, aggregate_residues
+from .item_sketch import ItemSketch
+from .sketched_frequencies import SketchedFrequencies
+
+MOST_STEPS = 2**30
+LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
+# What a sum modulo M may come back wrapped with, any coordinate of it.
+WRAP_PROBABILITY = 1e-9
+# Ratios of a sum of discrete Gaussians to one discrete Gaussian that a simulation does not tell apart.
+NEGLIGIBLE_TAU = 1e-12
+# Of 17 standard deviations and more, whose probability is below 1e-60.
+DEVIATIONS = 17.0
+
+
+def discrete_gaussian_items_privacy(
+    clients: int, rows: int, squared_distance: int, steps: int, local_sigma: float, adjacency: str = "replace-one"
+) -> Privacy:
+    """Return what a sum of items' sketches with discrete Gaussian noise from every client reveals.
+
+    Accounts are those of `joint_discrete_gaussian_privacy`. Only the buckets in which neighbours differ count: 2 in a row at most.
+
+    Parameters
+    ----------
+    clients : int
+        Number of clients that add noise, 1 to 10**9.
+    rows : int
+        Number of rows of the sketch.
+    squared_distance : int
+        Largest squared L2 distance of two neighbours' sketches in squared steps of one: `NoisySketchSum.squared_distance`.
+    steps : int
+        What an item adds to a bucket.
+    local_sigma : float
+        Parameter of each client's noise, in whole numbers; from 0.001 to 10**12.
+    adjacency : str
+        ``"replace-one"``, or ``"add-or-remove-one"``: a client has an item or none, with the noise of all clients either way.
+
+    Examples
+    --------
+    >>> privacy = discrete_gaussian_items_privacy(1000, rows=15, squared_distance=30, steps=8, local_sigma=5.0)
+    >>> round(privacy.epsilon(1e-5), 4)
+    1.0373
+    """
+    norm = _norm(squared_distance, steps)
+    differing = _differing(rows, adjacency)
+    return joint_discrete_gaussian_privacy(clients, (NoisySum(local_sigma, norm, differing),), adjacency)
+
+
+def skellam_items_privacy(
+    clients: int, rows: int, squared_distance: int, steps: int, local_variance: float, adjacency: str = "replace-one"
+) -> Privacy:
+    """Return what a sum of items' sketches with Skellam noise from every client reveals, by ``"rdp"`` and ``"near-gaussian"``.
+
+    As `discrete_gaussian_items_privacy`, with the variance of each client's noise on a bucket, from 2e-6 to 2 * 10**10. Neighbours' L1
+    distance is that of buckets that differ by one each, 2 in a row at most.
+
+    Examples
+    --------
+    >>> privacy = skellam_items_privacy(1000, rows=15, squared_distance=30, steps=8, local_variance=25.0)
+    >>> round(privacy.epsilon(1e-5), 4)
+    1.0454
+    """
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    variance = clients * check_real("local_variance", local_variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE) * (1 - 1e-15)
+    norm = _norm(squared_distance, steps)
+    # One bucket that differs by 2 has a larger square than two that differ by 1, and the same L1 norm.
+    differing = _differing(rows, adjacency)
+
+    def curve() -> RenyiCurve:
+        orders = np.array(DEFAULT_ORDERS[:-1])
+        return RenyiCurve(orders, skellam_renyi_divergences(variance, float(differing * steps), norm, orders))
+
+    def by_loss(rounds: int, delta: float) -> float | None:
+        return skellam_near_gaussian_epsilon(variance, norm, differing, delta, rounds)
+
+    return Privacy("secure-sum", (renyi_account(curve, adjacency), loss_account("near-gaussian", by_loss, adjacency)))
+
+
+def _norm(squared_distance: int, steps: int) -> float:
+    square = check_integer("squared_distance", squared_distance, low=1, high=2**40)
+    return check_integer("steps", steps, low=1, high=MOST_STEPS) * math.sqrt(square) * (1 + 1e-15)
+
+
+def _differing(rows: int, adjacency: str) -> int:
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    return check_integer("rows", rows, low=1, high=2**31) * (2 if adjacency == "replace-one" else 1)
+
+
+class NoisySketchSum(SketchedFrequencies):
+    """Clients add noise to the sketches of their items; a sum modulo M shows the sum of sketches and noise, and nothing else.
+
+    An item adds `steps`, or its negative, to one bucket of each row: more than one step where the noise of one client alone would be too
+    little for a grid. The modulus is the least that holds all clients' items, wherever they are, and all but 1e-9 of the noise.
+
+    A frozen dataclass that derives from it has the fields below, calls `_check_fields` when it is made, and says what the noise is.
+
+    Attributes
+    ----------
+    sketch : ItemSketch
+        The sketch; with `ItemSketch.direct`, a histogram of all items.
+    clients : int
+        Number of clients that add noise, from 1 to 10**9.
+    steps : int
+        What an item adds to a bucket, from 1 to 2**30.
+    delta : float
+        Failure probability that the guarantee is stated for, above 0 and below 1.
+    adjacency : str
+        ``"replace-one"``, or ``"add-or-remove-one"``: a client has an item or none, with the noise of all clients either way.
+    """
+
+    steps: int
+    adjacency: str
+
+    @property
+    def squared_distance(self) -> int:
+        """Largest squared L2 distance of two neighbours' sketches, in squared steps: ``2 (rows + row_excess)``, or `rows` from none."""
+        return 2 * (self.sketch.rows + self.row_excess) if self.adjacency == "replace-one" else self.sketch.rows
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the sketch."""
+        return self.sketch.rows
+
+    @property
+    def padded_dimension(self) -> int:
+        """Number of buckets."""
+        return self.sketch.coordinates
+
+    @property
+    def modulus(self) -> int:
+        """The range of a bucket's sum without noise, and `_room` on either side."""
+        return self.clients * self.steps * (2 if self.sketch.signed else 1) + 2 * self._room + 1
+
+    @property
+    def coordinate_wrap_probability(self) -> float:
+        """Bound for every data set; errs upward."""
+        return min(1.0, self.wrap_probability / self.padded_dimension)
+
+    @property
+    def wrap_probability(self) -> float:
+        """1e-9: the noise stays within `_room`."""
+        return WRAP_PROBABILITY
+
+    @property
+    def item_variance(self) -> float:
+        """Variance of one client's noise on a bucket, times the share of it that decoding keeps."""
+        return self.sketch.noise_share * self.step_noise_variance / self.steps**2
+
+    @property
+    @abstractmethod
+    def step_noise_variance(self) -> float:
+        """Variance of one client's noise on a bucket, in squared steps."""
+
+    def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+        """Return each item's sketch with noise. Three arrays of that shape are in use: encode in chunks."""
+        held = self.domain.clip(items)
+        noisy = self.noise_steps(len(held), words)
+        buckets = self.sketch.buckets(held) + self.sketch.width * np.arange(self.sketch.rows)
+        signs = self.sketch.signs(held) if self.sketch.signed else 1
+        # A client's buckets are all different.
+        noisy[np.arange(len(held))[:, None], buckets] += self.steps * signs
+        return noisy
+
+    def noise_steps(self, count: int, words: WordsLike) -> IntegerArray:
+        """Return the noise of a number of clients, shape (count, padded_dimension): what they send that have no item."""
+        return self._noise((count, self.padded_dimension), word_source(words))
+
+    def simulated_sum(self, counts: IntegerArray, words: WordsLike) -> IntegerArray:
+        """Draw the sum of sketches with the noise of all that `counts` count."""
+        held = np.asarray(counts)
+        noise = self._summed_noise(int(held.sum()), (self.padded_dimension,), word_source(words))
+        return self.steps * self.sketch.counted(held).ravel() + noise
+
+    def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
+        """Return the sums' representatives in the range of the modulus."""
+        lowest = -self._room - (self.clients * self.steps if self.sketch.signed else 0)
+        shifted = aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64) - lowest
+        return np.mod(shifted, self.modulus) + lowest
+
+    def bucket_counts(self, aggregate: NDArray[Any]) -> FloatArray:
+        """Return `recovered_steps` over `steps`."""
+        return self.recovered_steps(aggregate).reshape(self.sketch.rows, -1) / self.steps
+
+    @abstractmethod
+    def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+        """Draw one client's noise for each bucket."""
+
+    @abstractmethod
+    def _summed_noise(self, clients: int, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+        """Draw the sum of a number of clients' noise for each bucket."""
+
+    @property
+    @abstractmethod
+    def _room(self) -> int:
+        """What the sum of noise exceeds in absolute value, in any bucket, with probability 1e-9 at most; errs upward."""
+
+    @property
+    def _tail_logarithm(self) -> float:
+        """ln of 2 m / 1e-9: an exponent that leaves m buckets, both sides, within 1e-9."""
+        return math.log(2 * self.padded_dimension / WRAP_PROBABILITY)
+
+    def _check_fields(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
+        object.__setattr__(self, "steps", check_integer("steps", self.steps, low=1, high=MOST_STEPS))
+        object.__setattr__(self, "delta", check_delta(self.delta))
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        if self.modulus > LARGEST_MODULUS:
+            raise ValueError(f"steps must be fewer for a modulus up to 2**62 to hold {self.clients} clients' noise, got {self.steps}")
+
+
+@dataclass(frozen=True)
+class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
+    """Sketches of items with discrete Gaussian noise; fields, except for the noise, are those of `NoisySketchSum`.
+
+    Attributes
+    ----------
+    local_sigma : float
+        Parameter of each client's noise on a bucket, in whole numbers; from 0.001 to 10**12.
+
+    Examples
+    --------
+    >>> sketch = ItemSketch(categories=10_000, rows=5, width=512, signed=False)
+    >>> mechanism = SketchedDiscreteGaussianFrequencies(sketch, clients=1000, steps=8, local_sigma=3.0, delta=1e-5)
+    >>> print(mechanism.guarantee)
+    epsilon = 0.994391, delta = 1e-05, replace-one adjacency, secure-sum trust model
+    >>> messages = mechanism.encode(np.array([7] * 600 + [20] * 400), np.random.default_rng(0))
+    >>> mechanism.decode(mechanism.aggregate(messages), 1000)[[7, 20, 30]].round(1).tolist()
+    [0.6, 0.4, 0.0]
+    """
+
+    sketch: ItemSketch
+    clients: int
+    steps: int
+    local_sigma: float
+    delta: float
+    adjacency: str = "replace-one"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "local_sigma", check_real("local_sigma", self.local_sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA))
+        self._check_fields()
+
+    def privacy(self) -> Privacy:
+        """Privacy of one sum (`discrete_gaussian_items_privacy`)."""
+        return discrete_gaussian_items_privacy(self.clients, self.rows, self.squared_distance, self.steps, self.local_sigma, self.adjacency)
+
+    @property
+    def step_noise_variance(self) -> float:
+        """That of the discrete Gaussian distribution."""
+        return discrete_gaussian_variance(self.local_sigma)
+
+    @property
+    def _room(self) -> int:
+        # A sum of discrete Gaussians is sub-Gaussian with their parameters (Canonne, Kamath, Steinke 2020).
+        return math.ceil(math.sqrt(2 * self.clients * self._tail_logarithm) * self.local_sigma * (1 + 1e-12))
+
+    def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+        return sample_discrete_gaussian(self.local_sigma, shape, words)
+
+    def _summed_noise(self, clients: int, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+        if clients == 0:
+            return np.zeros(shape, dtype=np.int64)
+        if clients > 1 and discrete_gaussian_tau(clients, self.local_sigma) > NEGLIGIBLE_TAU:
+            return _drawn_sum(clients, self.local_sigma, shape, words)
+        return sample_discrete_gaussian(math.sqrt(clients) * self.local_sigma, shape, words)
+
+
+@dataclass(frozen=True)
+class SketchedSkellamFrequencies(NoisySketchSum):
+    """Sketches of items with Skellam noise, whose sum is known exactly; fields, except for the noise, are those of `NoisySketchSum`.
+
+    The sum is Skellam noise however little each client adds, so that fewer steps are enough than for discrete Gaussian noise.
+
+    Attributes
+    ----------
+    local_variance : float
+        Variance of each client's noise on a bucket, in squared steps; from 2e-6 to 2 * 10**10.
+
+    Examples
+    --------
+    >>> sketch = ItemSketch(categories=10_000, rows=5, width=512, signed=False)
+    >>> mechanism = SketchedSkellamFrequencies(sketch, clients=1000, steps=8, local_variance=9.0, delta=1e-5)
+    >>> print(mechanism.guarantee)
+    epsilon = 1.01696, delta = 1e-05, replace-one adjacency, secure-sum trust model
+    """
+
+    sketch: ItemSketch
+    clients: int
+    steps: int
+    local_variance: float
+    delta: float
+    adjacency: str = "replace-one"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        variance = check_real("local_variance", self.local_variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
+        object.__setattr__(self, "local_variance", variance)
+        self._check_fields()
+
+    def privacy(self) -> Privacy:
+        """Privacy of one sum (`skellam_items_privacy`)."""
+        return skellam_items_privacy(self.clients, self.rows, self.squared_distance, self.steps, self.local_variance, self.adjacency)
+
+    @property
+    def step_noise_variance(self) -> float:
+        """`local_variance`."""
+        return self.local_variance
+
+    @property
+    def _room(self) -> int:
+        # cosh t - 1 is at most t^2 / (2 (1 - t/3)): the sum is sub-gamma with its variance v and scale 1/3, and exceeds sqrt(2 v l) + l/3
+        # with probability e^-l at most (Boucheron, Lugosi, Massart 2013, *Concentration inequalities*, section 2.4).
+        exponent = self._tail_logarithm
+        return math.ceil((math.sqrt(2 * self.clients * self.local_variance * exponent) + exponent / 3) * (1 + 1e-12))
+
+    def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+        return sample_skellam(self.local_variance, shape, words)
+
+    def _summed_noise(self, clients: int, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+        total = np.zeros(shape, dtype=np.int64)
+        if clients == 0:
+            return total
+        parts = math.ceil(clients * self.local_variance / LARGEST_VARIANCE)
+        for part in range(parts):
+            total += sample_skellam((clients + part) // parts * self.local_variance, shape, words)
+        return total
+
+
+def _drawn_sum(clients: int, sigma: float, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+    """Draw sums of so little noise that they are not discrete Gaussian, by inversion of their distribution function."""
+    distribution = _sum_distribution(clients, sigma)
+    drawn = np.searchsorted(distribution, words.uniforms(shape), side="right")
+    return np.minimum(drawn, len(distribution) - 1).astype(np.int64) - len(distribution) // 2
+
+
+@lru_cache(maxsize=8)
+def _sum_distribution(clients: int, sigma: float) -> FloatArray:
+    """Return the distribution function of a sum of discrete Gaussians around zero, from the power of their Fourier transform."""
+    half = math.ceil(DEVIATIONS * (sigma * math.sqrt(clients) + 1))
+    frequencies = 2 * math.pi * np.arange(2 * half + 1) / (2 * half + 1)
+    points = np.arange(1, math.ceil(DEVIATIONS * sigma) + 2)
+    masses = np.exp(-(points**2) / (2 * sigma**2))
+    transform = (1 + 2 * np.cos(np.outer(frequencies, points)) @ masses) / (1 + 2 * masses.sum())
+    probabilities = np.fft.fftshift(np.fft.ifft(transform**clients).real)
+    distribution: FloatArray = np.cumsum(np.maximum(probabilities, 0.0))
+    return np.asarray(distribution / distribution[-1])

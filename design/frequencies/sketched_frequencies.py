@@ -1,0 +1,126 @@
+"""Frequencies of items by sketches in a secure sum: what mechanisms of this kind share, whatever their noise."""
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arrays import FloatArray, IntegerArray, WordArray
+from ..contracts.mechanism import FrequencyMechanism, SecureSumMechanism
+from ..noise.random_words import WordsLike
+from ..secure_sum.modular_arithmetic import messages_modulo, summed_messages
+from .item_sketch import ItemSketch
+from .worst_pair import worst_pair
+
+
+class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
+    """Clients send sketches of their items, with noise, by a secure sum; the server decodes the sum of sketches.
+
+    Items must not depend on the sketch's public seed. What collisions cost is common to all clients of a round, whatever their number;
+    noise is the same for every item. The guarantee is that of the sketch at hand: `renewed` has the same one where items have no
+    signs, and that of another worst pair (`worst_pair`) where they have.
+
+    A frozen dataclass that derives from it has the fields below.
+
+    Attributes
+    ----------
+    sketch : ItemSketch
+        The sketch.
+    clients : int
+        Number of clients: the guarantee is that of the noise of all of them, and `decode` refuses a sum over another number.
+    delta : float
+        Failure probability that the guarantee is stated for, above 0 and below 1.
+    """
+
+    sketch: ItemSketch
+    clients: int
+    delta: float
+
+    @property
+    def categories(self) -> int:  # type: ignore[override]
+        """Number of items."""
+        return self.sketch.categories
+
+    @property
+    @abstractmethod
+    def item_variance(self) -> float:
+        """Variance of one client's decoded frequency of any item, given the sketch."""
+
+    @property
+    def holder_variance(self) -> float:
+        """`item_variance`: collisions are not in it."""
+        return self.item_variance
+
+    @property
+    def other_variance(self) -> float:
+        """`item_variance`."""
+        return self.item_variance
+
+    @property
+    def worst_shared_variance(self) -> float:
+        """Where all clients hold the same item."""
+        return self.sketch.collision_share * (self.categories - 1)
+
+    def shared_variance(self, mean: FloatArray) -> float:
+        """Return what collisions cost over the sketch's seed: each item's estimate is off by the others in its buckets."""
+        return self.sketch.collision_share * (self.categories - 1) * float(np.sum(np.square(mean)))
+
+    def renewed(self, seed: int) -> Self:
+        """Return the mechanism with another sketch of the same size."""
+        fields: dict[str, Any] = {"sketch": self.sketch.renewed(seed)}
+        return replace(self, **fields)  # type: ignore[type-var]
+
+    def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
+        """Return the standard error of each frequency over noise and sketch; the sum of squares is that of `frequencies` less its noise."""
+        given = np.clip(np.asarray(frequencies, dtype=float), 0.0, 1.0)
+        noise = self.item_variance / clients
+        squares = given**2
+        others = np.maximum(max(float(squares.sum()), 1 / self.categories) - squares, 0.0)
+        return np.asarray(np.sqrt(noise + self.sketch.collision_share * others))
+
+    def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Return `noisy_steps` modulo M, in the narrowest words."""
+        return messages_modulo(self.noisy_steps(items, words), self.modulus)
+
+    def aggregate(self, messages: NDArray[Any]) -> WordArray:
+        """Return the sum of the messages modulo M; sums of chunks need not be reduced."""
+        return summed_messages(messages, self.padded_dimension, self.modulus)
+
+    def summed_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+        """Return `simulated_sum` of the items' counts."""
+        return self.simulated_sum(self.domain.total(self.domain.clip(items)).astype(np.int64), words)
+
+    @abstractmethod
+    def simulated_sum(self, counts: IntegerArray, words: WordsLike) -> IntegerArray:
+        """Draw the sum of `noisy_steps` of clients of whom `counts` hold each item, in time that does not grow with their number.
+
+        For simulations: it has the law of the sum of messages, up to what floating point does to probabilities.
+        """
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return unbiased frequencies: the mean over rows. `clients` must be the mechanism's own number."""
+        self._check_clients(clients)
+        return self.sketch.decoded(self.bucket_counts(aggregate)) / self.clients
+
+    def decode_median(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the median over rows, as the paper does: biased, and hardly moved by a heavy item in a few of an item's buckets.
+
+        It needs signs. `variance` and `shared_variance` are not about it: noise alone costs up to pi/2 times as much.
+        """
+        self._check_clients(clients)
+        return self.sketch.medians(self.bucket_counts(aggregate)) / self.clients
+
+    @abstractmethod
+    def bucket_counts(self, aggregate: NDArray[Any]) -> FloatArray:
+        """Return unbiased estimates of the sketch of all clients' items, shape (rows, width)."""
+
+    @property
+    def row_excess(self) -> int:
+        """Rows in which the worst pair of items has opposite signs in a bucket, less those with equal ones (`worst_pair`)."""
+        return worst_pair(self.sketch).excess
+
+    def _check_clients(self, clients: int) -> None:
+        if clients != self.clients:
+            raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")

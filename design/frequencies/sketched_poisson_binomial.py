@@ -1,0 +1,197 @@
+"""Sketches of items by coin tosses alone: the Poisson-binomial mechanism on Hadamard transforms of count sketches.
+
+Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, algorithms 1 and
+2. Where the paper normalises the encoder's Hadamard matrix, its decoder is biased: entries are 1 and -1 here.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray, IntegerArray
+from ...solvers.accounting.renyi_curve import RenyiCurve, check_delta
+from ...solvers.divergences.extreme_tosses import ExtremeTosses, extreme_tosses
+from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_CLIENTS, MOST_TRIALS
+from ...solvers.numerics.walsh_hadamard import hadamard_entries, walsh_hadamard
+from ..contracts.accounts import pure_account, renyi_account
+from ..contracts.privacy import Privacy
+from ..noise.biased_tosses import count_successes
+from ..noise.random_words import SeededWords, WordsLike, word_source
+from ..secure_sum.modular_arithmetic import aggregate_residues
+from ..secure_sum.poisson_binomial_mechanism import MOST_COORDINATES, ORDERS, SMALLEST_THETA
+from .item_sketch import ItemSketch
+from .sketched_frequencies import SketchedFrequencies
+
+
+def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_coordinates: int) -> Privacy:
+    """Return what sums of coin tosses reveal of one client's item: coordinates that two items have in common reveal nothing.
+
+    ``"pure"`` and ``"rdp"`` are proven for all items that the other clients may have (`extreme_tosses`).
+
+    Parameters
+    ----------
+    clients : int
+        Number of clients, 1 to 10**7.
+    trials : int
+        Number of tosses of each client for each coordinate, 1 to 4096.
+    theta : float
+        Distance of a toss's probability from 1/2, from 1e-6 to 0.499.
+    differing_coordinates : int
+        Largest number of coordinates in which two items differ.
+
+    Examples
+    --------
+    >>> privacy = sketched_tosses_privacy(1000, 1, 0.1, differing_coordinates=64)
+    >>> round(privacy.epsilon(1e-5), 4)
+    0.3927
+    """
+    differing = check_integer("differing_coordinates", differing_coordinates, low=1, high=MOST_COORDINATES)
+    found = _tosses(clients, trials, theta)
+
+    def curve() -> RenyiCurve:
+        return RenyiCurve(np.array(ORDERS), differing * found.renyi_divergences(ORDERS))
+
+    return Privacy("secure-sum", (pure_account(differing * found.largest_loss), renyi_account(curve, "replace-one")))
+
+
+@lru_cache(maxsize=4)
+def _tosses(clients: int, trials: int, theta: float) -> ExtremeTosses:
+    return extreme_tosses(clients, trials, theta)
+
+
+@dataclass(frozen=True)
+class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
+    """Every client tosses a few coins for each entry of the Hadamard transforms of its item's rows; the server sees counts of successes.
+
+    Row r of an item's sketch is s e_h, and its transform has the entries s H[k, h], 1 or -1: the probability of success is
+    ``1/2 + theta s H[k, h]``. Without signs the first entry is always 1, and is not sent. The other clients' tosses hide those of one: the
+    guarantee is for exactly `clients` of them. A sum is at most clients * trials, which the modulus holds: nothing ever wraps.
+
+    Attributes
+    ----------
+    sketch : ItemSketch
+        The sketch; its width is a power of two. With `ItemSketch.direct`, the transform of the histogram itself.
+    clients : int
+        Number of clients, from 1 to 10**7.
+    trials : int
+        Number of tosses of each client for each coordinate, from 1 to 4096.
+    theta : float
+        Distance of a toss's probability from 1/2, from 1e-6 to 0.499.
+    delta : float
+        Failure probability that the guarantee is stated for, above 0 and below 1.
+
+    Examples
+    --------
+    >>> sketch = ItemSketch(categories=10_000, rows=5, width=64, signed=False)
+    >>> mechanism = SketchedPoissonBinomialFrequencies(sketch, clients=1000, trials=1, theta=0.2, delta=1e-5)
+    >>> print(mechanism.guarantee)
+    epsilon = 1.47543, delta = 1e-05, replace-one adjacency, secure-sum trust model
+    >>> messages = mechanism.encode(np.array([7] * 600 + [20] * 400), np.random.default_rng(0))
+    >>> messages.shape, mechanism.decode(mechanism.aggregate(messages), 1000)[[7, 20, 30]].round(1).tolist()
+    ((1000, 315), [0.6, 0.4, -0.0])
+    """
+
+    sketch: ItemSketch
+    clients: int
+    trials: int
+    theta: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        width = self.sketch.width
+        if width & (width - 1):
+            raise ValueError(f"width must be a power of two for Hadamard transforms of rows, got {width}")
+        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
+        object.__setattr__(self, "trials", check_integer("trials", self.trials, low=1, high=MOST_TRIALS))
+        object.__setattr__(self, "theta", check_real("theta", self.theta, low=SMALLEST_THETA, high=LARGEST_THETA))
+        object.__setattr__(self, "delta", check_delta(self.delta))
+
+    @property
+    def differing_coordinates(self) -> int:
+        """In how many coordinates two items differ, at most: half of a row, all of it where they have opposite signs in a bucket."""
+        return self.sketch.width // 2 * (self.sketch.rows + self.row_excess)
+
+    @property
+    def modulus(self) -> int:
+        """``clients * trials + 1``: one more than the largest sum."""
+        return self.clients * self.trials + 1
+
+    @property
+    def padded_dimension(self) -> int:
+        """Number of entries that are sent: all, or all but the first of each row without signs."""
+        return self.sketch.rows * self._sent
+
+    @property
+    def coordinate_wrap_probability(self) -> float:
+        """0.0: no sum is above clients * trials."""
+        return 0.0
+
+    @property
+    def item_variance(self) -> float:
+        """Of uncorrelated entries with the variance ``(1/4 - theta**2) / (trials theta**2)`` each, whatever the item."""
+        of_entry = (0.25 - self.theta**2) / (self.trials * self.theta**2)
+        width = self.sketch.width
+        if self.sketch.direct:
+            return of_entry * (width - 1) / width**2
+        # Without signs w / (w - 1) squared times (w - 1) / w^2.
+        return of_entry / (self._sent * self.sketch.rows)
+
+    def privacy(self) -> Privacy:
+        """Privacy of one sum (`sketched_tosses_privacy`)."""
+        return sketched_tosses_privacy(self.clients, self.trials, self.theta, self.differing_coordinates)
+
+    def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+        """Count each client's successes, from 0 to `trials`. Three arrays of that shape are in use: encode in chunks."""
+        words = word_source(words)
+        held = self.domain.clip(items)
+        entries = np.arange(self.sketch.width - self._sent, self.sketch.width)
+        biases = self.theta * hadamard_entries(self.sketch.buckets(held)[:, :, None], entries)
+        if self.sketch.signed:
+            biases *= self.sketch.signs(held)[:, :, None]
+        return count_successes(biases.reshape(len(held), -1), self.trials, words)
+
+    def simulated_sum(self, counts: IntegerArray, words: WordsLike) -> IntegerArray:
+        """Draw, for each coordinate, successes of all clients at either extreme, by numpy's binomial sampler."""
+        held = np.asarray(counts)
+        clients = int(held.sum())
+        transformed = walsh_hadamard(self.sketch.counted(held))[:, -self._sent :]
+        upper = (clients + np.rint(transformed).astype(np.int64).ravel()) // 2
+        words = word_source(words)
+        rng = words.rng if isinstance(words, SeededWords) else np.random.default_rng(words(4))
+        sums = rng.binomial(self.trials * upper, 0.5 + self.theta) + rng.binomial(self.trials * (clients - upper), 0.5 - self.theta)
+        return np.asarray(sums, dtype=np.int64)
+
+    def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
+        """Return the sums of the clients' counts, from 0 to clients * trials."""
+        return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
+
+    def bucket_counts(self, aggregate: NDArray[Any]) -> FloatArray:
+        """Return the inverse transform of what the sums exceed half of all tosses by, over trials * theta."""
+        excess = 2 * self.recovered_steps(aggregate).reshape(self.sketch.rows, -1) - self.clients * self.trials
+        entries = excess / (2 * self.theta * self.trials)
+        if self._sent < self.sketch.width:
+            # Every client adds one to a row.
+            entries = np.concatenate([np.full((self.sketch.rows, 1), float(self.clients)), entries], axis=1)
+        return walsh_hadamard(entries) / self.sketch.width
+
+    @property
+    def _sent(self) -> int:
+        """Number of entries of a row that are sent."""
+        return self.sketch.width if self.sketch.signed else self.sketch.width - 1
+
+
+def published_trials(clients: int, sketch: ItemSketch, epsilon: float, delta: float) -> int:
+    """Return L of the paper's theorem A.3, ``ceil(n epsilon**2 / (w t ln(1/delta))) + 1``, for comparisons.
+
+    Examples
+    --------
+    >>> published_trials(50_000, ItemSketch(100_000, rows=15, width=1024), 1.0, 1e-5)
+    2
+    """
+    return math.ceil(clients * epsilon**2 / (sketch.coordinates * math.log(1 / delta))) + 1

@@ -1,0 +1,204 @@
+"""Limits of compression for frequencies: how well a message of a given number of bits can tell how often each item is held.
+
+Each of n clients holds one of d items; what is estimated is the vector of shares of clients. Bounds hold for every encoder and decoder,
+private or not, that may share randomness which does not depend on the items, and err downward. `docs/frequency-limits.md` has the proofs.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from ...arguments import check_choice, check_integer, check_real
+from ...arrays import FloatArray
+from .compression import MOST_BITS
+from .histogram_entropy import MOST_CATEGORIES, MOST_CLIENTS, log_multisets
+from .prior_risk import ROUNDING, group_sizes
+
+LOSSES = ("linf", "l2", "l2-squared")
+TRUST_MODELS = ("local", "secure-sum", "central")
+# The share of a Reed-Solomon word's places in which two words differ.
+DIFFERING = np.array([0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0])
+# Probabilities of a block's likeliest item, at whose slopes the rate of a block is bounded.
+LIKELIEST = 1 - np.geomspace(0.499, 1e-12, 240)
+
+
+def frequency_compression_bound(categories: int, clients: int, bits: float, *, loss: str = "linf") -> float:
+    """Return a bound on the worst-case error of frequencies that are known from one sum, or from one message, of the given bits.
+
+    Parameters
+    ----------
+    categories : int
+        How many items there are.
+    clients : int
+        How many clients hold one item each.
+    bits : float
+        Logarithm to base 2 of the number of different messages, at least 0. Of a secure sum: of the modulus, over all coordinates. Where
+        the server sees every client's message: the bits of all of them.
+    loss : str
+        ``"linf"``, the expected largest error of a frequency; ``"l2"``, the expected Euclidean norm of all errors; or ``"l2-squared"``,
+        the expected square of that.
+
+    Returns
+    -------
+    float
+        Zero from log2 C(clients + categories - 1, clients) bits on. Errs downward.
+
+    Examples
+    --------
+    >>> [round(frequency_compression_bound(10_000, 100, bits), 4) for bits in (0.0, 100.0, 800.0, 805.0)]
+    [0.4999, 0.05, 0.0048, 0.0]
+    """
+    categories, clients = check_frequencies(categories, clients)
+    nats = check_real("bits", bits, low=0.0, high=MOST_BITS) * math.log(2)
+    check_choice("loss", loss, LOSSES)
+    if categories == 1:
+        return 0.0
+    best = 0.0
+    for family in _counted_families(categories, clients):
+        missed = -np.expm1(np.minimum(nats - family.log_size, 0.0))
+        best = max(best, float(np.max(family.scale(loss) * missed)))
+    if loss != "linf":
+        blocks = _blocks(categories, clients)
+        best = max(best, float(np.max(blocks.scale(loss) * blocks.curves.distortion(nats / blocks.parts), initial=0.0)))
+    return best * (1 - ROUNDING)
+
+
+def necessary_frequency_bits(error: float, categories: int, clients: int, trust_model: str, *, loss: str = "linf") -> float:
+    """Return the fewest bits of a client's message with which compression alone does not rule out an error of the frequencies.
+
+    Parameters
+    ----------
+    error : float
+        In the worst case; at least 0, where frequencies are exact.
+    categories, clients, loss
+        As in `frequency_compression_bound`.
+    trust_model : str
+        ``"secure-sum"``: the server sees nothing but one sum, in as many bits as a message; ``"local"`` or ``"central"``: every message.
+
+    Returns
+    -------
+    float
+        Bits, not rounded to a whole number; with fewer, no mechanism has that error. For exact frequencies that is the entropy of the
+        histogram, log2 C(clients + categories - 1, clients), under a secure sum, and its share of each client otherwise. Errs downward.
+
+    Examples
+    --------
+    >>> [round(necessary_frequency_bits(error, 10_000, 100, "secure-sum"), 1) for error in (0.0, 0.01, 0.1)]
+    [804.7, 314.3, 46.2]
+    """
+    error = check_real("error", error, low=0.0, high=1e300)
+    categories, clients = check_frequencies(categories, clients)
+    check_choice("trust_model", trust_model, TRUST_MODELS)
+    check_choice("loss", loss, LOSSES)
+    if categories == 1:
+        return 0.0
+    best = 0.0
+    for family in _counted_families(categories, clients):
+        attained = np.maximum(1 - error * (1 + ROUNDING) / family.scale(loss), 0.0)
+        with np.errstate(divide="ignore"):
+            best = max(best, float(np.max(family.log_size + np.log(attained))))
+    if loss != "linf":
+        blocks = _blocks(categories, clients)
+        rates = blocks.curves.rate(error * (1 + ROUNDING) / blocks.scale(loss))
+        best = max(best, float(np.max(blocks.parts * rates, initial=0.0)))
+    bits = best / math.log(2) * (1 - ROUNDING)
+    return bits if trust_model == "secure-sum" else bits / clients
+
+
+def check_frequencies(categories: int, clients: int) -> tuple[int, int]:
+    """Return the size of a problem, or raise ValueError."""
+    return (
+        check_integer("categories", categories, low=1, high=MOST_CATEGORIES),
+        check_integer("clients", clients, low=1, high=MOST_CLIENTS),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class OneHotCurves:
+    """Rate-distortion curves, bounded by tangents: R(D) >= offset - slope D nats, one row for each curve.
+
+    The source is an item among equally likely ones, and D the expected squared distance of its unit vector from any estimate.
+    """
+
+    offset: FloatArray
+    slope: FloatArray
+
+    def rate(self, distortion: FloatArray) -> FloatArray:
+        """Return the nats that each curve needs for a distortion; errs downward."""
+        return np.asarray(np.maximum(np.max(self.offset - self.slope * distortion[:, None], axis=1), 0.0))
+
+    def distortion(self, nats: FloatArray) -> FloatArray:
+        """Return the distortion that each curve has for a rate; errs downward."""
+        return np.asarray(np.maximum(np.max((self.offset - nats[:, None]) / self.slope, axis=1), 0.0))
+
+
+def one_hot_curves(sizes: FloatArray) -> OneHotCurves:
+    """Return the curves for these numbers of items, 2 or more each."""
+    likeliest = LIKELIEST[None, :]
+    others = sizes[:, None] - 1
+    rest = (1 - likeliest) / others
+    logs = np.log(likeliest / rest)
+    slope = 0.5 * logs / (likeliest - rest)
+    # A stationary point is a maximum where the other items' probabilities are in the concave part.
+    concave = 2 * slope * sizes[:, None] / others * likeliest * (1 - likeliest) <= 1
+    peaked = -likeliest * np.log(likeliest) - (1 - likeliest) * np.log(rest) + slope * (likeliest**2 + (1 - likeliest) * rest)
+    uniform = np.log(sizes)[:, None] + slope / sizes[:, None]
+    offset = np.log(sizes)[:, None] + slope - np.maximum(uniform, peaked) * (1 + ROUNDING / 10)
+    return OneHotCurves(np.where(concave, offset, 0.0), slope)
+
+
+@dataclass(frozen=True, eq=False)
+class _CountedFamily:
+    """Packings by counting: without a message for each member, the error is the scale times the share of members that are missed."""
+
+    log_size: FloatArray
+    linf_distance: FloatArray
+    l2_distance: FloatArray
+
+    def scale(self, loss: str) -> FloatArray:
+        if loss == "l2-squared":
+            return self.l2_distance**2 / 2
+        return (self.linf_distance if loss == "linf" else self.l2_distance) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """Priors in which each of some groups holds an independent item of a block of its own."""
+
+    parts: FloatArray
+    share: FloatArray
+    curves: OneHotCurves
+
+    def scale(self, loss: str) -> FloatArray:
+        return self.share**2 * self.parts if loss == "l2-squared" else self.share * np.sqrt(self.parts / 2)
+
+
+@lru_cache(maxsize=16)
+def _counted_families(categories: int, clients: int) -> tuple[_CountedFamily, ...]:
+    parts, share = _groups(clients)
+    multisets = _CountedFamily(log_multisets(categories, parts).lower, share, math.sqrt(2) * share)
+    power = np.floor(np.log2(np.maximum(categories // parts, 1.0)))
+    usable = (power >= 1) & (parts <= np.exp2(power))
+    if not np.any(usable):
+        return (multisets,)
+    power, parts, share = power[usable, None], parts[usable, None], share[usable, None]
+    differing = np.ceil(DIFFERING * parts)
+    words = _CountedFamily(power * (parts - differing + 1) * math.log(2), share + 0 * differing, np.sqrt(2 * differing) * share)
+    return multisets, words
+
+
+@lru_cache(maxsize=16)
+def _blocks(categories: int, clients: int) -> _Blocks:
+    parts, share = _groups(clients)
+    sizes = np.floor(categories / parts)
+    parts, share, sizes = parts[sizes >= 2], share[sizes >= 2], sizes[sizes >= 2]
+    return _Blocks(parts, share, one_hot_curves(sizes))
+
+
+def _groups(clients: int) -> tuple[FloatArray, FloatArray]:
+    """Return numbers of groups, and the share of clients that one group of each is."""
+    sizes = group_sizes(clients)
+    parts = np.unique(np.concatenate([sizes, np.floor(clients / sizes)]))
+    return parts, np.floor(clients / parts) / clients

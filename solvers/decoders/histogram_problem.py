@@ -1,0 +1,82 @@
+"""A histogram of n items that is known through some sums of its counts: the problem, and what follows from it without a solver."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer
+from ...arrays import IntegerArray
+
+MOST_CLIENTS = 2**20
+MOST_ENTRIES = 2**28
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramProblem:
+    """Find whole numbers mu >= 0 of sum n with S mu = y.
+
+    Attributes
+    ----------
+    matrix : ndarray of bool, shape (measurements, dimension)
+        S: whether an item counts in a measurement.
+    sums : ndarray of int64, shape (measurements,)
+        y.
+    clients : int
+        n.
+    """
+
+    matrix: NDArray[np.bool_]
+    sums: IntegerArray
+    clients: int
+
+    def solved_by(self, counts: NDArray[Any]) -> bool:
+        """Return whether whole numbers solve the problem; exact."""
+        nonzero = np.flatnonzero(counts)
+        values = counts[nonzero]
+        if (values < 0).any() or int(values.sum()) != self.clients:
+            return False
+        return bool(np.array_equal(self.matrix[:, nonzero] @ values, self.sums))
+
+    def caps(self, lower: IntegerArray, upper: IntegerArray) -> IntegerArray | None:
+        """Return upper bounds that follow from each equation alone and bounds on all counts; None where there is no solution.
+
+        What is left of y for an item that a measurement counts, and of n - y for one that it does not, bounds the item's count.
+        """
+        fixed = np.flatnonzero(lower)
+        left = self.clients - int(lower[fixed].sum())
+        inside = self.sums - self.matrix[:, fixed] @ lower[fixed]
+        outside = left - inside
+        if left < 0 or (inside < 0).any() or (outside < 0).any():
+            return None
+        room = np.full(upper.shape, left)
+        # Only measurements that are nearly empty or nearly full can tell more than n does: others are above every bound.
+        ceiling = int((upper - lower).max(initial=0))
+        for measurement in np.flatnonzero(np.minimum(inside, outside) < ceiling):
+            np.minimum(room, np.where(self.matrix[measurement], inside[measurement], outside[measurement]), out=room)
+        capped: IntegerArray = np.minimum(upper, lower + room)
+        return capped
+
+
+def pose_histogram_problem(matrix: ArrayLike, sums: ArrayLike, clients: int) -> HistogramProblem:
+    """Check shapes and values: a matrix of zeros and ones, sums from 0 to n.
+
+    Raises
+    ------
+    ValueError
+        If they are anything else; a sum outside 0..n is no sum of n items' entries.
+    """
+    clients = check_integer("clients", clients, low=0, high=MOST_CLIENTS)
+    entries = np.asarray(matrix)
+    if entries.ndim != 2 or 0 in entries.shape or entries.size > MOST_ENTRIES:
+        raise ValueError(f"matrix must have two axes, (measurements, dimension), and at most 2**28 entries, got the shape {entries.shape}")
+    if entries.dtype != np.bool_ and not np.isin(entries, (0, 1)).all():
+        raise ValueError(f"matrix must have entries 0 and 1, got {entries[~np.isin(entries, (0, 1))][0]}")
+    observed = np.asarray(sums)
+    if observed.shape != entries.shape[:1] or observed.dtype.kind not in "iu":
+        raise ValueError(f"sums must be {entries.shape[0]} whole numbers, got shape {observed.shape} of {observed.dtype}")
+    outside = (observed < 0) | (observed > clients)
+    if outside.any():
+        raise ValueError(f"sums must be from 0 to {clients}, the number of clients, got {int(observed[outside][0])}")
+    return HistogramProblem(entries.astype(np.bool_), observed.astype(np.int64), clients)

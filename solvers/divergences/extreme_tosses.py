@@ -1,0 +1,136 @@
+"""How much a sum of coin tosses reveals about one client when every client's coins are at one of two extremes: bounds for all data sets.
+
+Each of n clients tosses L coins of probability 1/2 + theta or 1/2 - theta, and only the number of successes of all is seen. A client's own
+coins change from one extreme to the other; j of the m = n - 1 others are at the upper one. Which j is the worst is not known (j = 0 or m,
+wherever all were computed), and all of them are too many to compute. But if j is from a to b, the others' sum is that of a clients at the
+upper extreme and m - b at the lower one, and further noise, which cannot raise a divergence. So m + 1 configurations are covered by a few cells, in
+which b - a clients are given away: with g cells, about a share of 1/g of the noise.
+
+By the argument of `poisson_binomial_divergence`, coins between the extremes are no worse than coins at them: with m L coins in place of m
+clients, the same cells bound every configuration of the Poisson-binomial mechanism.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray
+from ..accounting.exact_privacy_loss import ExactPrivacyLoss
+from ..accounting.pure_privacy import check_orders
+from .binomial_divergence import binomial_window
+from .poisson_binomial_divergence import LARGEST_THETA, MOST_CLIENTS, MOST_TRIALS, log_binomial
+
+# Logarithms of the smallest probabilities that are kept: of the others at either extreme, and of the sum of all.
+SMALLEST_LOGARITHM, SMALLEST_KEPT = -200.0, -700.0
+# Up to this many others each number at the upper extreme is a cell of its own; beyond, there are from 2 to 64 cells, as many as these
+# products allow for.
+MOST_ALONE, MOST_CELLS, MOST_PRODUCTS = 64, 64, 8 * 10**9
+# Share by which sums of that many products may be off, in the divergence of one coin.
+ROUNDING = 1e-8
+
+
+@dataclass(frozen=True)
+class ExtremeTosses:
+    """Privacy losses that bound those of every configuration of the others.
+
+    Attributes
+    ----------
+    losses : tuple of ExactPrivacyLoss
+        Both directions of every cell; mirror images of cells, which have the same ones, are left out.
+    logs_left_out : tuple of float
+        For each, the logarithm of a bound on the probability that was left out; minus infinity for nothing.
+    largest_loss : float
+        Largest privacy loss of all: the pure epsilon, ``trials * ln((1/2 + theta) / (1/2 - theta))``.
+    exact : bool
+        Whether nothing is given away: each configuration was computed.
+    """
+
+    losses: tuple[ExactPrivacyLoss, ...]
+    logs_left_out: tuple[float, ...]
+    largest_loss: float
+    exact: bool
+
+    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
+        """Return bounds on the Rényi divergences, in nats, for orders above 1; err upward. Infinity gives the pure epsilon."""
+        array = check_orders(orders)
+        finite = np.where(np.isinf(array), 2.0, array)
+        found = []
+        for loss, left_out in zip(self.losses, self.logs_left_out, strict=True):
+            # sum P^a Q^(1 - a) is jointly convex and homogeneous: what is left out adds its mass at the largest loss at most.
+            divergences = loss.renyi_divergences(finite) * (1 + ROUNDING)
+            added = left_out + (finite - 1) * self.largest_loss
+            found.append(np.logaddexp((finite - 1) * divergences, added) / (finite - 1))
+        largest = np.clip(np.maximum.reduce(found), 0.0, self.largest_loss)
+        return np.asarray(np.where(np.isinf(array), self.largest_loss, largest))
+
+
+def extreme_tosses(clients: int, trials: int, theta: float) -> ExtremeTosses:
+    """Return privacy losses that bound what the number of successes reveals of one client, for replace-one adjacency.
+
+    Parameters
+    ----------
+    clients : int
+        Number n of clients, 1 to 10**7.
+    trials : int
+        Number L of coins of each, 1 to 4096.
+    theta : float
+        Distance of a coin's probability from 1/2, from 1e-6 to 0.499.
+
+    Examples
+    --------
+    The exact divergence for few clients, and one that errs upward for many.
+
+    >>> extreme_tosses(10, 1, 0.25).renyi_divergences([2.0]).round(6).tolist()
+    [0.162801]
+    >>> found = extreme_tosses(1000, 1, 0.25)
+    >>> found.exact, (found.renyi_divergences([2.0]) / 8 / 2 / 0.25**2 * 1000).round(2).tolist()
+    (False, [1.36])
+    """
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
+    theta = check_real("theta", theta, low=1e-6, high=LARGEST_THETA)
+    others = clients - 1
+    largest_loss = trials * (math.log1p(2 * theta) - math.log1p(-2 * theta))
+    cells = _lower_cells(others, trials, theta)
+    losses, left_out = [], []
+    for low, high in cells:
+        first, second, log_left_out = _pair(low, others - high, trials, theta, largest_loss)
+        losses += [_loss(first, second), _loss(second, first)]
+        left_out += [log_left_out, log_left_out]
+    return ExtremeTosses(tuple(losses), tuple(left_out), largest_loss, exact=others <= MOST_ALONE)
+
+
+def _lower_cells(others: int, trials: int, theta: float) -> list[tuple[int, int]]:
+    """Return the first and the last number at the upper extreme of each cell, up to half of the others: the rest are mirror images."""
+    lower = others // 2 + 1
+    if others <= MOST_ALONE:
+        return [(number, number) for number in range(lower)]
+    # Half of the others at either extreme: their windows have this many values, about.
+    window = 2 * math.sqrt(-SMALLEST_LOGARITHM * others * trials * (0.25 - theta**2)) - 2 * SMALLEST_LOGARITHM
+    count = int(min(max(MOST_PRODUCTS / window**2, 1), MOST_CELLS // 2))
+    edges = [part * lower // count for part in range(count + 1)]
+    return [(first, last - 1) for first, last in zip(edges, edges[1:], strict=False)]
+
+
+def _pair(upper: int, lower: int, trials: int, theta: float, largest_loss: float) -> tuple[FloatArray, FloatArray, float]:
+    """Return the distribution of the sum for either extreme of the client, and the logarithm of what is left out at most."""
+    masses, log_left_out = np.ones(1), -math.inf
+    for count, probability in ((upper, 0.5 + theta), (lower, 0.5 - theta)):
+        if count:
+            window = binomial_window(count * trials, probability, SMALLEST_LOGARITHM)
+            masses = np.convolve(masses, np.exp(window.logarithms).astype(float))
+            log_left_out = float(np.logaddexp(log_left_out, window.log_remainder))
+    first, second = (np.convolve(np.exp(log_binomial(trials, 0.5 + sign * theta)).astype(float), masses) for sign in (1, -1))
+    kept = np.minimum(first, second) > math.exp(SMALLEST_KEPT)
+    if not kept.all():
+        # Neither is more than e^largest_loss times the other one.
+        log_left_out = float(np.logaddexp(log_left_out, SMALLEST_KEPT + largest_loss + math.log(len(kept))))
+    return first[kept], second[kept], log_left_out
+
+
+def _loss(own: FloatArray, other: FloatArray) -> ExactPrivacyLoss:
+    logarithms = np.log(own)
+    return ExactPrivacyLoss(logarithms, logarithms - np.log(other), 0.0, 0.0)

@@ -1,0 +1,33 @@
+"""The rank of a matrix of whole numbers modulo a prime: at most its rank over the rationals, and exact."""
+
+import numpy as np
+
+from ...arrays import IntegerArray
+
+PRIME = 2**31 - 1
+
+
+def modular_rank(matrix: IntegerArray) -> int:
+    """Return the rank modulo 2**31 - 1 of a matrix of whole numbers of 64 bits: a lower bound on the rational rank, by elimination.
+
+    Full rank is thereby proven; less may be by chance, with a probability of about 5e-10 for numbers that have nothing to do with the prime.
+
+    Examples
+    --------
+    >>> modular_rank(np.array([[1, 1, 0], [0, 1, 1], [1, 2, 1]]))
+    2
+    """
+    rows = np.asarray(matrix, dtype=np.int64) % PRIME
+    rank = 0
+    for column in range(rows.shape[1]):
+        below = np.flatnonzero(rows[rank:, column])
+        if not len(below):
+            continue
+        rows[[rank, rank + below[0]]] = rows[[rank + below[0], rank]]
+        # Products of two residues stay below 2**62.
+        pivot = rows[rank] * pow(int(rows[rank, column]), -1, PRIME) % PRIME
+        rows[rank + 1 :] = (rows[rank + 1 :] - rows[rank + 1 :, column, None] * pivot) % PRIME
+        rank += 1
+        if rank == len(rows):
+            break
+    return rank

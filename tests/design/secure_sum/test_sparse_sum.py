@@ -1,0 +1,188 @@
+"""Sparse means from sums of sketches: found at the predicted error, and never outside the ball, sparse or not.
+
+Seeds are fixed; where chance has a part, its probability stands beside it.
+"""
+
+import math
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.noise.random_words import seeded_words
+from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from quietbits.design.secure_sum.sparse_sum import LOOSE, TOLERANCE, SparseSum
+from quietbits.design.transforms.count_sketch import CountMeanSketch
+from quietbits.design.transforms.gaussian_sketch import GaussianSketch
+from quietbits.design.transforms.hadamard_sketch import HadamardSketch
+from quietbits.design.transforms.linear_sketch import LinearSketch
+
+DIMENSION, CLIENTS, SIGMA, SUPPORT = 1500, 10, 0.01, [7, 70, 700, 1499]
+
+
+def made(sketch: LinearSketch, *, sigma: float = SIGMA, sparsity: int = 4, clip: float = 1.3, **changes: Any) -> SparseSum:
+    factor = sketch.length_factor
+    sums = DistributedDiscreteGaussianMechanism(
+        NormBall(sketch.sketch_dimension, 2.0, clip * factor),
+        CLIENTS,
+        bits=30,
+        granularity=1e-3 * factor,
+        local_sigma=sigma * factor,
+        delta=1e-5,
+        rotation="fourier",
+    )
+    return SparseSum(NormBall(sketch.dimension, 2.0), sketch, sums, sparsity, **changes)
+
+
+def estimate(mechanism: SparseSum, vectors: np.ndarray, seed: int) -> np.ndarray:
+    return mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(seed))), CLIENTS)
+
+
+def sparse_vectors() -> np.ndarray:
+    """Return vectors of four coordinates each, the same ones."""
+    vectors = np.zeros((CLIENTS, DIMENSION))
+    vectors[:, SUPPORT] = 0.4, -0.3, 0.5, 0.45
+    return vectors
+
+
+SKETCHES = {
+    "hadamard": HadamardSketch(DIMENSION, 250, seed=1),
+    "gaussian": GaussianSketch(DIMENSION, 250, seed=1),
+    "count-mean": CountMeanSketch(DIMENSION, 5, 50, seed=1),
+    "count-mean over 5": CountMeanSketch(DIMENSION, 5, 50, seed=1, scaling="mean"),
+}
+
+
+@cache
+def found_in_rounds(name: str, *, refit: bool) -> np.ndarray:
+    """Return the estimates of 30 rounds, each with a sketch of its own."""
+    mechanism, vectors = made(SKETCHES[name], refit=refit), sparse_vectors()
+    return np.array([estimate(mechanism.renewed(seed), vectors, seed) for seed in range(1, 31)])
+
+
+@pytest.mark.parametrize("name", SKETCHES)
+def test_a_sparse_mean_is_found_at_the_predicted_error(name: str) -> None:
+    # Least squares on the four coordinates: about chi-square with four degrees of freedom, so that the median of 30 rounds over its own,
+    # 3.36 of 4, is off by a quarter at most in nearly all; a coordinate too many in some rounds hardly moves it.
+    mechanism, estimates = made(SKETCHES[name]), found_in_rounds(name, refit=True)
+    errors = np.sum((estimates - sparse_vectors()[0]) ** 2, axis=1)
+    predicted = mechanism.error(sparse_vectors()).of_mean(CLIENTS) - mechanism.bias_bound**2
+    assert predicted == pytest.approx(4 * (SIGMA**2 + 1e-6 / 4 / (1 - math.exp(-0.5))) / CLIENTS, rel=1e-9)
+    assert 0.5 < np.median(errors) / predicted < 1.7
+    assert (estimates[:, SUPPORT] != 0).all()
+    # Most rounds find no other coordinate, and none is off by much more.
+    assert np.mean(np.count_nonzero(estimates, axis=1) == 4) > 0.5
+    assert errors.max() < 30 * predicted
+    # Without sparsity, noise on all coordinates would come to this many times as much; zero would be off by the mean.
+    assert DIMENSION / 4 * predicted > 20 * errors.max()
+    assert errors.max() < 0.01 * np.sum(sparse_vectors()[0] ** 2)
+
+
+def test_refitting_takes_off_what_the_lasso_is_too_short_by() -> None:
+    refitted, plain = (found_in_rounds("hadamard", refit=refit) for refit in (True, False))
+    signs, sizes = np.sign(sparse_vectors()[0, SUPPORT]), np.abs(sparse_vectors()[0, SUPPORT])
+    mechanism = made(SKETCHES["hadamard"])
+    # The Lasso takes the penalty, times m, off each coordinate, more or less: refitting takes off nothing on average (5 sigma).
+    shrunk = (sizes - plain[:, SUPPORT] * signs).mean()
+    assert 0.5 < shrunk / (250 * mechanism.penalty) < 2
+    spread = SIGMA / math.sqrt(CLIENTS * 120)
+    assert abs((sizes - refitted[:, SUPPORT] * signs).mean()) < 5 * spread
+    errors = [np.sum((one - sparse_vectors()[0]) ** 2, axis=1).mean() for one in (refitted, plain)]
+    assert errors[0] < 0.5 * errors[1]
+
+
+def test_scaled_rows_are_the_same_mechanism() -> None:
+    usual, scaled = made(SKETCHES["count-mean"]), made(SKETCHES["count-mean over 5"])
+    assert scaled.worst_variance == pytest.approx(usual.worst_variance, rel=1e-9)
+    assert scaled.guarantee.epsilon == pytest.approx(usual.guarantee.epsilon, rel=1e-9)
+    found = [estimate(one, sparse_vectors(), 5) for one in (usual, scaled)]
+    np.testing.assert_allclose(found[0], found[1], atol=0.02)
+    assert found[0].nonzero()[0].tolist() == found[1].nonzero()[0].tolist() == SUPPORT
+
+
+@pytest.mark.parametrize("name", SKETCHES)
+def test_noise_alone_is_below_the_penalty(name: str) -> None:
+    # It is above it with a probability of 1/20 at most: of 200 rounds, in 26 or fewer except once in a million.
+    mechanism = made(SKETCHES[name], sigma=0.5, failure_probability=0.05)
+    zeros, rng = np.zeros((CLIENTS, DIMENSION)), seeded_words(np.random.default_rng(6))
+    above = 0
+    for _ in range(200):
+        observed = mechanism.inner.decode(mechanism.aggregate(mechanism.encode(zeros, rng)), CLIENTS)
+        correlations = mechanism.sketch.operator().rmatvec(observed)
+        above += np.abs(correlations).max() / mechanism.sketch_dimension > mechanism.penalty
+    assert above <= scipy.stats.binom.ppf(1 - 1e-6, 200, 0.05)
+    # Nor is it far above: the noise comes close to it.
+    assert np.abs(correlations).max() / mechanism.sketch_dimension > 0.6 * mechanism.penalty
+    larger = replace(mechanism, failure_probability=1e-6)
+    assert larger.penalty > 1.2 * mechanism.penalty
+    assert mechanism.noise_deviation == pytest.approx(
+        math.sqrt((mechanism.inner.local_sigma**2 + mechanism.inner.granularity**2 / 4) / CLIENTS)
+    )
+
+
+@pytest.mark.parametrize("name", SKETCHES)
+@pytest.mark.parametrize("refit", [True, False])
+def test_means_that_are_not_sparse_are_answered_with_a_vector_of_the_ball(name: str, refit: bool) -> None:
+    vectors = {
+        "all alike": np.ones(DIMENSION),
+        "many": np.random.default_rng(7).normal(size=DIMENSION),
+        "at the edge": 5 * np.eye(DIMENSION)[3],
+        "none": np.zeros(DIMENSION),
+    }
+    mechanism = made(SKETCHES[name], sigma=0.05, refit=refit)
+    for kind, vector in vectors.items():
+        found = estimate(mechanism, np.tile(vector, (CLIENTS, 1)), 8)
+        assert found.shape == (DIMENSION,)
+        assert np.linalg.norm(found) <= 1 + 1e-9
+        error = np.linalg.norm(found - mechanism.ball.clip(vector[None])[0])
+        assert error <= mechanism.bias_bound == 2.0
+        if kind == "at the edge":
+            assert found[3] > 0.9
+        if kind == "none":
+            assert np.linalg.norm(found) < 0.1
+
+
+def test_a_mean_for_which_the_lasso_takes_too_long_is_answered_as_well() -> None:
+    # All coordinates alike beside little noise: 10 000 iterations do not end in the tolerance that sparse means are solved to.
+    mechanism = made(GaussianSketch(500, 60, seed=1), sigma=2e-4)
+    dense = np.tile(np.full(500, 1 / math.sqrt(500)), (CLIENTS, 1))
+    aggregate = mechanism.aggregate(mechanism.encode(dense, np.random.default_rng(9)))
+    found = mechanism.solution(aggregate, CLIENTS)
+    assert TOLERANCE < found.relative_gap <= LOOSE
+    assert np.linalg.norm(mechanism.decode(aggregate, CLIENTS)) <= 1 + 1e-9
+
+
+def test_the_solution_is_certified() -> None:
+    mechanism = made(SKETCHES["hadamard"])
+    aggregate = mechanism.aggregate(mechanism.encode(sparse_vectors(), np.random.default_rng(10)))
+    found = mechanism.solution(aggregate, CLIENTS)
+    assert found.relative_gap <= TOLERANCE
+    assert set(SUPPORT) <= set(found.support.tolist())
+
+
+def test_the_guarantee_is_that_of_the_sum_of_sketches() -> None:
+    mechanism = made(SKETCHES["hadamard"])
+    assert mechanism.guarantee == mechanism.inner.guarantee
+    assert mechanism.error().shared == mechanism.shared_variance(np.ones(DIMENSION)) == 0.0
+    assert mechanism.renewed(9) == replace(mechanism, sketch=HadamardSketch(DIMENSION, 250, seed=9))
+    assert mechanism.bits_per_client == 250 * 30
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sparsity": 251}, "sparsity must be a whole number from 1 to 250, got 251"),
+        ({"sparsity": 0}, "sparsity must be a whole number from 1 to 250, got 0"),
+        ({"failure_probability": 0.0}, "failure_probability must be a number above 0 and below 1, got 0.0"),
+        ({"failure_probability": 1.0}, "failure_probability must be a number above 0 and below 1, got 1.0"),
+        ({"ball": NormBall(DIMENSION - 1, 2.0)}, "sketch must be of 1499 coordinates, as the ball is, got 1500"),
+        ({"sketch": HadamardSketch(DIMENSION, 200)}, "inner must be for 200 coordinates of a sketch, got 250"),
+    ],
+)
+def test_bad_fields_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(made(SKETCHES["hadamard"]), **changes)

@@ -8,6 +8,7 @@ from ...design.contracts.registry import Entry, Values
 from ...design.contracts.task import Task
 from ...design.frequencies.randomised_response import FrequencyRandomisedResponse
 from .local import PURE_ACCOUNTS
+from .lower_bounds import frequency_lower_bound
 from .shared_options import per_round_epsilon
 
 
@@ -27,6 +28,7 @@ def _local(name: str, title: str, paper: str, build: Callable[[float, int], Mech
         accounts=PURE_ACCOUNTS,
         options=(),
         calibrate=_pure(name, build),
+        lower_bound=lambda task: frequency_lower_bound(task, "local", unbiased=True),
     )
 
 

@@ -13,6 +13,7 @@ from ...design.frequencies.subset_selection import subset_selection
 from ...design.frequencies.support import MOST_ITEMS
 from ...design.frequencies.unary_encoding import UnaryEncoding
 from .local import PURE_ACCOUNTS, REPLACE_ONE
+from .lower_bounds import frequency_lower_bound
 from .shared_options import per_round_epsilon
 
 BLOCKS = Option("blocks", int, "Number of blocks of outputs, a power of two; by default the best number.", None, 1, 2 * MOST_ITEMS)
@@ -35,6 +36,7 @@ def _entry(name: str, title: str, paper: str, build: Callable[[float, int, Value
         accounts=PURE_ACCOUNTS,
         options=options,
         calibrate=calibrate,
+        lower_bound=lambda task: frequency_lower_bound(task, "local", unbiased=True),
     )
 
 

@@ -3,9 +3,12 @@
 import math
 from typing import Protocol
 
+from ...design.contracts.domains import Categories
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Task
 from ...solvers.limits.central_privacy import LARGEST_EPSILON, SMALLEST_EPSILON, central_bound, unbiased_central_bound
+from ...solvers.limits.frequency_privacy import frequency_bound
+from ...solvers.limits.histogram_entropy import MOST_CATEGORIES, MOST_CLIENTS
 from ...solvers.limits.local_privacy import local_bound, unbiased_local_bound
 
 
@@ -59,3 +62,27 @@ def _vector_bound(task: Task, bound: Bound, epsilon: float, delta: float) -> flo
     if not isinstance(task.domain, NormBall) or task.sampling is not None or not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
         return None
     return bound(task.domain.dimension, task.clients, epsilon, delta, radius=inscribed_radius(task.domain))
+
+
+def frequency_lower_bound(task: Task, trust_model: str, *, unbiased: bool) -> float | None:
+    """Return a bound on the squared L2 error of the frequencies for every mechanism of a trust model; errs downward.
+
+    None where clients are sampled, or out of the bound's range.
+    """
+    if not isinstance(task.domain, Categories) or task.sampling is not None:
+        return None
+    epsilon, delta = task.epsilon, task.delta
+    if trust_model == "local" and delta == 0:
+        # Rounds are taken to be of the same pure epsilon.
+        epsilon = epsilon / task.rounds
+    if task.adjacency == "add-or-remove-one":
+        # A replacement is two steps.
+        epsilon, delta = 2 * epsilon, delta * (1 + math.exp(min(epsilon, 700.0)))
+    if (
+        not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON
+        or delta >= 1
+        or task.clients > MOST_CLIENTS
+        or task.domain.size > MOST_CATEGORIES
+    ):
+        return None
+    return frequency_bound(task.domain.size, task.clients, epsilon, delta, trust_model, unbiased=unbiased)

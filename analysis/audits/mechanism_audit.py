@@ -152,7 +152,7 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
     if isinstance(mechanism, SecureSumMechanism) and isinstance(domain, Categories):
         _no_direction(direction)
         # There is no item that is none: the others hold the first one either way.
-        held = np.zeros(mechanism.clients, dtype=np.int64)
+        held: NDArray[Any] = np.zeros(mechanism.clients, dtype=np.int64)
         replaced = np.append(held[1:], domain.size - 1)
         return Neighbours(held, replaced if mechanism.guarantee.adjacency == "replace-one" else held[1:])
     if others != "zero":

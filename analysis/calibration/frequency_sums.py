@@ -96,9 +96,12 @@ def calibrate_skellam_frequencies(categories: int, clients: int, target: Target,
     adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
     multiplier = calibrate_noise_multiplier(target, "secure-sum")
 
+    def finest_of(square: int) -> int:
+        return min(MOST_STEPS, 1 << max(0, math.ceil(math.log2(GAUSSIAN_VARIANCE / square) / 2 - math.log2(multiplier))))
+
     def bits_of(sketch: ItemSketch) -> float:
         square = sketch.rows if adjacency != "replace-one" else 2 * sketch.rows
-        return _bits(sketch, 8 * clients, 8 * multiplier * math.sqrt(square))
+        return _bits(sketch, clients * finest_of(square), multiplier * math.sqrt(square) * finest_of(square))
 
     sketch = choice.sketch(categories, multiplier, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
     square = _squared_distance(sketch, adjacency)
@@ -115,7 +118,7 @@ def calibrate_skellam_frequencies(categories: int, clients: int, target: Target,
     # So many that a client's noise is not too little to be drawn, up to those with which the sum's is like Gaussian noise.
     fewest = 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * clients / square) / multiplier)))
     tried = [fewest]
-    while 2 * tried[-1] <= MOST_STEPS and square * (multiplier * tried[-1]) ** 2 < GAUSSIAN_VARIANCE:
+    while tried[-1] < finest_of(square):
         tried.append(2 * tried[-1])
     found = {steps: variance(steps) for steps in tried}
     least = min(found[steps] / steps**2 for steps in tried)
@@ -186,8 +189,8 @@ def _squared_distance(sketch: ItemSketch, adjacency: str) -> int:
 
 
 def _bits(sketch: ItemSketch, largest: int, deviation: float) -> float:
-    """Return the bits of a message, about, whose buckets reach `largest` with noise of a standard deviation: a little more than it takes."""
-    return sketch.coordinates * math.log2(largest * (2 if sketch.signed else 1) + 20 * deviation + 1)
+    """Return the bits of a message, about, whose buckets reach `largest` with noise of a deviation: a little more than it takes."""
+    return sketch.coordinates * math.log2(largest * (2 if sketch.signed else 1) + 20 * deviation + 50)
 
 
 def _check_bits(bits: float, choice: ItemSketchChoice) -> None:

@@ -55,7 +55,7 @@ SEED = Option("sketch_seed", int, "Public seed of the sketch.", 0, 0, 2**63 - 1)
 TRIALS = Option("trials", int, "Tosses of each client for each coordinate; by default as many as are of use.", None, 1, MOST_TRIALS)
 CHOICE = (ROWS, WIDTH, MESSAGE_BITS, SLACK, CONCENTRATION, FAILURE, SIGNED, SEED)
 # The paper's sketch has signs.
-TOSSED = tuple(replace(one, default=True) if one is SIGNED else one for one in CHOICE) + (TRIALS,)
+TOSSED = (*(replace(one, default=True) if one is SIGNED else one for one in CHOICE), TRIALS)
 
 OF_SKETCH = (
     CLIENTS,
@@ -98,12 +98,12 @@ def _tosses(categories: int, clients: int, target: Target, options: Values) -> S
 
 def _discrete_gaussian_privacy(values: Values, adjacency: str) -> Privacy:
     named = ("clients", "rows", "squared_distance", "steps", "local_sigma")
-    return discrete_gaussian_items_privacy(*(values[name] for name in named), adjacency)
+    return discrete_gaussian_items_privacy(**{name: values[name] for name in named}, adjacency=adjacency)
 
 
 def _skellam_privacy(values: Values, adjacency: str) -> Privacy:
     named = ("clients", "rows", "squared_distance", "steps", "local_variance")
-    return skellam_items_privacy(*(values[name] for name in named), adjacency)
+    return skellam_items_privacy(**{name: values[name] for name in named}, adjacency=adjacency)
 
 
 def _tosses_privacy(values: Values, _: str) -> Privacy:

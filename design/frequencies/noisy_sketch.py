@@ -27,7 +27,7 @@ from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..noise.skellam_noise import sample_skellam
 from ..secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
-from ..secure_sum.modular_arithmetic import LARGEST_MODULUS, aggregate_residues
+from ..secure_sum.modular_arithmetic import aggregate_residues
 from .item_sketch import ItemSketch
 from .sketched_frequencies import SketchedFrequencies
 
@@ -225,7 +225,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def _tail_logarithm(self) -> float:
-        """Ln of 2 m / 1e-9: an exponent that leaves m buckets, both sides, within 1e-9."""
+        """The logarithm of 2 m / 1e-9: an exponent that leaves m buckets, both sides, within 1e-9."""
         return math.log(2 * self.padded_dimension / WRAP_PROBABILITY)
 
     def _check_fields(self) -> None:
@@ -233,9 +233,8 @@ class NoisySketchSum(SketchedFrequencies):
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "steps", check_integer("steps", self.steps, low=1, high=MOST_STEPS))
         object.__setattr__(self, "delta", check_delta(self.delta))
+        # All of the largest together, and noise of 10**12 for each client, take a modulus below 2**62.
         check_choice("adjacency", self.adjacency, ADJACENCIES)
-        if self.modulus > LARGEST_MODULUS:
-            raise ValueError(f"steps must be fewer for a modulus up to 2**62 to hold {self.clients} clients' noise, got {self.steps}")
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
         words = word_source(words)
         held = self.domain.clip(items)
         entries = np.arange(self.sketch.width - self._sent, self.sketch.width)
-        biases = self.theta * hadamard_entries(self.sketch.buckets(held)[:, :, None], entries)
+        biases: FloatArray = self.theta * hadamard_entries(self.sketch.buckets(held)[:, :, None], entries).astype(float)
         if self.sketch.signed:
             biases *= self.sketch.signs(held)[:, :, None]
         return count_successes(biases.reshape(len(held), -1), self.trials, words)

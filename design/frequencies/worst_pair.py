@@ -1,9 +1,9 @@
 """How far apart two items' sketches can be, for the sketch at hand: what the guarantee of one client's item rests on.
 
 Two items are in different buckets of a row, or in the same one with the same sign, or in the same one with opposite signs. Their rows of
-whole numbers then differ by 2, 0 or 4 in squared L2 norm, and their Hadamard transforms in w/2, 0 or w of w places: either way the sum over t
-rows is that of t + o - s rows with different buckets, o and s being the numbers of rows with opposite and with equal signs. The excess
-is the largest o - s of all pairs. Without signs it is 0 at most.
+whole numbers then differ by 2, 0 or 4 in squared L2 norm, and their Hadamard transforms in w/2, 0 or w of w places: either way the sum over
+t rows is that of t + o - s rows with different buckets, o and s being the numbers of rows with opposite and with equal signs. The excess is
+the largest o - s of all pairs. Without signs it is 0 at most.
 
 All pairs with o >= k opposite rows are found without looking at every pair: if the rows are dealt into k - 1 groups, two of them are in the
 same group. So, for each two rows of a group, items are joined that have opposite signs in the same buckets of both. If a pair

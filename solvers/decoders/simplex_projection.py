@@ -1,7 +1,7 @@
 """The nearest frequencies to an estimate: Euclidean projection onto the probability simplex, by sorting.
 
-Held, Wolfe, Crowder 1974, *Validation of subgradient optimization*; Duchi, Shalev-Shwartz, Singer, Chandra 2008, *Efficient projections onto
-the l1-ball for learning in high dimensions*.
+Held, Wolfe, Crowder 1974, *Validation of subgradient optimization*; Duchi, Shalev-Shwartz, Singer, Chandra 2008, *Efficient projections
+onto the l1-ball for learning in high dimensions*.
 """
 
 import numpy as np
@@ -37,4 +37,4 @@ def project_onto_simplex(values: ArrayLike, total: float = 1.0) -> FloatArray:
     excess = np.cumsum(below) - total
     # The number of positive results: those of the largest values that stay positive where their sum is lowered to the total.
     positive = np.flatnonzero(below * np.arange(1, len(below) + 1) > excess)[-1]
-    return np.maximum(array - array.max() - excess[positive] / (positive + 1), 0.0)
+    return np.asarray(np.maximum(array - array.max() - excess[positive] / (positive + 1), 0.0))

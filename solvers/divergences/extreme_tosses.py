@@ -3,8 +3,8 @@
 Each of n clients tosses L coins of probability 1/2 + theta or 1/2 - theta, and only the number of successes of all is seen. A client's own
 coins change from one extreme to the other; j of the m = n - 1 others are at the upper one. Which j is the worst is not known (j = 0 or m,
 wherever all were computed), and all of them are too many to compute. But if j is from a to b, the others' sum is that of a clients at the
-upper extreme and m - b at the lower one, and further noise, which cannot raise a divergence. So m + 1 configurations are covered by a few cells, in
-which b - a clients are given away: with g cells, about a share of 1/g of the noise.
+upper extreme and m - b at the lower one, and further noise, which cannot raise a divergence. So m + 1 configurations are covered by a few
+cells, in which b - a clients are given away: with g cells, about a share of 1/g of the noise.
 
 By the argument of `poisson_binomial_divergence`, coins between the extremes are no worse than coins at them: with m L coins in place of m
 clients, the same cells bound every configuration of the Poisson-binomial mechanism.
@@ -12,6 +12,7 @@ clients, the same cells bound every configuration of the Poisson-binomial mechan
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -112,7 +113,7 @@ def _lower_cells(others: int, trials: int, theta: float) -> list[tuple[int, int]
     window = 2 * math.sqrt(-SMALLEST_LOGARITHM * others * trials * (0.25 - theta**2)) - 2 * SMALLEST_LOGARITHM
     count = int(min(max(MOST_PRODUCTS / window**2, 1), MOST_CELLS // 2))
     edges = [part * lower // count for part in range(count + 1)]
-    return [(first, last - 1) for first, last in zip(edges, edges[1:], strict=False)]
+    return [(first, last - 1) for first, last in pairwise(edges)]
 
 
 def _pair(upper: int, lower: int, trials: int, theta: float, largest_loss: float) -> tuple[FloatArray, FloatArray, float]:

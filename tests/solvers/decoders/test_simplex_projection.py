@@ -1,0 +1,33 @@
+"""Projection onto the simplex: its optimality conditions, and known cases."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quietbits.solvers.decoders.simplex_projection import project_onto_simplex
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30), st.sampled_from([1.0, 0.25, 40.0]))
+def test_the_optimality_conditions_hold(values: list[float], total: float) -> None:
+    found = project_onto_simplex(values, total)
+    assert (found >= 0).all()
+    assert found.sum() == pytest.approx(total, rel=1e-9, abs=1e-9)
+    # All positive coordinates are lowered by the same shift, and none that is zero is above it.
+    lowered = np.array(values) - found
+    shift = lowered[found > 0].mean()
+    np.testing.assert_allclose(lowered[found > 0], shift, atol=1e-9)
+    assert (np.array(values)[found == 0] <= shift + 1e-9).all()
+    np.testing.assert_allclose(project_onto_simplex(found, total), found, atol=1e-9)
+
+
+def test_large_values_lose_no_digits() -> None:
+    np.testing.assert_allclose(project_onto_simplex(np.array([0.7, 0.5, -0.1]) + 2**20), [0.6, 0.4, 0.0], atol=1e-9)
+    assert project_onto_simplex(np.zeros(5)).tolist() == [0.2] * 5
+
+
+@pytest.mark.parametrize("values", [[], [[0.5]], [np.nan], [np.inf, 0.0]])
+def test_bad_values_are_refused(values: list[float]) -> None:
+    with pytest.raises(ValueError, match="values must be finite numbers, shape"):
+        project_onto_simplex(values)

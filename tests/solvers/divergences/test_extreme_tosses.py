@@ -1,0 +1,56 @@
+"""Bounds over all configurations of the other clients: exact for few, above every exact one for many."""
+
+import numpy as np
+import pytest
+
+from quietbits.solvers.divergences import extreme_tosses as module
+from quietbits.solvers.divergences.extreme_tosses import extreme_tosses
+from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_pairs
+
+ORDERS = np.array([1.1, 2.0, 5.0, 20.0, 100.0, np.inf])
+
+
+@pytest.mark.parametrize(("clients", "trials", "theta"), [(1, 3, 0.3), (2, 1, 0.499), (5, 4, 0.2), (31, 4, 0.05), (64, 2, 0.4)])
+def test_few_clients_have_the_exact_worst_case(clients: int, trials: int, theta: float) -> None:
+    found = extreme_tosses(clients, trials, theta)
+    assert found.exact
+    # There all numbers of trials at either extreme are searched: whole clients at one extreme are among them, and are the worst.
+    np.testing.assert_allclose(
+        found.renyi_divergences(ORDERS), poisson_binomial_pairs(clients, trials, theta).renyi_divergences(ORDERS), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(("clients", "trials", "theta"), [(100, 1, 0.3), (161, 2, 0.1), (150, 1, 0.49)])
+def test_cells_bound_every_configuration_of_many(monkeypatch: pytest.MonkeyPatch, clients: int, trials: int, theta: float) -> None:
+    bound = extreme_tosses(clients, trials, theta)
+    assert not bound.exact
+    monkeypatch.setattr(module, "MOST_ALONE", 1000)
+    exact = extreme_tosses(clients, trials, theta)
+    assert exact.exact
+    ratios = bound.renyi_divergences(ORDERS) / exact.renyi_divergences(ORDERS)
+    assert (ratios >= 1).all()
+    assert (ratios[:3] < 1.05).all()
+
+
+def test_fewer_cells_give_more_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = extreme_tosses(3000, 1, 0.2).renyi_divergences([2.0])[0]
+    extremes = poisson_binomial_pairs(3000, 1, 0.2).renyi_divergences([2.0])[0]
+    assert extremes <= many <= 1.02 * extremes
+    monkeypatch.setattr(module, "MOST_PRODUCTS", 1)
+    few = extreme_tosses(3000, 1, 0.2).renyi_divergences([2.0])[0]
+    assert 1.9 * extremes < few < 2.1 * extremes
+
+
+def test_what_is_left_out_counts() -> None:
+    # So high an order depends on values of negligible probability: nothing but the pure epsilon is left.
+    found = extreme_tosses(10_000, 1, 0.3)
+    assert found.renyi_divergences([1e4])[0] == pytest.approx(found.largest_loss, rel=0.02)
+    assert found.renyi_divergences([np.inf])[0] == found.largest_loss == pytest.approx(np.log(4))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), [((0, 1, 0.1), "clients must be"), ((2, 0, 0.1), "trials must"), ((2, 1, 0.5), "theta must")]
+)
+def test_bad_arguments_are_refused(arguments: tuple[int, int, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        extreme_tosses(*arguments)

@@ -64,7 +64,7 @@ class BernoulliCode(HistogramCode):
 
     @property
     def modulus(self) -> int:
-        """n + 1."""
+        """One more than the clients, n + 1."""
         return self.clients + 1
 
     def columns(self, items: ArrayLike) -> NDArray[np.uint8]:
@@ -85,7 +85,9 @@ class BernoulliCode(HistogramCode):
     def matrix(self) -> NDArray[np.uint8]:
         """Return S whole, shape (measurements, dimension); for at most 2**28 entries."""
         if self.measurements * self.dimension > MOST_ENTRIES:
-            raise ValueError(f"dimension must be at most {MOST_ENTRIES // self.measurements} for the matrix to be stored, got {self.dimension}")
+            raise ValueError(
+                f"dimension must be at most {MOST_ENTRIES // self.measurements} for the matrix to be stored, got {self.dimension}"
+            )
         return np.ascontiguousarray(self.columns(np.arange(self.dimension)).T)
 
     def solve(self, aggregate: ArrayLike, clients: int, *, time_limit: float = 60.0, prove_unique: bool = True) -> HistogramSolution:

@@ -92,7 +92,9 @@ class HistogramCode(ABC):
         if unknown.any():
             raise ValueError(f"items must be from 0 to {self.dimension - 1}, the number of items less one, got {int(array[unknown][0])}")
         if array.size * self.measurements > MOST_ENTRIES:
-            raise ValueError(f"items must be at most {MOST_ENTRIES // self.measurements} at a time, got {array.size}; encode them in chunks")
+            raise ValueError(
+                f"items must be at most {MOST_ENTRIES // self.measurements} at a time, got {array.size}; encode them in chunks"
+            )
         return array.astype(np.intp)
 
     def _check_domain(self) -> None:
@@ -123,7 +125,7 @@ class IdentityCode(HistogramCode):
 
     @property
     def modulus(self) -> int:
-        """n + 1."""
+        """One more than the clients, n + 1."""
         return self.clients + 1
 
     def columns(self, items: ArrayLike) -> NDArray[np.uint8]:

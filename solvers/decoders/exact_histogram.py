@@ -7,7 +7,6 @@ decoder tries all histograms. `docs/exact-histograms.md` has the method, and wha
 import time
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arguments import check_real
@@ -77,7 +76,7 @@ def decode_histogram(
 
     Examples
     --------
-    >>> matrix = np.array([[1, 0, 1, 0], [0, 1, 1, 0]])
+    >>> matrix = [[1, 0, 1, 0], [0, 1, 1, 0]]
     >>> found = decode_histogram(matrix, [3, 4], clients=4)
     >>> found.counts.tolist(), found.unique
     ([0, 1, 3, 0], True)
@@ -99,8 +98,8 @@ def decode_histogram(
             method = "branching"
         elif tree.exhausted:
             raise InfeasibleError(
-                f"no histogram of {problem.clients} items has these {len(problem.sums)} sums: the matrix, the sums or the number of clients "
-                "are not those that the items were encoded with"
+                f"no histogram of {problem.clients} items has these {len(problem.sums)} sums: matrix, sums or number of clients are not "
+                "those that the items were encoded with"
             )
         elif time.monotonic() > deadline:
             raise ConvergenceError(

@@ -8,7 +8,7 @@ import numpy as np
 
 from quietbits.arrays import FloatArray
 from quietbits.errors import ConvergenceError
-from quietbits.solvers.bounds.rate_distortion import rate_distortion
+from quietbits.solvers.limits.rate_distortion import rate_distortion
 
 LETTERS = 1000
 # With Blahut and Arimoto's method; enough for gaps of 1e-4.

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer
 from ...arrays import IntegerArray
 from ...errors import ConvergenceError, InfeasibleError
-from ...solvers.decoders.exact_histogram import HistogramSolution, decode_histogram
 from ...solvers.limits.histogram_code_size import code_size
+from ...solvers.decoders.exact_histogram import HistogramSolution, decode_histogram
 from ..secure_sum.modular_arithmetic import aggregate_residues
 from .histogram_code import LARGEST_SEED, MOST_ENTRIES, HistogramCode
 
@@ -64,7 +64,7 @@ class BernoulliCode(HistogramCode):
 
     @property
     def modulus(self) -> int:
-        """N + 1."""
+        """One more than the clients, n + 1."""
         return self.clients + 1
 
     def columns(self, items: ArrayLike) -> NDArray[np.uint8]:

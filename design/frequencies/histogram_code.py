@@ -125,7 +125,7 @@ class IdentityCode(HistogramCode):
 
     @property
     def modulus(self) -> int:
-        """N + 1."""
+        """One more than the clients, n + 1."""
         return self.clients + 1
 
     def columns(self, items: ArrayLike) -> NDArray[np.uint8]:

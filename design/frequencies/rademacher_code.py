@@ -43,7 +43,7 @@ class RademacherCode(HistogramCode):
         return (2 * self._bits().columns(items).astype(np.int8) - 1).astype(np.int8)
 
     def _decoded(self, residues: IntegerArray, clients: int, time_limit: float) -> IntegerArray:
-        signs = 2.0 * self._bits().matrix() - 1
+        signs: FloatArray = 2.0 * self._bits().matrix().astype(np.float64) - 1
         sums = centred_representatives(residues, self.modulus)
         real = least_l1_norm(signs, sums.astype(np.float64), time_limit)
         counts = np.rint(real).astype(np.int64)

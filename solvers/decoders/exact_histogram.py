@@ -76,7 +76,7 @@ def decode_histogram(
 
     Examples
     --------
-    >>> matrix = np.array([[1, 0, 1, 0], [0, 1, 1, 0]])
+    >>> matrix = [[1, 0, 1, 0], [0, 1, 1, 0]]
     >>> found = decode_histogram(matrix, [3, 4], clients=4)
     >>> found.counts.tolist(), found.unique
     ([0, 1, 3, 0], True)
@@ -98,8 +98,8 @@ def decode_histogram(
             method = "branching"
         elif tree.exhausted:
             raise InfeasibleError(
-                f"no histogram of {problem.clients} items has these {len(problem.sums)} sums: the matrix, the sums or the number of clients "
-                "are not those that the items were encoded with"
+                f"no histogram of {problem.clients} items has these {len(problem.sums)} sums: matrix, sums or number of clients are not "
+                "those that the items were encoded with"
             )
         elif time.monotonic() > deadline:
             raise ConvergenceError(

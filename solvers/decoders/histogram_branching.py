@@ -203,7 +203,7 @@ class HistogramTree:
 
     def _entering(self, branch: Branch) -> IndexArray | None:
         """Return None if the ray closes the branch, else columns outside the program that would undo it; none of them if it is useless."""
-        _, there, ray = self._highs.getDualRay()
+        _, there, ray = self._highs.getDualRay()  # type: ignore[attr-defined]
         if not there or not np.isfinite(ray).all() or not np.any(ray):
             return np.array([], dtype=np.intp)
         best = np.array([], dtype=np.intp)

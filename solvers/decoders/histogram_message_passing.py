@@ -1,8 +1,8 @@
 """Approximate message passing for histograms: fast guesses at a solution, which are checked exactly, and prove nothing.
 
 Donoho, Maleki, Montanari 2009, *Message-passing algorithms for compressed sensing*, with the posterior mean of a count under a prior
-that is learned on the way: a share of items occurs, and counts of those that do are geometric. Where message passing stalls, a few items are
-guessed: a beam search over sets of items that are taken for granted.
+that is learned on the way: a share of items occurs, and counts of those that do are geometric. Where message passing stalls, a few items
+are guessed: a beam search over sets of items that are taken for granted.
 """
 
 import time
@@ -51,7 +51,7 @@ def guess_histogram(problem: HistogramProblem, width: int, deadline: float) -> G
     `deadline` is a time of `time.monotonic`; the search ends soon after it.
     """
     measurements, dimension = problem.matrix.shape
-    design = np.where(problem.matrix, np.float32(1), np.float32(-1)) / np.float32(np.sqrt(measurements))
+    design = np.where(problem.matrix, np.float32(1), np.float32(-1)) / np.sqrt(measurements, dtype=np.float32)
     beliefs = np.zeros(dimension)
     sets: list[tuple[int, ...]] = [()]
     seen, runs = set(sets), 0
@@ -62,16 +62,18 @@ def guess_histogram(problem: HistogramProblem, width: int, deadline: float) -> G
             if runs and time.monotonic() > deadline:
                 return Guess(None, beliefs, runs)
             part = sets[start : start + batch]
-            counts, residuals = _pass_messages(problem, design, part)
+            # Where messages diverge, they lead to no solution.
+            with np.errstate(over="ignore", invalid="ignore"):
+                counts, residuals = _pass_messages(problem, design, part)
+                rounded_counts = np.rint(counts).astype(np.int64).T
             runs += len(part)
             if level == 0:
-                beliefs = counts[:, 0].astype(np.float64)
-            for guessed, found, residual in zip(part, counts.T, residuals, strict=True):
-                rounded = np.rint(found).astype(np.int64)
+                beliefs = np.nan_to_num(counts[:, 0].astype(np.float64))
+            for guessed, found, rounded, residual in zip(part, counts.T, rounded_counts, residuals, strict=True):
                 np.add.at(rounded, np.array(guessed, dtype=np.intp), 1)
                 if problem.solved_by(rounded):
                     return Guess(rounded, beliefs, runs)
-                scored.append((float(residual), guessed, np.argsort(-found, kind="stable")[:GUESSES_PER_NODE]))
+                scored.append((float(np.nan_to_num(residual, nan=np.inf)), guessed, np.argsort(-found, kind="stable")[:GUESSES_PER_NODE]))
         scored.sort(key=lambda entry: entry[:2])
         extended = {tuple(sorted((*guessed, int(item)))): None for _, guessed, items in scored[:width] for item in items}
         sets = [guessed for guessed in extended if guessed not in seen]
@@ -124,5 +126,7 @@ def _posterior(
         first += np.float32(level) * weight
         second += np.float32(level * level) * weight
         prior = prior * excess
+    # Without room for another item, all weights may be 0.
+    total = np.maximum(total, np.float32(1e-30))
     mean = first / total
     return mean, second / total - mean**2, (1 - zero / total).sum(axis=0)

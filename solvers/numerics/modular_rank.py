@@ -8,9 +8,9 @@ PRIME = 2**31 - 1
 
 
 def modular_rank(matrix: IntegerArray) -> int:
-    """Return the rank modulo 2**31 - 1 of a matrix of whole numbers of 64 bits: a lower bound on the rational rank, by elimination.
+    """Return the rank modulo 2**31 - 1 of a matrix of whole numbers of 64 bits: at most the rational rank.
 
-    Full rank is thereby proven; less may be by chance, with a probability of about 5e-10 for numbers that have nothing to do with the prime.
+    Full rank is thereby proven. Less may be by chance, with a probability of about 5e-10 for numbers that are unrelated to the prime.
 
     Examples
     --------

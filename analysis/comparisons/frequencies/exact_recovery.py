@@ -131,7 +131,8 @@ def item_probabilities(prior: str, dimension: int) -> FloatArray:
             weights = 1 / places
         case _:
             weights = GEOMETRIC_RATIO**places
-    return weights / weights.sum()
+    shares: FloatArray = weights / weights.sum()
+    return shares
 
 
 def exact_recovery_tasks(

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer
 from ...arrays import IntegerArray
 from ...errors import ConvergenceError, InfeasibleError
-from ...solvers.limits.histogram_code_size import code_size
 from ...solvers.decoders.exact_histogram import HistogramSolution, decode_histogram
+from ...solvers.limits.histogram_code_size import code_size
 from ..secure_sum.modular_arithmetic import aggregate_residues
 from .histogram_code import LARGEST_SEED, MOST_ENTRIES, HistogramCode
 

@@ -1,0 +1,65 @@
+"""`quietbits estimate frequencies`: as it is typed, with its report."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import Result
+
+Answer = Callable[..., dict[str, Any]]
+Run = Callable[..., Result]
+COMMAND = ("estimate", "frequencies", "--data", "data.csv", "--column", "fruit")
+
+
+@pytest.fixture(autouse=True)
+def data(folder: Path) -> None:
+    rows = ["pear"] * 500 + ["apple"] * 300 + ["fig"] * 200
+    (folder / "data.csv").write_text("fruit\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    (folder / "list.txt").write_text("apple\nfig\npear\nplum\n", encoding="utf-8")
+
+
+def test_the_answer_has_what_others_rely_on(answer: Answer) -> None:
+    found = answer(*COMMAND, "--mechanism", "hadamard-response", "--epsilon", "2", "--domain", "list.txt")
+    assert {"items", "epsilon", "bits_per_client", "lower_bound"} <= found.keys()
+    assert [item.keys() for item in found["items"]] == [{"item", "frequency", "standard_error", "true_frequency"}] * 4
+    assert found["items"][0]["item"] == "pear"
+    assert (found["epsilon"], found["adjacency"], found["numbering"]) == (2, "replace-one", "public list")
+
+
+def test_sums_of_items_are_estimated_too(answer: Answer) -> None:
+    found = answer(*COMMAND, "--mechanism", "sketched-discrete-gaussian-frequencies", "--epsilon", "1", "--delta", "1e-5")
+    assert (found["trust_model"], found["items"][0]["item"]) == ("secure-sum", "pear")
+    assert abs(found["items"][0]["frequency"] - 0.5) < 5 * found["items"][0]["standard_error"]
+
+
+def test_options_of_the_mechanism_are_typed(answer: Answer) -> None:
+    one = answer(*COMMAND, "--mechanism", "recursive-hadamard-response", "--option", "bits=1")
+    assert (one["bits_per_client"], one["options"]) == (1, {"bits": 1})
+
+
+def test_a_list_from_the_data_is_warned_of_and_the_report_is_written(run: Run, folder: Path) -> None:
+    result = run(*COMMAND, "--mechanism", "subset-selection", "--report", "report.html", "--output", "results.json")
+    assert result.exit_code == 0, result.output
+    assert "WARNING: the list of items was taken from the data. This is not private" in " ".join(result.stdout.split())
+    assert "pear" in result.stdout
+    assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert json.loads((folder / "results.json").read_text(encoding="utf-8"))["numbering"] == "taken from the data"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--mechanism", "sqkr"), "domain must be of the kind NormBall for sqkr"),
+        (("--mechanism", "hadamard-response", "--option", "blocks"), "option must be NAME=VALUE, got 'blocks'"),
+        (("--mechanism", "hadamard-response", "--option", "blocks=many"), "blocks must be of the type int, got 'many'"),
+        (("--mechanism", "hadamard-response", "--option", "rows=1"), "option must be one of blocks, got 'rows'"),
+        (("--mechanism", "hadamard-response", "--buckets", "1"), "buckets must be a whole number from 2"),
+        (("--mechanism", "hadamard-response", "--domain", "none.txt"), "none.txt: there is no such file"),
+    ],
+)
+def test_faults_are_named(run: Run, arguments: tuple[str, ...], message: str) -> None:
+    result = run(*COMMAND, *arguments)
+    assert result.exit_code != 0
+    assert message in str(result.exception) + result.stderr

@@ -158,6 +158,13 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
     )
 
 
+def estimate_once(mechanism: Mechanism, inputs: ArrayLike, words: WordsLike) -> FloatArray:
+    """Let clients report their inputs, and return the estimate; messages that are long are not held all at once."""
+    server = _server(mechanism, words, masked=False)
+    server.receive(inputs, words)
+    return server.answer(len(np.asarray(inputs))).estimate
+
+
 def central_squared_error(domain: Domain, clients: int, guarantee: Guarantee, rounds: int = 1) -> float | None:
     """Return the expected squared error of one round's mean where a trusted server adds Gaussian noise that keeps a guarantee.
 

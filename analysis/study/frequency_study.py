@@ -18,12 +18,10 @@ from ...design.contracts.task import Task
 from ...errors import InfeasibleError
 from ..catalogue.registry import entry_named
 from ..random_streams import named_stream
-from ..simulation.mean import central_squared_error
+from ..simulation.mean import central_squared_error, estimate_once
 from .item_column import TAKEN, ItemColumn
 
 MOST_SHOWN = 10**6
-# Clients that are encoded at a time; coordinates of their messages, of those that are long.
-CHUNK = 2**14
 # Buckets of a hashed domain, as a yardstick for what an unknown list of items costs.
 UNKNOWN_BUCKETS = 2**20
 
@@ -167,11 +165,7 @@ def study_frequencies(
         raise ValueError(f"mechanism must be one for the frequencies of items, got {mechanism!r}")
     top = check_integer("top", top, low=1, high=MOST_SHOWN)
     words = named_stream(seed, f"frequencies: {column.name}, {mechanism}")
-    total = None
-    for start in range(0, clients, CHUNK):
-        part = built.aggregate(built.encode(column.items[start : start + CHUNK], words))
-        total = part if total is None else built.combine(total, part)
-    estimate = np.asarray(built.decode(np.asarray(total), clients))
+    estimate = estimate_once(built, column.items, words)
     true = domain.total(column.items) / clients
     errors = built.standard_errors(estimate, clients)
     order = np.argsort(-estimate, kind="stable")[:top].tolist()

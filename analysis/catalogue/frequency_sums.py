@@ -32,6 +32,7 @@ from ..calibration.frequency_sums import (
     calibrate_sketched_tosses,
 )
 from ..calibration.item_sketches import LARGEST_MESSAGE, LARGEST_SLACK, ItemSketchChoice, predicted_error
+from .lower_bounds import frequency_lower_bound
 from .secure_sum import target_of
 from .shared_options import CLIENTS
 
@@ -150,6 +151,7 @@ def _entry(
         options=options,
         calibrate=build,
         accounting=Accountable(name, title, parameters, account, given=(ITEMS, CLIENTS, *options), solve=solve, close=False),
+        lower_bound=lambda task: frequency_lower_bound(task, "secure-sum", unbiased=False),
     )
 
 

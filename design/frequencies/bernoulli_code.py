@@ -43,7 +43,7 @@ class BernoulliCode(HistogramCode):
     >>> messages = code.encode([3, 7, 7, 20, 49, 3])
     >>> counts = code.decode(messages.sum(axis=0), clients=6)
     >>> code.measurements, np.flatnonzero(counts).tolist(), counts[counts > 0].tolist()
-    (26, [3, 7, 20, 49], [2, 2, 1, 1])
+    (27, [3, 7, 20, 49], [2, 2, 1, 1])
     """
 
     dimension: int

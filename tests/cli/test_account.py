@@ -34,6 +34,8 @@ SKETCHED = ["--clients", "1000", "--padded-dimension", "150", "--local-sigma", "
 CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2", "--delta", "1e-5", "--levels", "33", "--trials", "2000"]
 DP_REC = ["dp-rec", "--clip-ratio", "0.545", *TRAINING]
 # How each is typed, and the names of its accounts.
+DELTA = ["--delta", "1e-5"]
+ITEMS = ["--clients", "100", "--squared-distance", "4", "--steps", "1"]
 TYPED: dict[str, tuple[list[str], set[str]]] = {
     "mvu": (["mvu", "table.json", "--delta", "1e-5"], {"pure", "rdp", "pld"}),
     "bitwise-randomised-response": (["bitwise-randomised-response", "--epsilon", "1", "--bits", "2"], {"pure", "rdp", "pld"}),
@@ -59,6 +61,15 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     "table": (["table", "table.json", "--delta", "1e-3", "--rounds", "5"], {"pure", "rdp", "pld"}),
     "vector": ([*VECTOR, "--delta", "1e-5", "--rounds", "3"], {"pure", "rdp"}),
     "binomial": (BINOMIAL, {"theorem-1", "exact", "rdp", "near-gaussian"}),
+    "sketched-poisson-binomial": (
+        ["sketched-poisson-binomial", *("--clients", "100", "--trials", "2", "--theta", "0.1", "--differing-coordinates", "16"), *DELTA],
+        {"pure", "rdp"},
+    ),
+    "sketched-discrete-gaussian-frequencies": (
+        ["sketched-discrete-gaussian-frequencies", *ITEMS, "--local-sigma", "0.7", *DELTA],
+        {"rdp", "near-gaussian"},
+    ),
+    "sketched-skellam-frequencies": (["sketched-skellam-frequencies", *ITEMS, "--local-variance", "0.5", *DELTA], {"rdp", "near-gaussian"}),
     # All alike.
     **{
         name: ([name, "--epsilon", "0.5", "--categories", "100", "--delta", "1e-6", "--rounds", "20"], {"pure", "rdp", "pld"})

@@ -23,6 +23,8 @@ VECTOR = ["vector", "--dimension", "4", "--norm", "1", "--bits-in", "2", "--bits
 SKETCHED = ["--clients", "1000", "--dimension", "16384", "--clip", "2", "--bits", "18"]
 CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2"]
 # How each is typed, the parameters that are found, and those that account for it takes as well.
+ITEMS = ["--clients", "1000", "--categories", "20"]
+OF_ITEMS = {"squared_distance": "squared-distance", "steps": "steps", "rows": "rows"}
 TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
     "bitwise-randomised-response": ([], {"epsilon_per_round": "epsilon"}, []),
     "generalised-randomised-response": (["--rounds", "10"], {"epsilon_per_round": "epsilon"}, []),
@@ -53,6 +55,17 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
         {"theta": "theta"},
         ["--clients", "1000", "--trials", "2", "--dimension", "16"],
     ),
+    "sketched-poisson-binomial": (
+        [*ITEMS, "--rows", "3", "--width", "8", "--trials", "2"],
+        {"theta": "theta", "trials": "trials", "differing_coordinates": "differing-coordinates"},
+        ["--clients", "1000"],
+    ),
+    "sketched-discrete-gaussian-frequencies": (
+        [*ITEMS, "--rounds", "3"],
+        {"local_sigma": "local-sigma", **OF_ITEMS},
+        ["--clients", "1000"],
+    ),
+    "sketched-skellam-frequencies": (ITEMS, {"local_variance": "local-variance", **OF_ITEMS}, ["--clients", "1000"]),
     "sketched-discrete-gaussian": (
         [*SKETCHED, "--rounds", "10", "--slack", "4"],
         {"local_sigma": "local-sigma", "granularity": "granularity", "padded_dimension": "padded-dimension", "sketch_clip": "sketch-clip"},

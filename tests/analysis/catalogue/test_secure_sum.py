@@ -15,7 +15,7 @@ from quietbits.design.secure_sum.sketched_sum import SketchedSecureSum
 from quietbits.errors import InfeasibleError
 
 BALL = NormBall(20, 2.0, 3.0)
-NAMES = [name for name, entry in REGISTRY.items() if entry.trust_model == "secure-sum"]
+NAMES = [name for name, entry in REGISTRY.items() if entry.trust_model == "secure-sum" and NormBall in entry.domains]
 # As long as the vectors: shorter ones are refused by default, where compression costs more than noise.
 SKETCH = {"rows": 1, "sketch_dimension": 20}
 OPTIONS: dict[str, dict[str, Any]] = {"sketched-discrete-gaussian": SKETCH, "sparse-discrete-gaussian": {"sparsity": 2, **SKETCH}}

@@ -53,7 +53,7 @@ def test_what_a_mechanism_is_not_for_is_infeasible_and_says_what_it_is_for() -> 
         task().check_adjacency("x", ("add-or-remove-one",))
     assert task().ball("sqkr") is BALL
     assert task().check_delta("gaussian") == 1e-5
-    assert (task().dimension, task(domain=Interval()).dimension, task(domain=Categories(5)).dimension) == (3, 1, 1)
+    assert (task().dimension, task(domain=Interval()).dimension, task(domain=Categories(5)).dimension) == (3, 1, 5)
     assert task(domain=Interval(-1, 2)).interval("x") == (-1.0, 2.0)
 
 

@@ -6,7 +6,7 @@ Learning*.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,14 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer, check_probability
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
-from ...solvers.decoders.lasso import LassoSolution, solve_lasso
 from ...solvers.decoders.noise_penalty import noise_penalty
-from ...solvers.decoders.support_refit import refit_support
 from ..contracts.norm_ball import NormBall
 from ..transforms.linear_sketch import LinearSketch
 from .distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from .sketched_sum import SketchedSecureSum
 
+if TYPE_CHECKING:
+    from ...solvers.decoders.lasso import LassoSolution
+
+# Solvers are imported where they are used: the registry knows of this mechanism, and most who ask it need no solver.
 # Of the objective at zero: below what the noise makes of it, and what a mean that is not sparse can be decoded to without ado.
 TOLERANCE, LOOSE = 1e-8, 1e-4
 
@@ -102,8 +104,10 @@ class SparseSum(SketchedSecureSum):
         length = self.sketch.length_factor
         return noise_penalty(self.ball.dimension, self.noise_deviation, length, self.sketch_dimension, self.failure_probability)
 
-    def solution(self, aggregate: NDArray[Any], clients: int) -> LassoSolution:
+    def solution(self, aggregate: NDArray[Any], clients: int) -> "LassoSolution":
         """Return the Lasso's estimate, with its duality gap, before it is refitted."""
+        from ...solvers.decoders.lasso import solve_lasso
+
         observed = self.inner.decode(aggregate, clients)
         try:
             return solve_lasso(self.sketch.operator(), observed, self.penalty, tolerance=TOLERANCE)
@@ -116,6 +120,8 @@ class SparseSum(SketchedSecureSum):
         found = self.solution(aggregate, clients)
         # More coordinates than measurements fit anything.
         if self.refit and 0 < len(found.support) < self.sketch_dimension:
+            from ...solvers.decoders.support_refit import refit_support
+
             refitted = refit_support(self.sketch.operator(), self.inner.decode(aggregate, clients), found.support)
             return np.asarray(self.ball.clip(refitted.solution[None])[0])
         return np.asarray(self.ball.clip(found.solution[None])[0])

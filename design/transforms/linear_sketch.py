@@ -8,15 +8,17 @@ Fundamental Price of Secure Aggregation in Differentially Private Federated Lear
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse.linalg import LinearOperator
 
 from ...arguments import check_integer
 from ...arrays import FloatArray
 from .dithering import finite_values
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
 
 LARGEST_DIMENSION = 2**31
 LARGEST_SEED = 2**128 - 1
@@ -96,8 +98,11 @@ class LinearSketch(ABC):
         fields: dict[str, Any] = {"seed": seed}
         return replace(self, **fields)  # type: ignore[type-var]
 
-    def operator(self) -> LinearOperator:
+    def operator(self) -> "LinearOperator":
         """Return what `encode` does as scipy has it, shape (sketch_dimension, dimension), with the transpose, for solvers."""
+        # Not needed to know of a sketch, and slow to import.
+        from scipy.sparse.linalg import LinearOperator
+
         shape, square = (self.sketch_dimension, self.dimension), self.length_factor**2
 
         def transposed(sketch: FloatArray) -> FloatArray:

@@ -1,8 +1,9 @@
 """All histograms with given sums, by branch and bound: linear programs by HiGHS, every closed branch proven in exact integers.
 
-A branch is a box of counts. It is closed where some whole-number multipliers w of the equations, rounded from HiGHS's ray, show that no
-point of the box meets them: the least of (w^T A) mu over the box is above w^T b. The numbers are whole and below 2^53, so that neither
-the solver's tolerances nor rounding can close a branch that has a solution.
+A branch is a box of counts. HiGHS finds the real point of the box that breaks the equations least. Where they are broken, the multipliers w
+of that program, rounded to whole numbers, show that no point of the box meets them: the least of (w^T A) mu over the box is above w^T b.
+That alone closes a branch. The numbers are whole and below 2^53, so that neither the solver's tolerances nor rounding can close one that
+has a solution.
 """
 
 import time
@@ -23,11 +24,14 @@ LARGEST_MULTIPLIERS = (2**20, 2**30)
 LARGEST_EXACT = 2**52
 LARGEST_SUM = 2.0**62
 INTEGRAL = 1e-6
+# Counts of the known solution's items this far from whole are split before all others.
+FIRST_DISTANCE = 1e-4
 # Columns that enter a linear program at a time, and at its start for each row.
 COLUMNS_AT_A_TIME = 64
 COLUMNS_PER_ROW = 2
 ROUNDS_OF_COLUMNS = 10_000
-ENDINGS = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible, highspy.HighsModelStatus.kTimeLimit)
+# Violations of all equations together that count as none: the point is checked, or the branch is halved.
+FEASIBLE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +135,7 @@ class HistogramTree:
                     self._include(entering)
                     self._add_columns(entering)
                     continue
-                # The ray proves nothing after rounding: smaller boxes will be closed, and single points are checked.
+                # The multipliers prove nothing after rounding: smaller boxes will be closed, and single points are checked.
                 return self._halved(branch, np.zeros(len(branch.lower)))
             counts = np.rint(values).astype(np.int64)
             if np.abs(values - counts).max() < INTEGRAL and self.problem.solved_by(counts) and not self._known(counts):
@@ -146,10 +150,14 @@ class HistogramTree:
         return any(np.array_equal(counts, solution) for solution in self.solutions)
 
     def _halved(self, branch: Branch, values: FloatArray) -> list[Branch]:
-        """Split at the count that is farthest from whole, or, where all are whole, at the widest range."""
+        """Split at the count that is farthest from whole, or, where all are whole, at the widest range.
+
+        Items of the known solution come first: a tree of 45 branches where the order of distance alone has more than 1000 was seen.
+        """
         fraction = values - np.floor(values)
         distance = np.minimum(fraction, 1 - fraction)
-        item = int(np.argmax(distance))
+        first = distance * (self.solutions[0] > 0) if self.solutions else distance
+        item = int(np.argmax(first if first.max() > FIRST_DISTANCE else distance))
         below = int(np.floor(values[item]))
         if distance[item] < INTEGRAL:
             ranges = branch.upper - branch.lower
@@ -172,7 +180,7 @@ class HistogramTree:
         return halves
 
     def _relaxation(self, branch: Branch, deadline: float) -> FloatArray | None:
-        """Return real counts in the box that meet the equations, or None, with HiGHS's ray at hand, if the active columns have none."""
+        """Return real counts in the box that meet the equations; None, with HiGHS's multipliers at hand, if active columns have none."""
         raised = np.setdiff1d(np.flatnonzero(branch.lower), self._active)
         if len(raised):
             self._include(raised)
@@ -180,14 +188,14 @@ class HistogramTree:
         active, highs = self._active, self._highs
         count = len(active)
         lower, upper = branch.lower[active].astype(np.float64), branch.upper[active].astype(np.float64)
-        highs.changeColsBounds(count, np.arange(count, dtype=np.int32), lower, upper)
+        highs.changeColsBounds(count, self._first_column + np.arange(count, dtype=np.int32), lower, upper)
         cut = float(self._right[-1]) if branch.others else highspy.kHighsInf
         highs.changeRowBounds(len(self._rows) - 1, -highspy.kHighsInf, cut)
         left = deadline - time.monotonic()
         highs.setOptionValue("time_limit", highs.getRunTime() + max(left, 0.0))
         highs.run()
         status = highs.getModelStatus()
-        if status not in ENDINGS:
+        if status not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit):
             # From scratch: a basis of other bounds has been seen to end in numerical trouble.
             highs.clearSolver()
             highs.run()
@@ -195,36 +203,34 @@ class HistogramTree:
         if status == highspy.HighsModelStatus.kTimeLimit:
             raise _OutOfTimeError
         if status != highspy.HighsModelStatus.kOptimal:
-            # Nothing but a ray closes the branch, whatever the solver says of it.
+            raise ConvergenceError(f"a linear program of the histogram decoder ended with {highs.modelStatusToString(status)!r}")
+        if highs.getInfo().objective_function_value > FEASIBLE:
             return None
         values = np.zeros(len(branch.lower))
-        values[active] = np.clip(np.array(highs.getSolution().col_value), lower, upper)
+        values[active] = np.clip(np.array(highs.getSolution().col_value)[self._first_column :], lower, upper)
         return values
 
     def _entering(self, branch: Branch) -> IndexArray | None:
-        """Return None if the ray closes the branch, else columns outside the program that would undo it; none of them if it is useless."""
-        _, there, ray = self._highs.getDualRay()  # type: ignore[attr-defined]
-        if not there or not np.isfinite(ray).all() or not np.any(ray):
-            return np.array([], dtype=np.intp)
+        """Return None if the multipliers close the branch, else columns outside the program that undo it, if there are any."""
+        # Duals of equations that are broken as little as possible: no larger than 1.
+        duals = -np.array(self._highs.getSolution().row_dual)
+        # "At most" may be multiplied by what is positive, or 0 where the cut does not hold.
+        duals[-1] = max(duals[-1], 0.0) if branch.others else 0.0
         best = np.array([], dtype=np.intp)
-        for sign in (1.0, -1.0):
-            for largest in LARGEST_MULTIPLIERS:
-                multipliers = np.rint(sign * np.asarray(ray) * (largest / np.abs(ray).max()))
-                # "At most" may be multiplied by what is positive, or 0 where the cut does not hold.
-                if multipliers[-1] < 0 or (multipliers[-1] and not branch.others):
-                    multipliers[-1] = 0
-                parts = self._least_parts(branch, multipliers)
-                if parts is None:
-                    continue
-                right = self._right_side(multipliers)
-                if int(parts.sum()) > right:
-                    return None
-                inactive = np.ones(len(parts), dtype=np.bool_)
-                inactive[self._active] = False
-                if int(parts[~inactive].sum()) > right:
-                    # Only columns outside the program keep the ray from closing the branch.
-                    candidates = np.flatnonzero(inactive & (parts < 0))
-                    best = candidates[np.argsort(parts[candidates], kind="stable")[:COLUMNS_AT_A_TIME]]
+        for largest in LARGEST_MULTIPLIERS:
+            multipliers = np.rint(duals * largest)
+            parts = self._least_parts(branch, multipliers)
+            if parts is None:
+                continue
+            right = self._right_side(multipliers)
+            if int(parts.sum()) > right:
+                return None
+            inactive = np.ones(len(parts), dtype=np.bool_)
+            inactive[self._active] = False
+            if int(parts[~inactive].sum()) > right:
+                # Only columns outside the program keep the multipliers from closing the branch.
+                candidates = np.flatnonzero(inactive & (parts < 0))
+                best = candidates[np.argsort(parts[candidates], kind="stable")[:COLUMNS_AT_A_TIME]]
         return best
 
     def _least_parts(self, branch: Branch, multipliers: FloatArray) -> IntegerArray | None:
@@ -258,21 +264,26 @@ class HistogramTree:
         )
 
     def _program(self, columns: IndexArray) -> highspy.Highs:
-        """Return the feasibility program of the given columns, without costs."""
+        """Return the program of least violation of the equations, by the given columns; what a violation costs stands before them."""
         highs = new_highs()
-        # A ray is at hand only without presolve.
+        # From one branch to the next little changes.
         highs.setOptionValue("presolve", "off")
         highs.setOptionValue("solver", "simplex")
         model = highspy.HighsLp()
         rows = len(self._rows)
-        model.num_row_, model.num_col_ = rows, 0
+        # Two columns for each equation, and one for the cut, which is an inequality.
+        self._first_column = 2 * rows - 1
+        model.num_row_, model.num_col_ = rows, self._first_column
         right: NDArray[np.float64] = self._right.astype(np.float64)
         lower = right.copy()
         lower[-1] = -highspy.kHighsInf
         model.row_lower_, model.row_upper_ = lower, right
-        model.col_cost_ = model.col_lower_ = model.col_upper_ = np.zeros(0)
+        model.col_cost_ = np.ones(self._first_column)
+        model.col_lower_, model.col_upper_ = np.zeros(self._first_column), np.full(self._first_column, highspy.kHighsInf)
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_ = np.zeros(1, dtype=np.int32)
+        model.a_matrix_.start_ = np.arange(self._first_column + 1, dtype=np.int32)
+        model.a_matrix_.index_ = np.concatenate([np.arange(rows), np.arange(rows - 1)]).astype(np.int32)
+        model.a_matrix_.value_ = np.where(np.arange(self._first_column) < rows, -1.0, 1.0)
         if highs.passModel(model) == highspy.HighsStatus.kError:
             raise ConvergenceError("the linear program of the histogram decoder was refused by the solver")
         self._highs = highs

@@ -19,11 +19,11 @@ DAMPING = 0.7
 SETTLED = 1e-3
 LEAST_VARIANCE = 1e-9
 # Largest count that posterior means take into account above what was guessed; others are reached by guessing.
-MOST_LEVELS = 12
+MOST_LEVELS = 64
 GUESSES_PER_NODE = 12
 DEPTH = 8
-# Entries of the arrays of one batch of guesses: 32 MiB each.
-BATCH_ENTRIES = 2**22
+# Entries of the arrays of one batch of guesses: 4 MiB each.
+BATCH_ENTRIES = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ def guess_histogram(problem: HistogramProblem, width: int, deadline: float) -> G
             part = sets[start : start + batch]
             # Where messages diverge, they lead to no solution.
             with np.errstate(over="ignore", invalid="ignore"):
-                counts, residuals = _pass_messages(problem, design, part)
+                counts, residuals = _pass_messages(problem, design, part, deadline)
                 rounded_counts = np.rint(counts).astype(np.int64).T
             runs += len(part)
             if level == 0:
@@ -84,7 +84,7 @@ def guess_histogram(problem: HistogramProblem, width: int, deadline: float) -> G
 
 
 def _pass_messages(
-    problem: HistogramProblem, design: NDArray[np.float32], sets: list[tuple[int, ...]]
+    problem: HistogramProblem, design: NDArray[np.float32], sets: list[tuple[int, ...]], deadline: float
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return estimated counts beyond guessed items, a column for each set, and the mean squares of what they leave unexplained."""
     measurements, dimension = problem.matrix.shape
@@ -107,7 +107,7 @@ def _pass_messages(
         moved = DAMPING * (estimate - counts)
         counts = counts + moved
         residual = DAMPING * (target - design @ counts + onsager) + (1 - DAMPING) * residual
-        if np.abs(moved).max() < SETTLED:
+        if np.abs(moved).max() < SETTLED or time.monotonic() > deadline:
             break
     return counts, variance
 
@@ -116,6 +116,8 @@ def _posterior(
     noisy: NDArray[np.float32], variance: NDArray[np.float32], share: NDArray[np.float32], excess: NDArray[np.float32], levels: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Return means and variances of counts that were observed with Gaussian noise, and how many of them are expected not to be 0."""
+    # Counts far above all that were observed have no weight.
+    levels = int(np.clip(np.rint(np.nan_to_num(noisy.max(initial=0))) + 3, 1, levels))
     nearest = (noisy - np.clip(np.rint(noisy), 0, levels)) ** 2
     zero = (1 - share) * np.exp((nearest - noisy**2) / (2 * variance))
     total, first, second = zero.copy(), np.zeros_like(noisy), np.zeros_like(noisy)

@@ -24,8 +24,6 @@ LARGEST_MULTIPLIERS = (2**20, 2**30)
 LARGEST_EXACT = 2**52
 LARGEST_SUM = 2.0**62
 INTEGRAL = 1e-6
-# Counts of the known solution's items this far from whole are split before all others.
-FIRST_DISTANCE = 1e-4
 # Columns that enter a linear program at a time, and at its start for each row.
 COLUMNS_AT_A_TIME = 64
 COLUMNS_PER_ROW = 2
@@ -98,7 +96,7 @@ class HistogramTree:
         support = np.flatnonzero(solution)
         self._rows[-1, support] = 1
         self._right[-1] = self.problem.clients - 1
-        self._include(support)
+        self._active = np.concatenate([self._active, np.setdiff1d(support, self._active)])
         self._highs = self._program(self._active)
         self._open = [Branch(branch.lower, branch.upper, others=True) for branch in self._open]
         if modular_rank(self._rows[:-1, support].astype(np.int64)) == len(support):
@@ -119,9 +117,11 @@ class HistogramTree:
             branch = self._open.pop()
             self.nodes += 1
             try:
-                self._open += self._split(branch, deadline)
+                # A solution that is met renews the list of open branches.
+                halves = self._split(branch, deadline)
             except _OutOfTimeError:
-                self._open.append(branch)
+                halves = [branch]
+            self._open += halves
 
     def _split(self, branch: Branch, deadline: float) -> list[Branch]:
         """Return branches that cover a branch, none if it is closed; a solution that was met has been entered."""
@@ -132,8 +132,7 @@ class HistogramTree:
                 if entering is None:
                     return []
                 if len(entering):
-                    self._include(entering)
-                    self._add_columns(entering)
+                    self._enter(entering)
                     continue
                 # The multipliers prove nothing after rounding: smaller boxes will be closed, and single points are checked.
                 return self._halved(branch, np.zeros(len(branch.lower)))
@@ -150,14 +149,10 @@ class HistogramTree:
         return any(np.array_equal(counts, solution) for solution in self.solutions)
 
     def _halved(self, branch: Branch, values: FloatArray) -> list[Branch]:
-        """Split at the count that is farthest from whole, or, where all are whole, at the widest range.
-
-        Items of the known solution come first: a tree of 45 branches where the order of distance alone has more than 1000 was seen.
-        """
+        """Split at the count that is farthest from whole, or, where all are whole, at the widest range."""
         fraction = values - np.floor(values)
         distance = np.minimum(fraction, 1 - fraction)
-        first = distance * (self.solutions[0] > 0) if self.solutions else distance
-        item = int(np.argmax(first if first.max() > FIRST_DISTANCE else distance))
+        item = int(np.argmax(distance))
         below = int(np.floor(values[item]))
         if distance[item] < INTEGRAL:
             ranges = branch.upper - branch.lower
@@ -183,8 +178,7 @@ class HistogramTree:
         """Return real counts in the box that meet the equations; None, with HiGHS's multipliers at hand, if active columns have none."""
         raised = np.setdiff1d(np.flatnonzero(branch.lower), self._active)
         if len(raised):
-            self._include(raised)
-            self._add_columns(raised)
+            self._enter(raised)
         active, highs = self._active, self._highs
         count = len(active)
         lower, upper = branch.lower[active].astype(np.float64), branch.upper[active].astype(np.float64)
@@ -245,8 +239,10 @@ class HistogramTree:
     def _right_side(self, multipliers: FloatArray) -> int:
         return sum(int(multiplier) * int(right) for multiplier, right in zip(multipliers, self._right, strict=True))
 
-    def _include(self, columns: IndexArray) -> None:
-        self._active = np.concatenate([self._active, np.setdiff1d(columns, self._active)])
+    def _enter(self, columns: IndexArray) -> None:
+        """Add columns to the program, in the same order as to `_active`."""
+        self._active = np.concatenate([self._active, columns])
+        self._add_columns(columns)
 
     def _add_columns(self, columns: IndexArray) -> None:
         block = self._rows[:, columns]

@@ -65,7 +65,7 @@ def test_branches_alone_find_what_enumeration_finds(measurements: int, dimension
 
 def test_a_tree_that_was_interrupted_goes_on() -> None:
     rng = np.random.default_rng(5)
-    matrix = rng.integers(0, 2, (25, 60))
+    matrix = rng.integers(0, 2, (18, 60))
     problem = pose_histogram_problem(matrix, matrix @ np.bincount(rng.integers(0, 60, 8), minlength=60), 8)
     whole, parts = (HistogramTree(problem, np.zeros(60)) for _ in range(2))
     whole.search(2, math.inf)
@@ -87,6 +87,8 @@ def test_columns_that_were_left_out_enter(seed: int) -> None:
     tree.search(2, math.inf)
     assert [solution.tolist() for solution in tree.solutions] == [counts.tolist()]
     assert tree.exhausted
+    # One linear program finds the solution, and one with the cut proves it the only one.
+    assert tree.nodes == 2
 
 
 @pytest.mark.parametrize("kind", ["uniform", "concentrated"])

@@ -64,15 +64,16 @@ def test_branches_alone_find_what_enumeration_finds(measurements: int, dimension
 
 
 def test_a_tree_that_was_interrupted_goes_on() -> None:
-    rng = np.random.default_rng(5)
-    matrix = rng.integers(0, 2, (18, 60))
-    problem = pose_histogram_problem(matrix, matrix @ np.bincount(rng.integers(0, 60, 8), minlength=60), 8)
-    whole, parts = (HistogramTree(problem, np.zeros(60)) for _ in range(2))
-    whole.search(2, math.inf)
-    while not parts.exhausted and len(parts.solutions) < 2:
-        parts.search(2, math.inf, nodes=7)
-    assert (parts.nodes, len(parts.solutions)) == (whole.nodes, len(whole.solutions))
-    assert parts.nodes > 7
+    rng = np.random.default_rng(1)
+    matrix = rng.integers(0, 2, (30, 200))
+    problem = pose_histogram_problem(matrix, matrix @ np.bincount(rng.integers(0, 200, 10), minlength=200), 10)
+    tree, calls = HistogramTree(problem, np.zeros(200)), 0
+    while not tree.exhausted and len(tree.solutions) < 2:
+        tree.search(2, math.inf, nodes=7)
+        calls += 1
+        assert tree.nodes <= 7 * calls
+    assert calls > 2
+    assert len(tree.solutions) == 1
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -40,11 +40,12 @@ from .shared_options import (
     over_rounds,
     per_round_epsilon,
     pure_epsilon_of_rounds,
+    tried_bits,
 )
 
 REPLACE_ONE = ("replace-one",)
 PURE_ACCOUNTS = ("pure", "rdp", "pld")
-SKELLAM_BITS = Option("bits", int, "Bits per coordinate.", 16, 2, 32, "bits")
+SKELLAM_BITS = Option("bits", int, "Bits per coordinate.", 16, 2, 32, "bits", budget="coordinate")
 SQKR_BITS = Option("bits", int, "Bits of the whole message; by default the best number.", None, 1, 16, "bits")
 CODING_BITS = Option("bits", int, "log2 of the number of candidates, which is also the length of a message.", 8, 1, 20, "bits")
 # Bits of the grid on which the least average variance of all unbiased mechanisms is computed.
@@ -304,6 +305,7 @@ SKELLAM = Entry(
     ),
     norms=L2,
     lower_bound=local_lower_bound,
+    candidates=tried_bits(lambda _: range(8, 21, 2)),
 )
 SQKR = Entry(
     name="sqkr",
@@ -318,6 +320,7 @@ SQKR = Entry(
     accounting=pure_accountable("sqkr", "SQKR", _sqkr, L2, (SQKR_BITS,)),
     norms=L2,
     lower_bound=unbiased_local_lower_bound,
+    candidates=lambda _: ({}, {"bits": 1}, {"bits": 2}),
 )
 PRIVUNIT_G = Entry(
     name="privunit-g",
@@ -346,6 +349,8 @@ MINIMAL_RANDOM_CODING = Entry(
     accounting=pure_accountable("minimal-random-coding", "Minimal random coding", _coding, L2, (CODING_BITS,)),
     norms=L2,
     lower_bound=unbiased_local_lower_bound,
+    # Encoding takes twice as long with every bit.
+    candidates=lambda _: [{"bits": bits} for bits in (2, 4, 6, 8, 10)],
 )
 
 ENTRIES: tuple[Entry, ...] = (CLDP, LAPLACE, GAUSSIAN, SKELLAM, SQKR, PRIVUNIT_G, MINIMAL_RANDOM_CODING)

@@ -34,6 +34,7 @@ from .mvu import fig1 as mvu_fig1
 from .mvu import fig2 as mvu_fig2
 from .mvu import fig3 as mvu_fig3
 from .mvu import fig5 as mvu_fig5
+from .planner import pareto as plan_pareto
 
 FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
     {
@@ -59,6 +60,7 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             price_rows,
             price_needed_bits,
             price_sparse,
+            plan_pareto,
         )
     }
 )

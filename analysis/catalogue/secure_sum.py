@@ -42,6 +42,8 @@ from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED, check_order
 
 BOTH = ("add-or-remove-one", "replace-one")
 CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
+# From here on, accounting for many tosses takes long.
+MANY_CLIENTS = 2**16
 BITS = Option("bits", int, "Bits of a coordinate: sums are taken modulo 2**bits, or less.", 16, 1, MOST_BITS, "bits", budget="coordinate")
 CLIP_NORM = replace(CLIP, help="L2 norm that vectors are clipped to.")
 PADDED = replace(DIMENSION, help="Number of coordinates, after padding.")
@@ -268,9 +270,9 @@ def _solve_poisson_binomial(target: Target, given: Values) -> Accounted:
 
 
 def _toss_bits(task: Task) -> range:
-    """Return the numbers of bits that hold one toss of every client, and a few: more take long to account for, and gain little."""
+    """Return the bits that hold one toss of every client, and one more for few clients: more take long to account for, and gain little."""
     of_clients = math.ceil(math.log2(task.clients + 1))
-    return range(of_clients, of_clients + 2)
+    return range(of_clients, of_clients + (2 if task.clients <= MANY_CLIENTS else 1))
 
 
 SENT = replace(DIMENSION, help="Number of coordinates that a client sends.", default=1, high=MOST_COORDINATES)

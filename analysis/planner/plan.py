@@ -1,11 +1,12 @@
 """Which mechanism should serve a task: every entry of the registry, built, predicted and ranked, without simulating any."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import pandas as pd
 
-from ...arguments import check_choice
+from ...arguments import check_choice, check_integer
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import Mechanism
@@ -14,7 +15,7 @@ from ...design.contracts.registry import Entry, Values
 from ...design.contracts.task import Task
 from ...errors import ConvergenceError, InfeasibleError
 from ...progress import OnStep, silent
-from ..catalogue.registry import REGISTRY
+from ..catalogue.registry import REGISTRY, entry_named
 from ..simulation.input_populations import check_inputs
 from .bound import proven_bound
 from .command import simulate_command
@@ -28,6 +29,7 @@ from .references import references
 CLOSE = 1.01
 # How far a guarantee that was computed in another way may be above the budget.
 ROUNDING = 1 + 1e-9
+MOST_WORKERS = 1024
 HELD = {NormBall: "vectors (a dimension)", Interval: "numbers (an interval)", Categories: "items (a number of categories)"}
 
 
@@ -63,6 +65,7 @@ def plan_task(
     options: Values = MappingProxyType({}),
     seed: int = 0,
     timed: bool = True,
+    workers: int = 1,
     on_step: OnStep = silent,
 ) -> Plan:
     """Return the plan for a task.
@@ -85,6 +88,8 @@ def plan_task(
         Root seed of the sample that predictions average over.
     timed : bool
         Whether encoding and decoding are timed; durations are missing otherwise.
+    workers : int
+        Processes; results do not depend on their number.
     on_step : callable
         Called as ``on_step(done, total, name)`` after each entry.
 
@@ -102,11 +107,33 @@ def plan_task(
     compared = references(task, sample)
     central = compared[1].predicted_error
     asked = _Asked(task, population, trust, options, seed, sample, central, timed)
-    found = []
-    for done, entry in enumerate(REGISTRY.values(), start=1):
-        found.append(_planned(entry, asked))
-        on_step(done, len(REGISTRY), entry.name)
-    return Plan(task, population, ranked(found), compared)
+    found = dict[str, PlannedMechanism]()
+    for one in _all_planned(asked, workers):
+        found[one.name] = one
+        on_step(len(found), len(REGISTRY), one.name)
+    return Plan(task, population, ranked(found[name] for name in REGISTRY), compared)
+
+
+def _all_planned(asked: "_Asked", workers: int) -> Iterator[PlannedMechanism]:
+    """Yield every entry's part of the plan, as it is done."""
+    can, cannot = list[str](), list[str]()
+    for name, entry in REGISTRY.items():
+        (can if isinstance(asked.task.domain, entry.domains) and asked.trust in (None, entry.trust_model) else cannot).append(name)
+    yield from (_planned_by_name(name, asked) for name in cannot)
+    if check_integer("workers", workers, low=1, high=MOST_WORKERS) == 1:
+        yield from (_planned_by_name(name, asked) for name in can)
+        return
+    from joblib import Parallel, delayed, parallel_config
+
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        results = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch="all")(
+            delayed(_planned_by_name)(name, asked) for name in can
+        )
+        yield from results
+
+
+def _planned_by_name(name: str, asked: "_Asked") -> PlannedMechanism:
+    return _planned(entry_named(name), asked)
 
 
 def _check_options(options: Values) -> None:

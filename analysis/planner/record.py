@@ -34,8 +34,10 @@ class CheckedError:
     ----------
     squared_error, standard_error : float
         Average over the rounds, and its standard error.
-    repetitions : int
-        Number of rounds.
+    predicted_error : float
+        Prediction for as many clients.
+    clients, repetitions : int
+        Number of clients of a round (fewer than the task's where encoding takes long), and of rounds.
     excess : float
         Average over the prediction, less 1.
     off : bool
@@ -44,6 +46,8 @@ class CheckedError:
 
     squared_error: float
     standard_error: float
+    predicted_error: float
+    clients: int
     repetitions: int
     excess: float
     off: bool
@@ -195,6 +199,28 @@ class Plan:
         frame = pd.DataFrame(rows)
         numbers = [name for name in frame if frame[name].isna().all()]
         return frame.astype(dict.fromkeys([name for name in numbers if name not in TEXTS], float))
+
+    def designs_frame(self) -> pd.DataFrame:
+        """Return a tidy table for a picture of error against bits: one row per design that was tried and keeps to the task."""
+        task = _task_columns(self.task, self.population) | {"adjacency": self.task.adjacency}
+        errors = {f"{one.name.replace('-', '_')}_error": one.predicted_error for one in self.references}
+        rows = [
+            {
+                "trust_model": one.trust_model,
+                "mechanism": one.name,
+                "options": json.dumps(dict(design.options)),
+                "bits_per_coordinate": design.bits_per_coordinate,
+                "predicted_error": design.predicted_error,
+                "worst_error": design.worst_error,
+                "chosen": design.options == one.options,
+                "lower_bound": one.lower_bound,
+                **errors,
+                **task,
+            }
+            for one in self.feasible
+            for design in one.tried
+        ]
+        return pd.DataFrame(rows)
 
     def document(self) -> dict[str, Any]:
         """Return the plan as JSON holds it: `mechanisms`, `references`, and what was asked."""

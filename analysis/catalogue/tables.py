@@ -29,7 +29,7 @@ from .shared_options import CLIP, DIMENSION, NORM, check_order, over_rounds, per
 
 # Tables are designed with the same random starts everywhere, so that a cache serves them all.
 DESIGN_SEED = 0
-# From this epsilon of a round on, two bits of a coordinate may be better than one; and a number of coordinates with which tables of fine
+# From this epsilon of a round on, another bit of a coordinate may be worth its time; and a number of coordinates with which tables of fine
 # grids take long.
 GENEROUS, MANY_COORDINATES = 3.0, 2**16
 PAPER = "Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis"
@@ -171,14 +171,17 @@ def _solve_vector(target: Target, given: Values) -> Accounted:
 
 def _tables_tried(task: Task) -> list[Values]:
     """Return tables that take a few seconds to design: for vectors those with one bit out are in closed form."""
+    generous = task.epsilon >= GENEROUS * math.sqrt(task.rounds)
     if isinstance(task.domain, Interval):
-        tried: list[Values] = [{"bits_in": 5, "bits_out": 1}, {"bits_in": 4, "bits_out": 2}, {"bits_in": 3, "bits_out": 3}]
+        tried: list[Values] = [{"bits_in": 5, "bits_out": 1}, {"bits_in": 4, "bits_out": 2}]
+        if generous:
+            tried.append({"bits_in": 3, "bits_out": 3})
     elif task.dimension > MANY_COORDINATES:
         tried = [{"bits_in": 6, "bits_out": 1}]
     else:
         tried = [{"bits_in": 7, "bits_out": 1}]
         norm = task.ball("mvu").norm
-        if task.epsilon >= GENEROUS * math.sqrt(task.rounds) and math.isfinite(norm):
+        if generous and math.isfinite(norm):
             tried.append({"bits_in": 5, "bits_out": 2, "metric": f"l{norm:g}"})
     return [one for one in tried if task.bits is None or one["bits_out"] <= task.bits]
 

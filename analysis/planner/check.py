@@ -16,7 +16,7 @@ FIRST = 3
 # What a prediction may be off by.
 OFF = 0.1
 # Rounds are repeated until the standard error of their average is about this share of it, and as many times at most.
-PRECISION, MOST_REPETITIONS = 0.02, 5000
+PRECISION, MOST_REPETITIONS = 0.025, 5000
 # Seconds that clients' work may take; then fewer of them report, but no fewer than these.
 MOST_SECONDS, FEWEST_CLIENTS = 20.0, 100
 

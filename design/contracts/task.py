@@ -53,6 +53,8 @@ class Task:
         """Check the fields."""
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET))
+        if self.delta == 1:
+            raise ValueError(f"delta must be a number from 0 to below 1, got {self.delta!r}: at 1 nothing is promised")
         object.__setattr__(self, "delta", check_real("delta", self.delta, low=0.0, high=1 - 1e-16))
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         object.__setattr__(self, "rounds", check_integer("rounds", self.rounds, low=1, high=MOST_ROUNDS))

@@ -83,6 +83,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "dprec-mean": lambda: mean_points(seed, **MEANS),
         "dprec-communication": lambda: [task for task in tasks if task.federation.dataset in ("MNIST", "Shakespeare")],
         "dprec-bits": lambda: [replace(task, seeds=min(task.seeds, 20)) for task in tasks if task.dimension == 1],
+        "plan-pareto": lambda: [replace(task, clients=100, dimension=4) for task in tasks],
         **{name: lambda name=name: small_prices(name, seed) for name in PRICES},
     }
     return chosen[name]()
@@ -102,6 +103,7 @@ def test_all_figures_are_there() -> None:
         *("dprec-accounting", "dprec-mean", "dprec-communication", "dprec-bits"),
         *("price-rate", "price-bits", "price-cohort", "price-dimension", "price-rounds", "price-layers", "price-rows"),
         *("price-needed-bits", "price-sparse"),
+        "plan-pareto",
     ]
     for name, entry in FIGURES.items():
         assert entry.name == name

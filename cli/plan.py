@@ -107,6 +107,7 @@ def _write(plan: "Plan", output: Path) -> None:
 
 
 def _print(plan: "Plan") -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     from ..analysis.planner.words import task_in_words
@@ -116,7 +117,7 @@ def _print(plan: "Plan") -> None:
     screen.print(f"Errors: squared L2 distance from the mean, one round, population {plan.population}; worst: of all inputs.", markup=False)
     for model in plan.trust_models:
         screen.print(_ranking(plan, model), markup=False)
-    references = Table(title="References: not mechanisms of the registry")
+    references = Table(title="References: not mechanisms of the registry", box=SIMPLE_HEAD, title_justify="left")
     references.add_column("reference")
     for heading in ("error", "of the average of all rounds", "worst"):
         references.add_column(heading, justify="right")
@@ -129,11 +130,9 @@ def _print(plan: "Plan") -> None:
         for mechanism in plan.feasible:
             screen.print(f"  {mechanism.command or mechanism.name}", markup=False, soft_wrap=True)
     if plan.infeasible:
-        refused = Table(title="Cannot serve")
-        for heading in ("mechanism", "trust model", "reason"):
-            refused.add_column(heading, no_wrap=heading == "mechanism")
-        for mechanism in plan.infeasible:
-            refused.add_row(mechanism.name, mechanism.trust_model, mechanism.reason or "")
+        refused = Table(title="Cannot serve", box=SIMPLE_HEAD, title_justify="left", show_header=False)
+        for one in plan.refusals:
+            refused.add_row(one.reason, ", ".join(one.mechanisms))
         screen.print(refused, markup=False)
     for mechanism in plan.feasible:
         if mechanism.check is not None and mechanism.check.off:
@@ -148,7 +147,7 @@ def _ranking(plan: "Plan", model: str) -> "Table":
     table.add_column("mechanism", no_wrap=True)
     several = plan.task.rounds > 1
     checked = any(one.check for one in plan.of(model))
-    headings = (*HEADINGS, *(("average of\nall rounds",) if several else ()), *(("measured",) if checked else ()))
+    headings = (*HEADINGS, *(("average of\nall rounds",) if several else ()), *(("off by",) if checked else ()))
     for heading in headings:
         table.add_column(heading, justify="right")
     for one in plan.of(model):

@@ -132,6 +132,14 @@ class PlannedMechanism:
 
 
 @dataclass(frozen=True)
+class Refusal:
+    """Mechanisms that cannot serve for the same reason, which leaves their names out."""
+
+    reason: str
+    mechanisms: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Plan:
     """The registry's answer to a task.
 
@@ -161,6 +169,14 @@ class Plan:
     def infeasible(self) -> tuple[PlannedMechanism, ...]:
         """Those that cannot."""
         return tuple(one for one in self.mechanisms if not one.feasible)
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Reasons of those that cannot serve, each once."""
+        names = dict[str, list[str]]()
+        for one in self.infeasible:
+            names.setdefault((one.reason or "").replace(f" for {one.name},", ","), []).append(one.name)
+        return tuple(Refusal(reason, tuple(found)) for reason, found in names.items())
 
     @property
     def trust_models(self) -> tuple[str, ...]:

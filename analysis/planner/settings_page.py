@@ -14,7 +14,7 @@ def setting_lines(setting: TypicalSetting) -> list[str]:
     plan = setting.plan()
     ruler = ["---", "---", *["---:"] * (len(HEADINGS) - 3), "---"]
     zero, central = plan.references
-    refused = [one for one in plan.infeasible if "clients must hold" not in (one.reason or "") and "trust must" not in (one.reason or "")]
+    refused = [one for one in plan.refusals if not one.reason.startswith(("clients must hold", "trust must"))]
     lines = [
         f"### {setting.title}",
         "",
@@ -29,16 +29,8 @@ def setting_lines(setting: TypicalSetting) -> list[str]:
         f"Answer zero: {_short(zero.predicted_error)}. Central Gaussian: {_short(central.predicted_error)}.",
     ]
     if refused:
-        lines += ["", f"Cannot serve: {'; '.join(_reasons(refused))}."]
+        lines += ["", f"Cannot serve: {'; '.join(f"{', '.join(one.mechanisms)} ({one.reason})" for one in refused)}."]
     return lines
-
-
-def _reasons(refused: Iterable[PlannedMechanism]) -> list[str]:
-    """Return the reasons, those that are the same for several mechanisms once."""
-    by_reason = dict[str, list[str]]()
-    for one in refused:
-        by_reason.setdefault((one.reason or "").replace(f" for {one.name},", ","), []).append(one.name)
-    return [f"{', '.join(names)} ({reason})" for reason, names in by_reason.items()]
 
 
 def _cells(one: PlannedMechanism) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import LocalCluster
 
 import quietbits
 from quietbits.analysis.calibration.table_cache import TableCache
@@ -271,13 +270,6 @@ def test_a_table_is_designed_once_for_all_tasks_and_sweeps(
     assert len(designed) == 2
     assert "it is not the table that was asked for" in caplog.text
     pd.testing.assert_frame_equal(first, third)
-
-
-def test_dask_workers_give_the_same_bits(tmp_path: Path) -> None:
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
-        run_tasks(few(), tmp_path / "dask", dask=cluster.scheduler_address)
-    run_tasks(few(), tmp_path / "here")
-    assert digest(tmp_path / "dask") == digest(tmp_path / "here")
 
 
 def test_bad_arguments_are_refused_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

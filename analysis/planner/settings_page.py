@@ -29,7 +29,7 @@ def setting_lines(setting: TypicalSetting) -> list[str]:
         f"Answer zero: {_short(zero.predicted_error)}. Central Gaussian: {_short(central.predicted_error)}.",
     ]
     if refused:
-        lines += ["", f"Cannot serve: {'; '.join(f"{', '.join(one.mechanisms)} ({one.reason})" for one in refused)}."]
+        lines += ["", f"Cannot serve: {'; '.join(f'{', '.join(one.mechanisms)} ({one.reason})' for one in refused)}."]
     return lines
 
 

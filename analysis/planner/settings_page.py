@@ -29,7 +29,8 @@ def setting_lines(setting: TypicalSetting) -> list[str]:
         f"Answer zero: {_short(zero.predicted_error)}. Central Gaussian: {_short(central.predicted_error)}.",
     ]
     if refused:
-        lines += ["", f"Cannot serve: {'; '.join(f'{', '.join(one.mechanisms)} ({one.reason})' for one in refused)}."]
+        reasons = [f"{', '.join(one.mechanisms)} ({one.reason})" for one in refused]
+        lines += ["", f"Cannot serve: {'; '.join(reasons)}."]
     return lines
 
 

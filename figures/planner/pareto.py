@@ -1,5 +1,6 @@
 """Error against bits: the front of each trust model, with the proven bounds, a trusted server's noise, and the answer zero."""
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +18,8 @@ from ..entry import FigureEntry
 MARKS: Mapping[str, Mark] = MappingProxyType({"local": BLUE, "shuffled": ORANGE, "secure-sum": VERMILION, "central": GREEN})
 # What is this many times as far off as the best of its trust model is left out, and counted in the caption.
 MOST_EXCESS = 100.0
+# Factors of ten, in bits and in error, within which only one point of a front is named.
+NEAR = (0.3, 0.5)
 QUICK: Mapping[str, Any] = MappingProxyType({"clients": 1000, "dimension": 32})
 
 
@@ -57,8 +60,7 @@ def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up:
     errors = [*front["predicted_error"], front["predicted_error"].iloc[-1]]
     axes.plot(bits, errors, color=mark.colour, linestyle=mark.line, drawstyle="steps-post", label=model)
     axes.plot(front["bits_per_coordinate"], front["predicted_error"], color=mark.colour, marker=mark.marker, linestyle="")
-    named = front.drop_duplicates("mechanism", keep="last")
-    for row in named.to_dict("records"):
+    for row in _apart(front.drop_duplicates("mechanism").to_dict("records")):
         axes.annotate(
             row["mechanism"],
             (row["bits_per_coordinate"], row["predicted_error"]),
@@ -72,6 +74,17 @@ def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up:
     bound = series["lower_bound"].max()
     if pd.notna(bound):
         axes.axhline(bound, color=mark.colour, linewidth=2.5, alpha=0.35, label=f"proven bound, {model}")
+
+
+def _apart(rows: list[dict[Any, Any]]) -> list[dict[Any, Any]]:
+    """Return the points whose names do not cover those of others before them."""
+    kept = list[dict[Any, Any]]()
+    for row in rows:
+        bits = [abs(math.log10(row["bits_per_coordinate"] / other["bits_per_coordinate"])) for other in kept]
+        errors = [abs(math.log10(row["predicted_error"] / other["predicted_error"])) for other in kept]
+        if all(right > NEAR[0] or up > NEAR[1] for right, up in zip(bits, errors, strict=True)):
+            kept.append(row)
+    return kept
 
 
 def _caption(frame: pd.DataFrame, left_out: int) -> str:
@@ -89,7 +102,7 @@ def _caption(frame: pd.DataFrame, left_out: int) -> str:
     return (
         f"{first['clients']:,.0f} clients with {held}; ε = {first['task_epsilon']:g}, δ = {first['task_delta']:g}{rounds}, "
         f"{first['adjacency']} adjacency. Points: designs of the registry; lines: the least error within a number of bits, for each trust "
-        f"model. Errors are predicted, from formulas, for the population {first['population']}. Bounds are on the worst expected error of "
+        f"model, with the names of some of its mechanisms. Errors are predicted, from formulas, for the population {first['population']}. Bounds are on the worst expected error of "
         "mechanisms that meet their hypotheses (unbiased, or purely private); the largest of each trust model is drawn." + hidden
     )
 

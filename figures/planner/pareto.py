@@ -67,7 +67,7 @@ def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up:
             xytext=(4, 4 if up else -4),
             textcoords="offset points",
             color=mark.colour,
-            rotation=20 if up else -20,
+            rotation=20 if up else -40,
             verticalalignment="bottom" if up else "top",
             rotation_mode="anchor",
         )
@@ -102,8 +102,9 @@ def _caption(frame: pd.DataFrame, left_out: int) -> str:
     return (
         f"{first['clients']:,.0f} clients with {held}; ε = {first['task_epsilon']:g}, δ = {first['task_delta']:g}{rounds}, "
         f"{first['adjacency']} adjacency. Points: designs of the registry; lines: the least error within a number of bits, for each trust "
-        f"model, with the names of some of its mechanisms. Errors are predicted, from formulas, for the population {first['population']}. Bounds are on the worst expected error of "
-        "mechanisms that meet their hypotheses (unbiased, or purely private); the largest of each trust model is drawn." + hidden
+        "model, with the names of some of its mechanisms. Errors are predicted, from formulas, for the population "
+        f"{first['population']}. Bounds are on the worst expected error of mechanisms that meet their hypotheses (unbiased, or purely "
+        "private); the largest of each trust model is drawn." + hidden
     )
 
 

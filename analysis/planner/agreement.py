@@ -28,7 +28,7 @@ def random_tasks(count: int, seed: int = 0) -> Iterator[Task]:
             clients=int(np.exp(rng.uniform(np.log(FEWEST_CLIENTS), np.log(MOST_CLIENTS)))),
             epsilon=float(np.round(np.exp(rng.uniform(np.log(0.5), np.log(8.0))), 2)),
             delta=float(rng.choice([0.0, 1e-6, 1e-5, 1e-4])),
-            adjacency=str(rng.choice(ADJACENCIES)),
+            adjacency=str(rng.choice(ADJACENCIES, p=[0.75, 0.25])),
             rounds=int(rng.choice([1, 1, 1, 5])),
             bits=rng.choice(np.array([None, None, 1, 4, 16])),
         )

@@ -15,7 +15,9 @@ from .check import check_mechanism
 from .plan import plan_task
 from .words import task_in_words
 
-LARGEST_DIMENSION, FEWEST_CLIENTS, MOST_CLIENTS = 128, 50, 1000
+# Errors of few coordinates vary, so that many rounds would have to be simulated.
+FEWEST_COORDINATES, MOST_COORDINATES = 8, 128
+FEWEST_CLIENTS, MOST_CLIENTS = 50, 1000
 NORMS = (1.0, 2.0, 2.0, 2.0, float("inf"))
 
 
@@ -36,7 +38,7 @@ def random_tasks(count: int, seed: int = 0) -> Iterator[Task]:
 
 def _domain(rng: np.random.Generator) -> Domain:
     kind = rng.choice(["vectors", "vectors", "numbers", "items"])
-    size = int(np.exp(rng.uniform(np.log(2), np.log(LARGEST_DIMENSION))))
+    size = int(np.exp(rng.uniform(np.log(FEWEST_COORDINATES), np.log(MOST_COORDINATES))))
     if kind == "items":
         return Categories(size)
     if kind == "numbers":

@@ -47,6 +47,7 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             cpsgd_fig1,
             binomial_slack,
             secure_sum_bits,
+            plan_pareto,
             dprec_accounting,
             dprec_mean,
             dprec_communication,
@@ -60,7 +61,6 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             price_rows,
             price_needed_bits,
             price_sparse,
-            plan_pareto,
         )
     }
 )

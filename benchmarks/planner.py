@@ -31,6 +31,8 @@ def main() -> None:
             check_mechanism(plan, plan.best[0])
             once = time.process_time() - start
             print(f"  {once / planned:.2f} times as long to simulate the first of them ({plan.best[0].name})")
+    if not tasks:
+        return
     start = time.process_time()
     found = compare_with_simulations(random_tasks(tasks))
     print(f"{tasks} random tasks, {len(found)} mechanisms that can serve: {time.process_time() - start:.0f} CPU seconds")

@@ -131,8 +131,8 @@ def _print(plan: "Plan") -> None:
             screen.print(f"  {mechanism.command or mechanism.name}", markup=False, soft_wrap=True)
     if plan.infeasible:
         refused = Table(title="Cannot serve", box=SIMPLE_HEAD, title_justify="left", show_header=False)
-        for one in plan.refusals:
-            refused.add_row(one.reason, ", ".join(one.mechanisms))
+        for refusal in plan.refusals:
+            refused.add_row(refusal.reason, ", ".join(refusal.mechanisms))
         screen.print(refused, markup=False)
     for mechanism in plan.feasible:
         if mechanism.check is not None and mechanism.check.off:

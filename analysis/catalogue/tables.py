@@ -24,7 +24,7 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, metr
 from ...solvers.divergences.vector_composition import vector_bounds
 from ..calibration.parameter import calibrate_parameter
 from ..calibration.table_cache import TableCache
-from .local import PURE_ACCOUNTS, REPLACE_ONE, scalar_lower_bound
+from .local import PURE_ACCOUNTS, REPLACE_ONE, scalar_lower_bound, unbiased_lower_bound
 from .shared_options import CLIP, DIMENSION, NORM, check_order, over_rounds, per_round_epsilon, tried_bits
 
 # Tables are designed with the same random starts everywhere, so that a cache serves them all.
@@ -253,7 +253,8 @@ MVU = Entry(
         title="MVU tables, for a number or for each coordinate of a vector",
         parameters=(TABLE, replace(DIMENSION, default=1), replace(NORM, default="1"), RADIUS, ORDER),
     ),
-    lower_bound=scalar_lower_bound,
+    # With the usual dithering nothing is biased.
+    lower_bound=unbiased_lower_bound,
     candidates=_tables_tried,
 )
 BITWISE = _response_entry("bitwise-randomised-response", "Randomised response for each bit of a grid index", bitwise_randomised_response)

@@ -5,6 +5,11 @@ from dataclasses import dataclass, replace
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Entry
 from ...design.contracts.task import SMALLEST_TARGET, Task
+from ..catalogue.local import scalar_lower_bound, unbiased_lower_bound
+from ..catalogue.lower_bounds import unbiased_local_lower_bound
+
+# Bounds that say nothing of a biased design.
+OF_UNBIASED = (scalar_lower_bound, unbiased_local_lower_bound, unbiased_lower_bound)
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,8 @@ def proven_bound(entry: Entry, task: Task, mechanism: Mechanism) -> ProvenBound:
     Bounds for pure privacy hold for purely private mechanisms, whatever delta the task allows; they are taken at the epsilon of the
     mechanism's own messages.
     """
+    if mechanism.bias_bound > 0 and entry.lower_bound in OF_UNBIASED:
+        return ProvenBound(None, "no proven bound: the known one is for unbiased mechanisms, and this one has a bias")
     found = [entry.lower_bound(task)]
     pure = mechanism.delta == 0
     if pure:

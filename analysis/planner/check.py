@@ -7,10 +7,9 @@ from ...design.contracts.mechanism import Mechanism
 from ...progress import OnStep, silent
 from ..catalogue.registry import entry_named
 from ..simulation.repeated_means import repeat_mean, summarise_means
-from .plan import Plan, PlannedMechanism
 from .population import draw_sample
 from .prediction import predict_error
-from .record import CheckedError
+from .record import CheckedError, Plan, PlannedMechanism
 
 FIRST = 3
 # What a prediction may be off by.

@@ -24,8 +24,8 @@ class PlanPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row for each design that keeps to the task."""
         task = Task(NormBall(self.dimension, 2.0), self.clients, self.epsilon, self.delta, self.adjacency)
-        rows: list[dict[str, Any]] = plan_task(task, seed=self.seed, timed=False).designs_frame().to_dict("records")
-        return rows
+        frame = plan_task(task, seed=self.seed, timed=False).designs_frame()
+        return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def design_rows(rows: pd.DataFrame) -> pd.DataFrame:

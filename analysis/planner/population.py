@@ -61,7 +61,7 @@ def draw_sample(population: str, domain: Domain, clients: int, seed: int) -> Pop
     inputs = np.asarray(domain.clip(np.concatenate(list(chunks))))
     if isinstance(domain, Categories):
         return PopulationSample(domain, clients, inputs, _frequencies(population, domain, clients))
-    offsets = inputs.reshape(len(inputs), -1) - domain.middle
+    offsets = np.asarray(inputs.reshape(len(inputs), -1) - domain.middle, dtype=float)
     mean = mean_of_clients(offsets, clients) + domain.middle
     return PopulationSample(domain, clients, inputs, mean if isinstance(domain, NormBall) else mean[0])
 

@@ -10,6 +10,7 @@ import pytest
 import quietbits
 from quietbits.analysis.catalogue import registry
 from quietbits.analysis.catalogue.registry import REGISTRY
+from quietbits.analysis.planner.bound import proven_bound
 from quietbits.analysis.planner.plan import plan_task
 from quietbits.analysis.planner.record import TRUST_MODELS, Plan
 from quietbits.analysis.simulation.mean import central_squared_error
@@ -74,6 +75,20 @@ def test_no_error_is_below_a_proven_bound(plan: Plan, other: Plan) -> None:
             assert (mechanism.ratio_to_bound is None) != (mechanism.bound_reason is None)
             assert mechanism.ratio_to_bound is None or mechanism.ratio_to_bound >= 1
             assert mechanism.worst_error >= mechanism.predicted_error * (1 - 1e-9)
+
+
+def test_bounds_are_for_mechanisms_that_meet_their_hypotheses() -> None:
+    bounds = {mechanism.name: mechanism for mechanism in plan_task(VECTORS, trust="local", timed=False).mechanisms}
+    # Purely private mechanisms are held against the bound for pure privacy, which is larger than that for the task's delta.
+    pure = REGISTRY["privunit-g"].lower_bound(replace(VECTORS, delta=0.0))
+    assert bounds["privunit-g"].lower_bound == pytest.approx(pure, rel=1e-6)
+    assert bounds["mvu"].lower_bound == REGISTRY["mvu"].lower_bound(VECTORS) < pure
+    # Rejection biases the estimate: bounds for unbiased mechanisms say nothing of it.
+    rejecting = REGISTRY["mvu"].build(replace(VECTORS, epsilon=20.0), {"bits_in": 8, "bits_out": 1, "dithering": "rejection"})
+    assert rejecting.bias_bound > 0
+    assert proven_bound(REGISTRY["mvu"], VECTORS, rejecting).value is None
+    biased = proven_bound(REGISTRY["dp-rec"], VECTORS, REGISTRY["dp-rec"].build(VECTORS))
+    assert biased.reason == "no proven bound: those that are known are for unbiased mechanisms"
 
 
 def test_the_references_are_not_mechanisms(plan: Plan) -> None:

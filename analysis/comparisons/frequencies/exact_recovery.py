@@ -14,9 +14,9 @@ import pandas as pd
 
 from ....arguments import check_choice, check_integer, check_real
 from ....arrays import FloatArray
-from ....design.frequencies.bernoulli_code import BernoulliCode
-from ....design.frequencies.histogram_code import IdentityCode
-from ....design.frequencies.rademacher_code import RademacherCode
+from ....design.frequencies.codes.bernoulli import BernoulliCode
+from ....design.frequencies.codes.histogram import IdentityCode
+from ....design.frequencies.codes.rademacher import RademacherCode
 from ....design.secure_sum.modular_arithmetic import modular_sum
 from ....errors import ConvergenceError, InfeasibleError
 from ....solvers.limits.histogram_code_size import code_size, code_size_of_histogram

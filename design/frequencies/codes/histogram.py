@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
-from ...arrays import IndexArray, IntegerArray
-from ..secure_sum.modular_arithmetic import aggregate_residues, messages_modulo
+from ....arguments import check_integer
+from ....arrays import IndexArray, IntegerArray
+from ...secure_sum.modular_arithmetic import aggregate_residues, messages_modulo
 
 LARGEST_DIMENSION = 2**40
 LARGEST_SEED = 2**128 - 1

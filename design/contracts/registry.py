@@ -254,6 +254,8 @@ class Accountable:
         among its details; errs toward more privacy. None where there is nothing to find.
     close : bool
         Whether `solve` ends less than 1e-6 below the target: not where it finds whole numbers.
+    private : bool
+        False for what reveals its result as it is: it keeps no budget, and its epsilon is infinite.
     """
 
     name: str
@@ -263,6 +265,7 @@ class Accountable:
     given: tuple[Option, ...] = ()
     solve: Callable[[Target, Values], Accounted] | None = None
     close: bool = True
+    private: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,6 +315,11 @@ class Entry:
         if self.accounting is None:
             object.__setattr__(self, "accounting", derived_accounting(self))
 
+    @property
+    def private(self) -> bool:
+        """Whether it keeps a task's budget; if not, epsilon and delta of the task are passed over, and its guarantee is infinite."""
+        return self.accounting.private
+
     def build(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
         """Return the mechanism for a task, from design choices that are checked and filled in; refuse what is not offered."""
         if not isinstance(task.domain, self.domains):
@@ -336,6 +344,7 @@ class Entry:
             "trust_model": self.trust_model,
             "adjacencies": list(self.adjacencies),
             "accounts": list(self.accounts),
+            "private": self.private,
             "options": [option.document() for option in self.options],
             "parameters": [option.document() for option in self.accounting.parameters],
         }

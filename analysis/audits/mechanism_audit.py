@@ -17,6 +17,7 @@ from ...design.contracts.mechanism import FrequencyMechanism, Mechanism, SecureS
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
 from ...design.frequencies.codes.exact_histogram import ExactHistogramMechanism
+from ...design.frequencies.sparse_frequencies import SparseFrequencies
 from ...design.frequencies.support import SupportMechanism
 from ...design.local.laplace import LaplaceMechanism
 from ...design.local.uncompressed_vector import UncompressedVectorMechanism
@@ -196,6 +197,12 @@ def _(mechanism: SecureSumMechanism, first: FloatArray, second: FloatArray) -> S
 def _(mechanism: ExactHistogramMechanism, first: FloatArray, second: FloatArray) -> Score:
     # What is decoded is not linear in the sum.
     return exact_sum_score(mechanism, first, second)
+
+
+@output_score.register
+def _(mechanism: SparseFrequencies, first: FloatArray, second: FloatArray) -> Score:
+    # Nor here; the same messages can be decoded so that it is.
+    return secure_sum_score(mechanism.dense, first, second)
 
 
 @output_score.register

@@ -62,18 +62,8 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame) -> None:
     for code, mark in MARKS.items():
         series = panel[panel["code"] == code].sort_values("measurements")
         share = 100 * series["success"]
-        reach = [(share - 100 * series["low"]).clip(lower=0), (100 * series["high"] - share).clip(lower=0)]
-        axes.errorbar(
-            series["measurements"],
-            share,
-            yerr=reach,
-            color=mark.colour,
-            linestyle=mark.line,
-            marker=mark.marker,
-            elinewidth=0.6,
-            capsize=0,
-            clip_on=False,
-        )
+        axes.plot(series["measurements"], share, color=mark.colour, linestyle=mark.line, marker=mark.marker, clip_on=False)
+        axes.fill_between(series["measurements"], 100 * series["low"], 100 * series["high"], color=mark.colour, alpha=0.12, linewidth=0)
     for column, (_, line) in BOUNDS.items():
         axes.axvline(panel[column].mean(), color=GREY, linestyle=line, linewidth=1.0)
     axes.grid(visible=True)

@@ -70,6 +70,10 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
         {"rdp", "near-gaussian"},
     ),
     "sketched-skellam-frequencies": (["sketched-skellam-frequencies", *ITEMS, "--local-variance", "0.5", *DELTA], {"rdp", "near-gaussian"}),
+    "sparse-discrete-gaussian-frequencies": (
+        ["sparse-discrete-gaussian-frequencies", *ITEMS, "--local-sigma", "0.7", *DELTA],
+        {"rdp", "near-gaussian"},
+    ),
     "exact-histogram": (["exact-histogram", "--clients", "30", "--categories", "1000"], {"none"}),
     # All alike.
     **{

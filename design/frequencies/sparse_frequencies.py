@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, IndexArray
@@ -100,7 +100,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         """Frequency that noise alone exceeds for about s of d items at most: ``sqrt(2 ln(d / s))`` standard errors."""
         return math.sqrt(2 * math.log(self.categories / self.distinct_items) * self.item_variance / self.clients)
 
-    def standard_errors(self, frequencies: FloatArray, clients: int) -> FloatArray:
+    def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
         """Return that of an item which was found, for every item."""
         return np.full(np.shape(frequencies), math.sqrt(self.item_variance / clients))
 

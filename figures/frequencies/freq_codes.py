@@ -1,5 +1,7 @@
 """Exact secure histograms: how often the histogram is recovered against the number of measurements, by code and decoder."""
 
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,10 +22,10 @@ LABELS = {
 }
 PRIORS = {"uniform": "uniform items", "zipf": "Zipf's law", "geometric": "geometric, ratio 0.8"}
 # Bounds on the number of measurements, and how they are drawn: all are grey, and differ by their dashes.
-BOUNDS: dict[str, tuple[str, str | tuple[float, tuple[float, ...]]]] = {
-    "reference_measurements": ("n ln d / ln n", (0, (1, 1.5))),
-    "histogram_measurements": ("enough for this histogram", (0, (5, 2))),
-    "rigorous_measurements": ("enough for all histograms", "-"),
+BOUNDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "reference_measurements": ("n ln d / ln n", {"color": GREY, "linewidth": 1.0, "linestyle": (0, (1, 1.5))}),
+    "histogram_measurements": ("enough for this histogram", {"color": GREY, "linewidth": 1.0, "linestyle": (0, (5, 2))}),
+    "rigorous_measurements": ("enough for all histograms", {"color": GREY, "linewidth": 1.0, "linestyle": "-"}),
 }
 CLIENTS, DIMENSION = 10, 100
 # Of one decoding, in seconds: far beyond what any takes, so that the figure does not depend on the machine.
@@ -43,8 +45,8 @@ def draw_codes(frame: pd.DataFrame) -> Figure:
         _draw_panel(axes, frame[frame["prior"] == prior])
         axes.set(xlabel="measurements m", title=title)
     panels[0].set(ylabel="histograms recovered (%)", ylim=(-3, 103))
-    handles = [Line2D([], [], label=LABELS[code], color=one.colour, linestyle=one.line, marker=one.marker) for code, one in MARKS.items()]
-    handles += [Line2D([], [], label=label, color=GREY, linestyle=line, linewidth=1.0) for label, line in BOUNDS.values()]
+    handles = [Line2D([], [], label=LABELS[code], **_look(one)) for code, one in MARKS.items()]
+    handles += [Line2D([], [], label=label, **look) for label, look in BOUNDS.values()]
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.0, columnspacing=1.5)
     first = frame.iloc[0]
     add_caption(
@@ -62,11 +64,15 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame) -> None:
     for code, mark in MARKS.items():
         series = panel[panel["code"] == code].sort_values("measurements")
         share = 100 * series["success"]
-        axes.plot(series["measurements"], share, color=mark.colour, linestyle=mark.line, marker=mark.marker, clip_on=False)
+        axes.plot(series["measurements"], share, clip_on=False, **_look(mark))
         axes.fill_between(series["measurements"], 100 * series["low"], 100 * series["high"], color=mark.colour, alpha=0.12, linewidth=0)
-    for column, (_, line) in BOUNDS.items():
-        axes.axvline(panel[column].mean(), color=GREY, linestyle=line, linewidth=1.0)
+    for column, (_, look) in BOUNDS.items():
+        axes.axvline(panel[column].mean(), **look)
     axes.grid(visible=True)
+
+
+def _look(mark: Mark) -> dict[str, Any]:
+    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
 
 
 def code_tasks(seed: int, quick: bool) -> list[ExactRecoveryPoint]:

@@ -64,10 +64,10 @@ def test_no_epsilon_is_claimed_whatever_is_asked_for() -> None:
 def test_the_shorter_code_is_taken_where_it_is_decoded_fast() -> None:
     assert built(30, 1000).code == BernoulliCode(1000, 30, 120)
     assert built(30, 1000, failure=1e-6, code_seed=3).code == BernoulliCode(1000, 30, 124, 3)
-    assert built(30, 60).code == IdentityCode(60, 30)
+    assert built(30, 20).code == IdentityCode(20, 30)
     assert built(30, 1001).code == IdentityCode(1001, 30)
     assert built(31, 1000).code == IdentityCode(1000, 31)
-    assert built(31, 1000, code="bernoulli").padded_dimension == 123
+    assert built(31, 1000, code="bernoulli").code == BernoulliCode.of_rigorous_size(1000, 31)
     assert built(5000, 100_000, measurements=300).code == BernoulliCode(100_000, 5000, 300)
     assert built(50_000, 100_000).padded_dimension == 100_000
 

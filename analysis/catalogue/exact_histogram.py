@@ -71,12 +71,12 @@ def _build(task: Task, options: Values) -> Mechanism:
 def _account(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
     neighbours = usual_adjacency(adjacency, sampling, ("replace-one",))
     categories, clients = values["categories"], values["clients"]
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = {"standard_error": 0.0}
     bits = None
     if categories is not None and clients is not None:
         code = _code(categories, clients, values)
         bits = code.bits_per_client
-        details = {
+        details |= {
             "categories": categories,
             "clients": clients,
             "code": "identity" if isinstance(code, IdentityCode) else "bernoulli",

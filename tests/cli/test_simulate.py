@@ -56,7 +56,7 @@ def test_exact_frequencies_have_no_error_and_no_epsilon(answer: Answer, run: Run
     found = answer(*typed)
     # A budget may be typed, as for others.
     assert answer(*typed, "--epsilon", 2, "--delta", 1e-5) == found
-    assert (found["epsilon"], found["squared_error"], found["worst_squared_error"]) == (None, 0, 0)
+    assert (found["epsilon"], found["squared_error"], found["standard_error"], found["worst_squared_error"]) == (None, 0, 0, 0)
     # The Bernoulli code of 120 measurements, modulo 31.
     assert (found["padded_dimension"], found["modulus"]) == (120, 31)
     assert answer(*typed, "--code", "identity", "--masked")["padded_dimension"] == 1000

@@ -28,9 +28,7 @@ from .item_sketch import ItemSketch
 from .sketched_frequencies import SketchedFrequencies
 
 
-def sketched_tosses_privacy(
-    clients: int, trials: int, theta: float, differing_coordinates: int, *, first_cell: bool = False
-) -> Privacy:
+def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_coordinates: int, *, first_cell: bool = False) -> Privacy:
     """Return what sums of coin tosses reveal of one client's item: coordinates that two items have in common reveal nothing.
 
     ``"pure"`` and ``"rdp"`` are proven for all items that the other clients may have (`extreme_tosses`).

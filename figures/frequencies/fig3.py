@@ -2,4 +2,6 @@
 
 from .error_panels import errors_figure
 
-FIGURE = errors_figure(3, "zipf", "A secure sum beats local messages on Zipf's frequencies, unless it is compressed and epsilon is large", by_epsilon=False)
+FIGURE = errors_figure(
+    3, "zipf", "A secure sum beats local messages on Zipf's frequencies, unless it is compressed and epsilon is large", by_epsilon=False
+)

@@ -1,4 +1,4 @@
-"""Which mechanism for items wins where: predicted errors within a number of bits, for clients, items and epsilon. By formula, not simulated."""
+"""Which mechanism for items wins where: errors within a number of bits, by clients, items and epsilon; predicted, not simulated."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -53,8 +53,8 @@ class RegimePoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row for each mechanism and number of bits that it keeps to.
 
-        ``predicted_squared_error`` is the expected one of all frequencies, over noise and sketch, for Zipf's law; ``zero_squared_error`` that
-        of the answer that all items are as frequent. ``lower_bound`` is one on the worst case over data, of any private mechanism in a
+        ``predicted_squared_error`` is the expected one of all frequencies, over noise and sketch, for Zipf's law; ``zero_squared_error``
+        that of the answer that all items are as frequent. ``lower_bound`` is one on the worst case over data, of any private mechanism in a
         secure sum, and errs downward.
         """
         frequencies = item_probabilities(POPULATION, self.categories)

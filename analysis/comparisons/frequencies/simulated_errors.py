@@ -1,4 +1,4 @@
-"""Errors of frequencies that are estimated, projected onto the simplex and compared with the true ones: sketches, histograms, local messages.
+"""Errors of frequencies that are estimated and projected onto the simplex: sketches, histograms, and local messages.
 
 The experiments of Chen, Özgür, Cormode, Bharadwaj 2023 (figures 2 to 5), with exact accounts and better mechanisms beside theirs.
 """
@@ -169,7 +169,8 @@ class FrequencyPoint(Point):
         delta = 0.0 if entry.trust_model == "local" else DELTA
         task = Task(Categories(self.categories), self.clients, self.epsilon, delta, ADJACENCY)
         built = entry.build(task, series.options(self.epsilon, self.categories))
-        assert isinstance(built, FrequencyMechanism)
+        if not isinstance(built, FrequencyMechanism):
+            raise TypeError(f"series must be of a mechanism for items, got {self.series!r}")
         return built
 
     def _bound(self, loss: str, trust: str, delta: float) -> float:

@@ -86,7 +86,8 @@ def _caption(frame: pd.DataFrame) -> str:
     return (
         f"Frequencies of {first['categories']:,.0f} items, drawn from {POPULATIONS[first['population']]}, after projection onto the "
         f"simplex; means of {first['repetitions']:.0f} rounds with standard errors. Sketches have {size['rows']:.0f} rows of "
-        f"{size['width']:.0f} buckets and are decoded by medians. The paper does not give its size: it is ln(d/0.05) rows, as in its Theorem A.3, and the "
+        f"{size['width']:.0f} buckets and are decoded by medians. The paper does not give its size: it is ln(d/0.05) rows, as in "
+        f"its Theorem A.3, and the "
         "width of least predicted error in about a sixth of a histogram's coordinates. The best Poisson-binomial and the discrete Gaussian "
         "histogram do not hash "
         f"(messages of up to {', '.join(sorted(kilobits, key=lambda text: float(text.replace(',', ''))))} kbit). Hadamard response has the "

@@ -2,6 +2,4 @@
 
 from .error_panels import errors_figure
 
-FIGURE = errors_figure(
-    4, "geometric", "Beyond epsilon of about five a sketch of geometric frequencies no longer gains: collisions remain", by_epsilon=True
-)
+FIGURE = errors_figure(4, "geometric", "Geometric frequencies gain from a larger epsilon, sketched or not", by_epsilon=True)

@@ -58,7 +58,8 @@ def draw_regimes(frame: pd.DataFrame) -> Figure:
         f"given bits; by formula. Under the name: the error over that of a trusted server's Gaussian noise. {named}. A histogram wins "
         "wherever its d log2 n bits or so are allowed, a sketch below, and local messages where there are hardly any bits. Hatched: the "
         f"answer that all items are as frequent is better than any of them, in a single round. ε is for "
-        f"{first['adjacency']} adjacency: secure-sum trust model at δ = {frame['delta'].max():g}, local trust model at δ = 0; for the trusted server, central trust model at the same δ.",
+        f"{first['adjacency']} adjacency: secure-sum trust model at δ = {frame['delta'].max():g}, local trust model at δ = 0; for "
+        f"the trusted server, central trust model at the same δ.",
     )
     return figure
 

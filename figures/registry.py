@@ -27,6 +27,7 @@ from .frequencies import fig4 as freq_fig4
 from .frequencies import fig5 as freq_fig5
 from .frequencies import needed_bits as freq_limits
 from .frequencies import regimes as freq_regimes
+from .frequencies import freq_codes
 from .linear_compression import bits as price_bits
 from .linear_compression import cohort as price_cohort
 from .linear_compression import dimension as price_dimension
@@ -71,6 +72,7 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             freq_fig5,
             freq_limits,
             freq_regimes,
+            freq_codes,
         )
     }
 )

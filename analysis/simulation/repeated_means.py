@@ -151,8 +151,8 @@ class MeanSummary:
     trust_model: str
 
     def document(self) -> dict[str, Scalar]:
-        """Return the summary as JSON holds it: always the same keys."""
-        return asdict(self)
+        """Return the summary as JSON holds it: always the same keys; what is infinite is null."""
+        return {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in asdict(self).items()}
 
 
 def summarise_means(results: pd.DataFrame) -> MeanSummary:

@@ -49,14 +49,15 @@ def draw_regimes(frame: pd.DataFrame) -> Figure:
         axes.set_xlabel("clients n")
     handles = [Patch(facecolor=COLOURS[kind], edgecolor="black", label=label) for kind, label in KINDS.items()]
     handles.append(Patch(facecolor="white", edgecolor="#777777", hatch="////", label="equal frequencies have less error"))
-    figure.legend(handles=handles, loc="outside upper center", ncols=4, columnspacing=1.2)
+    figure.legend(handles=handles, loc="outside upper center", ncols=2, columnspacing=1.2)
     first = frame.iloc[0]
     named = ", ".join(f"{LETTERS[name]}: {name}" for name in sorted(set(best["mechanism"]), key=lambda name: LETTERS.get(name, name)))
     add_caption(
         figure,
         f"Which mechanism has the least predicted squared L2 error, over all frequencies of Zipf's law, with messages of at most the "
-        f"given bits; by formula. Under the name: the error over that of a trusted server's Gaussian noise. {named}. A histogram wins "
-        "wherever its d log2 n bits or so are allowed, a sketch below, and local messages where there are hardly any bits. Hatched: the "
+        f"given bits; by formula. Under the name: the error over that of a trusted server's Gaussian noise. {named}. A histogram "
+        "in a secure sum wins where its d log2 n bits or so are allowed, a sketch below; local messages where a large epsilon meets few "
+        "clients or few bits, or where there are hardly any bits. Hatched: the "
         f"answer that all items are as frequent is better than any of them, in a single round. ε is for "
         f"{first['adjacency']} adjacency: secure-sum trust model at δ = {frame['delta'].max():g}, local trust model at δ = 0; for "
         f"the trusted server, central trust model at the same δ.",
@@ -110,7 +111,7 @@ def regime_tasks(seed: int, quick: bool) -> list[RegimePoint]:
 
 FIGURE = FigureEntry(
     name="freq-regimes",
-    title="Histograms win wherever their bits are allowed, sketches below, local messages where there are hardly any",
+    title="Histograms in a secure sum win where their bits are allowed, sketches below; local messages with a large epsilon or hardly any bits",
     paper="beyond the papers",
     duration="about three minutes",
     experiment="which mechanism for items wins where",

@@ -36,6 +36,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "minimal-random-coding": {"bits": 5},
     "cpsgd": {"bits": 12},
     "poisson-binomial": {"bits": 4},
+    "exact-histogram": {"code": "identity"},
     **SKETCHES,
     **ITEM_SKETCHES,
 }

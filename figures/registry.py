@@ -25,9 +25,9 @@ from .frequencies import fig2 as freq_fig2
 from .frequencies import fig3 as freq_fig3
 from .frequencies import fig4 as freq_fig4
 from .frequencies import fig5 as freq_fig5
+from .frequencies import freq_codes
 from .frequencies import needed_bits as freq_limits
 from .frequencies import regimes as freq_regimes
-from .frequencies import freq_codes
 from .linear_compression import bits as price_bits
 from .linear_compression import cohort as price_cohort
 from .linear_compression import dimension as price_dimension

@@ -111,7 +111,7 @@ def regime_tasks(seed: int, quick: bool) -> list[RegimePoint]:
 
 FIGURE = FigureEntry(
     name="freq-regimes",
-    title="Histograms in a secure sum win where their bits are allowed, sketches below; local messages with a large epsilon or hardly any bits",
+    title="Histograms in a secure sum win where their bits are allowed, sketches below; local messages with a large epsilon or few bits",
     paper="beyond the papers",
     duration="about three minutes",
     experiment="which mechanism for items wins where",

@@ -32,7 +32,7 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
     handles = [Line2D([], [], linestyle="", marker=markers[name], color=_colour(name, trusts[name]), label=_label(name)) for name in names]
     handles += [
         Line2D([], [], color=BLUE.colour, label="necessary in a secure sum, private or not"),
-        Line2D([], [], color=VERMILION.colour, linestyle=VERMILION.line, label="necessary where all messages are seen"),
+        Line2D([], [], color=VERMILION.colour, linestyle=(0, (4, 1.5)), label="necessary where all messages are seen"),
         Line2D([], [], color=BLACK.colour, linestyle=(0, (6, 1.5, 1, 1.5)), label="exact histogram in a secure sum"),
         Line2D([], [], color=BLUE.colour, linestyle=(0, (1, 1)), label="least error, secure sum, (ε, δ)"),
         Line2D([], [], color=VERMILION.colour, linestyle=(0, (1, 1)), label="least error, local and unbiased"),

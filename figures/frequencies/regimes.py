@@ -51,7 +51,9 @@ def draw_regimes(frame: pd.DataFrame) -> Figure:
     handles.append(Patch(facecolor="white", edgecolor="#777777", hatch="////", label="equal frequencies have less error"))
     figure.legend(handles=handles, loc="outside upper center", ncols=2, columnspacing=1.2)
     first = frame.iloc[0]
-    named = ", ".join(f"{LETTERS[name]}: {name}" for name in sorted(set(best["mechanism"]), key=lambda name: LETTERS.get(name, name)))
+    named = ", ".join(
+        f"{LETTERS.get(name, name)}: {name}" for name in sorted(set(best["mechanism"]), key=lambda name: LETTERS.get(name, name))
+    )
     add_caption(
         figure,
         f"Which mechanism has the least predicted squared L2 error, over all frequencies of Zipf's law, with messages of at most the "

@@ -116,7 +116,7 @@ def needed_points(seed: int, sizes: Sequence[tuple[int, int]], options: Mapping[
         cases += [(BERNOULLI, False)] if clients <= MOST_CODED else []
         for name, entry in REGISTRY.items():
             if Categories in entry.domains and ADJACENCY in entry.adjacencies:
-                sketched = {"rows", "width"} <= {option.name for option in entry.options}
+                sketched = {"rows", "width", "slack"} <= {option.name for option in entry.options}
                 cases += [(name, False), *([(name, True)] if sketched else [])]
         points += [
             NeededPoint(seed=seed, mechanism=name, compressed=compressed, categories=items, clients=clients, **options)

@@ -96,6 +96,9 @@ class RegimePoint(Point):
     def _offers(self, entry: Entry, concentration: float) -> Iterator[tuple[float, FrequencyMechanism]]:
         """Yield the mechanism within each number of bits, where there is one with privacy."""
         names = {option.name for option in entry.options}
+        if "distinct_items" in names:
+            # For data with few different items, which Zipf's law is not.
+            return
         made: FrequencyMechanism | None = None
         for budget in sorted(self.budgets, reverse=True):
             # What keeps to fewer bits than it may is also the best for these.

@@ -1,1 +1,1 @@
-"""Figures of frequencies under a secure sum, and beside it."""
+"""Figures of Chen, Özgür, Cormode, Bharadwaj 2023, and beyond."""

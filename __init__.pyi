@@ -58,11 +58,11 @@ from .design.federated.model_history import apply_package as apply_package
 from .design.federated.model_history import catch_up_package as catch_up_package
 from .design.local.cldp import CLDPMechanism as CLDPMechanism
 from .design.local.laplace import LaplaceMechanism as LaplaceMechanism
-from .design.local.minimal_random_coding import MinimalRandomCodingMechanism as MinimalRandomCodingMechanism
-from .design.local.minimal_random_coding import minimal_random_coding_mechanism as minimal_random_coding_mechanism
-from .design.local.privunit import PrivUnitMechanism as PrivUnitMechanism
 from .design.local.sqkr import SQKRMechanism as SQKRMechanism
 from .design.local.sqkr import sqkr_mechanism as sqkr_mechanism
+from .design.local.unit_vectors.minimal_random_coding import MinimalRandomCodingMechanism as MinimalRandomCodingMechanism
+from .design.local.unit_vectors.minimal_random_coding import minimal_random_coding_mechanism as minimal_random_coding_mechanism
+from .design.local.unit_vectors.privunit_g import PrivUnitGMechanism as PrivUnitGMechanism
 from .design.local.vector_calibration import calibrate_vector_table as calibrate_vector_table
 from .design.local.vector_cldp import cldp_mechanism as cldp_mechanism
 from .design.local.vector_gaussian import VectorGaussianMechanism as VectorGaussianMechanism

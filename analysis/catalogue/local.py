@@ -17,9 +17,9 @@ from ...design.contracts.registry import Accountable, Accounted, Entry, Option, 
 from ...design.contracts.task import Task
 from ...design.local.cldp import CLDPMechanism
 from ...design.local.laplace import LaplaceMechanism
-from ...design.local.minimal_random_coding import MinimalRandomCodingMechanism
-from ...design.local.privunit import PrivUnitMechanism
 from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
+from ...design.local.unit_vectors.minimal_random_coding import MinimalRandomCodingMechanism
+from ...design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from ...design.local.vector_cldp import cldp_mechanism
 from ...design.local.vector_gaussian import VectorGaussianMechanism
 from ...design.local.vector_laplace import LARGEST_PURE_EPSILON, VectorLaplaceMechanism, laplace_privacy
@@ -209,7 +209,7 @@ def _coding(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
 
 
 def _privunit(epsilon: float, ball: NormBall, _: Values) -> Mechanism:
-    return PrivUnitMechanism(epsilon, ball)
+    return PrivUnitGMechanism(epsilon, ball)
 
 
 L2 = (2.0,)

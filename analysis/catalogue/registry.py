@@ -7,7 +7,7 @@ from ...arguments import check_choice
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Accountable, Entry, Values
 from ...design.contracts.task import Task
-from . import frequencies, frequency_sums, linear_compression, local, local_frequencies, relative_entropy, secure_sum, tables
+from . import frequencies, frequency_sums, linear_compression, local, local_frequencies, relative_entropy, secure_sum, tables, unit_vectors
 from .binomial import BINOMIAL
 
 REGISTRY: dict[str, Entry] = {
@@ -15,6 +15,7 @@ REGISTRY: dict[str, Entry] = {
     for entry in (
         *tables.ENTRIES,
         *local.ENTRIES,
+        *unit_vectors.ENTRIES,
         *secure_sum.ENTRIES,
         *linear_compression.ENTRIES,
         relative_entropy.DP_REC,

@@ -44,8 +44,8 @@ def projected_mean_norm(dimension: int, projected: int) -> float:
 def hadamard_bias(dimension: int, projected: int) -> float:
     """Return a bound on the bias of back-projected directions, for every unit vector v; errs upward.
 
-    With P `projected` different random rows of H D, H the normalised Hadamard matrix and D random signs, and u the direction of P v, that is
-    ``|| E P^T u / c - v ||``, c being `projected_mean_norm`.
+    With P `projected` different random rows of H D, H the normalised Hadamard matrix and D random signs, and u the direction of P v, that
+    is ``|| E P^T u / c - v ||``, c being `projected_mean_norm`.
 
     Parameters
     ----------

@@ -30,10 +30,10 @@ CHUNK = 2**21
 class ProjectedPrivUnitMechanism(VectorMechanism):
     """Every client projects its unit vector by a public random matrix, and sends PrivUnit's message for the direction of the projection.
 
-    With P the matrix, whose k rows are orthonormal, and x the message, a unit vector of k dimensions, the server averages ``P^T x clip_norm /
-    (m c)``: m is the mean of <x, u> for a direction u (`BestCap` in k dimensions), and c that of the norm of k coordinates of a uniformly
-    random unit vector of `space` dimensions. A message is as private as PrivUnit's in k dimensions. It is k 64-bit floats; the first number
-    of the array is the public seed, which costs nothing.
+    With P the matrix, whose k rows are orthonormal, and x the message, a unit vector of k dimensions, the server averages
+    ``P^T x clip_norm / (m c)``: m is the mean of <x, u> for a direction u (`BestCap` in k dimensions), and c that of the norm of k
+    coordinates of a uniformly random unit vector of `space` dimensions. A message is as private as PrivUnit's in k dimensions: k 64-bit
+    floats, after the public seed, which costs nothing.
     """
 
     epsilon: float
@@ -71,7 +71,7 @@ class ProjectedPrivUnitMechanism(VectorMechanism):
 
     @property
     def scale(self) -> float:
-        """m c: mean of <P^T x, v>, for a uniformly random subspace."""
+        """M c: mean of <P^T x, v>, for a uniformly random subspace."""
         return self.cap.mean * projected_mean_norm(self.space, self.projected)
 
     @property

@@ -34,15 +34,15 @@ MOST_BITS = 12
 class RotatingSimplexMechanism(VectorMechanism):
     """Every client sends the number of a corner of a public simplex, one of the k closest to its vector more often than by chance.
 
-    The M = 2**bits corners are unit vectors with the inner products -1 / (M - 1), rotated uniformly at random, anew for each client, from a
-    public seed. Each of the k closest is sent with probability e^epsilon / (k e^epsilon + M - k), each of the others with 1 / (k e^epsilon +
-    M - k): **pure epsilon privacy for every seed**. The mean of the projection on the vector is, with S the expected sum of the k largest of
-    M normal numbers and chi the mean norm of d of them,
+    The M = 2**bits corners are unit vectors with the inner products -1 / (M - 1), rotated uniformly at random, anew for each client, from
+    a public seed. Each of the k closest is sent with probability e^epsilon / (k e^epsilon + M - k), each of the others with
+    1 / (k e^epsilon + M - k): **pure epsilon privacy for every seed**. The mean of the projection on the vector is, with S the expected
+    sum of the k largest of M normal numbers and chi the mean norm of d of them,
 
         m = sqrt(M / (M - 1)) (e^epsilon - 1) / (k e^epsilon + M - k) S / chi
 
-    and ``clip_norm / m`` times the corner is an unbiased estimate, of the variance clip_norm**2 (1 / m**2 - 1) on the sphere. k has the least
-    variance. The paper proves that among unbiased mechanisms of so many bits whose shared codebook is a rotated simplex none has less.
+    and ``clip_norm / m`` times the corner is an unbiased estimate, of the variance clip_norm**2 (1 / m**2 - 1) on the sphere. k has the
+    least variance. The paper proves that with this codebook no unbiased mechanism has less.
 
     Attributes
     ----------

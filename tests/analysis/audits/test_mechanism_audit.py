@@ -152,7 +152,10 @@ DOMAINS = [
 OPTIONS = {"mvu": {"bits_in": 2, "bits_out": 2}, **SKETCHES}
 SHARES = {"dp-rec": 0.25, "poisson-binomial": 0.25, "skellam": 0.4}
 # Mechanisms that code one message after the other.
-SLOW = ("dp-rec", "minimal-random-coding")
+SLOW = (
+    *("dp-rec", "minimal-random-coding", "minimal-random-coding-plain"),
+    *("poisson-private-representation", "projunit", "fast-projunit", "rotating-simplex"),
+)
 
 
 @cache

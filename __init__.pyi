@@ -60,9 +60,15 @@ from .design.local.cldp import CLDPMechanism as CLDPMechanism
 from .design.local.laplace import LaplaceMechanism as LaplaceMechanism
 from .design.local.sqkr import SQKRMechanism as SQKRMechanism
 from .design.local.sqkr import sqkr_mechanism as sqkr_mechanism
+from .design.local.unit_vectors.fast_projunit import FastProjUnitMechanism as FastProjUnitMechanism
 from .design.local.unit_vectors.minimal_random_coding import MinimalRandomCodingMechanism as MinimalRandomCodingMechanism
 from .design.local.unit_vectors.minimal_random_coding import minimal_random_coding_mechanism as minimal_random_coding_mechanism
+from .design.local.unit_vectors.plain_random_coding import PlainRandomCodingMechanism as PlainRandomCodingMechanism
+from .design.local.unit_vectors.poisson_representation import PoissonRepresentationMechanism as PoissonRepresentationMechanism
+from .design.local.unit_vectors.privunit import PrivUnitMechanism as PrivUnitMechanism
 from .design.local.unit_vectors.privunit_g import PrivUnitGMechanism as PrivUnitGMechanism
+from .design.local.unit_vectors.projunit import ProjUnitMechanism as ProjUnitMechanism
+from .design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism as RotatingSimplexMechanism
 from .design.local.vector_calibration import calibrate_vector_table as calibrate_vector_table
 from .design.local.vector_cldp import cldp_mechanism as cldp_mechanism
 from .design.local.vector_gaussian import VectorGaussianMechanism as VectorGaussianMechanism

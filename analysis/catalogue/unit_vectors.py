@@ -18,7 +18,7 @@ from .lower_bounds import local_lower_bound, unbiased_local_lower_bound
 
 CODING_BITS = Option("bits", int, "log2 of the number of candidates, which is also the length of a message.", 8, 1, 20, "bits")
 SIMPLEX_BITS = Option(
-    "bits", int, "Length of a message; by default 7, or log2(dimension + 1), which is the most, rounded down.", None, 1, 12, "bits"
+    "bits", int, "Length of a message, at most log2(dimension + 1); by default the best number up to 7.", None, 1, 12, "bits"
 )
 PROJECTED = Option("projected", int, "Number of projections, 64 bits each; at most the dimension.", 64, 1, LARGEST_DIMENSION, "projections")
 HADAMARD_PROJECTED = Option(
@@ -36,7 +36,7 @@ UNBIASED = Option(
 ALPHA = Option(
     "alpha", float, "Exponent of the weights: twice it, times the epsilon simulated, is the proven one.", 2.0, SMALLEST_ALPHA, LARGEST_ALPHA
 )
-# Bits of a rotating simplex by default: the time of a client grows with the square of the number of corners.
+# Most bits of a rotating simplex by default: the time of a client grows with the square of the number of corners.
 USUAL_SIMPLEX_BITS = 7
 ASI = "Asi, Feldman, Talwar 2022, Optimal algorithms for mean estimation under local differential privacy"
 PROJECTIONS = "Asi, Feldman, Nelson, Nguyen, Talwar 2023, Fast optimal locally private mean estimation via random projections"
@@ -61,8 +61,10 @@ def _fast_projunit(epsilon: float, ball: NormBall, options: Values) -> Mechanism
 
 
 def _simplex(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
-    bits = options["bits"]
-    return RotatingSimplexMechanism(epsilon, min(USUAL_SIMPLEX_BITS, most_simplex_bits(ball.dimension)) if bits is None else bits, ball)
+    if options["bits"] is not None:
+        return RotatingSimplexMechanism(epsilon, options["bits"], ball)
+    numbers = range(1, min(USUAL_SIMPLEX_BITS, most_simplex_bits(ball.dimension)) + 1)
+    return min((RotatingSimplexMechanism(epsilon, bits, ball) for bits in numbers), key=lambda mechanism: mechanism.worst_variance)
 
 
 def _coding(epsilon: float, ball: NormBall, options: Values) -> Mechanism:

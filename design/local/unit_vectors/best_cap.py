@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 
 from ....arrays import FloatArray
+from ....solvers.limits.prior_risk import ROUNDING
 from ....solvers.limits.private_posterior import posterior_odds
 from ...noise.random_words import WordSource
 from .cap_privacy import CapPrivacy
@@ -50,8 +51,8 @@ class BestCap:
 
     @property
     def excess(self) -> float:
-        """``1 / mean**2 - 1``: variance of ``x / mean`` for a unit vector, the least of all unbiased private messages."""
-        return 1 / self.odds
+        """``1 / mean**2 - 1``: variance of ``x / mean`` for a unit vector, the least of all unbiased private messages; errs upward."""
+        return (1 + 2 * ROUNDING) / self.odds
 
     @cached_property
     def probability(self) -> float:

@@ -42,8 +42,8 @@ class PoissonRepresentationMechanism(VectorMechanism):
     The client draws arrival times T_1 < T_2 < ... of a Poisson process and numbers the public points z_i by them. With r the density of
     PrivUnit at `coded_epsilon` over the uniform one (`BestCap`), it sends i with probability in proportion to (r(z_i) / T_i)**alpha: z_i
     then has the density r. Given the points, two vectors' weights differ by at most a factor of e^(alpha coded_epsilon), and so do their
-    sums: **2 alpha coded_epsilon pure privacy for every seed** (theorem 4.5 of the paper). Its (epsilon, delta) theorem 4.8 needs an alpha
-    that hardly exceeds 1, and messages that are very long; it is not used.
+    sums: **2 alpha coded_epsilon pure privacy for every seed**. The paper's theorem for (epsilon, delta) needs an alpha that hardly exceeds
+    1, and messages that are very long; it is not used.
 
     A number k is coded in `message_bits`, by a prefix code for probabilities in proportion to k**-power.
 

@@ -60,7 +60,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
     --------
     >>> mechanism = PoissonRepresentationMechanism(4.0, NormBall(dimension=200, norm=2.0))
     >>> round(mechanism.coded_epsilon, 9), round(mechanism.worst_variance, 2), round(mechanism.bits_per_client, 2)
-    (1.0, 1263.35, 4.6)
+    (1.0, 1263.35, 4.4)
     """
 
     epsilon: float

@@ -78,5 +78,5 @@ def _across(cut: float, gain: float, fourth: float) -> float:
     root = math.sqrt(cut)
     middle = math.sqrt(gain * fourth) * (2 + root) / (2 * root * (1 + root) ** 2)
     rare = min(1.0, fourth / (1 - cut) ** 4)
-    tail = min(float(math.prod(range(1, 2 * power, 2))) ** (0.5 / power) * rare ** (1 - 0.5 / power) for power in POWERS)
+    tail = min(math.pow(math.prod(range(1, 2 * power, 2)), 0.5 / power) * math.pow(rare, 1 - 0.5 / power) for power in POWERS)
     return gain / 3 + middle + tail

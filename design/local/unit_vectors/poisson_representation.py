@@ -117,7 +117,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
     def message_bits(self, messages: NDArray[Any]) -> FloatArray:
         """Return the length of each message: -log2 of the probability that its number is coded for, rounded up (Kraft's inequality)."""
         numbers = messages[:, 1].astype(float) + 1
-        return np.ceil(self.power * np.log2(numbers) + math.log2(scipy.special.zeta(self.power)))
+        return np.asarray(np.ceil(self.power * np.log2(numbers) + math.log2(scipy.special.zeta(self.power))))
 
     def privacy(self) -> Privacy:
         """Pure local privacy."""

@@ -64,7 +64,7 @@ class TailPoints:
                 return
             time = (self.reach**self.alpha / (rest * (self.alpha - 1))) ** (1 / (self.alpha - 1))
             level = (self.reach / time) ** self.alpha
-            chance, place = words.uniforms(2).tolist()
+            chance, place = (float(number) for number in words.uniforms(2))
             if chance * level >= -math.expm1(-level):
                 continue
             before += poisson(self._others(past, time), words)
@@ -74,7 +74,7 @@ class TailPoints:
 
     def _rate_beyond(self, time: float) -> float:
         """Return the mean number of candidates beyond a time."""
-        return self.reach**self.alpha * time ** (1 - self.alpha) / (self.alpha - 1)
+        return math.pow(self.reach, self.alpha) * math.pow(time, 1 - self.alpha) / (self.alpha - 1)
 
     def _others(self, first: float, last: float) -> float:
         """Return the mean number of other points, at the rate e^-x, between two times."""
@@ -102,7 +102,7 @@ def poisson(mean: float, words: WordSource) -> int:
     inverse = 1.1239 + 1.1328 / (b - 3.4)
     accepted = 0.9277 - 3.6224 / (b - 2)
     while True:
-        one, two = words.uniforms(2).tolist()
+        one, two = (float(number) for number in words.uniforms(2))
         u, v = one - 0.5, two + 2.0**-54
         side = 0.5 - abs(u)
         if side <= 0:

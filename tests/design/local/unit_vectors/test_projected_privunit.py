@@ -47,7 +47,8 @@ def test_all_projections_are_privunit(kind: type[ProjectedPrivUnitMechanism]) ->
     ball = NormBall(16, 2.0, 3.0)
     mechanism = kind(2.0, 16, ball)
     assert mechanism.bias_bound == 0
-    assert mechanism.worst_variance == pytest.approx(PrivUnitMechanism(2.0, ball).worst_variance, rel=1e-9)
+    # PrivUnit's is rounded upward by a share of 2e-9.
+    assert mechanism.worst_variance == pytest.approx(PrivUnitMechanism(2.0, ball).worst_variance, rel=3e-9)
 
 
 def test_frames_are_orthonormal_and_without_a_preferred_direction() -> None:

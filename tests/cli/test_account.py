@@ -76,6 +76,11 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
         {"rdp", "near-gaussian"},
     ),
     "sketched-skellam-frequencies": (["sketched-skellam-frequencies", *ITEMS, "--local-variance", "0.5", *DELTA], {"rdp", "near-gaussian"}),
+    "sparse-discrete-gaussian-frequencies": (
+        ["sparse-discrete-gaussian-frequencies", *ITEMS, "--local-sigma", "0.7", *DELTA],
+        {"rdp", "near-gaussian"},
+    ),
+    "exact-histogram": (["exact-histogram", "--clients", "30", "--categories", "1000"], {"none"}),
     # All alike.
     **{
         name: ([name, "--epsilon", "0.5", "--categories", "100", "--delta", "1e-6", "--rounds", "20"], {"pure", "rdp", "pld"})

@@ -39,6 +39,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "fast-projunit": {"projected": 2},
     "cpsgd": {"bits": 12},
     "poisson-binomial": {"bits": 4},
+    "exact-histogram": {"code": "identity"},
     **SKETCHES,
     **ITEM_SKETCHES,
 }

@@ -17,6 +17,7 @@ from . import (
     relative_entropy,
     secure_sum,
     tables,
+    unit_vectors,
 )
 from .binomial import BINOMIAL
 
@@ -25,6 +26,7 @@ REGISTRY: dict[str, Entry] = {
     for entry in (
         *tables.ENTRIES,
         *local.ENTRIES,
+        *unit_vectors.ENTRIES,
         *secure_sum.ENTRIES,
         *linear_compression.ENTRIES,
         relative_entropy.DP_REC,

@@ -96,7 +96,7 @@ def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["audit", "privunit", "--epsilon", "1"], "mechanism must be one of mvu, bitwise-randomised-response"),
+        (["audit", "privunit-2", "--epsilon", "1"], "mechanism must be one of mvu, bitwise-randomised-response"),
         ([*AUDIT, "--repetitions", "10"], "repetitions must be a whole number from 100 to 100000000, got 10"),
         ([*AUDIT, "--others", "none"], "others must be one of zero, same, got 'none'"),
         ([*AUDIT, "--confidence", "1"], "confidence must be a number from 0.5 to 1, got 1.0"),

@@ -148,6 +148,11 @@ class MessageSuite:
             assert messages.shape[1:] == (mechanism.padded_dimension,)
             assert int(messages.max()) < mechanism.modulus
             assert mechanism.bits_per_client == mechanism.padded_dimension * math.log2(mechanism.modulus)
+        if hasattr(mechanism, "message_bits"):
+            # Messages differ in length: the mean is stated.
+            lengths = mechanism.message_bits(messages)
+            assert 0 < lengths.mean() <= mechanism.bits_per_client + 5 * lengths.std() / math.sqrt(len(lengths))
+            return
         # No more than the array has, and no fewer than tell the values apart that occur.
         sent = np.delete(rows, np.arange(rows.shape[1])[PUBLIC_COLUMNS.get(case.entry.name, slice(0))], axis=1)
         assert mechanism.bits_per_client <= 8 * sent.itemsize * sent.shape[1]

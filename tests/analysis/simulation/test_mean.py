@@ -278,7 +278,10 @@ CASES = [
 ] + [("cldp", NormBall(8, 1.0, 2.0)), ("cldp", NormBall(8, np.inf, 2.0))]
 OPTIONS: dict[str, dict[str, Any]] = {"mvu": {"bits_in": 3, "bits_out": 2, "metric": "l1"}, "cpsgd": {"bits": 10}, **SKETCHES}
 # Mechanisms that code one client's message after the other.
-SLOW = ("dp-rec", "minimal-random-coding")
+SLOW = (
+    *("dp-rec", "minimal-random-coding", "minimal-random-coding-plain"),
+    *("poisson-private-representation", "projunit", "fast-projunit", "rotating-simplex"),
+)
 
 
 @pytest.mark.parametrize(("name", "domain"), CASES, ids=str)

@@ -1,5 +1,6 @@
 """Which mechanism should serve a task: every entry of the registry, built, predicted and ranked, without simulating any."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -216,7 +217,10 @@ def _design(entry: Entry, asked: _Asked, values: Values) -> _Design:
     else:
         guarantee = mechanism.privacy().report(task.delta, task.adjacency, task.rounds, task.sampling).guarantee
     if guarantee.adjacency != task.adjacency or not guarantee.epsilon <= task.epsilon * ROUNDING or guarantee.delta > task.delta * ROUNDING:
-        raise InfeasibleError(f"guarantee must be within epsilon = {task.epsilon:g} and delta = {task.delta:g}, got {guarantee}")
+        needed = "an infinite epsilon, which no task has" if guarantee.epsilon == math.inf else "a larger budget"
+        raise InfeasibleError(
+            f"guarantee must be within epsilon = {task.epsilon:g} and delta = {task.delta:g}, got {guarantee}: it needs {needed}"
+        )
     return _Design(built.values, mechanism, guarantee, predict_error(mechanism, asked.sample, task.rounds))
 
 

@@ -21,7 +21,7 @@ class PredictedError:
     of_all_rounds : float
         That of the average over all rounds, where all of them estimate the same mean.
     worst : float
-        The largest expected error of one round over all inputs of the domain, bias left out; errs upward.
+        The largest expected error of one round over all inputs of the domain, with the bound on the bias; errs upward.
     bias_bound : float
         Bound on the norm of the bias; errs upward.
     """
@@ -49,6 +49,6 @@ def predict_error(mechanism: Mechanism, sample: PopulationSample, rounds: int = 
     return PredictedError(
         of_population=noise + square,
         of_all_rounds=noise / rounds + square,
-        worst=worst.variance / clients + worst.shared,
+        worst=worst.of_mean(clients),
         bias_bound=worst.bias,
     )

@@ -72,7 +72,7 @@ class PlannedMechanism:
     predicted_error_of_rounds : float or None
         That of the average over all rounds.
     worst_error : float or None
-        Largest expected error of one round over the domain, bias left out; errs upward.
+        Largest expected error of one round over the domain, with the bound on the bias; errs upward.
     bias_bound : float or None
         Bound on the norm of the bias; errs upward.
     bits_per_client, bits_per_coordinate : float or None

@@ -7,7 +7,7 @@ from ...arguments import check_choice
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Accountable, Entry, Values
 from ...design.contracts.task import Task
-from . import frequencies, frequency_sums, linear_compression, local, local_frequencies, relative_entropy, secure_sum, tables
+from . import frequencies, frequency_sums, linear_compression, local, local_frequencies, relative_entropy, secure_sum, shuffled, tables
 from .binomial import BINOMIAL
 
 REGISTRY: dict[str, Entry] = {
@@ -21,6 +21,7 @@ REGISTRY: dict[str, Entry] = {
         *frequencies.ENTRIES,
         *local_frequencies.ENTRIES,
         *frequency_sums.ENTRIES,
+        *shuffled.ENTRIES,
     )
 }
 """Entries by name: add one, and commands, sweeps and the conformance tests have it."""
@@ -64,5 +65,5 @@ def build_mechanism(name: str, task: Task, options: Values = MappingProxyType({}
 
 def accountables() -> Mapping[str, Accountable]:
     """Return everything that `quietbits account` knows, by name: the mechanisms, tables and binomial noise."""
-    noise = (*tables.ACCOUNTABLES, BINOMIAL)
+    noise = (*tables.ACCOUNTABLES, shuffled.SHUFFLED_TABLE, BINOMIAL)
     return {**{name: entry.accounting for name, entry in REGISTRY.items()}, **{one.name: one for one in noise}}

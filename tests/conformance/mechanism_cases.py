@@ -34,6 +34,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "bitwise-randomised-response": {"bits": 2},
     "generalised-randomised-response": {"bits": 2},
     "minimal-random-coding": {"bits": 5},
+    "shuffled-mvu": {"bits_in": 2, "bits_out": 3},
+    "shuffled-randomised-response": {"bits": 2},
     "cpsgd": {"bits": 12},
     "poisson-binomial": {"bits": 4},
     **SKETCHES,
@@ -49,7 +51,10 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
 }
 # Where more bits of a kind are not always better: finer tables have more pairs of inputs to hide, and SQKR's randomised response more
 # symbols to choose from.
-MORE_BITS_MAY_COST = ("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr")
+MORE_BITS_MAY_COST = (
+    *("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr"),
+    *("shuffled-mvu", "shuffled-randomised-response"),
+)
 # Columns of messages that are public randomness, which costs no bits.
 PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "minimal-random-coding": slice(1), "recursive-hadamard-response": slice(1)}
 
@@ -173,6 +178,8 @@ OTHER_NAMES: Mapping[str, Callable[[Any, Path], dict[str, Any]]] = {
     "mvu": _table,
     "bitwise-randomised-response": _response,
     "generalised-randomised-response": _response,
+    "shuffled-mvu": _table,
+    "shuffled-randomised-response": _response,
     "skellam": _skellam,
     "cpsgd": _cpsgd,
     "dp-rec": _dp_rec,

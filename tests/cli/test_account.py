@@ -1,6 +1,7 @@
 """`quietbits account` as it is typed: one shape of answer for everything in the registry, and faults in one line."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,16 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
         {"rdp", "near-gaussian"},
     ),
     "sketched-skellam-frequencies": (["sketched-skellam-frequencies", *ITEMS, "--local-variance", "0.5", *DELTA], {"rdp", "near-gaussian"}),
+    "shuffled": (["shuffled", "table.json", "--clients", "5000", *DELTA], {"pure", "blanket", "clones"}),
+    "shuffled-mvu": (["shuffled-mvu", "table.json", "--clients", "500", "--rounds", "3", *DELTA], {"pure", "blanket", "clones"}),
+    "shuffled-randomised-response": (
+        ["shuffled-randomised-response", "--epsilon", "2", "--bits", "2", "--clients", "5000", *DELTA],
+        {"pure", "blanket", "clones"},
+    ),
+    "shuffled-frequency-randomised-response": (
+        ["shuffled-frequency-randomised-response", "--epsilon", "2", "--categories", "50", "--clients", "5000", *DELTA],
+        {"pure", "blanket", "clones"},
+    ),
     # All alike.
     **{
         name: ([name, "--epsilon", "0.5", "--categories", "100", "--delta", "1e-6", "--rounds", "20"], {"pure", "rdp", "pld"})
@@ -224,6 +235,23 @@ def test_dp_rec_states_nothing_that_assumes_something(answer: Answer) -> None:
     assert round(answer("account", *DP_REC, "--delta", 100**-1.1)["accounts"]["published"]["epsilon"], 3) == 3.016
     own = answer("account", *DP_REC, "--adjacency", "replace-one")
     assert (own["method"], own["epsilon"]) == ("message", own["accounts"]["message"]["epsilon"])
+
+
+def test_shuffled_letters_reveal_less_and_cost_more_in_a_secure_sum(answer: Answer) -> None:
+    found = answer("account", *TYPED["shuffled"][0])
+    assert (found["adjacency"], found["trust_model"], found["method"]) == ("replace-one", "shuffled", "blanket")
+    assert 0.03 < found["epsilon"] < 0.1 < found["accounts"]["clones"]["epsilon"] < found["accounts"]["pure"]["epsilon"] <= 1.0
+    assert found["accounts"]["clones"]["proven"] is False
+    # A shuffler takes the letter, a secure sum four counts of up to 5000.
+    assert (found["bits_per_client"], found["secure_sum_bits"]) == (2.0, pytest.approx(4 * math.log2(5001)))
+    by_itself = answer("account", *TYPED["shuffled"][0][:3], "5000")
+    assert by_itself["method"] == "pure"
+    rounds = answer("account", *TYPED["shuffled"][0], "--rounds", "100")
+    assert 5 * found["epsilon"] < rounds["epsilon"] < 15 * found["epsilon"]
+    sampled = answer("account", *TYPED["shuffled"][0], "--population", "50000", "--sample-size", "5000")
+    assert sampled["epsilon"] < found["epsilon"] / 5
+    few = answer("account", "shuffled", "table.json", "--clients", 100, *DELTA)
+    assert few["accounts"]["clones"]["reason"].startswith("epsilon of a letter must be at most ln(clients / (8 ln(2 / delta)) - 1)")
 
 
 @pytest.mark.parametrize(("suffix", "beginning"), [("svg", b"<?xml"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")])

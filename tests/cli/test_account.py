@@ -58,7 +58,7 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     "sketched-discrete-gaussian": (["sketched-discrete-gaussian", *SKETCHED], {"rdp", "near-gaussian"}),
     "sparse-discrete-gaussian": (["sparse-discrete-gaussian", *SKETCHED], {"rdp", "near-gaussian"}),
     "central-sketch": (["central-sketch", *GAUSSIAN[1:]], {"rdp", "rdp-classic", "pld"}),
-    "dp-rec": (DP_REC, {"published", "conservative", "any-bits", "message"}),
+    "dp-rec": (DP_REC, {"published", "conservative", "any-bits", "any-clients", "message"}),
     "table": (["table", "table.json", "--delta", "1e-3", "--rounds", "5"], {"pure", "rdp", "pld"}),
     "vector": ([*VECTOR, "--delta", "1e-5", "--rounds", "3"], {"pure", "rdp"}),
     "binomial": (BINOMIAL, {"theorem-1", "exact", "rdp", "near-gaussian"}),
@@ -230,11 +230,16 @@ def test_poisson_binomial_at_an_order(answer: Answer) -> None:
 
 def test_dp_rec_states_nothing_that_assumes_something(answer: Answer) -> None:
     found = answer("account", *DP_REC)
-    assert (found["epsilon"], found["adjacency"], found["trust_model"]) == (None, "add-or-remove-one", "central")
-    assert all(one["assumes"] for name, one in found["accounts"].items() if name != "message")
+    assert (found["adjacency"], found["trust_model"], found["method"]) == ("replace-one", "central", "any-clients")
+    assert found["epsilon"] == found["accounts"]["any-clients"]["epsilon"]
+    assert {name for name, one in found["accounts"].items() if not one["assumes"]} == {"any-clients", "message"}
     assert round(answer("account", *DP_REC, "--delta", 100**-1.1)["accounts"]["published"]["epsilon"], 3) == 3.016
-    own = answer("account", *DP_REC, "--adjacency", "replace-one")
-    assert (own["method"], own["epsilon"]) == ("message", own["accounts"]["message"]["epsilon"])
+    added = answer("account", *DP_REC, "--adjacency", "add-or-remove-one")
+    assert (added["epsilon"], added["accounts"]) == (None, found["accounts"])
+    # Too few bits for the theorem are a reason, and no fault: the other accounts are there.
+    few = answer("account", *DP_REC, "--bits", 20)["accounts"]
+    assert (few["published"]["epsilon"], few["any-bits"]) == (None, found["accounts"]["any-bits"])
+    assert few["published"]["reason"].startswith("bits must be at least")
 
 
 def test_shuffled_letters_reveal_less_and_cost_more_in_a_secure_sum(answer: Answer) -> None:
@@ -300,7 +305,6 @@ def test_plots_of_others(run: Run, folder: Path, typed: list[str]) -> None:
         ([*DISCRETE, "--clip", "0"], "clip must be a number from"),
         ([*CPSGD, "--levels", "1"], "levels must be a whole number from 2 to 16777216, got 1"),
         ([*DP_REC, "--clip-ratio", "-1"], "clip_ratio must be a number from 1e-06 to 100, got -1.0"),
-        ([*DP_REC, "--variant", "best"], "variant must be one of published, conservative, any-bits, message, got 'best'"),
     ],
 )
 def test_a_fault_is_one_line_and_leaves_no_file(fault: Callable[..., str], folder: Path, typed: list[str], message: str) -> None:

@@ -159,12 +159,16 @@ def test_a_method_names_the_account_that_keeps_the_target(answer: Answer) -> Non
     assert by_extremes["theta"] > answer("calibrate", "poisson-binomial", *TYPED["poisson-binomial"][0], *BUDGET)["theta"]
 
 
-def test_the_variant_of_dp_rec_is_what_it_was(answer: Answer) -> None:
-    published = answer("calibrate", "dp-rec", *TRAINING, "--epsilon", 3, "--delta", 100**-1.1)
-    assert (round(published["clip_ratio"], 4), published["variant"], published["epsilon"]) == (0.5429, "published", None)
+def test_an_account_of_dp_rec_has_its_own_adjacency(answer: Answer) -> None:
+    typed = ("calibrate", "dp-rec", *TRAINING, "--epsilon", 3, "--delta", 100**-1.1)
+    published = answer(*typed, "--method", "published")
+    assert (round(published["clip_ratio"], 4), published["adjacency"], published["epsilon"]) == (0.5429, "add-or-remove-one", None)
     assert 0 <= 3 - published["accounts"]["published"]["epsilon"] <= 1e-6
-    derived = answer("calibrate", "dp-rec", *TRAINING, "--epsilon", 3, "--delta", 100**-1.1, "--variant", "any-bits")
+    derived = answer(*typed, "--method", "any-bits")
     assert 0 <= 3 - derived["accounts"]["any-bits"]["epsilon"] <= 1e-6
+    proven = answer(*typed)
+    assert (round(proven["clip_ratio"], 4), proven["adjacency"], proven["method"]) == (0.2118, "replace-one", "any-clients")
+    assert 0 <= 3 - proven["epsilon"] <= 1e-6
 
 
 def test_a_calibrated_table_is_written_and_accounted_for(run: Run, answer: Answer, folder: Path) -> None:
@@ -215,7 +219,7 @@ def test_a_table_for_people_and_a_file(run: Run, answer: Answer, folder: Path, t
         (["distributed-discrete-gaussian", *SHARED, *BUDGET, "--adjacency", "both"], "adjacency must be one of add-or-remove-one"),
         ([*CPSGD, *BUDGET, "--bits", "3"], "bits must be at least 11 for 1000 clients to reach epsilon = 2"),
         ([*CPSGD, *BUDGET, "--method", "exact"], "method must be one of near-gaussian, rdp, theorem-1, got 'exact'"),
-        (["dp-rec", *TRAINING, *BUDGET, "--bits", "20"], "bits must be at least"),
+        (["dp-rec", *TRAINING, *BUDGET, "--bits", "20", "--method", "published"], "bits must be at least"),
         (["dp-rec", *TRAINING, "--epsilon", "1e-4", "--delta", "0.006"], "clip ratio would have to be below 1e-06"),
     ],
 )

@@ -77,7 +77,7 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
         ["--clients", "1000"],
     ),
     "central-sketch": ([*SKETCHED[:-2], "--transform", "hadamard"], {"noise_multiplier": "noise-multiplier"}, []),
-    "dp-rec": ([*TRAINING, "--method", "conservative"], {"clip_ratio": "clip-ratio"}, TRAINING),
+    "dp-rec": (TRAINING, {"clip_ratio": "clip-ratio"}, TRAINING),
     "binomial": (SIZES, {"trials": "trials"}, SIZES),
     "shuffled-randomised-response": (
         ["--clients", "3000", "--bits", "2"],

@@ -2,16 +2,20 @@
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.stats import binom
 
+import quietbits
 from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from quietbits.errors import InfeasibleError
+from quietbits.solvers.shuffling.positive_part import positive_part_bound
 from quietbits.solvers.shuffling.shuffled_letters import ShuffledLetters
 
 Law = dict[tuple[int, ...], float]
@@ -112,15 +116,45 @@ def test_the_worst_of_all_pairs_is_hardly_more_than_one_pair() -> None:
 
 
 def _pair_epsilon(shares: np.ndarray, blanket: np.ndarray, row: int, other: int) -> float:
-    from scipy.optimize import brentq
-
-    from quietbits.solvers.shuffling.positive_part import positive_part_bound
-
     def excess(epsilon: float) -> float:
         values = (shares[row] - math.exp(epsilon) * shares[other]) / blanket
         return math.log(positive_part_bound(values, blanket, 1 - blanket.sum(), 10_000, 1e-3) / 1e-6)
 
     return brentq(excess, 0.1, 0.5) if excess(0.1) > 0 else 0.0
+
+
+@pytest.mark.parametrize("name", ["response", "mvu of three bits"])
+def test_a_population_realises_nearly_all_of_it(name: str) -> None:
+    clients, delta = 1000, 1e-6
+    table = TABLES[name] if name in TABLES else design_mvu(3.0, 3, 3).probabilities
+    shares = table[:, table.max(axis=0) > 0]
+    bound = ShuffledLetters(shares, clients).epsilon(delta)
+
+    def realised(row: int, other: int, held: int, epsilon: float) -> float:
+        """Return the divergence where all others hold the same, to a share of 1e-3: their letters are the measure."""
+        values = (shares[row] - math.exp(epsilon) * shares[other]) / shares[held]
+        return positive_part_bound(values, shares[held], 0.0, clients, 1e-3)
+
+    assert any(realised(*chosen, 0.998 * bound) > 1.001 * delta for chosen in itertools.permutations(range(len(shares)), 3))
+
+
+DOCUMENTED = {
+    "| randomised response, 2 letters | 3 |": generalised_randomised_response(3.0, 1),
+    "| 4 letters | 1 |": generalised_randomised_response(1.0, 2),
+    "| 4 letters | 3 |": generalised_randomised_response(3.0, 2),
+    "| 4 letters | 5 |": generalised_randomised_response(5.0, 2),
+    "| 16 letters | 3 |": generalised_randomised_response(3.0, 4),
+}
+
+
+@pytest.mark.parametrize("start", DOCUMENTED)
+def test_the_documented_epsilons(start: str) -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "shuffled.md").read_text(encoding="utf-8")
+    (line,) = [line for line in text.splitlines() if line.startswith(start)]
+    cells = line.split("|")[3:-1]
+    for clients, place in ((1000, 0), (10_000, 2), (100_000, 5)):
+        epsilon = ShuffledLetters(DOCUMENTED[start].weights, clients).epsilon(1e-6)
+        assert 0 <= float(cells[place]) - epsilon <= 1.5e-3
 
 
 def test_copies_of_a_row_and_equal_letters_change_nothing() -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
 from ...arguments import check_integer
 from ...arrays import IntegerArray
@@ -67,7 +67,9 @@ class SubsetSelection(SupportCounts):
         size, items = self.subset_size, self.categories
         if items <= COUNTED_ITEMS:
             return math.log2(math.comb(items, size))
-        return float(gammaln(items + 1) - gammaln(size + 1) - gammaln(items - size + 1)) / math.log(2)
+        return float(
+            scipy.special.gammaln(items + 1) - scipy.special.gammaln(size + 1) - scipy.special.gammaln(items - size + 1)
+        ) / math.log(2)
 
     @property
     def held_denial(self) -> float:

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, ndtr, ndtri
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
@@ -87,16 +87,15 @@ class MinimalRandomCodingMechanism(VectorMechanism):
         grid = np.sort(np.concatenate([np.linspace(-reach, reach, THRESHOLDS), self._kinks(-reach, reach)]))
         best = int(np.clip(np.argmin(self._log_variances(grid)), 1, len(grid) - 2))
         low, high = grid[best - 1], grid[best + 1]
-        from scipy.optimize import minimize_scalar
 
-        found = minimize_scalar(self._log_variance, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
+        found = scipy.optimize.minimize_scalar(self._log_variance, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
         near = np.concatenate([[found.x, grid[best]], self._kinks(low, high)])
         return float(near[np.argmin(self._log_variances(near))])
 
     @property
     def cap_probability(self) -> float:
         """Probability q with which a candidate lies in a cap."""
-        return float(ndtr(-self.threshold))
+        return float(scipy.special.ndtr(-self.threshold))
 
     @property
     def projection_mean(self) -> float:
@@ -177,21 +176,21 @@ class MinimalRandomCodingMechanism(VectorMechanism):
         return math.exp(self.epsilon) * cap + 1 - cap
 
     def _projection_mean(self, threshold: float) -> float:
-        cap, beyond = float(ndtr(-threshold)), float(ndtr(threshold))
+        cap, beyond = float(scipy.special.ndtr(-threshold)), float(scipy.special.ndtr(threshold))
         low, expected_count = 1 / self._constant(cap), math.floor(self.candidates * cap)
         # E[min(s high, 1 - (1 - s) low)] for K s binomial; the first is the smaller one up to s = cap, and E[s; K s <= n] is cap times a
         # probability of one trial less.
-        few = bdtr(expected_count, self.candidates, cap)
-        others = cap * bdtr(expected_count - 1, self.candidates - 1, cap) if expected_count > 0 else 0.0
+        few = scipy.special.bdtr(expected_count, self.candidates, cap)
+        others = cap * scipy.special.bdtr(expected_count - 1, self.candidates - 1, cap) if expected_count > 0 else 0.0
         inside = math.exp(self.epsilon) * low * others + (1 - low) * (1 - few) + low * (cap - others)
         # Means of a normal number above and below the threshold, phi / cap and -phi / (1 - cap).
         return float(math.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi) * (inside - cap) / (cap * beyond))
 
     def _kinks(self, low: float, high: float) -> FloatArray:
         """Return thresholds from low to high where K q is a whole number, evenly thinned out where there are too many."""
-        first, last = math.ceil(self.candidates * ndtr(-high)), math.floor(self.candidates * ndtr(-low))
+        first, last = math.ceil(self.candidates * scipy.special.ndtr(-high)), math.floor(self.candidates * scipy.special.ndtr(-low))
         counts = np.arange(max(first, 1), min(last, self.candidates - 1) + 1, max(1, (last - first) // THRESHOLDS))
-        return np.asarray(-ndtri(counts / self.candidates))
+        return np.asarray(-scipy.special.ndtri(counts / self.candidates))
 
     def _log_variances(self, thresholds: FloatArray) -> list[float]:
         return [self._log_variance(threshold) for threshold in thresholds.tolist()]

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, ndtr, ndtri
 
 from ...arrays import FloatArray
 from ...solvers.accounting.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
@@ -72,9 +72,10 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         grid = np.linspace(-reach, reach, THRESHOLDS)
         values = [self._log_variance(float(threshold)) for threshold in grid]
         best = int(np.clip(np.argmin(values), 1, THRESHOLDS - 2))
-        from scipy.optimize import minimize_scalar
 
-        found = minimize_scalar(self._log_variance, bounds=(grid[best - 1], grid[best + 1]), method="bounded", options={"xatol": 1e-10})
+        found = scipy.optimize.minimize_scalar(
+            self._log_variance, bounds=(grid[best - 1], grid[best + 1]), method="bounded", options={"xatol": 1e-10}
+        )
         return float(found.x)
 
     @property
@@ -157,7 +158,7 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         directions (joint convexity): opposite vectors, with w = min(Phi(threshold), Phi(-threshold)). The probability is
         (e^epsilon + 1) w / Z, at most 1.
         """
-        low, high = float(log_ndtr(-abs(self.threshold))), self._log_constant(self.threshold)
+        low, high = float(scipy.special.log_ndtr(-abs(self.threshold))), self._log_constant(self.threshold)
         return min(1.0, math.exp(float(np.logaddexp(self.epsilon, 0.0)) + low - high))
 
     @property
@@ -167,11 +168,11 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
 
     def _log_constant(self, threshold: float) -> float:
         """Return the logarithm of Z."""
-        return float(np.logaddexp(self.epsilon + log_ndtr(-threshold), log_ndtr(threshold)))
+        return float(np.logaddexp(self.epsilon + scipy.special.log_ndtr(-threshold), scipy.special.log_ndtr(threshold)))
 
     def _other_probability(self, threshold: float) -> float:
         """Return the probability that <x, v> is below the threshold."""
-        return math.exp(float(log_ndtr(threshold)) - self._log_constant(threshold))
+        return math.exp(float(scipy.special.log_ndtr(threshold)) - self._log_constant(threshold))
 
     def _projection_mean(self, threshold: float) -> float:
         log_density = -(threshold**2) / 2 - math.log(2 * math.pi) / 2
@@ -188,6 +189,6 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         below = words.uniforms(clients) < self._other_probability(threshold)
         # Above 0, where the quantile is finite.
         uniforms = 1 - words.uniforms(clients)
-        upper = np.maximum(-ndtri(uniforms * ndtr(-threshold)), threshold)
-        lower = np.minimum(ndtri(uniforms * ndtr(threshold)), threshold)
+        upper = np.maximum(-scipy.special.ndtri(uniforms * scipy.special.ndtr(-threshold)), threshold)
+        lower = np.minimum(scipy.special.ndtri(uniforms * scipy.special.ndtr(threshold)), threshold)
         return np.asarray(np.where(below, lower, upper))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray, WordArray
@@ -43,7 +43,7 @@ class WordSource(ABC):
         exceeds with probability 2**-64.
         """
         words = self._words(shape)
-        return np.asarray(np.where(words & np.uint64(1), -1.0, 1.0) * -ndtri(_cell_middles(words) * 2.0**-64))
+        return np.asarray(np.where(words & np.uint64(1), -1.0, 1.0) * -scipy.special.ndtri(_cell_middles(words) * 2.0**-64))
 
     def laplace(self, shape: int | tuple[int, ...]) -> FloatArray:
         """Draw Laplace numbers of scale 1, by the inverse of the distribution function as in `normals`.

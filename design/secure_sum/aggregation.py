@@ -9,9 +9,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from ...arguments import check_integer
 from ...arrays import WordArray
@@ -227,8 +226,10 @@ class SecureSumSession:
                 f"{self.graph.neighbours} neighbours left, fewer than the threshold {threshold}; have more neighbours, or a lower threshold"
             )
         between = alive[first] & alive[second]
-        links = coo_array((np.ones(int(between.sum()), dtype=bool), (first[between], second[between])), shape=(clients, clients))
-        labels = connected_components(links, directed=False)[1]
+        links = scipy.sparse.coo_array(
+            (np.ones(int(between.sum()), dtype=bool), (first[between], second[between])), shape=(clients, clients)
+        )
+        labels = scipy.sparse.csgraph.connected_components(links, directed=False)[1]
         groups = len(np.unique(labels[alive]))
         if groups > 1:
             raise InfeasibleError(

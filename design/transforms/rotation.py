@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-import scipy.fft
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer, check_real

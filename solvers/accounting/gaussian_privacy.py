@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr
+import scipy
 
 from ...arguments import check_real
 from ...errors import ConvergenceError
@@ -96,18 +96,18 @@ def _log_delta(noise_multiplier: float, epsilon: float) -> float:
     """
     shift = 1 / noise_multiplier
     low = epsilon * noise_multiplier - shift / 2
-    log_first = float(log_ndtr(-low))
+    log_first = float(scipy.special.log_ndtr(-low))
     if low > FAR:
         return log_first
     if shift <= 1:
         # The difference of two close values is the integral of -M'(x) = 1 - x M(x) over a short interval, where it is smooth.
         points = low + shift * (NODES + 1) / 2
-        slopes = 1 - points * math.sqrt(math.pi / 2) * erfcx(points / math.sqrt(2))
+        slopes = 1 - points * math.sqrt(math.pi / 2) * scipy.special.erfcx(points / math.sqrt(2))
         return -(low**2) / 2 - math.log(2 * math.pi) / 2 + math.log(shift / 2 * float(slopes @ WEIGHTS))
     if low > 0:
-        ratio = float(erfcx((low + shift) / math.sqrt(2)) / erfcx(low / math.sqrt(2)))
+        ratio = float(scipy.special.erfcx((low + shift) / math.sqrt(2)) / scipy.special.erfcx(low / math.sqrt(2)))
     else:
-        ratio = math.exp(epsilon + float(log_ndtr(-low - shift)) - log_first)
+        ratio = math.exp(epsilon + float(scipy.special.log_ndtr(-low - shift)) - log_first)
     return log_first + math.log1p(-ratio)
 
 
@@ -124,9 +124,8 @@ def _log_delta_bound(noise_multiplier: float, epsilon: float) -> float:
 
 def _root(excess: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
     # Here and at the other optimisers of SciPy: they take a quarter of a second to load, which listing mechanisms need not wait for.
-    from scipy.optimize import brentq
 
-    root, report = brentq(excess, low, high, xtol=tolerance, rtol=1e-14, maxiter=MOST_STEPS, full_output=True, disp=False)
+    root, report = scipy.optimize.brentq(excess, low, high, xtol=tolerance, rtol=1e-14, maxiter=MOST_STEPS, full_output=True, disp=False)
     if not report.converged:
         raise ConvergenceError(f"the calibration of Gaussian noise did not end in {MOST_STEPS} steps, between {low!r} and {high!r}")
     return float(root)

@@ -4,7 +4,7 @@ import math
 from bisect import bisect_left
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from ...arguments import check_integer, check_real
 from ..numerics.rounding import UNIT
@@ -41,11 +41,17 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
     count = np.arange(rounds + 1)
     # Logarithms of the probabilities of 0, 1, ... truthful answers; the largest is about (rounds ln rounds) wide, and rounded as such.
     kept, flipped = -math.log1p(math.exp(-epsilon)), -epsilon - math.log1p(math.exp(-epsilon))
-    logs = gammaln(rounds + 1) - gammaln(count + 1) - gammaln(rounds - count + 1) + count * kept + (rounds - count) * flipped
+    logs = (
+        scipy.special.gammaln(rounds + 1)
+        - scipy.special.gammaln(count + 1)
+        - scipy.special.gammaln(rounds - count + 1)
+        + count * kept
+        + (rounds - count) * flipped
+    )
     probabilities = np.exp(logs)
     # Relative error of a sum of probabilities: log-gammas of 8 units each, products of 6, four sums, and as many terms as rounds. What the
     # quotient below is off by counts as if delta were.
-    slack = 32 * UNIT * (gammaln(rounds + 1) + rounds * epsilon + rounds)
+    slack = 32 * UNIT * (scipy.special.gammaln(rounds + 1) + rounds * epsilon + rounds)
     allowed = delta * (1 - min(slack, 0.5))
 
     def failure(index: int) -> float:

@@ -11,7 +11,7 @@ terms are small, or gives up; this sums the same number of terms everywhere, in 
 import math
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, logsumexp
+import scipy
 
 from ...arrays import FloatArray
 from ..numerics.rounding import UNIT
@@ -57,7 +57,7 @@ def _logarithm(order: float, deviation: float, probability: float, middle: float
     # u^i below the middle, and u^(a - i) above it: a normal integral, of which Mills' ratio is left where exponents cancel.
     for powers, sign in ((number, 1.0), (order - number, -1.0)):
         room = sign * (middle - powers) / deviation
-        inside = powers * log_rate + (order - powers) * log_rest + powers * (powers - 1) / (2 * deviation**2) + log_ndtr(room)
-        beyond = order * log_rest - (middle / deviation) ** 2 / 2 + np.log(erfcx(np.maximum(-room, 0.0) / math.sqrt(2)) / 2)
+        inside = powers * log_rate + (order - powers) * log_rest + powers * (powers - 1) / (2 * deviation**2) + scipy.special.log_ndtr(room)
+        beyond = order * log_rest - (middle / deviation) ** 2 / 2 + np.log(scipy.special.erfcx(np.maximum(-room, 0.0) / math.sqrt(2)) / 2)
         total.append(np.where(room > 0, inside, beyond))
-    return float(logsumexp(np.concatenate(total), b=np.tile(coefficients, 2)))
+    return float(scipy.special.logsumexp(np.concatenate(total), b=np.tile(coefficients, 2)))

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import gammaln, logsumexp
+import scipy
 
 from ...arguments import check_real
 from ...arrays import FloatArray
@@ -91,14 +91,14 @@ def _sampled(curve: RenyiCurve, log_terms: Callable[[int, FloatArray], FloatArra
     rising = np.argsort(known)
     whole = np.arange(2, orders[-1] + 1)
     cumulants = np.interp(whole, [1.0, *known[rising]], [0.0, *((known - 1) * divergences)[rising]])
-    sampled = np.array([np.logaddexp(0.0, logsumexp(log_terms(order, cumulants[: order - 1]))) for order in orders.tolist()])
+    sampled = np.array([np.logaddexp(0.0, scipy.special.logsumexp(log_terms(order, cumulants[: order - 1]))) for order in orders.tolist()])
     return RenyiCurve(orders.astype(float), np.minimum(sampled * (1 + ROUNDING), cumulants[orders - 2]) / (orders - 1))
 
 
 def _log_binomials(order: int) -> FloatArray:
     """Return the logarithms of the binomial coefficients C(order, l), l = 2 to order."""
     chosen = np.arange(2, order + 1)
-    return np.asarray(gammaln(order + 1) - gammaln(chosen + 1) - gammaln(order - chosen + 1))
+    return np.asarray(scipy.special.gammaln(order + 1) - scipy.special.gammaln(chosen + 1) - scipy.special.gammaln(order - chosen + 1))
 
 
 def _log_expm1(values: FloatArray) -> FloatArray:

@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
@@ -96,7 +96,7 @@ def log_multisets(categories: int, parts: ArrayLike) -> LogarithmBounds:
 def _stirling_rest(numbers: FloatArray) -> FloatArray:
     """Return ln n! - (n + 1/2) ln n + n - ln(2 pi)/2."""
     small = np.minimum(numbers, SERIES_FROM)
-    exact = gammaln(small + 1) - (small + 0.5) * np.log(small) + small - 0.5 * math.log(2 * math.pi)
+    exact = scipy.special.gammaln(small + 1) - (small + 0.5) * np.log(small) + small - 0.5 * math.log(2 * math.pi)
     inverse = 1 / np.maximum(numbers, SERIES_FROM)
     series = inverse * (1 / 12 - inverse**2 * (1 / 360 - inverse**2 * (1 / 1260)))
     return np.asarray(np.where(numbers < SERIES_FROM, exact, series))
@@ -133,7 +133,7 @@ def multinomial_histogram_entropy(probabilities: ArrayLike, clients: int, multip
         return EntropyBounds(0.0, 0.0)
     surprise = -np.log(masses)
     each = clients * math.fsum(masses * surprise * counts)
-    factorial = float(gammaln(clients + 1.0))
+    factorial = float(scipy.special.gammaln(clients + 1.0))
     first, widths = _windows(clients, masses)
     expected, start = 0.0, 0
     while start < masses.size:
@@ -186,5 +186,5 @@ def _expected_log_factorials(clients: int, masses: FloatArray, first: FloatArray
         odds = np.where(masses < 1, masses / (1 - masses), 0.0)
     ratios = np.maximum(clients - counts[:, :-1], 0.0) / (counts[:, :-1] + 1) * odds[:, None]
     weights = np.cumprod(np.concatenate([np.ones((masses.size, 1)), ratios], axis=1), axis=1)
-    logs = gammaln(steps + 1.0) if not np.any(first) else gammaln(counts + 1)
+    logs = scipy.special.gammaln(steps + 1.0) if not np.any(first) else scipy.special.gammaln(counts + 1)
     return np.asarray((weights * logs).sum(axis=1) / weights.sum(axis=1))

@@ -5,18 +5,16 @@ message, its density is between a and a e^epsilon for some a, and its mean is lo
 solves (e^epsilon - 1) E (X - m)^+ = m, X a coordinate of a uniformly random unit vector (`docs/limits.md`).
 """
 
+import functools
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import roots_laguerre, roots_legendre
 
 from ...arrays import FloatArray
 from .prior_risk import ROUNDING
 
-# Both rules were compared with 40-digit sums for dimensions 2 to 10**9: to 1e-11 where they are used.
-LAGUERRE_NODES, LAGUERRE_WEIGHTS = roots_laguerre(64)
-LEGENDRE_NODES, LEGENDRE_WEIGHTS = (0.5 * (roots_legendre(48)[0] + 1), 0.5 * roots_legendre(48)[1])
 # Beyond this dimension the ratio of Gamma functions is taken from its series, of which logarithms of Gamma functions would lose digits.
 SERIES_FROM = 1e4
 # Of an interval of 850: to less than 1e-11.
@@ -68,6 +66,14 @@ def private_information(epsilon: float) -> float:
     return (excess - math.log1p(excess)) * (1 + ROUNDING)
 
 
+@functools.cache
+def _rules() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return nodes and weights of the two sums of `_log_mean_excess`: over the half-line, and over the interval from 0 to 1."""
+    # Both were compared with 40-digit sums for dimensions 2 to 10**9: to 1e-11 where they are used.
+    half_line, interval = scipy.special.roots_laguerre(64), scipy.special.roots_legendre(48)
+    return half_line[0], half_line[1], 0.5 * (interval[0] + 1), 0.5 * interval[1]
+
+
 def _log_mean_excess(dimension: int, log_odds: FloatArray) -> FloatArray:
     """Return log E (X - t)^+ for a coordinate X of a random unit vector and t**2 of the given log odds; errs upward."""
     half = (dimension - 1) / 2
@@ -77,11 +83,12 @@ def _log_mean_excess(dimension: int, log_odds: FloatArray) -> FloatArray:
     # E X 1{X > t} = (1 - t**2)**half / (2 half Beta(half, 1/2)).
     log_mean = half * log_rest - math.log(2 * half) - _log_beta(half)
     # E (X - t)^+ is that times E [1 - (1 + ratio S)**(-1/2)] with S = 1 - exp(-V/half), V exponential.
-    steps = -np.expm1(-LAGUERRE_NODES / half)
-    far = log_mean + np.log(-np.expm1(-0.5 * np.log1p(np.minimum(ratio, half)[..., None] * steps)) @ LAGUERRE_WEIGHTS)
+    far_nodes, far_weights, near_nodes, near_weights = _rules()
+    steps = -np.expm1(-far_nodes / half)
+    far = log_mean + np.log(-np.expm1(-0.5 * np.log1p(np.minimum(ratio, half)[..., None] * steps)) @ far_weights)
     # Near the equator: E X 1{X > t} - t (1/2 - P(0 < X < t)).
     near_squared = np.minimum(squared, 0.9)
-    density = np.exp((half - 1) * np.log1p(-near_squared[..., None] * LEGENDRE_NODES**2)) @ LEGENDRE_WEIGHTS
+    density = np.exp((half - 1) * np.log1p(-near_squared[..., None] * near_nodes**2)) @ near_weights
     threshold = np.sqrt(near_squared)
     inside = threshold * density * math.exp(-_log_beta(half))
     near = np.exp(log_mean) - threshold * (0.5 - inside)

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import scipy
 
 from ...arrays import FloatArray
 from .bisection import bisect_each
@@ -82,9 +83,8 @@ def largest_piecewise_sum(
         return free * (1 + UPWARD)
     # The envelope is concave: its slope at the budget of one coordinate is at most that of the line from 0 to its top.
     highest = math.log(gain * dimension / budget)
-    from scipy.optimize import minimize_scalar
 
-    found = minimize_scalar(
+    found = scipy.optimize.minimize_scalar(
         lambda logarithm: dual(math.exp(logarithm)),
         bounds=(highest - PRICE_RANGE, highest),
         method="bounded",

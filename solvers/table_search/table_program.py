@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import highspy
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array, hstack, vstack
 
 from ...arrays import FloatArray
 from ...errors import ConvergenceError, InfeasibleError
@@ -123,7 +123,7 @@ class _Layout:
     upper: FloatArray
 
 
-def _layout(table_of_variables: csr_array, privacy_rows: csr_array, count: int, *, worst: bool) -> _Layout:
+def _layout(table_of_variables: "scipy.sparse.csr_array", privacy_rows: "scipy.sparse.csr_array", count: int, *, worst: bool) -> _Layout:
     """Lay out the rows: sums, bias, privacy, and for the largest variance, which is then the last column, the rows' variances.
 
     A variable adds to a row of the table through one entry only, so that the bias and variance rows have the pattern of the sums: each
@@ -154,14 +154,14 @@ def _layout(table_of_variables: csr_array, privacy_rows: csr_array, count: int, 
     return _Layout(np.concatenate(constants), table.row, table.data, order, starts, row[order].astype(np.int32), columns, lower, upper)
 
 
-def _privacy_parts(count: int, letters: int, constraint: RatioConstraint) -> tuple[csr_array, csr_array]:
+def _privacy_parts(count: int, letters: int, constraint: RatioConstraint) -> "tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]":
     """Return T and G: the table is T @ variables for variables >= 0, and it is private when G @ variables <= 0."""
     size = count * letters
-    identity = eye_array(size, format="csr")
+    identity = scipy.sparse.eye_array(size, format="csr")
     if not constraint.neighbours_only:
-        tops = csr_array(np.tile(np.eye(letters), (count, 1)))
-        table = hstack([identity, np.exp(-constraint.log_ratio) * tops], format="csr")
-        return table, hstack([identity, np.expm1(-constraint.log_ratio) * tops], format="csr")
+        tops = scipy.sparse.csr_array(np.tile(np.eye(letters), (count, 1)))
+        table = scipy.sparse.hstack([identity, np.exp(-constraint.log_ratio) * tops], format="csr")
+        return table, scipy.sparse.hstack([identity, np.expm1(-constraint.log_ratio) * tops], format="csr")
     before, after = identity[:-letters], identity[letters:]
     decay = np.exp(-constraint.log_ratio)
-    return identity, vstack([decay * after - before, decay * before - after], format="csr") / min(constraint.log_ratio, 1.0)
+    return identity, scipy.sparse.vstack([decay * after - before, decay * before - after], format="csr") / min(constraint.log_ratio, 1.0)

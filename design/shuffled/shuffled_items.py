@@ -42,8 +42,9 @@ class ShuffledRandomisedResponse(ShuffledMechanism, FrequencyRandomisedResponse)
 
     Examples
     --------
-    >>> print(ShuffledRandomisedResponse(4.0, categories=100, clients=10_000, delta=1e-6).guarantee)
-    epsilon = 0.233847, delta = 1e-06, replace-one adjacency, shuffled trust model
+    >>> mechanism = ShuffledRandomisedResponse(4.0, categories=100, clients=10_000, delta=1e-6)
+    >>> round(mechanism.guarantee.epsilon, 3), mechanism.guarantee.trust_model
+    (0.234, 'shuffled')
     """
 
     clients: int = 1

@@ -41,8 +41,8 @@ class ShuffledTableMechanism(ShuffledMechanism, TableMeanMechanism):
     >>> import numpy as np
     >>> from quietbits.design.tables.randomised_response import generalised_randomised_response
     >>> mechanism = ShuffledTableMechanism(generalised_randomised_response(3.0, 2), clients=10_000, delta=1e-6)
-    >>> print(mechanism.guarantee)
-    epsilon = 0.2152, delta = 1e-06, replace-one adjacency, shuffled trust model
+    >>> round(mechanism.guarantee.epsilon, 3), mechanism.guarantee.trust_model
+    (0.215, 'shuffled')
     >>> mechanism.bits_per_client, round(mechanism.secure_sum_bits, 1)
     (2.0, 53.2)
     """

@@ -95,11 +95,6 @@ class ShuffledLetters:
         ratio = float((self.weights.max(axis=0) / self.weights.min(axis=0)).max())
         return 0.0 if ratio == 1 else math.log(ratio) + 8 * UNIT * (1 + math.log(ratio))
 
-    @cached_property
-    def blanket_share(self) -> float:
-        """The probability g with which a letter is drawn from what all rows have in common."""
-        return float(self._blanket.sum())
-
     def delta(self, epsilon: float) -> float:
         """Return the largest hockey-stick divergence of two rows; errs upward, by a share of about 1e-2 at most."""
         return self._delta(check_real("epsilon", epsilon, low=0.0, high=LARGEST_LOG_RATIO), ACCURACY)

@@ -26,7 +26,7 @@ def clones_epsilon(local_epsilon: float, clients: int, delta: float) -> float:
     Examples
     --------
     >>> round(clones_epsilon(1.0, 10_000, 1e-6), 4), clones_epsilon(8.0, 10_000, 1e-6)
-    (0.1824, inf)
+    (0.18, inf)
     """
     local = check_real("local_epsilon", local_epsilon, low=0.0, high=LARGEST_EPSILON)
     if local > largest_clones_epsilon(clients, delta):

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
@@ -101,6 +100,9 @@ class ShuffledLetters:
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon with at most this delta; errs upward, and is at most `pure_epsilon`."""
+        # SciPy's optimisers take longer to load than the registry, which only names this.
+        from scipy.optimize import brentq
+
         delta = check_delta(delta)
         if self.pure_epsilon == 0:
             return 0.0

@@ -220,7 +220,11 @@ def test_a_table_for_people_and_a_file(run: Run, answer: Answer, folder: Path, t
         ([*CPSGD, *BUDGET, "--bits", "3"], "bits must be at least 11 for 1000 clients to reach epsilon = 2"),
         ([*CPSGD, *BUDGET, "--method", "exact"], "method must be one of near-gaussian, rdp, theorem-1, got 'exact'"),
         (["dp-rec", *TRAINING, *BUDGET, "--bits", "20", "--method", "published"], "bits must be at least"),
-        (["dp-rec", *TRAINING, "--epsilon", "1e-4", "--delta", "0.006"], "clip ratio would have to be below 1e-06"),
+        (["dp-rec", *TRAINING, *BUDGET, "--adjacency", "add-or-remove-one"], "method must name an account for add-or-remove-one adjacency"),
+        (
+            ["dp-rec", *TRAINING, "--epsilon", "1e-4", "--delta", "0.006", "--method", "published"],
+            "clip ratio would have to be below 1e-06",
+        ),
     ],
 )
 def test_a_fault_is_one_line_and_leaves_no_file(fault: Callable[..., str], folder: Path, typed: list[str], message: str) -> None:

@@ -21,6 +21,7 @@ from .drawing.markdown import markdown_document
 from .drawing.save import save_figure
 from .drawing.style import print_style
 from .entry import FigureEntry
+from .frequencies import freq_codes
 from .linear_compression import bits as price_bits
 from .linear_compression import cohort as price_cohort
 from .linear_compression import dimension as price_dimension
@@ -59,6 +60,7 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             price_rows,
             price_needed_bits,
             price_sparse,
+            freq_codes,
         )
     }
 )

@@ -7,7 +7,18 @@ from ...arguments import check_choice
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Accountable, Entry, Values
 from ...design.contracts.task import Task
-from . import frequencies, frequency_sums, linear_compression, local, local_frequencies, relative_entropy, secure_sum, shuffled, tables
+from . import (
+    exact_histogram,
+    frequencies,
+    frequency_sums,
+    linear_compression,
+    local,
+    local_frequencies,
+    relative_entropy,
+    secure_sum,
+    shuffled,
+    tables,
+)
 from .binomial import BINOMIAL
 
 REGISTRY: dict[str, Entry] = {
@@ -21,6 +32,7 @@ REGISTRY: dict[str, Entry] = {
         *frequencies.ENTRIES,
         *local_frequencies.ENTRIES,
         *frequency_sums.ENTRIES,
+        exact_histogram.EXACT_HISTOGRAM,
         *shuffled.ENTRIES,
     )
 }

@@ -46,14 +46,14 @@ class Ran:
         What they took together.
     codes : frozenset of str
         The code of the processes that had a part in it.
-    mistake : Exception or None
-        What no task should raise.
+    mistake : BaseException or None
+        What no task should raise, or an interruption.
     """
 
     outcomes: list[EncodedRows | Exception]
     seconds: float
     codes: frozenset[str]
-    mistake: Exception | None = None
+    mistake: BaseException | None = None
 
 
 def prepare(task: SweepTask, cache: Path, with_code: bool) -> Prepared:
@@ -72,12 +72,12 @@ def run_together(prepared: Prepared | None, tasks: Sequence[SweepTask], cache: P
     start = time.perf_counter()
     codes = {code for code in (code_version() if with_code else None, None if prepared is None else prepared.code) if code is not None}
     outcomes: list[EncodedRows | Exception] = []
-    mistake = None
+    mistake: BaseException | None = None
     with _one_thread():
         for task in tasks:
             try:
                 outcomes.append(_run(task, prepared, cache))
-            except Exception as error:  # noqa: BLE001 - it is raised when what was done is saved
+            except BaseException as error:  # noqa: BLE001 - it is raised when what was done is saved: an interruption too
                 error.add_note(f"Task: {task.setting}\n{traceback.format_exc()}")
                 mistake = error.with_traceback(None)
                 break

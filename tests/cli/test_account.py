@@ -81,6 +81,11 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
         ["shuffled-frequency-randomised-response", "--epsilon", "2", "--categories", "50", "--clients", "5000", *DELTA],
         {"pure", "blanket", "clones"},
     ),
+    "sparse-discrete-gaussian-frequencies": (
+        ["sparse-discrete-gaussian-frequencies", *ITEMS, "--local-sigma", "0.7", *DELTA],
+        {"rdp", "near-gaussian"},
+    ),
+    "exact-histogram": (["exact-histogram", "--clients", "30", "--categories", "1000"], {"none"}),
     # All alike.
     **{
         name: ([name, "--epsilon", "0.5", "--categories", "100", "--delta", "1e-6", "--rounds", "20"], {"pure", "rdp", "pld"})

@@ -65,6 +65,11 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
         {"local_sigma": "local-sigma", **OF_ITEMS},
         ["--clients", "1000"],
     ),
+    "sparse-discrete-gaussian-frequencies": (
+        [*ITEMS, "--distinct-items", "5"],
+        {"local_sigma": "local-sigma", **OF_ITEMS},
+        ["--clients", "1000"],
+    ),
     "sketched-skellam-frequencies": (ITEMS, {"local_variance": "local-variance", **OF_ITEMS}, ["--clients", "1000"]),
     "sketched-discrete-gaussian": (
         [*SKETCHED, "--rounds", "10", "--slack", "4"],

@@ -38,6 +38,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "shuffled-randomised-response": {"bits": 2},
     "cpsgd": {"bits": 12},
     "poisson-binomial": {"bits": 4},
+    "exact-histogram": {"code": "identity"},
     **SKETCHES,
     **ITEM_SKETCHES,
 }

@@ -83,6 +83,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "dprec-mean": lambda: mean_points(seed, **MEANS),
         "dprec-communication": lambda: [task for task in tasks if task.federation.dataset in ("MNIST", "Shakespeare")],
         "dprec-bits": lambda: [replace(task, seeds=min(task.seeds, 20)) for task in tasks if task.dimension == 1],
+        "freq-codes": lambda: [replace(task, clients=5, dimension=40) for task in tasks if task.repetition == 0 and task.measurements > 30],
         **{name: lambda name=name: small_prices(name, seed) for name in PRICES},
     }
     return chosen[name]()
@@ -101,7 +102,7 @@ def test_all_figures_are_there() -> None:
         *("mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack", "secure-sum-bits"),
         *("dprec-accounting", "dprec-mean", "dprec-communication", "dprec-bits"),
         *("price-rate", "price-bits", "price-cohort", "price-dimension", "price-rounds", "price-layers", "price-rows"),
-        *("price-needed-bits", "price-sparse"),
+        *("price-needed-bits", "price-sparse", "freq-codes"),
     ]
     for name, entry in FIGURES.items():
         assert entry.name == name

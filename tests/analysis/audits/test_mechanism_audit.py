@@ -172,7 +172,9 @@ def test_no_mechanism_is_refuted_and_much_of_its_epsilon_is_found(name: str, dom
             assert (result.claim.adjacency, result.claim.trust_model) == (adjacency, entry.trust_model)
             assert result.claim == mechanism.guarantee
             assert not result.refuted
-            assert result.found.epsilon_lower_bound > SHARES.get(name, 0.4) * result.claim.epsilon
+            # Where nothing is claimed, as much as the repetitions can tell.
+            claimed = result.claim.epsilon if entry.private else 17.0
+            assert result.found.epsilon_lower_bound > SHARES.get(name, 0.4) * claimed
 
 
 # What promises more than it keeps, with little to be found beyond the truth.

@@ -1,0 +1,1 @@
+"""Figures of frequencies under a secure sum, and beside it."""

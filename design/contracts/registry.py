@@ -181,7 +181,7 @@ class Entry:
     domains : tuple of type
         What clients may hold: `Interval`, `NormBall`, `Categories`.
     trust_model : str
-        ``"local"``, ``"secure-sum"`` or ``"central"``.
+        ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``.
     adjacencies : tuple of str
         What its guarantee can be stated for.
     accounts : tuple of str

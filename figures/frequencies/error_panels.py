@@ -47,15 +47,15 @@ def draw_errors(frame: pd.DataFrame, across: str, panel_by: str) -> Figure:
     for axes in grid[-1]:
         axes.set_xlabel("clients n (thousands)" if across == "clients" else "privacy parameter ε")
         axes.set_xticks(ticks, [f"{value / 1000:g}" if across == "clients" else f"{value:g}" for value in ticks])
-    handles = [
-        Line2D([], [], color=mark.colour, linestyle=mark.line, marker=mark.marker, label=name)
-        for name, mark in MARKS.items()
-        if name in set(frame["series"])
-    ]
+    handles = [Line2D([], [], label=name, **_look(mark)) for name, mark in MARKS.items() if name in set(frame["series"])]
     handles.append(Line2D([], [], label="lower bound, worst data", **BOUND_LOOK))
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.0, columnspacing=1.5)
     add_caption(figure, _caption(frame))
     return figure
+
+
+def _look(mark: Mark) -> dict[str, Any]:
+    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
 
 
 def _draw_panel(axes: Axes, panel: pd.DataFrame, across: str, column: str) -> None:
@@ -102,10 +102,12 @@ def errors_figure(number: int, population: str, finding: str, *, by_epsilon: boo
     across, panel_by = ("epsilon", "clients") if by_epsilon else ("clients", "epsilon")
 
     def tasks(seed: int, quick: bool) -> Sequence[FrequencyPoint]:
+        clients: Sequence[int]
+        epsilons: Sequence[float]
         if by_epsilon:
             clients, epsilons = ((1000, 4000), (1.0, 4.0, 10.0)) if quick else ((10_000, 50_000), (1.0, 2.0, 5.0, 10.0, 15.0))
         else:
-            clients, epsilons = ((1000, 2000, 4000), (1.0, 10.0)) if quick else (tuple(range(10_000, 50_001, 10_000)), (1.0, 5.0, 10.0))
+            clients, epsilons = ((1000, 2000, 4000), (1.0, 10.0)) if quick else (range(10_000, 50_001, 10_000), (1.0, 5.0, 10.0))
         return frequency_points(seed, population, QUICK_CATEGORIES if quick else CATEGORIES, clients, epsilons, 2 if quick else 3)
 
     draw: Callable[[pd.DataFrame], Figure] = lambda frame: draw_errors(frame, across, panel_by)  # noqa: E731

@@ -10,6 +10,8 @@ from ..catalogue.lower_bounds import unbiased_local_lower_bound
 
 # Bounds that say nothing of a biased design.
 OF_UNBIASED = (scalar_lower_bound, unbiased_local_lower_bound, unbiased_lower_bound)
+# A bound below this share of the central Gaussian's error is too weak to judge a mechanism by that such noise could be as good as.
+WEAK = 0.1
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,11 @@ class ProvenBound:
     reason: str | None = None
 
 
-def proven_bound(entry: Entry, task: Task, mechanism: Mechanism) -> ProvenBound:
+def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float | None) -> ProvenBound:
     """Return the largest bound of an entry whose hypotheses a mechanism for a task meets.
+
+    Outside the local trust model a bound far below `central`, the error of a trusted server's Gaussian noise, is not given: that error
+    is then the better ruler.
 
     Bounds for pure privacy hold for purely private mechanisms, whatever delta the task allows; they are taken at the epsilon of the
     mechanism's own messages.
@@ -42,6 +47,11 @@ def proven_bound(entry: Entry, task: Task, mechanism: Mechanism) -> ProvenBound:
         epsilon = max(mechanism.guarantee.epsilon, SMALLEST_TARGET)
         found.append(entry.lower_bound(replace(task, epsilon=epsilon, delta=0.0, rounds=1)))
     proven = [bound for bound in found if bound]
+    if proven and central is not None and entry.trust_model != "local" and max(proven) < WEAK * central:
+        share = max(proven) / central
+        return ProvenBound(
+            None, f"no proven bound: only a weak one is known, {max(proven):.2g}, {share:.2g} of the central Gaussian's error"
+        )
     if proven:
         return ProvenBound(max(proven))
     if not pure and entry.lower_bound(replace(task, delta=0.0)):

@@ -229,7 +229,7 @@ def _described(entry: Entry, asked: _Asked, designs: list[_Design]) -> PlannedMe
     least = min(one.error.of_population for one in designs)
     close = [one for one in designs if one.error.of_population <= CLOSE * least]
     chosen = min(close, key=lambda one: (one.mechanism.bits_per_client, one.error.of_population))
-    bound = proven_bound(entry, task, chosen.mechanism)
+    bound = proven_bound(entry, task, chosen.mechanism, asked.central)
     duration = PredictedDuration()
     if asked.timed:
         duration = predict_duration(entry, task, chosen.values, chosen.mechanism, asked.sample.inputs)

@@ -86,8 +86,8 @@ def test_bounds_are_for_mechanisms_that_meet_their_hypotheses() -> None:
     # Rejection biases the estimate: bounds for unbiased mechanisms say nothing of it.
     rejecting = REGISTRY["mvu"].build(replace(VECTORS, epsilon=20.0), {"bits_in": 8, "bits_out": 1, "dithering": "rejection"})
     assert rejecting.bias_bound > 0
-    assert proven_bound(REGISTRY["mvu"], VECTORS, rejecting).value is None
-    biased = proven_bound(REGISTRY["dp-rec"], VECTORS, REGISTRY["dp-rec"].build(VECTORS))
+    assert proven_bound(REGISTRY["mvu"], VECTORS, rejecting, None).value is None
+    biased = proven_bound(REGISTRY["dp-rec"], VECTORS, REGISTRY["dp-rec"].build(VECTORS), None)
     assert biased.reason == "no proven bound: those that are known are for unbiased mechanisms"
 
 
@@ -220,3 +220,15 @@ def test_build_fills_bits_in_and_refuses_longer_messages() -> None:
     with pytest.raises(InfeasibleError, match=r"bits must be at least 25.6 a coordinate for distributed-discrete-gaussian, got 20"):
         entry.build(task, {"bits": 20})
     assert math.isclose(entry.build(replace(task, bits=None), {"bits": 20}).bits_per_client, 2560)
+
+
+def test_a_bound_far_below_the_central_gaussian_is_not_given() -> None:
+    entry = REGISTRY["distributed-discrete-gaussian"]
+    mechanism = entry.build(VECTORS)
+    bound = entry.lower_bound(VECTORS)
+    assert bound is not None
+    assert proven_bound(entry, VECTORS, mechanism, 9 * bound).value == bound
+    weak = proven_bound(entry, VECTORS, mechanism, 11 * bound)
+    assert weak.value is None
+    assert weak.reason is not None
+    assert weak.reason.startswith("no proven bound: only a weak one is known")

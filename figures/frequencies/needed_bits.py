@@ -7,11 +7,11 @@ from matplotlib.lines import Line2D
 
 from ...analysis.catalogue.frequency_sums import PAPER
 from ...analysis.comparisons.frequencies.needed_bits import BERNOULLI, BOUNDS, IDENTITY, NeededPoint, needed_points
-from ..drawing.marks import BLACK, BLUE, GREEN, VERMILION
+from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, VERMILION
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 
-COLOURS = {"local": VERMILION, "secure-sum": BLUE}
+COLOURS = {"local": VERMILION, "shuffled": ORANGE, "secure-sum": BLUE}
 MARKERS = "os^Dv<>PX*hdp8H"
 # Where exact codes stand on the logarithmic axis: this share of the least error that is drawn.
 EXACT = 0.03
@@ -51,7 +51,7 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
         f"has a smaller worst error, at any number of bits (ε = {first['epsilon']:g}, δ = 1e-05 or 0 in the local trust model). "
         "Hollow points: items are sketched, to a sixth of a histogram's coordinates; worst data, where all clients hold one item. "
         "Exact codes, without privacy, are at the left edge: the Bernoulli code tells all histograms apart except with probability 0.05. "
-        f"Guarantees are for {first['adjacency']} adjacency; blue: secure-sum trust model, red: local trust model, green: not private.",
+        f"Guarantees are for {first['adjacency']} adjacency; blue: secure-sum trust model, red: local, orange: shuffled, green: not private.",
     )
     return figure
 
@@ -85,7 +85,7 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame, markers: dict[str, str]) -> Non
 
 
 def _colour(name: str, trust: str) -> str:
-    return GREEN.colour if name in (IDENTITY, BERNOULLI, "exact-histogram") else COLOURS[trust].colour
+    return GREEN.colour if name in (IDENTITY, BERNOULLI) else COLOURS[trust].colour
 
 
 def _label(name: str) -> str:

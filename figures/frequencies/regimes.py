@@ -12,8 +12,8 @@ from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 
 # Light enough to be written on, and apart in grey as well.
-COLOURS = {LOCAL: "#F5C98B", SKETCH: "#9CCBEA", HISTOGRAM: "#E9F3DC"}
-KINDS = {LOCAL: "local messages", SKETCH: "sketch in a secure sum", HISTOGRAM: "histogram in a secure sum"}
+COLOURS = {LOCAL: "#F5C98B", SHUFFLED: "#E7BBD6", SKETCH: "#9CCBEA", HISTOGRAM: "#E9F3DC"}
+KINDS = {LOCAL: "local messages", SHUFFLED: "shuffled messages", SKETCH: "sketch in a secure sum", HISTOGRAM: "histogram in a secure sum"}
 LETTERS = {
     "frequency-randomised-response": "RR",
     "hadamard-response": "HR",
@@ -21,6 +21,7 @@ LETTERS = {
     "projective-geometry-response": "PG",
     "unary-encoding": "UE",
     "subset-selection": "SS",
+    "shuffled-frequency-randomised-response": "RR",
     "sketched-poisson-binomial": "PB",
     "sketched-discrete-gaussian-frequencies": "DG",
     "sketched-skellam-frequencies": "Sk",
@@ -61,7 +62,7 @@ def draw_regimes(frame: pd.DataFrame) -> Figure:
         "in a secure sum wins where its d log2 n bits or so are allowed, a sketch below; local messages where a large epsilon meets few "
         "clients or few bits, or where there are hardly any bits. Hatched: the "
         f"answer that all items are as frequent is better than any of them, in a single round. ε is for "
-        f"{first['adjacency']} adjacency: secure-sum trust model at δ = {frame['delta'].max():g}, local trust model at δ = 0; for "
+        f"{first['adjacency']} adjacency: secure-sum and shuffled trust models at δ = {frame['delta'].max():g}, local trust model at δ = 0; for "
         f"the trusted server, central trust model at the same δ.",
     )
     return figure

@@ -81,7 +81,9 @@ class NeededPoint(Point):
             ]
         row = self._code() if self.mechanism in (IDENTITY, BERNOULLI) else self._offer()
         if "squared_error" in row:
-            row["necessary_bits"] = necessary_frequency_bits(row["squared_error"], items, clients, row["trust_model"], loss=LOSS)
+            # Behind a shuffler all messages are seen.
+            seen = SECURE if row["trust_model"] == SECURE else LOCAL
+            row["necessary_bits"] = necessary_frequency_bits(row["squared_error"], items, clients, seen, loss=LOSS)
         return [head | row]
 
     def _privacy_bound(self, trust: str, delta: float) -> float | None:
@@ -115,7 +117,7 @@ def needed_points(seed: int, sizes: Sequence[tuple[int, int]], options: Mapping[
         cases = [(BOUNDS, False), (IDENTITY, False)]
         cases += [(BERNOULLI, False)] if clients <= MOST_CODED else []
         for name, entry in REGISTRY.items():
-            if Categories in entry.domains and ADJACENCY in entry.adjacencies:
+            if entry.private and Categories in entry.domains and ADJACENCY in entry.adjacencies:
                 sketched = {"rows", "width", "slack"} <= {option.name for option in entry.options}
                 cases += [(name, False), *([(name, True)] if sketched else [])]
         points += [

@@ -21,7 +21,7 @@ from ..point import Point
 from .simulated_errors import ADJACENCY, DELTA
 
 POPULATION = "zipf"
-LOCAL, SKETCH, HISTOGRAM = "local", "sketch", "histogram"
+LOCAL, SHUFFLED, SKETCH, HISTOGRAM = "local", "shuffled", "sketch", "histogram"
 # Tosses of all clients for a coordinate from which on more are of no use.
 ENOUGH_TOSSES = 4096
 
@@ -35,7 +35,7 @@ class RegimePoint(Point):
     clients, categories : int
         Number of clients and of items, whose frequencies follow Zipf's law.
     epsilon : float
-        Of the round, at delta = 1e-5 in a secure sum and 0 otherwise, replace-one adjacency.
+        Of the round, at delta = 0 in the local trust model and 1e-5 otherwise, replace-one adjacency.
     budgets : tuple of float
         Bits of a client's message, at most.
     """
@@ -74,9 +74,8 @@ class RegimePoint(Point):
             if Categories not in entry.domains or ADJACENCY not in entry.adjacencies:
                 continue
             for budget, mechanism in self._offers(entry, float(np.sum(frequencies**2))):
-                sketched = isinstance(mechanism, SketchedFrequencies)
                 sketch = mechanism.sketch if isinstance(mechanism, SketchedFrequencies) else None
-                kind = LOCAL if sketch is None else HISTOGRAM if sketch.direct else SKETCH
+                kind = entry.trust_model if sketch is None else HISTOGRAM if sketch.direct else SKETCH
                 rows.append(
                     head
                     | {
@@ -84,7 +83,7 @@ class RegimePoint(Point):
                         "mechanism": name,
                         "kind": kind,
                         "trust_model": entry.trust_model,
-                        "delta": DELTA if sketched else 0.0,
+                        "delta": 0.0 if entry.trust_model == LOCAL else DELTA,
                         "bits_per_client": mechanism.bits_per_client,
                         "rows": sketch.rows if sketch else None,
                         "width": sketch.width if sketch else None,

@@ -7,7 +7,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from ...analysis.comparisons.frequencies.regimes import HISTOGRAM, LOCAL, PROBLEM, SKETCH, RegimePoint, regime_points, winners
+from ...analysis.comparisons.frequencies.regimes import (
+    HISTOGRAM,
+    LOCAL,
+    PROBLEM,
+    SHUFFLED,
+    SKETCH,
+    RegimePoint,
+    regime_points,
+    winners,
+)
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 
@@ -62,7 +71,7 @@ def draw_regimes(frame: pd.DataFrame) -> Figure:
         "in a secure sum wins where its d log2 n bits or so are allowed, a sketch below; local messages where a large epsilon meets few "
         "clients or few bits, or where there are hardly any bits. Hatched: the "
         f"answer that all items are as frequent is better than any of them, in a single round. ε is for "
-        f"{first['adjacency']} adjacency: secure-sum and shuffled trust models at δ = {frame['delta'].max():g}, local trust model at δ = 0; for "
+        f"{first['adjacency']} adjacency: secure-sum and shuffled trust models at δ = {frame['delta'].max():g}, local at δ = 0; for "
         f"the trusted server, central trust model at the same δ.",
     )
     return figure

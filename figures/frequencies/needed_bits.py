@@ -51,7 +51,7 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
         f"has a smaller worst error, at any number of bits (ε = {first['epsilon']:g}, δ = 1e-05 or 0 in the local trust model). "
         "Hollow points: items are sketched, to a sixth of a histogram's coordinates; worst data, where all clients hold one item. "
         "Exact codes, without privacy, are at the left edge: the Bernoulli code tells all histograms apart except with probability 0.05. "
-        f"Guarantees are for {first['adjacency']} adjacency; trust models: blue secure sum, red local, orange shuffled; green: not private.",
+        f"Guarantees are for {first['adjacency']} adjacency; trust models: blue secure sum, red local, orange shuffled; green not private.",
     )
     return figure
 

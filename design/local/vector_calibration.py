@@ -1,18 +1,31 @@
 """MVU tables for vectors: which table makes the whole vector's message (epsilon, delta)-private."""
 
+import math
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 
-from ...arguments import check_integer, check_real
+import numpy as np
+
+from ...arguments import check_choice, check_integer, check_real
+from ...errors import ConvergenceError, InfeasibleError
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS, check_delta
+from ...solvers.accounting.renyi_divergence import divergence_by_distance
 from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon
 from ...solvers.numerics.safe_root import safe_root
 from ..contracts.norm_ball import NormBall
+from ..tables.lookup_table import LookupTable, record_provenance
 from ..tables.mvu import design_mvu
+from ..tables.renyi_table import RenyiTable, check_renyi_size
+from .vector_grid import VectorGrid
 from .vector_table import VectorTableMechanism
 
+OBJECTIVES = ("metric", "renyi")
 # How far below the target the guarantee may end.
 TOLERANCE = 1e-6
+# Factors by which a table may be stretched to end there.
+LEAST_STRETCH, MOST_STRETCH = 0.5, 2.0
 
 
 def calibrate_vector_table(
@@ -23,6 +36,7 @@ def calibrate_vector_table(
     bits_out: int,
     metric: str | float | None = None,
     *,
+    objective: str = "metric",
     dithering: str = "systematic",
     rounds: int = 1,
     seed: int = 0,
@@ -48,6 +62,9 @@ def calibrate_vector_table(
     metric : str, float or None
         The table's metric, as in `design_mvu`. None asks every coordinate for the same privacy at every distance, which suits only the
         largest norm, or one coordinate.
+    objective : str
+        ``"metric"``: the table of least variance for its metric; ``"renyi"``: for the vector's Rényi divergence, by which it is accounted,
+        where that is the better one (`improve_vector_table`).
     dithering : str
         ``"systematic"`` or ``"rejection"``, as in `VectorTableMechanism`.
     rounds : int
@@ -79,6 +96,10 @@ def calibrate_vector_table(
     epsilon = check_real("epsilon", epsilon, low=1e-6, high=1e6)
     delta = 0.0 if delta == 0 else check_delta(delta)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+    if check_choice("objective", objective, OBJECTIVES) == "renyi":
+        _check_renyi(delta, ball.norm, bits_in, bits_out, method)
+        best = calibrate_vector_table(epsilon, delta, ball, bits_in, bits_out, metric, dithering=dithering, rounds=rounds, seed=seed)
+        return improve_vector_table(best, epsilon, rounds)
 
     def mechanism(table_epsilon: float, letters_from: float | None = None) -> VectorTableMechanism:
         table = design_mvu(table_epsilon, bits_in, bits_out, metric, seed=seed, letters_from=letters_from)
@@ -103,3 +124,86 @@ def calibrate_vector_table(
     kept = cache(partial(mechanism, letters_from=above))
     closer, closer_values = search(kept, above, above)
     return kept(closer) if closer_values[closer] > values[argument] else searched(argument)
+
+
+def improve_vector_table(mechanism: VectorTableMechanism, epsilon: float, rounds: int = 1) -> VectorTableMechanism:
+    """Return the mechanism whose table has the least variance for the worst vector, of those whose Rényi divergence the budget allows.
+
+    A table is searched for as in `search_renyi_table`, starting from the letters of the mechanism's own, and then stretched by a little
+    until the guarantee that is computed from its whole numbers ends between the target less 1e-6 and the target. With two letters there is
+    nothing to improve.
+
+    Parameters
+    ----------
+    mechanism : VectorTableMechanism
+        A mechanism with that budget, such as `calibrate_vector_table` returns; its delta is above 0.
+    epsilon : float
+        Privacy parameter of all rounds.
+    rounds : int
+        T, the number of rounds in which the same client reports.
+
+    Returns
+    -------
+    VectorTableMechanism
+        Its worst-case variance is never above that of the given mechanism: if the search finds nothing better, the table is the given one,
+        and its provenance says so.
+
+    Raises
+    ------
+    ValueError
+        If delta is 0, the ball's norm is infinite, or bits_in and bits_out are more than 8 together.
+    """
+    from ...solvers.table_search.renyi_budget import RenyiBudget
+    from ...solvers.table_search.renyi_search import RenyiStart, search_renyi_table
+
+    began = time.perf_counter()
+    given, ball, grid = mechanism.table, mechanism.ball, VectorGrid(mechanism.ball, mechanism.table.bits_in)
+    _check_renyi(mechanism.delta, ball.norm, given.bits_in, given.bits_out, None)
+    if given.bits_out == 1:
+        return _ended_with(mechanism, began, "renyi, which is the metric table for one bit")
+    half = np.arange(2 ** (given.bits_in - 1))
+    prices, spending = (np.abs(half - grid.zero) / grid.radius) ** ball.norm, mechanism.shrinkage**ball.norm / ball.dimension
+    budget = RenyiBudget(2 * len(half), ball.dimension, ball.norm, mechanism.input_distance, epsilon, mechanism.delta, rounds)
+    order = mechanism.privacy().report(mechanism.delta, rounds=rounds).account("rdp").bound.order
+    letters = np.array([float(letter) for letter in given.alphabet])
+    start = RenyiStart(
+        order or math.inf,
+        budget.share(divergence_by_distance(given.weights, [order or math.inf])[0]),
+        (letters[::-1] - letters)[: len(letters) // 2] / 2 * grid.steps,
+    )
+    try:
+        design = search_renyi_table(budget, len(letters), prices, spending, start)
+    except (ConvergenceError, InfeasibleError):
+        return _ended_with(mechanism, began, "renyi, ended with the metric table as no other was found")
+    floats, made = RenyiTable.of(design), record_provenance(f"renyi, order {design.order:g}", given.provenance.seed, 0.0)
+
+    @cache
+    def stretched(factor: float) -> LookupTable | None:
+        return floats.stretched(factor).exact(given.metric, made)
+
+    def realised(factor: float) -> float:
+        table = stretched(factor)
+        return math.inf if table is None else replace(mechanism, table=table).privacy().epsilon(mechanism.delta, rounds=rounds)
+
+    factor = safe_root(realised, epsilon, start=1.0, low=LEAST_STRETCH, high=MOST_STRETCH, tolerance=TOLERANCE, name="the table's stretch")
+    table = stretched(factor)
+    best = mechanism if table is None else replace(mechanism, table=table)
+    if best.worst_variance > mechanism.worst_variance:
+        return _ended_with(mechanism, began, "renyi, ended with the metric table, which is better")
+    return _ended_with(best, began, best.table.provenance.solver)
+
+
+def _ended_with(mechanism: VectorTableMechanism, began: float, solver: str) -> VectorTableMechanism:
+    duration = mechanism.table.provenance.duration + time.perf_counter() - began
+    provenance = replace(mechanism.table.provenance, solver=solver, duration=duration)
+    return replace(mechanism, table=replace(mechanism.table, provenance=provenance))
+
+
+def _check_renyi(delta: float, norm: float, bits_in: int, bits_out: int, method: str | None) -> None:
+    check_renyi_size(bits_in, bits_out)
+    if delta == 0:
+        raise ValueError(f"delta must be above 0 for the objective 'renyi', got {delta!r}: a pure guarantee is not by Rényi divergences")
+    if math.isinf(norm):
+        raise ValueError(f"norm must be finite for the objective 'renyi', got {norm!r}: each coordinate then has a bound of its own")
+    if method not in (None, "rdp"):
+        raise ValueError(f"method must be left out, or 'rdp', for the objective 'renyi', got {method!r}")

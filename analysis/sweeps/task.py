@@ -25,8 +25,8 @@ METRICS = (
     "wrapped_coordinates",
 )
 DOMAIN_KEYS = {Interval: "interval", NormBall: "ball", Categories: "categories"}
-# An option whose name is another column's.
-COLUMN_OF = {"metric": "table_metric"}
+# Options whose names would be another column's, or say too little in a table of all mechanisms.
+COLUMN_OF = {"metric": "table_metric", "objective": "table_objective"}
 
 
 def design_options(entry: Entry) -> tuple[Option, ...]:

@@ -15,9 +15,9 @@ from ...solvers.accounting.renyi_divergence import divergence_by_distance
 from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon
 from ...solvers.numerics.safe_root import safe_root
 from ..contracts.norm_ball import NormBall
-from ..tables.lookup_table import LookupTable, record_provenance
+from ..tables.lookup_table import Provenance, record_provenance
 from ..tables.mvu import design_mvu
-from ..tables.renyi_table import RenyiTable, check_renyi_size
+from ..tables.renyi_table import RenyiTable
 from .vector_grid import VectorGrid
 from .vector_table import VectorTableMechanism
 
@@ -26,6 +26,10 @@ OBJECTIVES = ("metric", "renyi")
 TOLERANCE = 1e-6
 # Factors by which a table may be stretched to end there.
 LEAST_STRETCH, MOST_STRETCH = 0.5, 2.0
+# Letters that meet in the middle of the grid start this many steps from it.
+SMALLEST_REACH = 0.01
+# Bits of inputs and letters together up to which the search for a table by Rényi divergence takes seconds.
+MOST_PROGRAM_BITS = 8
 
 
 def calibrate_vector_table(
@@ -97,7 +101,9 @@ def calibrate_vector_table(
     delta = 0.0 if delta == 0 else check_delta(delta)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
     if check_choice("objective", objective, OBJECTIVES) == "renyi":
-        _check_renyi(delta, ball.norm, bits_in, bits_out, method)
+        check_renyi(delta, ball.norm, bits_in, bits_out)
+        if method not in (None, "rdp"):
+            raise ValueError(f"method must be left out, or 'rdp', for the objective 'renyi', got {method!r}")
         best = calibrate_vector_table(epsilon, delta, ball, bits_in, bits_out, metric, dithering=dithering, rounds=rounds, seed=seed)
         return improve_vector_table(best, epsilon, rounds)
 
@@ -145,52 +151,61 @@ def improve_vector_table(mechanism: VectorTableMechanism, epsilon: float, rounds
     Returns
     -------
     VectorTableMechanism
-        Its worst-case variance is never above that of the given mechanism: if the search finds nothing better, the table is the given one,
-        and its provenance says so.
+        Its worst-case variance is never above that of the given mechanism: if the search finds nothing better, or the guarantee rests on
+        an order above 256, where tables for a pure guarantee are better, the table is the given one, and its provenance says so.
 
     Raises
     ------
-    ValueError
+    InfeasibleError
         If delta is 0, the ball's norm is infinite, or bits_in and bits_out are more than 8 together.
     """
-    from ...solvers.table_search.renyi_budget import RenyiBudget
+    from ...solvers.table_search.renyi_budget import LARGEST_ORDER
     from ...solvers.table_search.renyi_search import RenyiStart, search_renyi_table
 
     began = time.perf_counter()
     given, ball, grid = mechanism.table, mechanism.ball, VectorGrid(mechanism.ball, mechanism.table.bits_in)
-    _check_renyi(mechanism.delta, ball.norm, given.bits_in, given.bits_out, None)
+    check_renyi(mechanism.delta, ball.norm, given.bits_in, given.bits_out)
     if given.bits_out == 1:
         return _ended_with(mechanism, began, "renyi, which is the metric table for one bit")
     half = np.arange(2 ** (given.bits_in - 1))
     prices, spending = (np.abs(half - grid.zero) / grid.radius) ** ball.norm, mechanism.shrinkage**ball.norm / ball.dimension
-    budget = RenyiBudget(2 * len(half), ball.dimension, ball.norm, mechanism.input_distance, epsilon, mechanism.delta, rounds)
+    budget = mechanism.renyi_budget(epsilon, rounds)
     order = mechanism.privacy().report(mechanism.delta, rounds=rounds).account("rdp").bound.order
+    if order is None or order > LARGEST_ORDER:
+        return _ended_with(mechanism, began, "renyi, ended with the metric table, whose guarantee is nearly pure")
     letters = np.array([float(letter) for letter in given.alphabet])
     start = RenyiStart(
-        order or math.inf,
-        budget.share(divergence_by_distance(given.weights, [order or math.inf])[0]),
-        (letters[::-1] - letters)[: len(letters) // 2] / 2 * grid.steps,
+        order,
+        budget.share(divergence_by_distance(given.weights, [order])[0]),
+        np.maximum((letters[::-1] - letters)[: len(letters) // 2] / 2 * grid.steps, SMALLEST_REACH),
     )
     try:
         design = search_renyi_table(budget, len(letters), prices, spending, start)
-    except (ConvergenceError, InfeasibleError):
-        return _ended_with(mechanism, began, "renyi, ended with the metric table as no other was found")
-    floats, made = RenyiTable.of(design), record_provenance(f"renyi, order {design.order:g}", given.provenance.seed, 0.0)
+        made = record_provenance(f"renyi, order {design.order:g}", given.provenance.seed, 0.0)
+        found = _stretched_to(epsilon, rounds, RenyiTable.of(design), mechanism, made)
+    except (ConvergenceError, InfeasibleError) as failure:
+        return _ended_with(mechanism, began, f"renyi, ended with the metric table: {failure}")
+    if found.worst_variance >= mechanism.worst_variance:
+        return _ended_with(mechanism, began, "renyi, ended with the metric table, which is better")
+    return _ended_with(found, began, made.solver)
+
+
+def _stretched_to(epsilon: float, rounds: int, floats: RenyiTable, like: VectorTableMechanism, made: Provenance) -> VectorTableMechanism:
+    """Return the mechanism with a table stretched so that the guarantee, from its whole numbers, ends just below the target."""
 
     @cache
-    def stretched(factor: float) -> LookupTable | None:
-        return floats.stretched(factor).exact(given.metric, made)
+    def stretched(factor: float) -> VectorTableMechanism:
+        return replace(like, table=floats.stretched(factor).exact(like.table.metric, made))
 
     def realised(factor: float) -> float:
-        table = stretched(factor)
-        return math.inf if table is None else replace(mechanism, table=table).privacy().epsilon(mechanism.delta, rounds=rounds)
+        try:
+            return stretched(factor).privacy().epsilon(like.delta, rounds=rounds)
+        except ConvergenceError:
+            return math.inf
 
-    factor = safe_root(realised, epsilon, start=1.0, low=LEAST_STRETCH, high=MOST_STRETCH, tolerance=TOLERANCE, name="the table's stretch")
-    table = stretched(factor)
-    best = mechanism if table is None else replace(mechanism, table=table)
-    if best.worst_variance > mechanism.worst_variance:
-        return _ended_with(mechanism, began, "renyi, ended with the metric table, which is better")
-    return _ended_with(best, began, best.table.provenance.solver)
+    return stretched(
+        safe_root(realised, epsilon, start=1.0, low=LEAST_STRETCH, high=MOST_STRETCH, tolerance=TOLERANCE, name="the table's stretch")
+    )
 
 
 def _ended_with(mechanism: VectorTableMechanism, began: float, solver: str) -> VectorTableMechanism:
@@ -199,11 +214,16 @@ def _ended_with(mechanism: VectorTableMechanism, began: float, solver: str) -> V
     return replace(mechanism, table=replace(mechanism.table, provenance=provenance))
 
 
-def _check_renyi(delta: float, norm: float, bits_in: int, bits_out: int, method: str | None) -> None:
-    check_renyi_size(bits_in, bits_out)
+def check_renyi(delta: float, norm: float, bits_in: int, bits_out: int) -> None:
+    """Raise InfeasibleError for budgets, balls and sizes for which tables are not designed by Rényi divergence."""
+    if bits_out > 1 and bits_in + bits_out > MOST_PROGRAM_BITS:
+        raise InfeasibleError(
+            f"bits_in and bits_out must be {MOST_PROGRAM_BITS} together at most for the objective 'renyi', got {bits_in} and {bits_out}: "
+            "the search would take minutes"
+        )
     if delta == 0:
-        raise ValueError(f"delta must be above 0 for the objective 'renyi', got {delta!r}: a pure guarantee is not by Rényi divergences")
+        raise InfeasibleError(
+            f"delta must be above 0 for the objective 'renyi', got {delta!r}: a pure guarantee is not by Rényi divergences"
+        )
     if math.isinf(norm):
-        raise ValueError(f"norm must be finite for the objective 'renyi', got {norm!r}: each coordinate then has a bound of its own")
-    if method not in (None, "rdp"):
-        raise ValueError(f"method must be left out, or 'rdp', for the objective 'renyi', got {method!r}")
+        raise InfeasibleError(f"norm must be finite for the objective 'renyi', got {norm!r}: each coordinate then has a bound of its own")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import FloatArray
+from ...errors import ConvergenceError
 from ...solvers.bounds.privacy_constraint import RatioConstraint
 from ...solvers.table_search.renyi_search import RenyiDesign
 from .certificate import certified_table
@@ -12,8 +13,6 @@ from .exact_rounding import DUST, TOTAL_BITS, round_table
 from .lookup_table import LookupTable, Provenance
 from .table_facts import realised_epsilon
 
-# Bits of the program's variables, inputs times letters, up to which the search takes seconds.
-MOST_PROGRAM_BITS = 8
 # How much closer than the table's own ratios the rounding may have to keep them.
 RATIO_SLACK = 1e-9
 
@@ -54,14 +53,14 @@ class RenyiTable:
         table = (1 - fraction) * self.probabilities[lower] + fraction * self.probabilities[lower + 1]
         return RenyiTable(table, 0.5 + (self.alphabet - 0.5) / factor)
 
-    def exact(self, metric: str | None, provenance: Provenance) -> LookupTable | None:
-        """Return the lookup table of whole numbers; None where an entry is not positive.
+    def exact(self, metric: str | None, provenance: Provenance) -> LookupTable:
+        """Return the lookup table of whole numbers; raises ConvergenceError where an entry is not positive, or the rounding fails.
 
         Its declared epsilon is what its weights realise under the metric: it is not what the table was designed for.
         """
         used = self.probabilities[:, self.probabilities.sum(axis=0) >= DUST]
         if used.min() <= 0:
-            return None
+            raise ConvergenceError(f"the stretched table has entries that are not positive, down to {used.min():.3g}")
         largest = float(np.abs(np.diff(np.log(used), axis=0)).max())
         rounded = round_table(self.probabilities, self.alphabet, RatioConstraint(largest * (1 + RATIO_SLACK), True), symmetric=True)
         return certified_table(
@@ -73,13 +72,4 @@ class RenyiTable:
             weights=rounded.weights,
             provenance=provenance,
             objective="worst",
-        )
-
-
-def check_renyi_size(bits_in: int, bits_out: int) -> None:
-    """Refuse tables whose search would take minutes."""
-    if bits_out > 1 and bits_in + bits_out > MOST_PROGRAM_BITS:
-        raise ValueError(
-            f"bits_in and bits_out must be {MOST_PROGRAM_BITS} together at most for the objective 'renyi', got {bits_in} and {bits_out}: "
-            "its convex programs would take minutes"
         )

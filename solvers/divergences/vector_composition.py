@@ -189,7 +189,8 @@ class DistancePrices:
 def distance_prices(inputs: int, norm: float, distance: float) -> DistancePrices:
     """Return what each number of grid steps costs, for a finite p, and what a vector can spend.
 
-    The budget is rounded upward, so that what costs all of it is not left out. A budget that a floating-point number cannot hold, of a large norm and distance, is infinite.
+    The budget is rounded upward, so that what costs all of it is not left out. One that a floating-point number cannot hold, of a large
+    norm and distance, is infinite.
     """
     with np.errstate(over="ignore"):
         budget = np.float64((inputs - 1) * distance) ** norm * (1 + SLACK)

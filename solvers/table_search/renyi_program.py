@@ -120,7 +120,7 @@ class RenyiProgram:
             np.concatenate([table, table[::-1, ::-1]]),
             scale * float(cost @ found.point),
             np.asarray(by_letter[::-1][: len(reaches)] - by_letter[: len(reaches)], dtype=float),
-            by_limit,
+            np.asarray(by_limit, dtype=float),
         )
 
     @cached_property

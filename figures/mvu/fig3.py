@@ -137,7 +137,7 @@ def _caption(frame: pd.DataFrame) -> str:
         "for any two vectors of the ball: replace-one adjacency, local trust model. It is pure (δ = 0) for L1-metric tables on the left, "
         "L2-metric tables on the right, CLDP, Laplace (left), PrivUnitG and SQKR, whose public coordinates are not counted as bits; with "
         f"δ = {DELTA:g} for L1-metric and Rényi tables on the right (by Rényi accounting), Gaussian (right) and Skellam noise. The paper's "
-        "figure puts metric privacy, ε times the distance of two vectors, beside mechanisms whose ε is for any two vectors, which lie up to "
+        "figure puts metric privacy, ε times the distance of two vectors, beside mechanisms whose ε is for any two, which lie up to "
         "twice the radius apart: its metric ε counts twice here. Certified optimum: no unbiased table with the same bound on neighbouring "
         "rows has a smaller variance, averaged over the inputs of the grid, whatever its number of bits; the data's dithering is added. "
         "Rényi: tables of least variance for the Rényi divergence of the whole vector. Cramér-Rao limit: no unbiased table on that grid "

@@ -125,7 +125,7 @@ def _minimised(
         value = abs(float(cost @ point))
         # A multiplier's error matters as much as the variable that it belongs to.
         dual_error = float(np.abs(residuals.dual) @ point)
-        primal_error = max(float(np.abs(residuals.equations).max()), float(np.abs(residuals.slacks).max()))
+        primal_error = max(float(np.abs(residuals.equations).max(initial=0.0)), float(np.abs(residuals.slacks).max(initial=0.0)))
         if gap <= tolerance * value and max(dual_error / value, primal_error) <= RESIDUAL_SHARE * tolerance:
             return ConvexOptimum(point, duals, multipliers[: len(rows)], multipliers[len(linear) :])
         aim = CENTRING * gap / len(slacks)

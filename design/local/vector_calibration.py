@@ -26,6 +26,8 @@ OBJECTIVES = ("metric", "renyi")
 TOLERANCE = 1e-6
 # Factors by which a table may be stretched to end there.
 LEAST_STRETCH, MOST_STRETCH = 0.5, 2.0
+# How closely the factor is bracketed: a guarantee is about as steep as its square.
+CLOSEST = 1e-9
 # Letters that meet in the middle of the grid start this many steps from it.
 SMALLEST_REACH = 0.01
 # Bits of inputs and letters together up to which the search for a table by Rényi divergence takes seconds.
@@ -203,9 +205,9 @@ def _stretched_to(epsilon: float, rounds: int, floats: RenyiTable, like: VectorT
         except ConvergenceError:
             return math.inf
 
-    return stretched(
-        safe_root(realised, epsilon, start=1.0, low=LEAST_STRETCH, high=MOST_STRETCH, tolerance=TOLERANCE, name="the table's stretch")
-    )
+    low, high = LEAST_STRETCH, MOST_STRETCH
+    factor = safe_root(realised, epsilon, start=1.0, low=low, high=high, tolerance=TOLERANCE, jump=CLOSEST, name="the table's stretch")
+    return stretched(factor)
 
 
 def _ended_with(mechanism: VectorTableMechanism, began: float, solver: str) -> VectorTableMechanism:

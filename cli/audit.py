@@ -7,7 +7,7 @@ import typer
 
 from .console import check_folders, grid, show_document
 from .options import Json, Output, Seed, registry_group, with_options
-from .simulate import TASK, Clients, Delta, built, entries_of, entry_names, options_of
+from .simulate import Clients, Delta, built, entries_of, entry_names, options_of, task_options
 
 if TYPE_CHECKING:
     from ..analysis.audits.mechanism_audit import MechanismAudit
@@ -47,7 +47,7 @@ def _subcommand(name: str) -> Any:
         head = {"mechanism": name, "clients": task.clients, "dimension": task.dimension}
         _audit(mechanism, head | ({"bits": values["bits"]} if "bits" in values else {}), values)
 
-    fixed = TASK | {"clients": (Clients, 2), "delta": (Delta, 0.0)} | AUDIT
+    fixed = task_options([entry]) | {"clients": (Clients, 2), "delta": (Delta, 0.0)} | AUDIT
     return with_options(run, options_of([entry]), fixed, HELP.format(name))
 
 

@@ -67,7 +67,7 @@ def estimate_frequencies_command(
     data: Annotated[Path, typer.Option(help="csv, parquet or txt file with one item per client.")],
     mechanism: Annotated[str, typer.Option(help="A mechanism of the registry for items.")],
     column: Annotated[str | None, typer.Option(help="The column; not for a txt file, which has an item on each line.")] = None,
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter.")] = 1.0,
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter; without effect on a mechanism that keeps no budget.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Failure probability; 0 for pure privacy.")] = 0.0,
     adjacency: Adjacency = None,
     domain: Annotated[Path | None, typer.Option(help="txt file with the public list of items, one on each line.")] = None,

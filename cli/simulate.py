@@ -22,6 +22,7 @@ Norm = Annotated[str | None, typer.Option(help="p of the ball of the vectors: 1 
 Clip = Annotated[float, typer.Option(help="Norm that vectors are clipped to.")]
 Interval = Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="Public interval of numbers.")]
 Epsilon = Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")]
+Unused = Annotated[float, typer.Option(help="Without effect: the mechanism keeps no budget.")]
 Delta = Annotated[float, typer.Option(help="Failure probability of all rounds together; 0 for pure privacy.")]
 Rounds = Annotated[int, typer.Option(help="Rounds that share the budget; one of them is simulated.")]
 # The task, as it is typed.
@@ -77,6 +78,11 @@ def options_of(entries: "list[Entry]") -> "tuple[Option, ...]":
     return tuple(named.values() if len(entries) == 1 else (replace(option, default=None) for option in named.values()))
 
 
+def task_options(entries: "list[Entry]") -> dict[str, tuple[Any, Any]]:
+    """Return how a task is typed; epsilon may be left out where no mechanism keeps it."""
+    return TASK if any(entry.private for entry in entries) else TASK | {"epsilon": (Unused, 1.0), "delta": (Unused, 0.0)}
+
+
 def built(entry: "Entry", values: dict[str, Any]) -> "tuple[Task, Mechanism]":
     """Return a mechanism for the task that was typed."""
     from ..design.contracts.registry import usual_adjacency
@@ -126,7 +132,9 @@ def _subcommand(name: str) -> Any:
         if not values["json"]:
             _print(found)
 
-    return with_options(run, options, TASK | SIMULATION, f"Simulate {name}: rounds on synthetic inputs (`build_mechanism`, `repeat_mean`).")
+    return with_options(
+        run, options, task_options(entries) | SIMULATION, f"Simulate {name}: rounds on synthetic inputs (`build_mechanism`, `repeat_mean`)."
+    )
 
 
 simulate_app = typer.Typer(

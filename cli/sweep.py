@@ -1,16 +1,15 @@
 """`quietbits sweep`: the experiments of a TOML file, run, saved and summed up."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from .console import console, progress_bar
 from .options import Cache, Dask, Workers
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+# As a data frame they take a gigabyte.
+MOST_SUMMED_ROWS = 2_000_000
 # Shown only where a sweep has more than one value of it.
 VARIED = ("trust_model", "population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "rounds", "delta")
 
@@ -26,29 +25,34 @@ def sweep_command(
     """Compare mechanisms of the registry in many settings, repeatedly; a killed sweep goes on (`load_sweep`, `run_tasks`)."""
     from dataclasses import replace
 
-    from ..analysis.sweeps.run import IncompleteSweepError, run_tasks
+    from ..analysis.sweeps.run import IncompleteSweepError, run_sweep
     from ..analysis.sweeps.spec import load_sweep
-    from ..analysis.sweeps.store import RESULTS_NAME
 
     sweep = load_sweep(spec)
     if seed is not None:
         sweep = replace(sweep, seed=seed)
     try:
         with progress_bar() as on_step:
-            results = run_tasks(sweep.tasks(), output, workers=workers, cache=cache, dask=dask, on_step=on_step)
+            path = run_sweep(sweep.tasks(), output, workers=workers, cache=cache, dask=dask, on_step=on_step)
     except IncompleteSweepError as error:
-        _print_summary(error.results, output / RESULTS_NAME)
+        _print_summary(error.results_path)
         raise
-    _print_summary(results, output / RESULTS_NAME)
+    _print_summary(path)
 
 
-def _print_summary(results: "pd.DataFrame", path: Path) -> None:
+def _print_summary(path: Path) -> None:
     from math import isnan
 
+    import pandas as pd
+    from pyarrow.parquet import read_metadata
     from rich.table import Table
 
     from ..analysis.sweeps.summary import summarise_sweep
 
+    if read_metadata(path).num_rows > MOST_SUMMED_ROWS:
+        typer.echo(f"Results: {path}; they are too many to sum up here: {MOST_SUMMED_ROWS} rows at most")
+        return
+    results = pd.read_parquet(path)
     if len(results):
         summary = summarise_sweep(results)
         varied = [name for name in VARIED if name in summary and summary[name].nunique(dropna=False) > 1]

@@ -21,6 +21,13 @@ from .drawing.markdown import markdown_document
 from .drawing.save import save_figure
 from .drawing.style import print_style
 from .entry import FigureEntry
+from .frequencies import fig2 as freq_fig2
+from .frequencies import fig3 as freq_fig3
+from .frequencies import fig4 as freq_fig4
+from .frequencies import fig5 as freq_fig5
+from .frequencies import freq_codes
+from .frequencies import needed_bits as freq_limits
+from .frequencies import regimes as freq_regimes
 from .linear_compression import bits as price_bits
 from .linear_compression import cohort as price_cohort
 from .linear_compression import dimension as price_dimension
@@ -59,6 +66,13 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             price_rows,
             price_needed_bits,
             price_sparse,
+            freq_fig2,
+            freq_fig3,
+            freq_fig4,
+            freq_fig5,
+            freq_limits,
+            freq_regimes,
+            freq_codes,
         )
     }
 )

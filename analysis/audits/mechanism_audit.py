@@ -16,6 +16,8 @@ from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import FrequencyMechanism, Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
+from ...design.frequencies.codes.exact_histogram import ExactHistogramMechanism
+from ...design.frequencies.sparse_frequencies import SparseFrequencies
 from ...design.frequencies.support import SupportMechanism
 from ...design.local.laplace import LaplaceMechanism
 from ...design.local.uncompressed_vector import UncompressedVectorMechanism
@@ -25,7 +27,7 @@ from ...design.tables.table_mean import TableMeanMechanism
 from ...design.transforms.dithering import finite_values
 from .dp_rec_audit import dp_rec_score
 from .privacy_audit import AuditResult, Score, audit_score
-from .secure_sum_audit import secure_sum_score
+from .secure_sum_audit import exact_sum_score, secure_sum_score
 
 # Numbers that are encoded at a time, of all clients and coordinates together.
 BLOCK = 2**20
@@ -189,6 +191,18 @@ def output_score(mechanism: Mechanism, first: FloatArray, second: FloatArray) ->
 @output_score.register
 def _(mechanism: SecureSumMechanism, first: FloatArray, second: FloatArray) -> Score:
     return secure_sum_score(mechanism, first, second)
+
+
+@output_score.register
+def _(mechanism: ExactHistogramMechanism, first: FloatArray, second: FloatArray) -> Score:
+    # What is decoded is not linear in the sum.
+    return exact_sum_score(mechanism, first, second)
+
+
+@output_score.register
+def _(mechanism: SparseFrequencies, first: FloatArray, second: FloatArray) -> Score:
+    # Nor here; the same messages can be decoded so that it is.
+    return secure_sum_score(mechanism.dense, first, second)
 
 
 @output_score.register

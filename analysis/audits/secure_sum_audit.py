@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
 from ...design.contracts.mechanism import SecureSumMechanism
+from ...design.frequencies.codes.exact_histogram import ExactHistogramMechanism
 from ...design.frequencies.noisy_sketch import NoisySketchSum
 from ...design.secure_sum.modular_arithmetic import centred_representatives, messages_modulo, residues
 from .privacy_audit import Score
@@ -36,7 +37,7 @@ def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: Ar
     """
     domain = mechanism.domain
     difference = domain.total(domain.clip(first)) - domain.total(domain.clip(second))
-    length, modulus = mechanism.padded_dimension, mechanism.modulus
+    length = mechanism.padded_dimension
     unit = np.zeros(length, dtype=np.uint64)
     constant = mechanism.decode(unit, mechanism.clients) @ difference
     weights = np.empty(length)
@@ -44,6 +45,19 @@ def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: Ar
         unit[place] = 1
         weights[place] = mechanism.decode(unit, mechanism.clients) @ difference - constant
         unit[place] = 0
+    return _projection(mechanism, weights, first)
+
+
+def exact_sum_score(mechanism: ExactHistogramMechanism, first: ArrayLike, second: ArrayLike) -> Score:
+    """Return the score of an adversary who projects the sum on what two populations' sums differ by; arguments as in `secure_sum_score`."""
+    rng = np.random.default_rng(0)
+    difference = mechanism.summed_steps(first, rng) - mechanism.summed_steps(second, rng)
+    return _projection(mechanism, difference.astype(float), first)
+
+
+def _projection(mechanism: SecureSumMechanism, weights: FloatArray, first: ArrayLike) -> Score:
+    """Return the score that weighs the places of the sum, less what it is for the first population."""
+    length, modulus = mechanism.padded_dimension, mechanism.modulus
     # Any reference makes a valid audit; a round of its own, with a generator of its own, is near the middle.
     reference = _sums(mechanism, np.asarray(first), 1, np.random.default_rng(0))[0]
 

@@ -154,8 +154,8 @@ def calibrate_sketched_tosses(
     differing = sketch.width // 2 * (sketch.rows + worst_pair(sketch).excess)
 
     def largest_theta(tosses: int) -> float:
-        def epsilon_of(theta: float) -> float:
-            privacy = sketched_tosses_privacy(clients, tosses, theta, differing)
+        def epsilon_of(theta: float, *, first_cell: bool = False) -> float:
+            privacy = sketched_tosses_privacy(clients, tosses, theta, differing, first_cell=first_cell)
             return privacy.report(target.delta, "replace-one", target.rounds, target.sampling).epsilon_by(target.method)
 
         # Divergences are about 8 a theta^2 L / (n (1 - 4 theta^2)) for each coordinate, those of Gaussian noise a / (2 z^2) in all.
@@ -163,7 +163,10 @@ def calibrate_sketched_tosses(
         start /= math.sqrt(1 + 4 * start**2)
         if start > NEAR_CERTAIN and epsilon_of(LARGEST_THETA) <= target.epsilon:
             return LARGEST_THETA
-        return calibrate_parameter(epsilon_of, target, low=SMALLEST_THETA, high=LARGEST_THETA, name="theta", start=start)
+        # The first cell is mostly the worst one: then its theta needs a single look at all of them.
+        for guess in (lambda theta: epsilon_of(theta, first_cell=True), epsilon_of):
+            start = calibrate_parameter(guess, target, low=SMALLEST_THETA, high=LARGEST_THETA, name="theta", start=start)
+        return start
 
     def variance(tosses: int, theta: float) -> float:
         return (0.25 - theta**2) / (tosses * theta**2)

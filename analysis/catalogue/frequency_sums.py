@@ -20,6 +20,7 @@ from ...design.frequencies.noisy_sketch import (
 )
 from ...design.frequencies.sketched_frequencies import SketchedFrequencies
 from ...design.frequencies.sketched_poisson_binomial import sketched_tosses_privacy
+from ...design.frequencies.sparse_frequencies import PURSUIT_ROWS, SparseFrequencies
 from ...design.noise.discrete_gaussian import LARGEST_SIGMA
 from ...design.secure_sum.poisson_binomial_mechanism import MOST_COORDINATES, SMALLEST_THETA
 from ...solvers.accounting.sampling import Sampling
@@ -32,6 +33,7 @@ from ..calibration.frequency_sums import (
     calibrate_sketched_tosses,
 )
 from ..calibration.item_sketches import LARGEST_MESSAGE, LARGEST_SLACK, ItemSketchChoice, predicted_error
+from ..calibration.sparse_frequencies import calibrate_sparse_frequencies
 from .lower_bounds import frequency_lower_bound
 from .secure_sum import target_of
 from .shared_options import CLIENTS
@@ -57,6 +59,21 @@ TRIALS = Option("trials", int, "Tosses of each client for each coordinate; by de
 CHOICE = (ROWS, WIDTH, MESSAGE_BITS, SLACK, CONCENTRATION, FAILURE, SIGNED, SEED)
 # The paper's sketch has signs.
 TOSSED = (*(replace(one, default=True) if one is SIGNED else one for one in CHOICE), TRIALS)
+DISTINCT = Option(
+    "distinct_items",
+    int,
+    "Different items that are held, at most; by default as many as clients or items.",
+    None,
+    1,
+    MOST_CATEGORIES,
+)
+SPARSE = (
+    DISTINCT,
+    replace(ROWS, default=PURSUIT_ROWS, help="Rows of the sketch."),
+    replace(WIDTH, help="Buckets of a row; by default as many as the different items need, or a histogram, where that is shorter."),
+    SIGNED,
+    SEED,
+)
 
 OF_SKETCH = (
     CLIENTS,
@@ -95,6 +112,11 @@ def _skellam(categories: int, clients: int, target: Target, options: Values) -> 
 
 def _tosses(categories: int, clients: int, target: Target, options: Values) -> SketchedFrequencies:
     return calibrate_sketched_tosses(categories, clients, target, _choice(options), options["trials"])
+
+
+def _sparse(categories: int, clients: int, target: Target, options: Values) -> SketchedFrequencies:
+    named = {name: options[name] for name in ("distinct_items", "rows", "width", "signed")}
+    return calibrate_sparse_frequencies(categories, clients, target, **named, seed=options["sketch_seed"])
 
 
 def _discrete_gaussian_privacy(values: Values, adjacency: str) -> Privacy:
@@ -159,7 +181,11 @@ def _facts(found: SketchedFrequencies, values: Values) -> dict[str, Any]:
     """Return what the sketch is, and what it costs."""
     sketch = found.sketch
     noise = found.item_variance / found.clients
-    error = predicted_error(sketch, noise, values["concentration"], values["failure"])
+    if isinstance(found, SparseFrequencies):
+        predicted = {"distinct_items": found.distinct_items, "predicted_error": found.worst_variance / found.clients}
+    else:
+        error = predicted_error(sketch, noise, values["concentration"], values["failure"])
+        predicted = {"predicted_error": error.squared, "predicted_largest_error": error.largest}
     return {
         "categories": found.categories,
         "rows": sketch.rows,
@@ -168,8 +194,7 @@ def _facts(found: SketchedFrequencies, values: Values) -> dict[str, Any]:
         "row_excess": found.row_excess,
         "modulus": found.modulus,
         "noise_deviation": noise**0.5,
-        "predicted_error": error.squared,
-        "predicted_largest_error": error.largest,
+        **predicted,
     }
 
 
@@ -202,5 +227,15 @@ ENTRIES = (
         _skellam_privacy,
         parameters=(*OF_SKETCH, STEP_VARIANCE),
         accounts=("rdp", "near-gaussian"),
+    ),
+    _entry(
+        "sparse-discrete-gaussian-frequencies",
+        "Sketches of items with discrete Gaussian noise from every client, from which the server decodes a few items",
+        f"{PAPER}; Needell, Tropp 2009, CoSaMP",
+        _sparse,
+        _discrete_gaussian_privacy,
+        parameters=(*OF_SKETCH, STEP_SIGMA),
+        accounts=("rdp", "near-gaussian"),
+        options=SPARSE,
     ),
 )

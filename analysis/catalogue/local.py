@@ -17,8 +17,6 @@ from ...design.contracts.registry import Accountable, Accounted, Entry, Option, 
 from ...design.contracts.task import Task
 from ...design.local.cldp import CLDPMechanism
 from ...design.local.laplace import LaplaceMechanism
-from ...design.local.minimal_random_coding import MinimalRandomCodingMechanism
-from ...design.local.privunit import PrivUnitMechanism
 from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
 from ...design.local.vector_cldp import cldp_mechanism
 from ...design.local.vector_gaussian import VectorGaussianMechanism
@@ -46,7 +44,6 @@ REPLACE_ONE = ("replace-one",)
 PURE_ACCOUNTS = ("pure", "rdp", "pld")
 SKELLAM_BITS = Option("bits", int, "Bits per coordinate.", 16, 2, 32, "bits")
 SQKR_BITS = Option("bits", int, "Bits of the whole message; by default the best number.", None, 1, 16, "bits")
-CODING_BITS = Option("bits", int, "log2 of the number of candidates, which is also the length of a message.", 8, 1, 20, "bits")
 # Bits of the grid on which the least average variance of all unbiased mechanisms is computed.
 BOUND_BITS = 3
 
@@ -198,18 +195,11 @@ def _sqkr(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
     return sqkr_mechanism(epsilon, ball) if options["bits"] is None else SQKRMechanism(epsilon, options["bits"], ball)
 
 
-def _pure_vector(
+def pure_vector(
     name: str, build: Callable[[float, NormBall, Values], Mechanism], norms: tuple[float, ...]
 ) -> Callable[[Task, Values], Mechanism]:
+    """Return what builds a purely private mechanism for vectors of balls of these norms, with as much epsilon as each round may have."""
     return lambda task, options: build(per_round_epsilon(task), task.ball(name, norms), options)
-
-
-def _coding(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
-    return MinimalRandomCodingMechanism(epsilon, options["bits"], ball)
-
-
-def _privunit(epsilon: float, ball: NormBall, _: Values) -> Mechanism:
-    return PrivUnitMechanism(epsilon, ball)
 
 
 L2 = (2.0,)
@@ -314,38 +304,10 @@ SQKR = Entry(
     adjacencies=REPLACE_ONE,
     accounts=PURE_ACCOUNTS,
     options=(SQKR_BITS,),
-    calibrate=_pure_vector("sqkr", _sqkr, L2),
+    calibrate=pure_vector("sqkr", _sqkr, L2),
     accounting=pure_accountable("sqkr", "SQKR", _sqkr, L2, (SQKR_BITS,)),
     norms=L2,
     lower_bound=unbiased_local_lower_bound,
 )
-PRIVUNIT_G = Entry(
-    name="privunit-g",
-    title="PrivUnitG: a Gaussian vector, likelier in the input's cap, uncompressed",
-    paper="Asi, Feldman, Talwar 2022, Optimal algorithms for mean estimation under local differential privacy",
-    domains=(NormBall,),
-    trust_model="local",
-    adjacencies=REPLACE_ONE,
-    accounts=PURE_ACCOUNTS,
-    options=(),
-    calibrate=_pure_vector("privunit-g", _privunit, L2),
-    accounting=pure_accountable("privunit-g", "PrivUnitG", _privunit, L2),
-    norms=L2,
-    lower_bound=unbiased_local_lower_bound,
-)
-MINIMAL_RANDOM_CODING = Entry(
-    name="minimal-random-coding",
-    title="PrivUnitG as the number of a shared random candidate",
-    paper="Shah, Chen, Ballé, Kairouz, Theis 2022, Optimal compression of locally differentially private mechanisms",
-    domains=(NormBall,),
-    trust_model="local",
-    adjacencies=REPLACE_ONE,
-    accounts=PURE_ACCOUNTS,
-    options=(CODING_BITS,),
-    calibrate=_pure_vector("minimal-random-coding", _coding, L2),
-    accounting=pure_accountable("minimal-random-coding", "Minimal random coding", _coding, L2, (CODING_BITS,)),
-    norms=L2,
-    lower_bound=unbiased_local_lower_bound,
-)
 
-ENTRIES: tuple[Entry, ...] = (CLDP, LAPLACE, GAUSSIAN, SKELLAM, SQKR, PRIVUNIT_G, MINIMAL_RANDOM_CODING)
+ENTRIES: tuple[Entry, ...] = (CLDP, LAPLACE, GAUSSIAN, SKELLAM, SQKR)

@@ -7,7 +7,18 @@ from ...arguments import check_choice
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Accountable, Entry, Values
 from ...design.contracts.task import Task
-from . import frequencies, frequency_sums, linear_compression, local, local_frequencies, relative_entropy, secure_sum, tables
+from . import (
+    exact_histogram,
+    frequencies,
+    frequency_sums,
+    linear_compression,
+    local,
+    local_frequencies,
+    relative_entropy,
+    secure_sum,
+    tables,
+    unit_vectors,
+)
 from .binomial import BINOMIAL
 
 REGISTRY: dict[str, Entry] = {
@@ -15,12 +26,14 @@ REGISTRY: dict[str, Entry] = {
     for entry in (
         *tables.ENTRIES,
         *local.ENTRIES,
+        *unit_vectors.ENTRIES,
         *secure_sum.ENTRIES,
         *linear_compression.ENTRIES,
         relative_entropy.DP_REC,
         *frequencies.ENTRIES,
         *local_frequencies.ENTRIES,
         *frequency_sums.ENTRIES,
+        exact_histogram.EXACT_HISTOGRAM,
     )
 }
 """Entries by name: add one, and commands, sweeps and the conformance tests have it."""

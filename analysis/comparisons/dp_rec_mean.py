@@ -18,9 +18,9 @@ from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import VectorMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Target
-from ...design.local.minimal_random_coding import minimal_random_coding_mechanism
-from ...design.local.privunit import PrivUnitMechanism
 from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
+from ...design.local.unit_vectors.minimal_random_coding import minimal_random_coding_mechanism
+from ...design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...design.relative_entropy.group_layout import uniform_layout
 from ..accounting.dp_rec import DpRecTraining
@@ -101,7 +101,7 @@ class MeanSetting:
         """Return the mechanism; the clip ratio errs toward more privacy."""
         ball = NormBall(self.dimension, 2.0)
         if self.series == PRIVUNIT:
-            return PrivUnitMechanism(self.epsilon, ball)
+            return PrivUnitGMechanism(self.epsilon, ball)
         if self.series == MMRC:
             return minimal_random_coding_mechanism(self.epsilon, ball)
         if self.series == SQKR:

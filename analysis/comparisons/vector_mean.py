@@ -35,6 +35,12 @@ BITS_OUT = (1, 2, 3, 4, 5)
 RENYI_BITS_OUT = (1, 2, 3)
 SKELLAM_BITS = (8, 10, 12, 16)
 SQKR_BITS = (1, 2, 3)
+SIMPLEX_BITS = (1, 2, 4, 6)
+CODING_BITS = (4, 8)
+# Projections of 128 coordinates.
+PROJECTED = 32
+# Options with which codes are quick, and serve three coordinates.
+SMALLEST = {"projected": 2, "bits": 2}
 # Vectors whose coordinates' distance from the grid is averaged for the bound.
 BOUND_CLIENTS = 2000
 
@@ -117,6 +123,9 @@ COMPARISONS = (
             Series("Skellam", MechanismChoice.of("skellam", bits=16), 2.0, DELTA),
             Series("PrivUnitG", MechanismChoice.of("privunit-g"), 2.0, 0.0),
             Series("SQKR", MechanismChoice.of("sqkr"), 2.0, 0.0),
+            Series("PrivUnit", MechanismChoice.of("privunit"), 2.0, 0.0),
+            Series("FastProjUnit", MechanismChoice.of("fast-projunit", projected=PROJECTED), 2.0, 0.0),
+            Series("rotating simplex", MechanismChoice.of("rotating-simplex", bits=4), 2.0, 0.0),
         ),
         by_bits=(
             *(_table("MVU, L1 metric", 5, bits, "l1", 2.0, DELTA) for bits in BITS_OUT),
@@ -127,16 +136,32 @@ COMPARISONS = (
             *(Series("Skellam", MechanismChoice.of("skellam", bits=bits), 2.0, DELTA) for bits in SKELLAM_BITS),
             Series("PrivUnitG", MechanismChoice.of("privunit-g"), 2.0, 0.0),
             *(Series("SQKR", MechanismChoice.of("sqkr", bits=bits), 2.0, 0.0) for bits in SQKR_BITS),
+            Series("PrivUnit", MechanismChoice.of("privunit"), 2.0, 0.0),
+            Series("FastProjUnit", MechanismChoice.of("fast-projunit", projected=PROJECTED), 2.0, 0.0),
+            *(Series("rotating simplex", MechanismChoice.of("rotating-simplex", bits=bits), 2.0, 0.0) for bits in SIMPLEX_BITS),
+            Series("ProjUnit", MechanismChoice.of("projunit", projected=PROJECTED), 2.0, 0.0),
+            *(Series("random coding", MechanismChoice.of("minimal-random-coding", bits=bits), 2.0, 0.0) for bits in CODING_BITS),
+            Series("plain random coding", MechanismChoice.of("minimal-random-coding-plain", bits=8), 2.0, 0.0),
+            Series("Poisson representation", MechanismChoice.of("poisson-private-representation"), 2.0, 0.0),
         ),
     ),
 )
 
 
 def with_small_tables(comparison: Comparison, bits_in: int, most_bits_out: int) -> Comparison:
-    """Return a comparison whose tables have fewer bits, and are designed quickly."""
+    """Return a comparison whose tables have fewer bits, and are designed quickly, and whose codes are for few coordinates."""
 
     def smaller(series: Series) -> Series:
         options: dict[str, Any] = dict(series.mechanism.options)
+        if series.mechanism.name in (
+            "rotating-simplex",
+            "fast-projunit",
+            "projunit",
+            "minimal-random-coding",
+            "minimal-random-coding-plain",
+        ):
+            fewest = {name: min(value, SMALLEST[name]) if name in SMALLEST else value for name, value in options.items()}
+            return replace(series, mechanism=MechanismChoice.of(series.mechanism.name, **fewest))
         if series.mechanism.name != "mvu":
             return series
         fewer = {"bits_in": bits_in, "bits_out": min(options["bits_out"], most_bits_out)}

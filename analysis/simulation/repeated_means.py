@@ -113,7 +113,7 @@ class MeanSummary:
     squared_error, unclipped_squared_error, predicted_squared_error, zero_squared_error : float
         Averages over the rounds.
     standard_error : float or None
-        Of the average squared error; None for one round.
+        Of the average squared error; None for one round, unless the mechanism is always exact.
     bias_bound : float
         Bound on the norm of the estimate's bias; errs upward.
     central_gaussian_squared_error, ratio_to_central : float or None
@@ -151,8 +151,8 @@ class MeanSummary:
     trust_model: str
 
     def document(self) -> dict[str, Scalar]:
-        """Return the summary as JSON holds it: always the same keys."""
-        return asdict(self)
+        """Return the summary as JSON holds it: always the same keys; what is infinite is null."""
+        return {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in asdict(self).items()}
 
 
 def summarise_means(results: pd.DataFrame) -> MeanSummary:
@@ -166,13 +166,14 @@ def summarise_means(results: pd.DataFrame) -> MeanSummary:
             )
     errors, first = results["squared_error"], results.iloc[0]
     central = _known(first["central_gaussian_squared_error"])
+    exact = first["worst_squared_error"] == first["bias_bound"] == 0
     common: dict[str, Any] = {name: _known(first[name]) for name in (*SETTING, *WRAPPING)}
     averages = {name: _known(results[name].mean()) for name in AVERAGED}
     return MeanSummary(
         **(common | averages),
         repetitions=len(results),
         clipped_share=float(results["clipped"].mean() / first["clients"]),
-        standard_error=float(errors.std() / math.sqrt(len(results))) if len(results) > 1 else None,
+        standard_error=float(errors.std() / math.sqrt(len(results))) if len(results) > 1 else 0.0 if exact else None,
         worst_squared_error=float(first["worst_squared_error"]),
         central_gaussian_squared_error=central,
         ratio_to_central=None if central is None else float(errors.mean() / central),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -140,7 +140,7 @@ def study_frequencies(
     mechanism : str
         A mechanism of the registry for categories.
     epsilon, delta : float
-        Budget of the one round.
+        Budget of the one round, which a mechanism without privacy passes over.
     adjacency : str or None
         Which data sets are neighbours; None for the mechanism's first one.
     options : mapping
@@ -170,6 +170,7 @@ def study_frequencies(
     errors = built.standard_errors(estimate, clients)
     order = np.argsort(-estimate, kind="stable")[:top].tolist()
     guarantee = built.guarantee
+    asked = replace(guarantee, epsilon=epsilon, delta=delta) if entry.private else guarantee
     return FrequencyStudy(
         column=column,
         mechanism=mechanism,
@@ -185,7 +186,7 @@ def study_frequencies(
         largest_error=float(np.max(np.abs(estimate - true))),
         predicted_squared_error=_predicted(built, column, true),
         zero_squared_error=float(np.sum((true - domain.middle) ** 2)),
-        central_squared_error=central_squared_error(domain, clients, Guarantee(epsilon, guarantee.adjacency, "central", delta=delta)),
+        central_squared_error=central_squared_error(domain, clients, replace(asked, trust_model="central")),
         lower_bound=entry.lower_bound(task),
         unknown_domain_ratio=_unknown_domain(column, mechanism, task, options, float(np.median(errors))),
     )

@@ -79,13 +79,7 @@ def load_items(path: Path, column: str | None, domain: Path | None = None, bucke
     if listed is not None and len(set(listed)) < len(listed):
         raise DataError(f"{domain}: the list has {len(listed) - len(set(listed))} items twice")
     if buckets is not None:
-        count = check_integer("buckets", buckets, low=2, high=MOST_BUCKETS)
-        kinds, codes = np.unique(texts, return_inverse=True)
-        places = np.array([bucket_of(kind, count) for kind in kinds.tolist()])
-        names: dict[int, str] = {}
-        for place, kind in zip(places.tolist(), kinds.tolist(), strict=True):
-            names[place] = f"{names[place]} / {kind}" if place in names else kind
-        return ItemColumn(name, path.name, places[codes], count, names, HASHED)
+        return hashed_items(texts, buckets, name, path.name)
     index = pd.Index(np.unique(texts) if listed is None else listed)
     items = index.get_indexer(pd.Index(texts))
     if (items < 0).any():
@@ -94,6 +88,17 @@ def load_items(path: Path, column: str | None, domain: Path | None = None, bucke
     return ItemColumn(
         name, path.name, items.astype(np.int64), len(index), dict(enumerate(index.tolist())), TAKEN if listed is None else LISTED
     )
+
+
+def hashed_items(texts: NDArray[Any], buckets: int, name: str, source: str) -> ItemColumn:
+    """Return a column whose texts are hashed into public buckets, each named for all texts that fall into it."""
+    count = check_integer("buckets", buckets, low=2, high=MOST_BUCKETS)
+    kinds, codes = np.unique(texts, return_inverse=True)
+    places = np.array([bucket_of(kind, count) for kind in kinds.tolist()])
+    names: dict[int, str] = {}
+    for place, kind in zip(places.tolist(), kinds.tolist(), strict=True):
+        names[place] = f"{names[place]} / {kind}" if place in names else kind
+    return ItemColumn(name, source, places[codes], count, names, HASHED)
 
 
 def read_items(path: Path, column: str | None) -> NDArray[Any]:

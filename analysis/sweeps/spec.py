@@ -6,8 +6,9 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from ...arguments import check_choice, check_integer, check_real
 from ...design.contracts.domains import Categories, Domain, Interval
@@ -25,6 +26,8 @@ MOST_REPETITIONS = 1_000_000
 MOST_TASKS = 1_000_000
 # What Python calls None; TOML has no such value.
 NONE = "none"
+# Of the last problems of a sweep.
+PROBLEMS_KEPT = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,25 +117,22 @@ class SweepSpec:
             check_integer("nonzero", nonzero, low=1, high=ball.dimension if isinstance(ball, NormBall) else 1)
         if self.nonzero and not set(SPARSE_POPULATIONS) & set(self.population):
             raise ValueError(f"nonzero must be left out where no population is sparse, got {', '.join(map(str, self.nonzero))}")
-        settings = (self._kinds(), self.scale, self.clients, self._domains(), self.delta, self.epsilon, self.rounds, self.mechanism)
-        count = math.prod(map(len, settings)) * self.repetitions
+        count = len(self.tasks())
         if count > MOST_TASKS:
             raise ValueError(f"a sweep must have at most {MOST_TASKS} tasks, got {count}: ask for fewer values or repetitions")
-        # A task checks its own numbers.
-        self._problems()
+        # A task checks its own numbers: each value once, beside the first of the others.
+        first = tuple(values[0] for values in self._budgets())
+        for place, values in enumerate(self._budgets()):
+            for value in values:
+                self._problem((*first[:place], value, *first[place + 1 :]))
 
-    def tasks(self) -> list[MeanTask]:
+    def tasks(self) -> "SweepTasks":
         """Return the tasks, in an order that depends on the specification only.
 
-        One per population, scale, number of clients, ball or interval, budget, mechanism and repetition; the last varies fastest.
+        One per population, scale, number of clients, ball or interval, budget, mechanism and repetition; the last varies fastest. Each is
+        made when it is asked for.
         """
-        return [
-            MeanTask(mechanism, problem, population, nonzero, float(scale), repetition, self.seed)
-            for (population, nonzero), scale in itertools.product(self._kinds(), self.scale)
-            for problem in self._problems()
-            for mechanism in self.mechanism
-            for repetition in range(self.repetitions)
-        ]
+        return SweepTasks(self)
 
     def _check_domain_is_one(self) -> None:
         for name in ("interval", "categories"):
@@ -153,13 +153,13 @@ class SweepSpec:
             kinds += itertools.product([population], self.nonzero) if numbered else [(population, None)]
         return kinds
 
-    def _problems(self) -> list[Task]:
-        return [
-            Task(domain, clients, epsilon, delta, self.adjacency, rounds)
-            for clients, domain, delta, epsilon, rounds in itertools.product(
-                self.clients, self._domains(), self.delta, self.epsilon, self.rounds
-            )
-        ]
+    def _budgets(self) -> tuple[Sequence[Any], ...]:
+        """Return the values of what a problem consists of."""
+        return self.clients, self._domains(), self.delta, self.epsilon, self.rounds
+
+    def _problem(self, values: tuple[Any, ...]) -> Task:
+        clients, domain, delta, epsilon, rounds = values
+        return Task(domain, clients, epsilon, delta, self.adjacency, rounds)
 
     def _domains(self) -> Sequence[Domain]:
         if self.interval:
@@ -167,6 +167,39 @@ class SweepSpec:
         if self.categories:
             return [Categories(size) for size in self.categories]
         return [NormBall(*place) for place in itertools.product(self.dimension, self.norm, self.clip_norm)]
+
+
+class SweepTasks(Sequence[MeanTask]):
+    """The tasks of a sweep, which take no memory."""
+
+    def __init__(self, spec: SweepSpec) -> None:
+        self._spec = spec
+        self._axes = (spec._kinds(), spec.scale, *spec._budgets(), spec.mechanism, range(spec.repetitions))
+        # Neighbours share their problem, as one object.
+        self._problem = lru_cache(maxsize=PROBLEMS_KEPT)(spec._problem)
+
+    def __len__(self) -> int:
+        """Return the number of tasks."""
+        return math.prod(map(len, self._axes))
+
+    @overload
+    def __getitem__(self, place: int) -> MeanTask: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[MeanTask]: ...
+
+    def __getitem__(self, place: int | slice) -> MeanTask | list[MeanTask]:
+        """Return the task at a place, or a list of tasks."""
+        if isinstance(place, slice):
+            return [self[number] for number in range(*place.indices(len(self)))]
+        rest = range(len(self))[place]
+        values = []
+        for axis in reversed(self._axes):
+            rest, digit = divmod(rest, len(axis))
+            values.append(axis[digit])
+        repetition, mechanism, *problem, scale, (population, nonzero) = values
+        task = self._problem(tuple(reversed(problem)))
+        return MeanTask(mechanism, task, population, nonzero, float(scale), repetition, self._spec.seed)
 
 
 SINGLE = ("repetitions", "seed", "adjacency")

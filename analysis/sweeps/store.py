@@ -1,24 +1,35 @@
-"""What a sweep leaves on disk: one parquet file for each finished task, and the tidy table of them all."""
+"""What a sweep leaves on disk: an SQLite file with the rows of every finished task, and one table of them all at the end."""
 
 import hashlib
 import json
-from collections.abc import Sequence
+import logging
+import os
+import platform
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cache
 from pathlib import Path
+from types import TracebackType
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import numpy as np
+from numpy.typing import NDArray
 
 from ...design.contracts.privacy import Scalar
 from ...design.tables.lookup_table import record_provenance
 from ...files import write_atomically
 from .protocol import SweepTask
+from .rows import EncodedRows, combined_columns, write_rows
 
 # To be raised when what rows mean changes: tasks of another format are done again.
-RESULT_FORMAT = "quietbits-sweep/2"
+RESULT_FORMAT = "quietbits-sweep/3"
 RESULTS_NAME = "results.parquet"
-# Where a task's file says whose rows it holds.
-TASK_KEY = b"quietbits-task"
+STORE_NAME = "tasks.sqlite"
+# Names the process that uses the folder; SQLite's lock keeps others out.
+OWNER_NAME = "in-use.json"
+DIGEST_BYTES = 16
+
+_log = logging.getLogger(__name__)
 
 
 @cache
@@ -27,79 +38,245 @@ def software_versions() -> dict[str, str]:
     return {f"version_{name}": version for name, version in record_provenance("sweep", 0, 0.0).versions}
 
 
-def task_rows(task: SweepTask, rows: Sequence[dict[str, Scalar]]) -> pa.Table:
-    """Return a task's rows as a table, with its seed and the versions of the software.
+def task_key(task: SweepTask) -> bytes:
+    """Return the SHA-256 of a task's name and seed, and of the versions of the software and of the format.
 
-    No time and no date: the same task and the same versions give the same table.
+    What other software has computed is not taken for the task's result.
     """
-    columns = {name: None for row in rows for name in row}
-    provenance = {"seed": task.seed, **software_versions()}
-    table = pa.Table.from_pylist([columns | row | provenance for row in rows])
-    return table.replace_schema_metadata({TASK_KEY: _identity(task)})
+    return hashlib.sha256(json.dumps([task.name, task.seed, RESULT_FORMAT, *software_versions().values()]).encode()).digest()
 
 
 class SweepStore:
-    """The folder of one sweep: ``tasks/<hash>.parquet`` for every finished task, ``results.parquet`` at the end.
+    """The folder of one sweep: ``tasks.sqlite`` with the rows of all finished tasks, ``results.parquet`` at the end.
 
-    A file is written under a temporary name and renamed; one that a killed run has left half-written is removed when a store is opened,
-    so that a folder must be used by one sweep at a time. The folder is made if it is not there.
+    Used in a ``with`` statement, by one process at a time. Memory does not grow with the number of tasks, except for 16 bytes each.
+    Rows with a wrong checksum, and what is unreadable in a damaged file, are dropped, with a warning: their tasks count as not finished.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder; made if it is not there.
+    tasks : sequence of SweepTask
+        The tasks, in the order of their rows.
+
+    Raises
+    ------
+    ValueError
+        If a task is there twice, in which case nothing is made, or another process uses the folder.
+    OSError
+        If the folder cannot be made.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._tasks = folder / "tasks"
-        self._tasks.mkdir(parents=True, exist_ok=True)
-        for place in (folder, self._tasks):
-            for leftover in place.glob(".*.parquet.*.part"):
-                leftover.unlink()
-        self._versions = [RESULT_FORMAT, *software_versions().values()]
+    def __init__(self, folder: Path, tasks: Sequence[SweepTask]) -> None:
+        self._folder = folder
+        self._written_layouts: set[bytes] = set()
+        # A database of SQLite's own that goes with the connection, and is on disk where it is large.
+        self._database = sqlite3.connect("", isolation_level=None, timeout=0)
+        try:
+            self._plan(tasks)
+            folder.mkdir(parents=True, exist_ok=True)
+            self._open()
+        except BaseException:
+            self._database.close()
+            raise
+
+    def __enter__(self) -> "SweepStore":
+        """Return the store."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Save what was added, and leave the folder to others."""
+        self.commit()
+        self._database.close()
+        (self._folder / OWNER_NAME).unlink(missing_ok=True)
 
     @property
-    def results_path(self) -> Path:
-        """File of the whole table."""
-        return self.folder / RESULTS_NAME
+    def path(self) -> Path:
+        """File with the rows of the finished tasks."""
+        return self._folder / STORE_NAME
 
-    def path(self, task: SweepTask) -> Path:
-        """Return the file of a task, named by a hash of the task, its seed, and the versions of the software and of the format.
+    def pending(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the positions of the tasks that are not finished, and a hash of each one's design, 0 for none.
 
-        What other software has computed is not taken for its result.
+        Tasks of one design follow each other, in the order of the first of them.
         """
-        key = json.dumps([task.name, task.seed, *self._versions])
-        return self._tasks / f"{hashlib.sha256(key.encode()).hexdigest()}.parquet"
+        rows = self._database.execute(
+            "SELECT position, design FROM wanted LEFT JOIN store.results USING (key) WHERE results.key IS NULL"
+            " ORDER BY min(position) OVER (PARTITION BY coalesce(design, -position)), position"
+        )
+        found = np.fromiter((number for row in rows for number in (row[0], row[1] or 0)), dtype=np.int64).reshape(-1, 2)
+        return found[:, 0], found[:, 1]
 
-    def read(self, task: SweepTask) -> pa.Table | None:
-        """Return a finished task's rows; None if the task is not finished, or its file does not hold its rows."""
-        try:
-            content = self.path(task).read_bytes()
-        except FileNotFoundError:
-            return None
-        try:
-            rows = pq.ParquetFile(pa.BufferReader(content)).read()
-        except (pa.ArrowException, OSError):
-            return None
-        return rows if (rows.schema.metadata or {}).get(TASK_KEY) == _identity(task) else None
+    def add(self, position: int, rows: EncodedRows) -> None:
+        """Take a finished task's rows; they are saved by the next `commit`."""
+        if not self._database.in_transaction:
+            self._database.execute("BEGIN")
+        ((key,),) = self._database.execute("SELECT key FROM wanted WHERE position = ?", (position,))
+        layout, values = rows.layout.encode(), rows.values.encode()
+        name = _digest(layout)
+        if name not in self._written_layouts:
+            self._database.execute("INSERT OR REPLACE INTO store.layouts VALUES (?, ?)", (name, layout))
+            self._written_layouts.add(name)
+        row = (key, name, values, _digest(key, name, values))
+        self._database.execute("INSERT OR REPLACE INTO store.results VALUES (?, ?, ?, ?)", row)
 
-    def write(self, task: SweepTask, rows: pa.Table) -> None:
-        """Keep a finished task's rows."""
-        write_atomically(self.path(task), _parquet(rows))
+    def commit(self) -> None:
+        """Save what was added: it survives a crash of the machine."""
+        if self._database.in_transaction:
+            self._database.execute("COMMIT")
 
-    def write_results(self, parts: Sequence[pa.Table]) -> pa.Table:
-        """Write the rows of all tasks to ``results.parquet``, and return them.
+    def write_results(self) -> Path:
+        """Write the rows of all finished tasks, in the tasks' order, to ``results.parquet``, and return its path.
 
-        Columns are those of all tasks, in the order in which they come up; one that is missing throughout has no type.
+        Columns are those of all tasks, in the order in which they come up, then the seed, where rows do not have it, and the versions; one
+        that is missing throughout has no type. No time and no date: the same tasks and versions give the same bytes.
         """
-        table = pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
-        # In one piece, as the pieces would show in the file.
-        table = table.replace_schema_metadata(None).combine_chunks()
-        write_atomically(self.results_path, _parquet(table))
-        return table
+        layouts = self._layouts()
+        used = self._database.execute("SELECT layout FROM wanted JOIN store.results USING (key) GROUP BY layout ORDER BY min(position)")
+        columns = combined_columns(layouts[name] for (name,) in used)
+        if columns:
+            columns = columns | {"seed": "int"} | dict.fromkeys(software_versions(), "text")
+        found = self._database.execute("SELECT seed, layout, payload FROM wanted JOIN store.results USING (key) ORDER BY position")
+        parts = ((layouts[layout], payload, _provenance(seed)) for seed, layout, payload in found)
+        path = self._folder / RESULTS_NAME
+        write_rows(path, columns, parts)
+        return path
+
+    def _plan(self, tasks: Sequence[SweepTask]) -> None:
+        execute = self._database.execute
+        execute("PRAGMA main.synchronous = OFF")
+        execute("CREATE TABLE wanted (position INTEGER PRIMARY KEY, key BLOB UNIQUE, seed INTEGER, design INTEGER)")
+        execute("BEGIN")
+        self._database.executemany(
+            "INSERT OR IGNORE INTO wanted VALUES (?, ?, ?, ?)",
+            ((position, task_key(task), task.seed, _design(task)) for position, task in enumerate(tasks)),
+        )
+        execute("COMMIT")
+        ((count,),) = execute("SELECT count(*) FROM wanted")
+        if count < len(tasks):
+            raise ValueError(f"tasks must all be different, got {len(tasks) - count} twice")
+
+    def _open(self) -> None:
+        attached = self.path.exists() and self._attach_if_sound()
+        if not attached:
+            damaged = _set_aside(self.path) if self.path.exists() else None
+            self._attach()
+            if damaged is not None:
+                kept = self._salvage(damaged)
+                _log.warning(
+                    "%s is damaged: it is now called %s; %d results could be read, others are computed again", self.path, damaged.name, kept
+                )
+        owner = {"process": os.getpid(), "host": platform.node()}
+        write_atomically(self._folder / OWNER_NAME, json.dumps(owner).encode())
+
+    def _attach_if_sound(self) -> bool:
+        """Open the file if SQLite finds it sound, and drop rows with a wrong checksum."""
+        try:
+            self._attach()
+            sound = self._database.execute("PRAGMA store.integrity_check(1)").fetchone() == ("ok",)
+            if sound:
+                self._drop_damaged_rows()
+                return True
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+                raise ValueError(
+                    f"output must be a folder that no other sweep uses, got {self._folder}, used by {self._owner()}"
+                ) from error
+        if self._database.in_transaction:
+            self._database.execute("ROLLBACK")
+        if any(row[1] == "store" for row in self._database.execute("PRAGMA database_list")):
+            self._database.execute("DETACH store")
+        return False
+
+    def _attach(self) -> None:
+        execute = self._database.execute
+        execute("ATTACH ? AS store", (str(self.path),))
+        # Exclusive from the first access on: no other process reads or writes, and a killed process leaves no lock.
+        execute("PRAGMA store.locking_mode = EXCLUSIVE")
+        execute("PRAGMA store.journal_mode = WAL")
+        execute("PRAGMA store.synchronous = FULL")
+        execute("BEGIN IMMEDIATE")
+        execute("CREATE TABLE IF NOT EXISTS store.results (key BLOB PRIMARY KEY, layout BLOB, payload BLOB, checksum BLOB)")
+        execute("CREATE TABLE IF NOT EXISTS store.layouts (name BLOB PRIMARY KEY, layout BLOB)")
+        execute("COMMIT")
+
+    def _owner(self) -> str:
+        try:
+            owner = json.loads((self._folder / OWNER_NAME).read_bytes())
+            return f"process {owner['process']} on {owner['host']}"
+        except (OSError, ValueError, LookupError, TypeError):
+            return "another process"
+
+    def _layouts(self) -> dict[bytes, str]:
+        return _sound_layouts(self._database.execute("SELECT name, layout FROM store.layouts"))
+
+    def _drop_damaged_rows(self) -> None:
+        layouts = self._layouts()
+        rows = self._database.execute("SELECT rowid, key, layout, payload, checksum FROM store.results")
+        damaged = [(row[0],) for row in rows if not _is_sound(row[1:], layouts)]
+        if damaged:
+            self._database.execute("BEGIN")
+            self._database.executemany("DELETE FROM store.results WHERE rowid = ?", damaged)
+            self.commit()
+            _log.warning("%s has %d damaged results: they are computed again", self.path, len(damaged))
+
+    def _salvage(self, damaged: Path) -> int:
+        """Copy the rows of a damaged file that can be read and have the right checksum; return their number."""
+        kept = 0
+        with closing(sqlite3.connect(damaged)) as source:
+            layouts = _sound_layouts(row for order in ("ASC", "DESC") for row in _readable(source, "layouts", order))
+            self._database.execute("BEGIN")
+            self._database.executemany(
+                "INSERT OR IGNORE INTO store.layouts VALUES (?, ?)", ((name, text.encode()) for name, text in layouts.items())
+            )
+            # From either end up to what cannot be read.
+            for order in ("ASC", "DESC"):
+                for row in _readable(source, "results", order):
+                    if _is_sound(row, layouts):
+                        kept += self._database.execute("INSERT OR IGNORE INTO store.results VALUES (?, ?, ?, ?)", row).rowcount
+            self.commit()
+        return kept
 
 
-def _identity(task: SweepTask) -> bytes:
-    return json.dumps([task.name, task.seed]).encode()
+def _readable(source: sqlite3.Connection, table: str, order: str) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of a table of a damaged file, up to the first that cannot be read."""
+    try:
+        yield from source.execute(f"SELECT * FROM {table} ORDER BY rowid {order}")  # noqa: S608 - names of our own
+    except sqlite3.DatabaseError:
+        return
 
 
-def _parquet(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
-    return bytes(sink.getvalue())
+def _sound_layouts(rows: Iterable[tuple[object, ...]]) -> dict[bytes, str]:
+    pairs = ((name, layout) for name, layout in rows if isinstance(name, bytes) and isinstance(layout, bytes))
+    return {name: layout.decode() for name, layout in pairs if name == _digest(layout)}
+
+
+def _is_sound(row: tuple[object, ...], layouts: Mapping[bytes, str]) -> bool:
+    key, layout, payload, checksum = row
+    if not (isinstance(key, bytes) and isinstance(layout, bytes) and isinstance(payload, bytes)):
+        return False
+    return layout in layouts and checksum == _digest(key, layout, payload)
+
+
+def _digest(*parts: bytes) -> bytes:
+    return hashlib.sha256(b"".join(parts)).digest()[:DIGEST_BYTES]
+
+
+def _design(task: SweepTask) -> int | None:
+    return None if task.design is None else hash(task.design)
+
+
+def _provenance(seed: int) -> dict[str, Scalar]:
+    return {"seed": seed, **software_versions()}
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename a damaged file, with the journal beside it, and return its new name."""
+    number = 1
+    while (target := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    for suffix in ("-wal", "-shm"):
+        journal = path.with_name(path.name + suffix)
+        if journal.exists():
+            journal.rename(target.with_name(target.name + suffix))
+    return path.rename(target)

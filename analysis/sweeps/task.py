@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ METRICS = (
     "wrapped_coordinates",
 )
 DOMAIN_KEYS = {Interval: "interval", NormBall: "ball", Categories: "categories"}
+# Texts of the last designs of a sweep.
+DESIGNS_KEPT = 64
 # Options whose names would be another column's, or say too little in a table of all mechanisms.
 COLUMN_OF = {"metric": "table_metric", "objective": "table_objective"}
 
@@ -97,6 +100,32 @@ class MeanDesign:
 
     mechanism: MechanismChoice
     task: Task
+
+    @property
+    def text(self) -> str:
+        """The design in canonical JSON."""
+        return _design_text(self)
+
+
+@lru_cache(maxsize=DESIGNS_KEPT)
+def _design_text(design: MeanDesign) -> str:
+    # What is the usual thing, or does not apply, is left out, so that a parameter that is new some day does not rename other tasks.
+    task, options = design.task, {key: value for key, value in design.mechanism.options if value is not None}
+    record: dict[str, Any] = {
+        DOMAIN_KEYS[type(task.domain)]: asdict(task.domain),
+        "delta": task.delta,
+        "epsilon": task.epsilon,
+        "mechanism": {"name": design.mechanism.name, **options},
+    }
+    if task.adjacency != "replace-one":
+        record["adjacency"] = task.adjacency
+    if task.rounds > 1:
+        record["rounds"] = task.rounds
+    if task.bits is not None:
+        record["bits"] = task.bits
+    if task.sampling is not None:
+        record["sampling"] = {type(task.sampling).__name__: asdict(task.sampling)}
+    return json.dumps(record, sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,31 +207,15 @@ class MeanTask:
     @property
     def name(self) -> str:
         """The whole task except for its seed, in canonical JSON: name of the stream that the mechanism's randomness is drawn from."""
-        # What is the usual thing, or does not apply, is left out, so that a parameter that is new some day does not rename other tasks.
-        task, options = self.task, {key: value for key, value in self.mechanism.options if value is not None}
-        design: dict[str, Any] = {
-            DOMAIN_KEYS[type(self.domain)]: asdict(self.domain),
-            "delta": task.delta,
-            "epsilon": task.epsilon,
-            "mechanism": {"name": self.mechanism.name, **options},
+        parts = {
+            "clients": json.dumps(self.task.clients),
+            "design": self.design.text,
+            "nonzero": json.dumps(self.nonzero),
+            "population": json.dumps(self.population),
+            "repetition": json.dumps(self.repetition),
+            "scale": json.dumps(self.scale),
         }
-        if task.adjacency != "replace-one":
-            design["adjacency"] = task.adjacency
-        if task.rounds > 1:
-            design["rounds"] = task.rounds
-        if task.bits is not None:
-            design["bits"] = task.bits
-        if task.sampling is not None:
-            design["sampling"] = {type(task.sampling).__name__: asdict(task.sampling)}
-        record = {
-            "clients": task.clients,
-            "design": design,
-            "nonzero": self.nonzero,
-            "population": self.population,
-            "repetition": self.repetition,
-            "scale": self.scale,
-        }
-        return json.dumps(record, sort_keys=True, separators=(",", ":"))
+        return "{" + ",".join(f'"{key}":{value}' for key, value in parts.items()) + "}"
 
     @property
     def setting(self) -> str:

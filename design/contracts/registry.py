@@ -254,6 +254,8 @@ class Accountable:
         among its details; errs toward more privacy. None where there is nothing to find.
     close : bool
         Whether `solve` ends less than 1e-6 below the target: not where it finds whole numbers.
+    private : bool
+        Whether it keeps a budget. If not, a task's epsilon and delta are passed over, and its own epsilon is infinite.
     """
 
     name: str
@@ -263,6 +265,7 @@ class Accountable:
     given: tuple[Option, ...] = ()
     solve: Callable[[Target, Values], Accounted] | None = None
     close: bool = True
+    private: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,6 +315,11 @@ class Entry:
         if self.accounting is None:
             object.__setattr__(self, "accounting", derived_accounting(self))
 
+    @property
+    def private(self) -> bool:
+        """That of its accounting."""
+        return self.accounting.private
+
     def build(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
         """Return the mechanism for a task, from design choices that are checked and filled in; refuse what is not offered."""
         if not isinstance(task.domain, self.domains):
@@ -319,10 +327,8 @@ class Entry:
             raise InfeasibleError(f"domain must be of the kind {offered} for {self.name}, got {task.domain}")
         task.check_adjacency(self.name, self.adjacencies)
         if self.trust_model == "local" and task.sampling is not None:
-            raise InfeasibleError(
-                f"sampling must be left out in the local trust model, got {task.sampling}: the server sees who reports, so "
-                "that sampling does not amplify the guarantee"
-            )
+            reason = "the server sees who reports, so that sampling does not amplify the guarantee"
+            raise InfeasibleError(f"sampling must be left out in the local trust model, got {task.sampling}: {reason}")
         return self.calibrate(task, check_values(self.name, self.options, values))
 
     def document(self) -> dict[str, Any]:
@@ -336,6 +342,7 @@ class Entry:
             "trust_model": self.trust_model,
             "adjacencies": list(self.adjacencies),
             "accounts": list(self.accounts),
+            "private": self.private,
             "options": [option.document() for option in self.options],
             "parameters": [option.document() for option in self.accounting.parameters],
         }
@@ -361,20 +368,14 @@ def derived_accounting(entry: Entry) -> Accountable:
 
     def built(target: Target, values: Values) -> Accounted:
         adjacency = usual_adjacency(target.adjacency, target.sampling, entry.adjacencies)
-        domain: Domain = Interval()
-        if items:
-            domain = Categories(values["categories"])
-        elif values.get("dimension"):
+        domain: Domain = Categories(values["categories"]) if items else Interval()
+        if not items and values.get("dimension"):
             domain = NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
         task = Task(domain, values["clients"], target.epsilon, target.delta, adjacency, rounds=target.rounds, sampling=target.sampling)
         mechanism = entry.calibrate(task, {option.name: values[option.name] for option in entry.options})
-        own: list[str] = [one.name for one in fields(mechanism)] if is_dataclass(mechanism) else []
-        known = {**values, **{name: getattr(mechanism, name) for name in own}}
-        details = {
-            "epsilon_per_round" if name == "epsilon" else name: value
-            for name, value in known.items()
-            if isinstance(value, str | float | int | bool)
-        }
+        own: dict[str, Any] = {one.name: getattr(mechanism, one.name) for one in fields(mechanism)} if is_dataclass(mechanism) else {}
+        known = {name: value for name, value in {**values, **own}.items() if isinstance(value, str | float | int | bool)}
+        details = {"epsilon_per_round" if name == "epsilon" else name: value for name, value in known.items()}
         return Accounted(entry.title, mechanism.privacy(), adjacency, mechanism.bits_per_client, details)
 
     def account(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:

@@ -28,7 +28,7 @@ from .item_sketch import ItemSketch
 from .sketched_frequencies import SketchedFrequencies
 
 
-def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_coordinates: int) -> Privacy:
+def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_coordinates: int, *, first_cell: bool = False) -> Privacy:
     """Return what sums of coin tosses reveal of one client's item: coordinates that two items have in common reveal nothing.
 
     ``"pure"`` and ``"rdp"`` are proven for all items that the other clients may have (`extreme_tosses`).
@@ -43,6 +43,8 @@ def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_c
         Distance of a toss's probability from 1/2, from 1e-6 to 0.499.
     differing_coordinates : int
         Largest number of coordinates in which two items differ.
+    first_cell : bool
+        As in `extreme_tosses`: a guess that takes a small part of the time, and no guarantee.
 
     Examples
     --------
@@ -51,7 +53,7 @@ def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_c
     0.3927
     """
     differing = check_integer("differing_coordinates", differing_coordinates, low=1, high=MOST_COORDINATES)
-    found = _tosses(clients, trials, theta)
+    found = _tosses(clients, trials, theta, first_cell)
 
     def curve() -> RenyiCurve:
         return RenyiCurve(np.array(ORDERS), differing * found.renyi_divergences(ORDERS))
@@ -60,8 +62,8 @@ def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_c
 
 
 @lru_cache(maxsize=4)
-def _tosses(clients: int, trials: int, theta: float) -> ExtremeTosses:
-    return extreme_tosses(clients, trials, theta)
+def _tosses(clients: int, trials: int, theta: float, first_cell: bool) -> ExtremeTosses:
+    return extreme_tosses(clients, trials, theta, first_cell=first_cell)
 
 
 @dataclass(frozen=True)

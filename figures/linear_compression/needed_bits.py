@@ -8,13 +8,13 @@ from matplotlib.lines import Line2D
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.linear_compression.needed_bits import SLACK, PricePoint, price_points
-from ..drawing.marks import BLACK, BLUE, GREEN, PURPLE, SKY, VERMILION, Mark
+from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 
-# Colours by trust model; a marker for each mechanism.
-COLOURS = {"local": VERMILION.colour, "secure-sum": BLUE.colour, "central": PURPLE.colour}
-MARKERS = "os^Dv<>PX*hdp8H123"
+# Colours by trust model; a marker for each mechanism of one.
+COLOURS = {"local": VERMILION.colour, "shuffled": ORANGE.colour, "secure-sum": BLUE.colour, "central": PURPLE.colour}
+MARKERS = "os^Dv<>PX*hdp8H1234+x"
 
 
 def draw_needed_bits(frame: pd.DataFrame) -> Figure:
@@ -32,8 +32,10 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
         (line,) = axes.plot(bounds["budget"], bounds[column].replace(0, math.nan), color=mark.colour, linestyle=mark.line, label=label)
         handles.append(line)
     offers = frame[(frame["mechanism"] != "bounds") & frame["bits_per_client"].notna()]
-    for marker, (name, series) in zip(MARKERS, offers.groupby("mechanism", sort=False), strict=False):
-        colour = COLOURS[series["trust_model"].iloc[0]]
+    unused = {trust_model: iter(MARKERS) for trust_model in COLOURS}
+    for name, series in offers.groupby("mechanism", sort=False):
+        trust_model = series["trust_model"].iloc[0]
+        colour, marker = COLOURS[trust_model], next(unused[trust_model])
         for filled, part in series.groupby("within_slack"):
             face = colour if filled else "white"
             axes.plot(
@@ -51,7 +53,7 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
         "server's Gaussian noise through a secure sum: fewer than necessary are proven not to be enough, private or not, and no bits are "
         "necessary where zero is good enough; sufficient ones are those of the cheapest sketch and bit width. Points: mechanisms of the "
         "registry at their usual options, filled where their worst error is within the same factor, hollow where it is not. Red: local "
-        "trust model, blue: secure sum, purple: central. The sparse mechanism is for means with 4 coordinates only.",
+        "trust model, orange: shuffled, blue: secure sum, purple: central. The sparse mechanism is for means with 4 coordinates only.",
     )
     return figure
 

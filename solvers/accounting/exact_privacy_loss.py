@@ -201,11 +201,16 @@ def _excess(losses: FloatArray, order: float) -> FloatArray:
     excess = np.asarray(np.expm1(order * losses) - order * np.expm1(losses))
     near = order * np.abs(losses) < 1
     # phi(l) = sum over k >= 2 of (a^k - a) l^k / k! = a sum of (a - 1) (1 + a + ... + a^(k-2)) l^k / k!.
-    small = losses[near]
-    term, geometric, series = small.copy(), 0.0, np.zeros_like(small)
+    geometric, factorial, coefficients = 0.0, 1.0, []
     for k in range(2, SERIES_TERMS + 2):
-        term = term * small / k
-        geometric = 1 + order * geometric
-        series += geometric * term
+        geometric, factorial = 1 + order * geometric, factorial * k
+        coefficients.append(geometric / factorial)
+    # By Horner's rule in place: this is where accounts of many tosses spend their time.
+    small = losses[near]
+    series = np.full_like(small, coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        series *= small
+        series += coefficient
+    series *= small**2
     excess[near] = order * (order - 1) * series
     return excess

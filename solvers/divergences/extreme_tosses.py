@@ -68,7 +68,7 @@ class ExtremeTosses:
         return np.asarray(np.where(np.isinf(array), self.largest_loss, largest))
 
 
-def extreme_tosses(clients: int, trials: int, theta: float) -> ExtremeTosses:
+def extreme_tosses(clients: int, trials: int, theta: float, *, first_cell: bool = False) -> ExtremeTosses:
     """Return privacy losses that bound what the number of successes reveals of one client, for replace-one adjacency.
 
     Parameters
@@ -79,6 +79,9 @@ def extreme_tosses(clients: int, trials: int, theta: float) -> ExtremeTosses:
         Number L of coins of each, 1 to 4096.
     theta : float
         Distance of a coin's probability from 1/2, from 1e-6 to 0.499.
+    first_cell : bool
+        Whether only the cell is computed in which the fewest others are at the upper extreme, the worst wherever all were computed. What
+        it gives is no bound for all configurations: it is where a search begins.
 
     Examples
     --------
@@ -95,13 +98,13 @@ def extreme_tosses(clients: int, trials: int, theta: float) -> ExtremeTosses:
     theta = check_real("theta", theta, low=1e-6, high=LARGEST_THETA)
     others = clients - 1
     largest_loss = trials * (math.log1p(2 * theta) - math.log1p(-2 * theta))
-    cells = _lower_cells(others, trials, theta)
+    cells = _lower_cells(others, trials, theta)[: 1 if first_cell else None]
     losses, left_out = [], []
     for low, high in cells:
         first, second, log_left_out = _pair(low, others - high, trials, theta, largest_loss)
         losses += [_loss(first, second), _loss(second, first)]
         left_out += [log_left_out, log_left_out]
-    return ExtremeTosses(tuple(losses), tuple(left_out), largest_loss, exact=others <= MOST_ALONE)
+    return ExtremeTosses(tuple(losses), tuple(left_out), largest_loss, exact=others <= MOST_ALONE and not first_cell)
 
 
 def _lower_cells(others: int, trials: int, theta: float) -> list[tuple[int, int]]:

@@ -46,7 +46,13 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     "skellam": (["skellam", "--variance", "1e5", "--l1", "30", "--l2", "10", "--delta", "1e-6"], {"rdp"}),
     "sqkr": (["sqkr", "--epsilon", "0.5", "--delta", "1e-6", "--rounds", "20"], {"pure", "rdp", "pld"}),
     "privunit-g": (["privunit-g", "--epsilon", "0.5", "--dimension", "16", "--rounds", "20"], {"pure", "rdp", "pld"}),
+    "privunit": (["privunit", "--epsilon", "0.5", "--dimension", "16", "--rounds", "20"], {"pure", "rdp", "pld"}),
+    "projunit": (["projunit", "--epsilon", "0.5", "--dimension", "16", "--projected", "4", "--rounds", "20"], {"pure", "rdp", "pld"}),
+    "fast-projunit": (["fast-projunit", "--epsilon", "0.5"], {"pure", "rdp", "pld"}),
+    "rotating-simplex": (["rotating-simplex", "--epsilon", "0.5"], {"pure", "rdp", "pld"}),
     "minimal-random-coding": (["minimal-random-coding", "--epsilon", "0.5"], {"pure", "rdp", "pld"}),
+    "minimal-random-coding-plain": (["minimal-random-coding-plain", "--epsilon", "0.5", "--dimension", "16"], {"pure", "rdp", "pld"}),
+    "poisson-private-representation": (["poisson-private-representation", "--epsilon", "0.5"], {"pure", "rdp", "pld"}),
     "distributed-discrete-gaussian": (DISCRETE, {"rdp", "near-gaussian"}),
     "distributed-skellam": (
         ["distributed-skellam", *SHARED, "--local-variance", "0.04", "--granularity", "0.001"],
@@ -70,6 +76,11 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
         {"rdp", "near-gaussian"},
     ),
     "sketched-skellam-frequencies": (["sketched-skellam-frequencies", *ITEMS, "--local-variance", "0.5", *DELTA], {"rdp", "near-gaussian"}),
+    "sparse-discrete-gaussian-frequencies": (
+        ["sparse-discrete-gaussian-frequencies", *ITEMS, "--local-sigma", "0.7", *DELTA],
+        {"rdp", "near-gaussian"},
+    ),
+    "exact-histogram": (["exact-histogram", "--clients", "30", "--categories", "1000"], {"none"}),
     # All alike.
     **{
         name: ([name, "--epsilon", "0.5", "--categories", "100", "--delta", "1e-6", "--rounds", "20"], {"pure", "rdp", "pld"})

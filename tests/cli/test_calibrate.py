@@ -38,7 +38,13 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
     ),
     "sqkr": ([], {"epsilon_per_round": "epsilon"}, []),
     "privunit-g": ([], {"epsilon_per_round": "epsilon"}, []),
+    "privunit": ([], {"epsilon_per_round": "epsilon"}, []),
+    "projunit": ([], {"epsilon_per_round": "epsilon"}, []),
+    "fast-projunit": ([], {"epsilon_per_round": "epsilon"}, []),
+    "rotating-simplex": ([], {"epsilon_per_round": "epsilon"}, []),
     "minimal-random-coding": ([], {"epsilon_per_round": "epsilon"}, []),
+    "minimal-random-coding-plain": ([], {"epsilon_per_round": "epsilon"}, []),
+    "poisson-private-representation": ([], {"epsilon_per_round": "epsilon"}, []),
     "distributed-discrete-gaussian": (
         [*SHARED, "--bits", "16", "--rounds", "2"],
         {"local_sigma": "local-sigma", "granularity": "granularity"},
@@ -62,6 +68,11 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
     ),
     "sketched-discrete-gaussian-frequencies": (
         [*ITEMS, "--rounds", "3"],
+        {"local_sigma": "local-sigma", **OF_ITEMS},
+        ["--clients", "1000"],
+    ),
+    "sparse-discrete-gaussian-frequencies": (
+        [*ITEMS, "--distinct-items", "5"],
         {"local_sigma": "local-sigma", **OF_ITEMS},
         ["--clients", "1000"],
     ),

@@ -34,6 +34,14 @@ def test_sums_of_items_are_estimated_too(answer: Answer) -> None:
     assert abs(found["items"][0]["frequency"] - 0.5) < 5 * found["items"][0]["standard_error"]
 
 
+def test_exact_frequencies_have_no_epsilon_and_no_error(answer: Answer) -> None:
+    found = answer(*COMMAND, "--mechanism", "exact-histogram", "--domain", "list.txt")
+    assert found["epsilon"] is None
+    assert [(one["item"], one["frequency"], one["standard_error"]) for one in found["items"]] == [
+        *(("pear", 0.5, 0.0), ("apple", 0.3, 0.0), ("fig", 0.2, 0.0), ("plum", 0.0, 0.0)),
+    ]
+
+
 def test_options_of_the_mechanism_are_typed(answer: Answer) -> None:
     one = answer(*COMMAND, "--mechanism", "recursive-hadamard-response", "--option", "bits=1")
     assert (one["bits_per_client"], one["options"]) == (1, {"bits": 1})

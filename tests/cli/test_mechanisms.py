@@ -17,6 +17,7 @@ def test_the_registry(answer: Answer) -> None:
     assert [one["name"] for one in found] == list(REGISTRY)
     assert {one["name"] for one in found} >= {
         *("mvu", "cldp", "laplace", "gaussian", "skellam", "sqkr", "privunit-g", "minimal-random-coding"),
+        *("privunit", "projunit", "fast-projunit", "rotating-simplex", "minimal-random-coding-plain", "poisson-private-representation"),
         *("distributed-discrete-gaussian", "distributed-skellam", "cpsgd", "poisson-binomial", "dp-rec"),
         *("bitwise-randomised-response", "generalised-randomised-response"),
     }
@@ -44,4 +45,4 @@ def test_a_table_for_people(run: Run) -> None:
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_names(fault: Callable[..., str]) -> None:
-    assert fault("mechanisms", "privunit").startswith("mechanism must be one of mvu, bitwise-randomised-response")
+    assert fault("mechanisms", "privunit-2").startswith("mechanism must be one of mvu, bitwise-randomised-response")

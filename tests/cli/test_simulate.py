@@ -38,7 +38,7 @@ def test_a_simulation_is_one_call(answer: Answer) -> None:
     assert (found["bits_per_coordinate"], found["bits_per_client"], found["padded_dimension"]) == (16, 256, 16)
 
 
-@pytest.mark.parametrize("name", REGISTRY)
+@pytest.mark.parametrize("name", [name for name, entry in REGISTRY.items() if entry.private])
 def test_every_mechanism_is_simulated(answer: Answer, name: str) -> None:
     options = CHEAP.get(name, [])
     kind = next(one for one in (NormBall, Categories, Interval) if one in REGISTRY[name].domains)
@@ -49,6 +49,20 @@ def test_every_mechanism_is_simulated(answer: Answer, name: str) -> None:
     assert found["epsilon"] <= 2.0
     assert 0 < found["squared_error"] < 10 * found["worst_squared_error"]
     assert (found["modulus"] is None) == (found["trust_model"] != "secure-sum")
+
+
+def test_exact_frequencies_have_no_error_and_no_epsilon(answer: Answer, run: Run) -> None:
+    typed = ("simulate", "exact-histogram", "--clients", 30, "--categories", 1000)
+    found = answer(*typed)
+    # A budget may be typed, as for others.
+    assert answer(*typed, "--epsilon", 2, "--delta", 1e-5) == found
+    assert (found["epsilon"], found["squared_error"], found["standard_error"], found["worst_squared_error"]) == (None, 0, 0, 0)
+    # The Bernoulli code of 120 measurements, modulo 31.
+    assert (found["padded_dimension"], found["modulus"]) == (120, 31)
+    assert answer(*typed, "--code", "identity", "--masked")["padded_dimension"] == 1000
+    assert "epsilon = inf" in run(*typed, "--code", "identity").stdout
+    both = answer("simulate", "exact-histogram,frequency-randomised-response", *typed[2:6], "--epsilon", 2, "--adjacency", "replace-one")
+    assert [one["epsilon"] for one in both["mechanisms"]] == [None, 2]
 
 
 def test_one_round_has_no_standard_error_and_the_seed_counts(answer: Answer) -> None:
@@ -99,7 +113,7 @@ def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["simulate", "privunit", *SIZES], "mechanism must be one of mvu, bitwise-randomised-response"),
+        (["simulate", "privunit-2", *SIZES], "mechanism must be one of mvu, bitwise-randomised-response"),
         (["simulate", "sqkr,cpsgd", *SIZES], "adjacency must be given where mechanisms are compared"),
         (["simulate", "sqkr", *SIZES, "--adjacency", "add-or-remove-one"], "adjacency must be one of replace-one"),
         (["simulate", "sqkr", *SIZES, "--norm", "1"], "norm must be 2 for sqkr, got 1"),

@@ -34,8 +34,12 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "bitwise-randomised-response": {"bits": 2},
     "generalised-randomised-response": {"bits": 2},
     "minimal-random-coding": {"bits": 5},
+    "minimal-random-coding-plain": {"bits": 5},
+    "projunit": {"projected": 2},
+    "fast-projunit": {"projected": 2},
     "cpsgd": {"bits": 12},
     "poisson-binomial": {"bits": 4},
+    "exact-histogram": {"code": "identity"},
     **SKETCHES,
     **ITEM_SKETCHES,
 }
@@ -48,10 +52,11 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
     "dp-rec": {"population": 1000, "clients_per_round": 10, "bits": 42},
 }
 # Where more bits of a kind are not always better: finer tables have more pairs of inputs to hide, and SQKR's randomised response more
-# symbols to choose from.
-MORE_BITS_MAY_COST = ("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr")
+# symbols to choose from; plain random coding reveals more with more candidates.
+MORE_BITS_MAY_COST = ("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr", "minimal-random-coding-plain")
 # Columns of messages that are public randomness, which costs no bits.
-PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "minimal-random-coding": slice(1), "recursive-hadamard-response": slice(1)}
+SEEDED = ("minimal-random-coding", "minimal-random-coding-plain", "projunit", "fast-projunit", "rotating-simplex")
+PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "recursive-hadamard-response": slice(1), **dict.fromkeys(SEEDED, slice(1))}
 
 
 def reason(call: Callable[[], object]) -> str:

@@ -18,6 +18,7 @@ ITEM_SKETCHES: Mapping[str, Mapping[str, Any]] = {
     "sketched-poisson-binomial": {"rows": 2, "width": 4, "trials": 2},
     "sketched-discrete-gaussian-frequencies": {"rows": 2, "width": 3},
     "sketched-skellam-frequencies": {"rows": 2, "width": 3, "signed": True},
+    "sparse-discrete-gaussian-frequencies": {"distinct_items": 2, "rows": 3, "width": 3},
 }
 
 

@@ -46,6 +46,7 @@ VECTORS: dict[str, Any] = {
 
 
 PRICES = tuple(name for name in FIGURES if name.startswith("price-"))
+FREQUENCIES = tuple(name for name in FIGURES if name.startswith("freq-") and name != "freq-codes")
 
 
 def small_prices(name: str, seed: int) -> Sequence[Any]:
@@ -68,6 +69,17 @@ def small_prices(name: str, seed: int) -> Sequence[Any]:
     return [replace(task, dimension=650, clients=20) for task in tasks if task.rate in (1.0, 4.0, 10.0) and task.rows in (5, 15)]
 
 
+def small_frequencies(name: str, seed: int) -> Sequence[Any]:
+    """Return tasks of a figure of frequencies on a few items."""
+    tasks = FIGURES[name].tasks(seed, True)
+    match name:
+        case "freq-limits":
+            return [replace(task, categories=50) for task in tasks if task.clients == 100]
+        case "freq-regimes":
+            return [task for task in tasks if task.clients == 1000]
+    return [replace(task, categories=50, clients=task.clients // 10) for task in tasks if task.epsilon == 10.0]
+
+
 def smaller(name: str, seed: int) -> Sequence[Any]:
     """Return tasks of a figure that take a second or two."""
     tasks = FIGURES[name].tasks(seed, True)
@@ -83,7 +95,9 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "dprec-mean": lambda: mean_points(seed, **MEANS),
         "dprec-communication": lambda: [task for task in tasks if task.federation.dataset in ("MNIST", "Shakespeare")],
         "dprec-bits": lambda: [replace(task, seeds=min(task.seeds, 20)) for task in tasks if task.dimension == 1],
+        "freq-codes": lambda: [replace(task, clients=5, dimension=40) for task in tasks if task.repetition == 0 and task.measurements > 30],
         **{name: lambda name=name: small_prices(name, seed) for name in PRICES},
+        **{name: lambda name=name: small_frequencies(name, seed) for name in FREQUENCIES},
     }
     return chosen[name]()
 
@@ -102,6 +116,7 @@ def test_all_figures_are_there() -> None:
         *("dprec-accounting", "dprec-mean", "dprec-communication", "dprec-bits"),
         *("price-rate", "price-bits", "price-cohort", "price-dimension", "price-rounds", "price-layers", "price-rows"),
         *("price-needed-bits", "price-sparse"),
+        *("freq-fig2", "freq-fig3", "freq-fig4", "freq-fig5", "freq-limits", "freq-regimes", "freq-codes"),
     ]
     for name, entry in FIGURES.items():
         assert entry.name == name

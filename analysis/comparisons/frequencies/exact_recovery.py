@@ -1,7 +1,7 @@
 """Exact secure histograms: how often the histogram is recovered, and proven the only one, against the number of measurements.
 
-Items are drawn from a distribution, encoded, summed modulo M and decoded, by the Bernoulli code, by Rademacher compressed sensing, and by
-the identity code. Bounds on the number of measurements are beside what was seen.
+Items are drawn from a distribution, encoded, summed modulo M and decoded, by the Bernoulli code, with its integer program or the linear
+relaxation of it, by Rademacher compressed sensing, and by the identity code. Bounds on the number of measurements are beside what was seen.
 """
 
 import math
@@ -14,16 +14,18 @@ import pandas as pd
 
 from ....arguments import check_choice, check_integer, check_real
 from ....arrays import FloatArray
-from ....design.frequencies.bernoulli_code import BernoulliCode
-from ....design.frequencies.histogram_code import IdentityCode
-from ....design.frequencies.rademacher_code import RademacherCode
+from ....design.frequencies.codes.bernoulli import BernoulliCode
+from ....design.frequencies.codes.histogram import IdentityCode
+from ....design.frequencies.codes.rademacher import RademacherCode
 from ....design.secure_sum.modular_arithmetic import modular_sum
 from ....errors import ConvergenceError, InfeasibleError
+from ....solvers.decoders.histogram_problem import pose_histogram_problem
+from ....solvers.decoders.histogram_relaxation import relaxed_histogram
 from ....solvers.limits.histogram_code_size import code_size, code_size_of_histogram
 from ...random_streams import named_stream
 from ..point import Point
 
-CODES = ("bernoulli", "rademacher", "identity")
+CODES = ("bernoulli", "relaxation", "rademacher", "identity")
 PRIORS = ("uniform", "zipf", "geometric")
 GEOMETRIC_RATIO = 0.8
 MOST_CLIENTS, MOST_ITEMS = 1000, 10**6
@@ -41,7 +43,7 @@ class ExactRecoveryPoint(Point):
     Attributes
     ----------
     code : str
-        One of `CODES`.
+        One of `CODES`; ``"relaxation"`` is the Bernoulli code, decoded by the linear relaxation of its integer program.
     prior : str
         Distribution of items: ``"uniform"``, ``"zipf"`` with exponent 1, ``"geometric"`` with ratio 0.8, all truncated to the dimension.
     measurements : int
@@ -83,7 +85,10 @@ class ExactRecoveryPoint(Point):
         total = modular_sum(code.encode(items), code.modulus)
         start = time.monotonic()
         try:
-            if isinstance(code, BernoulliCode):
+            if self.code == "relaxation" and isinstance(code, BernoulliCode):
+                real = relaxed_histogram(pose_histogram_problem(code.matrix(), total, clients))
+                recovered, proven = np.array_equal(np.rint(real), counts), False
+            elif isinstance(code, BernoulliCode):
                 solution = code.solve(total, clients, time_limit=self.time_limit)
                 recovered, proven = np.array_equal(solution.counts, counts), solution.unique is True
             else:
@@ -113,7 +118,7 @@ class ExactRecoveryPoint(Point):
 
     def _code(self, seed: int) -> BernoulliCode | RademacherCode | IdentityCode:
         match check_choice("code", self.code, CODES):
-            case "bernoulli":
+            case "bernoulli" | "relaxation":
                 return BernoulliCode(self.dimension, self.clients, self.measurements, seed)
             case "rademacher":
                 return RademacherCode(self.dimension, self.clients, self.measurements, seed)
@@ -148,7 +153,7 @@ def exact_recovery_tasks(
     tasks = []
     for clients, dimension in sizes:
         for prior in priors:
-            cases = [(code, size) for code in ("bernoulli", "rademacher") for size in measurements if size < dimension]
+            cases = [(code, size) for code in CODES[:-1] for size in measurements if size < dimension]
             for code, size in [*cases, ("identity", dimension)]:
                 tasks += [
                     ExactRecoveryPoint(

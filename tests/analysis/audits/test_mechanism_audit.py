@@ -25,7 +25,7 @@ from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
 from quietbits.design.local.laplace import LaplaceMechanism
-from quietbits.design.local.privunit import PrivUnitMechanism
+from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from quietbits.design.local.vector_laplace import VectorLaplaceMechanism
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
 from quietbits.design.relative_entropy.group_layout import uniform_layout
@@ -150,9 +150,19 @@ DOMAINS = [
     if type(domain) in entry.domains
 ]
 OPTIONS = {"mvu": {"bits_in": 2, "bits_out": 2}, **SKETCHES}
-SHARES = {"dp-rec": 0.25, "poisson-binomial": 0.25, "skellam": 0.4}
+SHARES = {
+    "dp-rec": 0.25,
+    "poisson-binomial": 0.25,
+    "skellam": 0.4,
+    # What is proven holds for the worst public points: on average they code half of it, and a quarter of it.
+    "minimal-random-coding-plain": 0.25,
+    "poisson-private-representation": 0.1,
+}
 # Mechanisms that code one message after the other.
-SLOW = ("dp-rec", "minimal-random-coding")
+SLOW = (
+    *("dp-rec", "minimal-random-coding", "minimal-random-coding-plain"),
+    *("poisson-private-representation", "projunit", "fast-projunit", "rotating-simplex"),
+)
 
 
 @cache
@@ -172,7 +182,9 @@ def test_no_mechanism_is_refuted_and_much_of_its_epsilon_is_found(name: str, dom
             assert (result.claim.adjacency, result.claim.trust_model) == (adjacency, entry.trust_model)
             assert result.claim == mechanism.guarantee
             assert not result.refuted
-            assert result.found.epsilon_lower_bound > SHARES.get(name, 0.4) * result.claim.epsilon
+            # Where nothing is claimed, as much as the repetitions can tell.
+            claimed = result.claim.epsilon if entry.private else 17.0
+            assert result.found.epsilon_lower_bound > SHARES.get(name, 0.4) * claimed
 
 
 # What promises more than it keeps, with little to be found beyond the truth.
@@ -186,7 +198,7 @@ class LoudLaplace(LaplaceMechanism):
     guarantee = Guarantee(1.5, "replace-one", "local")
 
 
-class LoudUnit(PrivUnitMechanism):
+class LoudUnit(PrivUnitGMechanism):
     guarantee = Guarantee(1.5, "replace-one", "local")
 
 
@@ -225,7 +237,7 @@ def test_the_coder_of_dp_rec_is_measured_against_its_exact_delta() -> None:
 
 def test_a_score_of_messages_is_that_of_their_estimates() -> None:
     # What is registered for uncompressed messages is what holds for every mechanism, except for a factor.
-    for mechanism in (LaplaceMechanism(1.0, (0.0, 1.0)), PrivUnitMechanism(1.0, NormBall(3, 2.0))):
+    for mechanism in (LaplaceMechanism(1.0, (0.0, 1.0)), PrivUnitGMechanism(1.0, NormBall(3, 2.0))):
         pair = neighbours(mechanism)
         fast, general = (
             np.asarray(score(mechanism, pair.first, pair.second)(pair.first, 20, rng(19)))

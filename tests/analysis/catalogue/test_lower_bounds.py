@@ -16,7 +16,11 @@ from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.solvers.limits.central_privacy import central_bound
 from quietbits.solvers.limits.local_privacy import unbiased_local_bound
 
-PURE = ("cldp", "laplace", "sqkr", "privunit-g", "minimal-random-coding")
+PURE = (
+    *("cldp", "laplace", "sqkr", "privunit", "privunit-g", "projunit", "rotating-simplex"),
+    *("minimal-random-coding", "poisson-private-representation"),
+)
+BIASED = ("fast-projunit", "minimal-random-coding-plain")
 SUMS = ("distributed-discrete-gaussian", "distributed-skellam", "cpsgd", "poisson-binomial")
 
 
@@ -33,6 +37,21 @@ def test_pure_local_mechanisms(name: str, dimension: int, epsilon: float) -> Non
     assert bound <= error.of_mean(50)
     if name == "privunit-g" and dimension == 64:
         assert error.of_mean(50) <= 1.13 * bound
+    if name == "privunit":
+        # Attained on the sphere.
+        assert error.of_mean(50) - 9.0 / 50 == pytest.approx(bound, rel=1e-8 * (1 + math.exp(epsilon)))
+
+
+@pytest.mark.parametrize("name", BIASED)
+@pytest.mark.parametrize("dimension", [1, 4, 64, 512])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
+def test_biased_local_mechanisms(name: str, dimension: int, epsilon: float) -> None:
+    for clients in (1, 50, 10**6):
+        task = Task(NormBall(dimension, 2.0, 3.0), clients=clients, epsilon=epsilon, delta=0.0, adjacency="replace-one")
+        bound = REGISTRY[name].lower_bound(task)
+        assert bound is not None
+        assert bound == local_lower_bound(task)
+        assert 0 < bound <= REGISTRY[name].build(task).error().of_mean(clients)
 
 
 @pytest.mark.parametrize("name", ["cldp", "laplace"])

@@ -20,9 +20,9 @@ from quietbits.analysis.comparisons.dp_rec_references import (
     ReferencePoint,
     calibrated_clip_ratio,
     gaussian_reference_epsilon,
-    minimal_random_coding_epsilon,
 )
 from quietbits.design.contracts.registry import Target
+from quietbits.solvers.divergences.candidate_coding_privacy import minimal_random_coding_epsilon
 
 SMALL = PublishedSetting("small", 50, 10, 10, 1.0, 1.0)
 

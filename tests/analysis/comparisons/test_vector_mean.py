@@ -32,8 +32,9 @@ def test_the_vector_comparison_states_what_it_measured(vector_means: pd.DataFram
     assert set(frame["adjacency"]) == {"replace-one"}
     assert set(frame["trust_model"]) == {"local"}
     assert (frame["realised_epsilon"] <= frame["epsilon"]).all()
-    # A mean of 20 repetitions with 4 coordinates each, chi-square with 80 degrees of freedom: 5 sigma are 0.8.
-    assert (np.abs(frame["mean_squared_error"] / frame["predicted_squared_error"] - 1) <= 0.8).all()
+    # A mean of 20 repetitions with 4 coordinates each, chi-square with 80 degrees of freedom: 5 sigma are 0.8. A bias is not predicted.
+    unbiased = frame[frame["series"] != "plain random coding"]
+    assert (np.abs(unbiased["mean_squared_error"] / unbiased["predicted_squared_error"] - 1) <= 0.8).all()
     tables = frame[frame["mechanism"] == "mvu"]
     assert (tables["certified_error"] <= tables["predicted_squared_error"] * 1.05).all()
     assert frame.loc[frame["mechanism"] != "mvu", "certified_error"].isna().all()

@@ -278,7 +278,10 @@ CASES = [
 ] + [("cldp", NormBall(8, 1.0, 2.0)), ("cldp", NormBall(8, np.inf, 2.0))]
 OPTIONS: dict[str, dict[str, Any]] = {"mvu": {"bits_in": 3, "bits_out": 2, "metric": "l1"}, "cpsgd": {"bits": 10}, **SKETCHES}
 # Mechanisms that code one client's message after the other.
-SLOW = ("dp-rec", "minimal-random-coding")
+SLOW = (
+    *("dp-rec", "minimal-random-coding", "minimal-random-coding-plain"),
+    *("poisson-private-representation", "projunit", "fast-projunit", "rotating-simplex"),
+)
 
 
 @pytest.mark.parametrize(("name", "domain"), CASES, ids=str)
@@ -298,7 +301,7 @@ def test_errors_are_what_variances_predict(name: str, domain: Any) -> None:
     # that of secure sums a bound is known.
     margin = 5 * (measured - predicted).std(ddof=1) / 10
     unknown_bias = 0.0 if name == "dp-rec" else mechanism.bias_bound
-    assert -margin < (measured - predicted).mean() < margin + unknown_bias**2
+    assert -margin <= (measured - predicted).mean() <= margin + unknown_bias**2
     assert (predicted <= worst * (1 + 1e-9) + mechanism.bias_bound**2).all()
     assert all((one.wrapping is not None) == (REGISTRY[name].trust_model == "secure-sum") for one in results)
 

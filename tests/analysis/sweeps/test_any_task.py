@@ -1,7 +1,10 @@
 """Sweeps over tasks of any kind: what they give, which faults are collected, and what stays done."""
 
+import os
+import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,11 +12,14 @@ import cloudpickle
 import pytest
 
 from quietbits.analysis.sweeps.run import IncompleteSweepError, run_tasks
+from quietbits.analysis.sweeps.store import STORE_NAME
 from quietbits.errors import ConvergenceError, TableError
 
 
-def task_files(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_mtime_ns for path in (folder / "tasks").glob("*.parquet")}
+def finished(folder: Path) -> dict[str, int]:
+    """Return the numbers of the rows of finished tasks, by key: a task that is done again has another row."""
+    with closing(sqlite3.connect(folder / STORE_NAME)) as database:
+        return {key.hex(): number for key, number in database.execute("SELECT key, rowid FROM results")}
 
 
 @dataclass(frozen=True)
@@ -89,9 +95,9 @@ def test_faults_of_any_kind_are_collected(workers: int, tmp_path: Path) -> None:
     assert steps[-1][:2] == (9, 9)
     # The next run does what is left.
     mended = [Toss(number) for number in (0, 1, 2, 3, 6, 8, 10, 12)]
-    before = task_files(tmp_path)
+    before = finished(tmp_path)
     assert len(run_tasks(mended, tmp_path)) == 16
-    assert before.items() <= task_files(tmp_path).items()
+    assert before.items() <= finished(tmp_path).items()
 
 
 def test_a_message_names_five_faults(tmp_path: Path) -> None:
@@ -106,8 +112,42 @@ def test_what_nobody_expected_is_raised_and_what_is_done_stays_done(tmp_path: Pa
     tasks = [Toss(0), Toss(1), Toss(2, TypeError("a mistake in the program"))]
     with pytest.raises(TypeError, match="a mistake in the program"):
         run_tasks(tasks, tmp_path)
-    files = task_files(tmp_path)
-    assert len(files) == 2
+    before = finished(tmp_path)
+    assert len(before) == 2
     assert not (tmp_path / "results.parquet").exists()
     run_tasks([*tasks[:2], Toss(2)], tmp_path)
-    assert files.items() <= task_files(tmp_path).items()
+    assert before.items() <= finished(tmp_path).items()
+
+
+@dataclass(frozen=True)
+class Fatal(Toss):
+    """A task that ends the process it runs in, as the system does when memory is short."""
+
+    def run(self, _: str) -> list[dict[str, object]]:
+        os._exit(1)
+
+
+@dataclass(frozen=True)
+class FatalDesign(Toss):
+    """A task of which even the preparation ends the process."""
+
+    def prepare(self, _: Path | None) -> str:
+        os._exit(1)
+
+
+@pytest.mark.usefixtures("tasks_that_travel")
+def test_a_worker_that_is_killed_costs_one_task(tmp_path: Path) -> None:
+    tasks = [*(Toss(number) for number in range(6)), Fatal(6), *(FatalDesign(number, design="fatal") for number in (7, 8)), Toss(9)]
+    with pytest.raises(IncompleteSweepError) as caught:
+        run_tasks(tasks, tmp_path, workers=2)
+    assert [failure.task.number for failure in caught.value.failures] == [6, 7, 8]
+    assert "toss 0 (2 repetitions): its process was killed, or ran out of memory" in str(caught.value)
+    assert caught.value.results["number"].unique().tolist() == [0, 1, 2, 3, 4, 5, 9]
+
+
+@pytest.mark.usefixtures("tasks_that_travel")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_task_without_memory_fails_by_itself(workers: int, tmp_path: Path) -> None:
+    with pytest.raises(IncompleteSweepError, match=r"1 of 3 tasks failed, the others are saved: .*: too large"):
+        run_tasks([Toss(0), Toss(1, MemoryError("too large")), Toss(2)], tmp_path, workers=workers)
+    assert len(finished(tmp_path)) == 2

@@ -5,16 +5,17 @@ import logging
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import LocalCluster
 
 import quietbits
 from quietbits.analysis.calibration.table_cache import TableCache
@@ -24,7 +25,7 @@ from quietbits.analysis.sweeps import run as sweep_module
 from quietbits.analysis.sweeps import store as sweep_store
 from quietbits.analysis.sweeps.run import IncompleteSweepError, run_tasks
 from quietbits.analysis.sweeps.spec import load_sweep, parse_sweep
-from quietbits.analysis.sweeps.store import SweepStore
+from quietbits.analysis.sweeps.store import RESULTS_NAME, STORE_NAME, task_key
 from quietbits.analysis.sweeps.task import METRICS, MeanTask
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.errors import InfeasibleError
@@ -72,13 +73,14 @@ def whole(spec: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def digests(folder: Path) -> dict[str, str]:
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+def digest(folder: Path) -> str:
+    return hashlib.sha256((folder / RESULTS_NAME).read_bytes()).hexdigest()
 
 
-def task_files(folder: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_mtime_ns for path in (folder / "tasks").glob("*.parquet")}
+def finished(folder: Path) -> dict[str, int]:
+    """Return the numbers of the rows of finished tasks, by key: a task that is done again has another row."""
+    with closing(sqlite3.connect(folder / STORE_NAME)) as database:
+        return {key.hex(): number for key, number in database.execute("SELECT key, rowid FROM results")}
 
 
 def few(**changes: object) -> list[MeanTask]:
@@ -86,9 +88,8 @@ def few(**changes: object) -> list[MeanTask]:
 
 
 def test_what_a_finished_sweep_leaves(whole: Path, spec: Path) -> None:
-    files = digests(whole)
-    assert len(files) == 201
-    assert {name for name in files if not name.startswith("tasks/")} == {"results.parquet"}
+    assert {path.name for path in whole.iterdir()} == {RESULTS_NAME, STORE_NAME}
+    assert len(finished(whole)) == 200
     results = pd.read_parquet(whole / "results.parquet")
     tasks = load_sweep(spec).tasks()
     assert len(results) == 200 * len(LOCAL_METRICS)
@@ -117,7 +118,7 @@ def test_every_task_has_randomness_of_its_own(whole: Path) -> None:
 
 def test_two_workers_give_the_same_bits(whole: Path, spec: Path, tmp_path: Path) -> None:
     run_tasks(load_sweep(spec).tasks(), tmp_path, workers=2)
-    assert digests(tmp_path) == digests(whole)
+    assert digest(tmp_path) == digest(whole)
 
 
 SCRIPT = """
@@ -127,7 +128,7 @@ from quietbits.analysis.sweeps.run import run_tasks
 from quietbits.analysis.sweeps.spec import load_sweep
 
 if __name__ == "__main__":
-    run_tasks(load_sweep(sys.argv[1]).tasks(), Path(sys.argv[2]), workers=2)
+    run_tasks(load_sweep(sys.argv[1]).tasks(), Path(sys.argv[2]), workers=2, on_step=lambda done, *_: print(done, flush=True))
 """
 
 
@@ -140,25 +141,21 @@ def test_a_sweep_that_was_killed_goes_on(whole: Path, spec: Path, tmp_path: Path
     # Found where this process finds it, quietbits is of the same version there.
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, str(script), str(spec), str(output)]
-    process = subprocess.Popen(command, start_new_session=True, env=environment)
-    try:
-        while not (output / "tasks").is_dir() or len(task_files(output)) < enough:
-            assert process.poll() is None
-            time.sleep(0.002)
+    with subprocess.Popen(command, start_new_session=True, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while int(process.stdout.readline()) < enough:
+            pass
         time.sleep(delay)
-    finally:
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    finished = task_files(output)
-    assert enough <= len(finished) < 200
-    assert not (output / "results.parquet").exists()
+    before = finished(output)
+    assert 0 < len(before) < 200
+    assert not (output / RESULTS_NAME).exists()
 
     steps: list[tuple[int, int, str]] = []
     run_tasks(load_sweep(spec).tasks(), output, on_step=lambda *step: steps.append(step))
-    assert digests(output) == digests(whole)
-    assert {name: changed for name, changed in task_files(output).items() if name in finished} == finished
-    assert steps[0][0] == len(finished)
-    assert sum(text.startswith("ran ") for _, _, text in steps) == 200 - len(finished)
+    assert digest(output) == digest(whole)
+    assert before.items() <= finished(output).items()
+    assert steps[0][0] == len(before)
     assert steps[-1][:2] == (steps[0][1],) * 2
 
 
@@ -166,11 +163,11 @@ def test_a_finished_sweep_is_read_and_not_run(whole: Path, spec: Path, monkeypat
     def never(*_: object) -> None:
         raise AssertionError("nothing was to be run")
 
-    before = digests(whole)
+    before = digest(whole)
     monkeypatch.setattr(MeanTask, "run", never)
     monkeypatch.setattr(MeanTask, "prepare", never)
     results = run_tasks(load_sweep(spec).tasks(), whole)
-    assert digests(whole) == before
+    assert digest(whole) == before
     pd.testing.assert_frame_equal(results, pd.read_parquet(whole / "results.parquet"))
 
 
@@ -192,9 +189,9 @@ def test_rows_are_what_a_task_gives_by_itself(tmp_path: Path) -> None:
 
 def test_more_repetitions_and_mechanisms_leave_the_others_as_they_were(tmp_path: Path) -> None:
     before = run_tasks(few(), tmp_path)
-    files = task_files(tmp_path)
+    done = finished(tmp_path)
     after = run_tasks(few(repetitions=4, mechanism=[{"name": "cldp"}, *FEW["mechanism"]]), tmp_path)
-    assert files.items() <= task_files(tmp_path).items()
+    assert done.items() <= finished(tmp_path).items()
     same = after[(after["mechanism"] != "cldp") & (after["repetition"] < 3)].reset_index(drop=True)
     pd.testing.assert_frame_equal(same, before)
     # Where a mechanism brings numbers into a column, it is no longer empty for the others.
@@ -206,33 +203,13 @@ def test_more_repetitions_and_mechanisms_leave_the_others_as_they_were(tmp_path:
 
 def test_other_seeds_and_other_software_are_other_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tasks = few(repetitions=1, epsilon=1)
-    store = SweepStore(tmp_path)
-    paths = {store.path(tasks[0]), store.path(replace(tasks[0], seed=1))}
+    keys = {task_key(tasks[0]), task_key(replace(tasks[0], seed=1))}
     monkeypatch.setattr(sweep_store, "RESULT_FORMAT", "another")
-    paths.add(SweepStore(tmp_path).path(tasks[0]))
-    assert len(paths) == 3
+    keys.add(task_key(tasks[0]))
+    assert len(keys) == 3
     first, second = (run_tasks(few(repetitions=1, seed=seed), tmp_path) for seed in (0, 1))
     measured = first["metric"] == "squared_error"
     assert (first[measured]["value"] != second[measured]["value"]).all()
-
-
-def test_what_a_killed_run_leaves_half_written_is_removed_and_what_is_damaged_is_done_again(tmp_path: Path) -> None:
-    tasks = few()
-    run_tasks(tasks, tmp_path)
-    whole = digests(tmp_path)
-    store = SweepStore(tmp_path)
-    cut, empty, other, old = (store.path(task) for task in tasks[:4])
-    untouched = task_files(tmp_path).keys() - {path.name for path in (cut, empty, other, old)}
-    times = {name: task_files(tmp_path)[name] for name in untouched}
-    (tmp_path / "tasks" / f".{cut.name}.0123abcd.part").write_bytes(cut.read_bytes()[:100])
-    (tmp_path / ".results.parquet.0123abcd.part").write_bytes(b"PAR1")
-    cut.write_bytes(cut.read_bytes()[:-20])
-    empty.write_bytes(b"")
-    other.write_bytes(store.path(tasks[5]).read_bytes())
-    pd.DataFrame({"value": [1.0]}).to_parquet(old)
-    run_tasks(tasks, tmp_path)
-    assert digests(tmp_path) == whole
-    assert {name: task_files(tmp_path)[name] for name in untouched} == times
 
 
 def test_tasks_that_cannot_be_done_are_named_and_the_others_are_saved(tmp_path: Path) -> None:
@@ -248,7 +225,7 @@ def test_tasks_that_cannot_be_done_are_named_and_the_others_are_saved(tmp_path: 
     assert {type(failure.error) for failure in error.failures} == {InfeasibleError}
     results = pd.read_parquet(tmp_path / "output" / "results.parquet")
     pd.testing.assert_frame_equal(results, error.results)
-    assert len(task_files(tmp_path / "output")) == 6
+    assert len(finished(tmp_path / "output")) == 6
     # What is there is what a sweep without the mechanism gives.
     feasible = [*tasks[:3], *tasks[6:]]
     pd.testing.assert_frame_equal(results, run_tasks(feasible, tmp_path / "feasible"))
@@ -258,7 +235,8 @@ def test_a_sweep_of_which_nothing_can_be_done(tmp_path: Path) -> None:
     with pytest.raises(IncompleteSweepError, match="3 of 3 tasks failed") as caught:
         run_tasks(few(mechanism=[{"name": "skellam", "bits": 2}], epsilon=1), tmp_path)
     assert len(caught.value.results) == len(pd.read_parquet(tmp_path / "results.parquet")) == 0
-    assert list(digests(tmp_path)) == ["results.parquet"]
+    assert {path.name for path in tmp_path.iterdir()} == {RESULTS_NAME, STORE_NAME}
+    assert finished(tmp_path) == {}
 
 
 def test_a_table_is_designed_once_for_all_tasks_and_sweeps(
@@ -292,13 +270,6 @@ def test_a_table_is_designed_once_for_all_tasks_and_sweeps(
     assert len(designed) == 2
     assert "it is not the table that was asked for" in caplog.text
     pd.testing.assert_frame_equal(first, third)
-
-
-def test_dask_workers_give_the_same_bits(tmp_path: Path) -> None:
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
-        run_tasks(few(), tmp_path / "dask", dask=cluster.scheduler_address)
-    run_tasks(few(), tmp_path / "here")
-    assert digests(tmp_path / "dask") == digests(tmp_path / "here")
 
 
 def test_bad_arguments_are_refused_before_anything_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -203,7 +203,7 @@ def test_all_mechanisms_and_budgets_see_the_same_vectors() -> None:
     tasks = parse_sweep(document).tasks()
     assert len({task.data_name for task in tasks}) == 1
     others = parse_sweep(SMALLEST | {"population": "sparse", "nonzero": [1, 2], "repetitions": 1}).tasks()
-    assert len({task.data_name for task in others + tasks}) == 3
+    assert len({task.data_name for task in (*others, *tasks)}) == 3
     first, second = (named_stream(0, task.data_name).random() for task in others)
     assert first != second
 

@@ -51,7 +51,7 @@ def test_every_mechanism_travels_to_workers_and_makes_rows(name: str, domain: Do
     assert rows[0]["value"] == result.squared_error
     row = rows[0]
     assert (row["mechanism"], row["trust_model"], row["adjacency"]) == (name, REGISTRY[name].trust_model, "replace-one")
-    assert row["realised_epsilon"] <= 3.0
+    assert row["realised_epsilon"] <= (3.0 if REGISTRY[name].private else math.inf)
     assert (row["modulus"] is None, row["wrap_probability"] is None) == (not modular, not modular)
     assert row["bits_per_coordinate"] == prepared.mechanism.bits_per_client / task.task.dimension
     assert {column for column in OPTION_COLUMNS if row[column] is not None} == {

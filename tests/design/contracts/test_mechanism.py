@@ -7,7 +7,7 @@ import pytest
 
 from quietbits.design.contracts.mechanism import Error
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.privunit import PrivUnitMechanism
+from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 
 ERROR = Error(variance=60.0, bias=0.5, wrap_probability=0.1, shared=2.0)
 
@@ -24,7 +24,7 @@ def test_clients_lower_what_is_their_own_and_rounds_what_is_unbiased() -> None:
 
 
 def test_a_mechanism_without_public_randomness_has_nothing_in_common_and_nothing_to_renew() -> None:
-    mechanism = PrivUnitMechanism(2.0, NormBall(3, 2.0))
+    mechanism = PrivUnitGMechanism(2.0, NormBall(3, 2.0))
     vectors = [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]]
     assert mechanism.renewed(5) is mechanism
     assert mechanism.worst_shared_variance == mechanism.error().shared == mechanism.error(vectors).shared == 0.0

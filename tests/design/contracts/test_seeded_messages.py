@@ -10,9 +10,9 @@ from quietbits.design.contracts.mechanism import Mechanism, ScalarMechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.cldp import CLDPMechanism
 from quietbits.design.local.laplace import LaplaceMechanism
-from quietbits.design.local.minimal_random_coding import MinimalRandomCodingMechanism
-from quietbits.design.local.privunit import PrivUnitMechanism
 from quietbits.design.local.sqkr import SQKRMechanism
+from quietbits.design.local.unit_vectors.minimal_random_coding import MinimalRandomCodingMechanism
+from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from quietbits.design.local.vector_cldp import cldp_mechanism
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism
 from quietbits.design.local.vector_laplace import VectorLaplaceMechanism
@@ -58,7 +58,7 @@ CASES: dict[str, tuple[Mechanism, list[Any]]] = {
     ),
     "Skellam": (skellam_mechanism(8.0, DELTA, L2), [[7180, 621, -2312], [-4093, 1516, -1058]]),
     "PrivUnit": (
-        PrivUnitMechanism(4.0, L2),
+        PrivUnitGMechanism(4.0, L2),
         [[1.500004020374569, -0.6479485476819858, -0.22914877565928793], [1.5582467254694286, -0.47308910167946683, 0.4653432905800959]],
     ),
     "minimal random coding": (MinimalRandomCodingMechanism(4.0, 5, L2), [[11095686263834698876, 12], [529218795165772755, 29]]),

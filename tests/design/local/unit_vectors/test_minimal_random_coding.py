@@ -10,8 +10,8 @@ from scipy import stats
 from scipy.special import comb, ndtr
 
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.minimal_random_coding import MinimalRandomCodingMechanism, minimal_random_coding_mechanism
-from quietbits.design.local.privunit import PrivUnitMechanism
+from quietbits.design.local.unit_vectors.minimal_random_coding import MinimalRandomCodingMechanism, minimal_random_coding_mechanism
+from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from quietbits.design.relative_entropy.coding import decode_relative_entropy
 from quietbits.errors import InfeasibleError
 
@@ -122,7 +122,7 @@ def test_more_bits_come_close_to_the_uncompressed_mechanism(epsilon: float) -> N
     ball = NormBall(200, 2.0)
     variances = [MinimalRandomCodingMechanism(epsilon, bits, ball).worst_variance for bits in (1, 2, 4, 8, 14, 20)]
     assert variances == sorted(variances, reverse=True)
-    least = PrivUnitMechanism(epsilon, ball).worst_variance
+    least = PrivUnitGMechanism(epsilon, ball).worst_variance
     assert least < variances[-1] < 1.02 * least
 
 
@@ -145,7 +145,7 @@ def test_no_other_threshold_gives_less_variance(epsilon: float, bits: int, dimen
 def test_fewest_bits_are_enough_and_one_less_is_not(epsilon: float, excess: float) -> None:
     ball = NormBall(200, 2.0)
     mechanism = minimal_random_coding_mechanism(epsilon, ball, excess)
-    limit = (1 + excess) * PrivUnitMechanism(epsilon, ball).worst_variance
+    limit = (1 + excess) * PrivUnitGMechanism(epsilon, ball).worst_variance
     assert mechanism.worst_variance <= limit < MinimalRandomCodingMechanism(epsilon, mechanism.bits - 1, ball).worst_variance
 
 

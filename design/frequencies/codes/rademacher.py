@@ -9,12 +9,12 @@ import highspy
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays import FloatArray, IntegerArray
-from ...errors import ConvergenceError, InfeasibleError
-from ...solvers.numerics.highs_program import new_highs
-from ..secure_sum.modular_arithmetic import centred_representatives
-from .bernoulli_code import BernoulliCode
-from .histogram_code import HistogramCode
+from ....arrays import FloatArray, IntegerArray
+from ....errors import ConvergenceError, InfeasibleError
+from ....solvers.numerics.highs_program import new_highs
+from ...secure_sum.modular_arithmetic import centred_representatives
+from .bernoulli import BernoulliCode
+from .histogram import HistogramCode
 
 
 @dataclass(frozen=True)

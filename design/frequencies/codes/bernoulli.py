@@ -9,13 +9,13 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
-from ...arrays import IntegerArray
-from ...errors import ConvergenceError, InfeasibleError
-from ...solvers.decoders.exact_histogram import HistogramSolution, decode_histogram
-from ...solvers.limits.histogram_code_size import code_size
-from ..secure_sum.modular_arithmetic import aggregate_residues
-from .histogram_code import LARGEST_SEED, MOST_ENTRIES, HistogramCode
+from ....arguments import check_integer
+from ....arrays import IntegerArray
+from ....errors import ConvergenceError, InfeasibleError
+from ....solvers.decoders.exact_histogram import HistogramSolution, decode_histogram
+from ....solvers.limits.histogram_code_size import code_size
+from ...secure_sum.modular_arithmetic import aggregate_residues
+from .histogram import LARGEST_SEED, MOST_ENTRIES, HistogramCode
 
 MOST_MEASUREMENTS = 2**20
 # A block of the counter-based generator: four words.

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arrays import FloatArray
-from ..contracts.norm_ball import NormBall
-from ..noise.random_words import WordsLike, word_source
+from ....arrays import FloatArray
+from ...contracts.norm_ball import NormBall
+from ...noise.random_words import WordsLike, word_source
 
 # Vectors of a smaller norm, in units of the clip norm, count as zero: squares of their coordinates would underflow.
 SHORTEST = 1e-100

@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.special import ndtr
 
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.privunit import PrivUnitMechanism
+from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from quietbits.design.local.vector_cldp import cldp_mechanism
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
@@ -18,8 +18,8 @@ from quietbits.solvers.accounting.pure_privacy import pure_renyi_divergences
 CASES = [(0.01, 1), (1.0, 1), (1.0, 3), (5.0, 2), (5.0, 128), (20.0, 50), (100.0, 1000)]
 
 
-def mechanism_of(epsilon: float, dimension: int, clip_norm: float = 1.0) -> PrivUnitMechanism:
-    return PrivUnitMechanism(epsilon, NormBall(dimension, 2.0, clip_norm))
+def mechanism_of(epsilon: float, dimension: int, clip_norm: float = 1.0) -> PrivUnitGMechanism:
+    return PrivUnitGMechanism(epsilon, NormBall(dimension, 2.0, clip_norm))
 
 
 @pytest.mark.parametrize(("epsilon", "dimension"), CASES)
@@ -137,14 +137,14 @@ def test_the_loss_gives_the_hockey_stick_divergence_of_opposite_vectors() -> Non
 @pytest.mark.parametrize("epsilon", [1.0, 5.0])
 def test_it_beats_one_bit_by_far_and_approximate_privacy_at_high_epsilon(epsilon: float) -> None:
     ball = NormBall(128, 2.0)
-    variance = PrivUnitMechanism(epsilon, ball).worst_variance
+    variance = PrivUnitGMechanism(epsilon, ball).worst_variance
     assert cldp_mechanism(epsilon, ball).worst_variance > 100 * variance
     assert VectorGaussianMechanism(epsilon, 1e-5, ball).worst_variance > variance
 
 
 def test_other_norms_are_refused() -> None:
     with pytest.raises(ValueError, match="ball must be of norm 2 for PrivUnitG, got norm 1"):
-        PrivUnitMechanism(1.0, NormBall(3, 1.0))
+        PrivUnitGMechanism(1.0, NormBall(3, 1.0))
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "rounds"), [(0.0013, 1e-6, 100), (16.3, 1e-6, 7), (1.0, 1e-5, 10)])

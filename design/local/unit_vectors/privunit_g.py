@@ -9,17 +9,14 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from ...arrays import FloatArray
-from ...solvers.accounting.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
-from ...solvers.accounting.pure_privacy import check_orders, pure_renyi_divergences
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
-from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
-from ..contracts.mechanism import check_vector_epsilon
-from ..contracts.norm_ball import NormBall
-from ..contracts.privacy import Privacy
-from ..noise.random_words import WordsLike, WordSource, word_source
+from ....arrays import FloatArray
+from ...contracts.mechanism import check_vector_epsilon
+from ...contracts.norm_ball import NormBall
+from ...contracts.privacy import Privacy
+from ...noise.random_words import WordsLike, WordSource, word_source
+from ..uncompressed_vector import UncompressedVectorMechanism
+from .cap_privacy import CapPrivacy
 from .random_direction import random_directions
-from .uncompressed_vector import UncompressedVectorMechanism
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -29,7 +26,7 @@ THRESHOLDS = 400
 
 
 @dataclass(frozen=True)
-class PrivUnitMechanism(UncompressedVectorMechanism):
+class PrivUnitGMechanism(UncompressedVectorMechanism):
     """Every client sends a Gaussian vector whose component along its own vector is above a threshold more often than by chance.
 
     Asi, Feldman, Talwar 2022, *Optimal algorithms for mean estimation under local differential privacy*. For a unit vector v, a message x
@@ -50,7 +47,7 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
 
     Examples
     --------
-    >>> mechanism = PrivUnitMechanism(5.0, NormBall(dimension=128, norm=2.0))
+    >>> mechanism = PrivUnitGMechanism(5.0, NormBall(dimension=128, norm=2.0))
     >>> round(mechanism.threshold, 4), round(mechanism.keep_probability, 4), round(mechanism.worst_variance, 2)
     (1.8435, 0.8335, 38.37)
     """
@@ -89,35 +86,12 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         return self._projection_mean(self.threshold)
 
     def privacy(self) -> Privacy:
-        """Pure local privacy of the real-valued mechanism; over rounds, less than that of randomised response (`privacy_loss`)."""
-
-        def curve() -> RenyiCurve:
-            return RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS))
-
-        def by_loss(rounds: int, delta: float) -> float | None:
-            # Its own losses are rounded on a grid that is coarse for small ones; those of randomised response, which dominate, are not.
-            own = composed_loss(self.privacy_loss(), rounds, delta)
-            pure = composed_pure_epsilon(self.epsilon, rounds, delta) if rounds <= MOST_COMPOSED_ROUNDS else None
-            return min((epsilon for epsilon in (own, pure) if epsilon is not None), default=None)
-
-        accounts = (pure_account(self.epsilon), renyi_account(curve, "replace-one"), loss_account("pld", by_loss, "replace-one"))
-        return Privacy("local", accounts)
+        """Pure local privacy of the real-valued mechanism; over rounds, less than that of randomised response (`CapPrivacy`)."""
+        return self._cap_privacy.privacy()
 
     def privacy_loss(self) -> "PrivacyLossDistribution":
-        """Return the loss distribution of two opposite vectors, which dominates every two vectors; losses rounded upward.
-
-        It is that of randomised response which is seen with `revealing_probability`, and not at all otherwise.
-        """
-        from dp_accounting.pld import privacy_loss_distribution as pld
-
-        seen, unseen = self.revealing_probability, 1 - self.revealing_probability
-        flipped = seen / (math.exp(self.epsilon) + 1)
-        kept = seen - flipped
-        one, other = {0: kept, 1: flipped}, {0: flipped, 1: kept}
-        return pld.from_two_probability_mass_functions(
-            {key: math.log(value) for key, value in (one | {2: unseen}).items() if value > 0},
-            {key: math.log(value) for key, value in (other | {2: unseen}).items() if value > 0},
-        )
+        """Return the loss distribution of two opposite vectors, which dominates every two vectors; losses rounded upward."""
+        return self._cap_privacy.loss()
 
     @property
     def worst_variance(self) -> float:
@@ -138,28 +112,19 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return, for each order above 1, the Rényi divergence of the pair that `privacy_loss` describes, in nats: exact."""
-        array = check_orders(orders)
-        finite = np.where(np.isinf(array), 2.0, array)
-        # e^((a - 1) r) = 1 - revealed + revealed e^((a - 1) r') with r' the divergence of randomised response.
-        exponents = (finite - 1) * pure_renyi_divergences(self.epsilon, finite)
-        small = exponents < 300
-        direct = np.log1p(self.revealing_probability * np.expm1(np.where(small, exponents, 0.0)))
-        divergences = np.where(small, direct, exponents + math.log(self.revealing_probability)) / (finite - 1)
-        return np.asarray(np.where(np.isinf(array), self.epsilon, divergences))
+        """Return, for each order above 1, the Rényi divergence of two opposite vectors, in nats: exact."""
+        return self._cap_privacy.renyi_divergences(orders)
 
     @property
     def revealing_probability(self) -> float:
-        """Largest probability, over pairs of vectors, that a message lies in the threshold's cap of one and not of the other.
+        """Largest probability, over pairs of vectors, that a message lies in the threshold's cap of one and not of the other."""
+        return self._cap_privacy.revealing
 
-        The densities of two unit vectors have the ratio e^epsilon on the first one's cap without the second's, e^-epsilon the other way
-        round, and 1 elsewhere. With w the measure, under the normal distribution, of either region, every f-divergence is w times a number
-        that depends on epsilon only, and is not negative. So the pair with the largest w dominates all others, and mixtures of both
-        directions (joint convexity): opposite vectors, with w = min(Phi(threshold), Phi(-threshold)). The probability is
-        (e^epsilon + 1) w / Z, at most 1.
-        """
-        low, high = float(scipy.special.log_ndtr(-abs(self.threshold))), self._log_constant(self.threshold)
-        return min(1.0, math.exp(float(np.logaddexp(self.epsilon, 0.0)) + low - high))
+    @property
+    def _cap_privacy(self) -> CapPrivacy:
+        return CapPrivacy.of_cap(
+            self.epsilon, float(scipy.special.log_ndtr(-self.threshold)), float(scipy.special.log_ndtr(self.threshold))
+        )
 
     @property
     def _message_unit(self) -> float:

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
-from ...arrays import IndexArray, IntegerArray
-from ..secure_sum.modular_arithmetic import aggregate_residues, messages_modulo
+from ....arguments import check_integer
+from ....arrays import IndexArray, IntegerArray
+from ...secure_sum.modular_arithmetic import aggregate_residues, messages_modulo
 
 LARGEST_DIMENSION = 2**40
 LARGEST_SEED = 2**128 - 1
 MOST_CLIENTS = 2**20
 # Entries of a matrix, or of a chunk of messages, that is made whole.
 MOST_ENTRIES = 2**28
+# Entries of columns that are added up at a time.
+AT_ONCE = 2**22
 
 
 class HistogramCode(ABC):
@@ -65,6 +67,15 @@ class HistogramCode(ABC):
             raise ValueError(f"items must be of at most {self.clients} clients, for whom the modulus was chosen, got {len(checked)}")
         return messages_modulo(self.columns(checked), self.modulus)
 
+    def summed_columns(self, items: ArrayLike) -> IntegerArray:
+        """Return the sum of the columns of all items, shape (measurements,): each item's column is made once, whoever holds it."""
+        held, times = np.unique(self._checked(items), return_counts=True)
+        total = np.zeros(self.measurements, dtype=np.int64)
+        at_once = max(1, AT_ONCE // self.measurements)
+        for start in range(0, len(held), at_once):
+            total += times[start : start + at_once] @ self.columns(held[start : start + at_once]).astype(np.int64)
+        return total
+
     def decode(self, aggregate: ArrayLike, clients: int, *, time_limit: float = 60.0) -> IntegerArray:
         """Return how many of `clients` hold each item, from the sum modulo M of what they sent; shape (dimension,).
 
@@ -85,16 +96,21 @@ class HistogramCode(ABC):
         """Return the histogram of a sum modulo M."""
 
     def _items(self, items: ArrayLike) -> IndexArray:
+        """Return items whose columns are few enough to be made at once."""
+        array = self._checked(items)
+        if array.size * self.measurements > MOST_ENTRIES:
+            raise ValueError(
+                f"items must be at most {MOST_ENTRIES // self.measurements} at a time, got {array.size}; encode them in chunks"
+            )
+        return array
+
+    def _checked(self, items: ArrayLike) -> IndexArray:
         array = np.asarray(items)
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise ValueError(f"items must be a list of whole numbers, got shape {array.shape} of {array.dtype}")
         unknown = (array < 0) | (array >= self.dimension)
         if unknown.any():
             raise ValueError(f"items must be from 0 to {self.dimension - 1}, the number of items less one, got {int(array[unknown][0])}")
-        if array.size * self.measurements > MOST_ENTRIES:
-            raise ValueError(
-                f"items must be at most {MOST_ENTRIES // self.measurements} at a time, got {array.size}; encode them in chunks"
-            )
         return array.astype(np.intp)
 
     def _check_domain(self) -> None:
@@ -134,6 +150,10 @@ class IdentityCode(HistogramCode):
         vectors = np.zeros((len(checked), self.dimension), dtype=np.uint8)
         vectors[np.arange(len(checked)), checked] = 1
         return vectors
+
+    def summed_columns(self, items: ArrayLike) -> IntegerArray:
+        """Return the histogram."""
+        return np.bincount(self._checked(items), minlength=self.dimension)
 
     def _decoded(self, residues: IntegerArray, clients: int, time_limit: float) -> IntegerArray:  # noqa: ARG002
         if int(residues.sum()) != clients:

@@ -1,0 +1,118 @@
+"""What the processes that work for a sweep do: prepare for tasks, and run them."""
+
+import hashlib
+import time
+import traceback
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cache as keep
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+from ...errors import ConvergenceError
+from .protocol import SweepTask
+from .rows import EncodedRows, encode_rows
+from .store import software_versions
+
+# What a task may raise when it cannot be done; anything else is a mistake in the program, and ends the sweep.
+FAULTS = (ValueError, ArithmeticError, ConvergenceError, MemoryError)
+# A call gives back the tasks that it has not begun by then.
+LONGEST_CALL_SECONDS = 1.0
+# Folders whose modules make results.
+SOURCE = ("solvers", "design", "analysis")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What was made for tasks of one design, or why it could not be made, and the code of the process that tried."""
+
+    value: Any = None
+    error: Exception | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What became of the first tasks of a call.
+
+    Attributes
+    ----------
+    outcomes : list of EncodedRows or Exception
+        Their rows, or why there are none.
+    seconds : float
+        What they took together.
+    codes : frozenset of str
+        The code of the processes that had a part in it.
+    mistake : BaseException or None
+        What no task should raise, or an interruption.
+    """
+
+    outcomes: list[EncodedRows | Exception]
+    seconds: float
+    codes: frozenset[str]
+    mistake: BaseException | None = None
+
+
+def prepare(task: SweepTask, cache: Path, with_code: bool) -> Prepared:
+    """Prepare for all tasks that share a task's design."""
+    code = code_version() if with_code else None
+    try:
+        with _one_thread():
+            return Prepared(task.prepare(cache), None, code)
+    except FAULTS as error:
+        # Without its traceback, which would keep all that the call had in memory.
+        return Prepared(None, error.with_traceback(None), code)
+
+
+def run_together(prepared: Prepared | None, tasks: Sequence[SweepTask], cache: Path, with_code: bool) -> Ran:
+    """Run tasks one after the other, as many as can be begun in a second; `prepared` is for all, or None if each prepares for itself."""
+    start = time.perf_counter()
+    codes = {code for code in (code_version() if with_code else None, None if prepared is None else prepared.code) if code is not None}
+    outcomes: list[EncodedRows | Exception] = []
+    mistake: BaseException | None = None
+    with _one_thread():
+        for task in tasks:
+            try:
+                outcomes.append(_run(task, prepared, cache))
+            except BaseException as error:  # noqa: BLE001 - it is raised when what was done is saved: an interruption too
+                error.add_note(f"Task: {task.setting}\n{traceback.format_exc()}")
+                mistake = error.with_traceback(None)
+                break
+            if time.perf_counter() - start > LONGEST_CALL_SECONDS:
+                break
+    return Ran(outcomes, time.perf_counter() - start, frozenset(codes), mistake)
+
+
+def _run(task: SweepTask, prepared: Prepared | None, cache: Path) -> EncodedRows | Exception:
+    if prepared is not None and prepared.error is not None:
+        return prepared.error
+    try:
+        return encode_rows(task.run(task.prepare(cache) if prepared is None else prepared.value))
+    except FAULTS as error:
+        return error.with_traceback(None)
+
+
+@keep
+def code_version() -> str:
+    """Return a hash of the versions of the software, and of this package's own modules."""
+    root = Path(__file__).parents[2]
+    files = sorted(path for folder in SOURCE for path in (root / folder).rglob("*.py"))
+    digest = hashlib.sha256(repr(software_versions()).encode())
+    for path in files:
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """Hold libraries to one thread, in whatever process: the order in which they add up must not depend on how many they may use."""
+    limits: AbstractContextManager[object] = _libraries().limit(limits=1)
+    return limits
+
+
+@keep
+def _libraries() -> ThreadpoolController:
+    # Looking for them takes longer than a small task.
+    return ThreadpoolController()

@@ -1,0 +1,183 @@
+"""How a sweep runs: calls are kept in flight, what they bring is saved, and what they lose is tried again."""
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from textwrap import shorten
+from typing import Any
+
+from ...errors import DataError
+from ...progress import OnStep
+from .calls import Ran, code_version, prepare, run_together
+from .protocol import SweepTask
+from .rows import EncodedRows
+from .schedule import Group, PendingGroups
+from .store import SweepStore
+from .workers import WorkerLostError, Workers
+
+# What is done is saved so much later at most, unless more comes.
+COMMIT_SECONDS = 0.1
+# How long to wait where there is nobody to run calls, before looking again.
+WAIT_SECONDS = 1.0
+STEP_WIDTH = 60
+
+
+@dataclass(frozen=True, eq=False)
+class _Flight:
+    """A call in flight: tasks of a group, or the preparation for it, which has no positions."""
+
+    group: Group
+    tasks: list[SweepTask]
+    positions: list[int]
+    alone: bool = False
+
+
+class SweepRun:
+    """One run of a sweep's pending tasks.
+
+    Parameters
+    ----------
+    tasks : sequence of SweepTask
+        All tasks of the sweep.
+    store : SweepStore
+        Knows which are pending, and takes their rows.
+    workers : Workers
+        Runs calls.
+    cache : Path
+        Folder where designed tables are kept.
+    check_code : bool
+        Whether workers may have other software than this process: their results are then refused.
+    on_step : callable
+        As in `run_sweep`.
+
+    Attributes
+    ----------
+    errors : dict of int to Exception
+        What the tasks that could not be done raised, by their positions.
+    """
+
+    def __init__(
+        self, tasks: Sequence[SweepTask], store: SweepStore, workers: Workers, *, cache: Path, check_code: bool, on_step: OnStep
+    ) -> None:
+        self.errors: dict[int, Exception] = {}
+        self._tasks, self._store, self._workers = tasks, store, workers
+        self._cache, self._check_code, self._on_step = cache, check_code, on_step
+        positions, designs = store.pending()
+        self._groups = PendingGroups(tasks, positions, designs)
+        self._steps = len(tasks) + self._groups.designs
+        self._done = len(tasks) - len(positions)
+        self._ended: SimpleQueue[Any] = SimpleQueue()
+        self._flying: dict[Any, _Flight] = {}
+        # Groups with tasks that can run now, and calls whose process was lost with others: each is tried alone, to find the culprit.
+        self._ready: deque[Group] = deque()
+        self._suspects: deque[_Flight] = deque()
+        self._saved = 0.0
+
+    def run(self) -> None:
+        """Run the pending tasks; what each brings is saved at once."""
+        self._say(f"{self._done} of {len(self._tasks)} tasks were finished before" if self._done else "starting")
+        while True:
+            capacity = self._workers.capacity()
+            while len(self._flying) < capacity and (flight := self._next_flight(capacity)) is not None:
+                self._launch(flight)
+            if self._flying:
+                self._land()
+            elif capacity:
+                return
+            if not capacity:
+                self._say("no worker is connected: waiting for one")
+                time.sleep(WAIT_SECONDS)
+
+    def _next_flight(self, capacity: int) -> _Flight | None:
+        if any(flight.alone for flight in self._flying.values()) or (self._suspects and self._flying):
+            return None
+        if self._suspects:
+            return self._suspects.popleft()
+        while self._ready:
+            group = self._ready[0]
+            positions, tasks = self._groups.take(group, 2 * capacity)
+            if not group.positions:
+                self._ready.popleft()
+            if tasks:
+                return _Flight(group, tasks, positions)
+        group_or_none = self._groups.next_group()
+        if group_or_none is None:
+            return None
+        if group_or_none.design is None:
+            self._ready.append(group_or_none)
+            return self._next_flight(capacity)
+        return _Flight(group_or_none, [self._tasks[group_or_none.positions[0]]], [])
+
+    def _launch(self, flight: _Flight) -> None:
+        if flight.positions:
+            call = self._workers.submit(run_together, flight.group.prepared, flight.tasks, self._cache, self._check_code)
+        else:
+            call = self._workers.submit(prepare, flight.tasks[0], self._cache, self._check_code)
+        self._flying[call] = flight
+        call.add_done_callback(self._ended.put)
+
+    def _land(self) -> None:
+        """Wait for a call, take what it brings, and save it if no other has come meanwhile."""
+        try:
+            call = self._ended.get(timeout=COMMIT_SECONDS)
+        except Empty:
+            self._store.commit()
+            return
+        flight = self._flying.pop(call)
+        try:
+            if flight.positions:
+                self._take(flight, self._workers.result(call))
+            else:
+                flight.group.prepared = self._workers.shared(call)
+                self._ready.append(flight.group)
+                self._say(_step("prepared", flight.tasks[0]), 1)
+        except WorkerLostError as error:
+            self._lose(flight, error)
+        now = time.monotonic()
+        if self._ended.empty() or now - self._saved > COMMIT_SECONDS:
+            self._store.commit()
+            self._saved = now
+
+    def _take(self, flight: _Flight, ran: Ran) -> None:
+        if self._check_code and ran.codes != {code_version()}:
+            raise DataError("a worker has other versions of quietbits or its libraries than this process: install the same on all machines")
+        group, count = flight.group, len(ran.outcomes)
+        for position, outcome in zip(flight.positions, ran.outcomes, strict=False):
+            if isinstance(outcome, EncodedRows):
+                self._store.add(position, outcome)
+            else:
+                self.errors[position] = outcome
+        if ran.mistake is not None:
+            raise ran.mistake
+        group.seconds = ran.seconds / max(count, 1)
+        self._put_back(group, flight.positions[count:])
+        self._say(_step("ran", flight.tasks[count - 1]), count)
+
+    def _put_back(self, group: Group, positions: list[int]) -> None:
+        if positions:
+            if not group.positions:
+                self._ready.appendleft(group)
+            group.positions.extendleft(reversed(positions))
+
+    def _lose(self, flight: _Flight, error: WorkerLostError) -> None:
+        """Try the tasks of a lost call again, one by one; one that was alone is to blame."""
+        if not flight.alone:
+            ones = zip(flight.positions, flight.tasks, strict=True) if flight.positions else ()
+            self._suspects += [_Flight(flight.group, [task], [position], alone=True) for position, task in ones]
+            if not flight.positions:
+                self._suspects.append(_Flight(flight.group, flight.tasks, [], alone=True))
+            return
+        positions = flight.positions or list(flight.group.positions)
+        self.errors |= dict.fromkeys(positions, error)
+        self._say(_step("lost", flight.tasks[0]), len(positions) + (not flight.positions))
+
+    def _say(self, text: str, done: int = 0) -> None:
+        self._done += done
+        self._on_step(self._done, self._steps, text)
+
+
+def _step(verb: str, task: SweepTask) -> str:
+    return f"{verb} {shorten(task.setting, STEP_WIDTH, placeholder=' ...')}"

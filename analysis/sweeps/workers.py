@@ -1,0 +1,141 @@
+"""Where the calls of a sweep run: in this process, in others, or on the workers of a Dask scheduler."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, Future
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, Protocol
+
+from joblib.externals.loky import get_reusable_executor
+
+# Processes that are not used for so long end.
+IDLE_SECONDS = 300
+# Calls in flight for each thread of a cluster: one runs while the next travels.
+CALLS_PER_THREAD = 2
+# How often a cluster is asked for its workers.
+POLL_SECONDS = 1.0
+LINEAR_ALGEBRA_THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "VECLIB")}
+
+
+class WorkerLostError(RuntimeError):
+    """The process that ran a call ended before the call did."""
+
+
+class Workers(Protocol):
+    """What runs calls; a call in flight has `add_done_callback`, which calls a function with it, in any thread, when it has ended."""
+
+    def capacity(self) -> int:
+        """Return how many calls should be in flight; 0 if there is nobody to run them."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run a call; among its arguments may be results of calls, as `shared` returns them."""
+
+    def shared(self, call: Any) -> Any:
+        """Return a finished call's result as an argument for others: where it is large, it stays where it was made."""
+
+    def result(self, call: Any) -> Any:
+        """Return a finished call's result, or raise what it raised; `WorkerLostError` if its process ended."""
+
+
+class ThisProcess:
+    """Runs calls here, when they are submitted."""
+
+    def capacity(self) -> int:
+        """One at a time."""
+        return 1
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the call when it has ended."""
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+    def shared(self, call: Any) -> Any:
+        """Return the result."""
+        return call.result()
+
+    def result(self, call: Any) -> Any:
+        """Return the result."""
+        return call.result()
+
+
+class Processes:
+    """Runs calls in other processes of this machine, each with one thread for linear algebra."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def capacity(self) -> int:
+        """One more than there are processes, so that none waits for this one."""
+        return self._count + 1
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run a call in new processes where one of the old ones was killed."""
+        try:
+            return self._executor().submit(function, *arguments)
+        except BrokenExecutor:
+            # It broke after it was returned.
+            return self._executor().submit(function, *arguments)
+
+    def shared(self, call: Any) -> Any:
+        """Return the result: it travels with each call."""
+        return self.result(call)
+
+    def result(self, call: Any) -> Any:
+        """Return the result; if one process is killed, the calls of all have ended."""
+        try:
+            return call.result()
+        except BrokenExecutor as error:
+            raise WorkerLostError("its process was killed, or ran out of memory") from error
+
+    def _executor(self) -> Any:
+        return get_reusable_executor(max_workers=self._count, timeout=IDLE_SECONDS, env=LINEAR_ALGEBRA_THREADS)
+
+
+class DaskWorkers:
+    """Runs calls on the workers of a Dask scheduler, however many there are at the time."""
+
+    def __init__(self, client: Any, address: str) -> None:
+        self._client = client
+        self._address = address
+        self._asked = -POLL_SECONDS
+        self._threads = 0
+
+    def capacity(self) -> int:
+        """Two for each thread of the cluster, as of a second ago."""
+        if time.monotonic() - self._asked >= POLL_SECONDS:
+            self._threads = sum(worker["nthreads"] for worker in self._client.scheduler_info(n_workers=-1)["workers"].values())
+            self._asked = time.monotonic()
+        return CALLS_PER_THREAD * self._threads
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run a call once, wherever it is."""
+        return self._client.submit(function, *arguments, pure=False)
+
+    def shared(self, call: Any) -> Any:
+        """Return the call itself: its result travels between workers, and is made again if the worker that has it ends."""
+        return call if call.status == "finished" else self.result(call)
+
+    def result(self, call: Any) -> Any:
+        """Return the result; if workers ended while they ran the call, several times, it is lost."""
+        try:
+            return call.result()
+        except import_module("distributed").scheduler.KilledWorker as error:
+            raise WorkerLostError("workers were lost while they ran it") from error
+        except (CancelledError, import_module("distributed").CancelledError) as error:
+            raise ConnectionError(
+                f"the scheduler at {self._address} is gone: what was finished is saved, and the same command goes on"
+            ) from error
+
+
+@contextmanager
+def open_workers(workers: int, dask: str | None) -> Iterator[Workers]:
+    """Give what runs calls: this process if `workers` is 1, others if it is more, or those of the scheduler at the address `dask`."""
+    if dask is not None:
+        with import_module("distributed").Client(dask, set_as_default=False) as client:
+            yield DaskWorkers(client, dask)
+    elif workers == 1:
+        yield ThisProcess()
+    else:
+        yield Processes(workers)

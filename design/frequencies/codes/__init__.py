@@ -1,0 +1,1 @@
+"""Linear codes of items, by which a secure sum shows the exact histogram, and nothing else."""

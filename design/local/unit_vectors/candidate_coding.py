@@ -1,0 +1,102 @@
+"""Messages that are the number of one of some public Gaussian candidates, the likelier the better it points to the client's vector."""
+
+import math
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from ....arguments import check_integer
+from ....arrays import FloatArray
+from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism
+from ...noise.random_words import WordsLike, WordSource, word_source
+from ...relative_entropy.coding import decode_relative_entropy, log_importance_weights
+from .random_direction import random_directions
+
+MOST_BITS = 20
+
+
+class CandidateCodingMechanism(VectorMechanism):
+    """Every client sends the number of a candidate that lies in its vector's cap, <z, v> >= threshold, or of one that does not.
+
+    The K = 2**bits candidates of a client come from a public seed. Those in the cap are equally likely, and so are the others.
+    """
+
+    bits: int
+
+    @property
+    @abstractmethod
+    def threshold(self) -> float:
+        """Threshold of <z, v>."""
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """What the decoder divides <z, v> by."""
+
+    @abstractmethod
+    def outside_probability(self, inside: int) -> float:
+        """Return the probability of a candidate outside the cap, with `inside` candidates in it."""
+
+    @property
+    def candidates(self) -> int:
+        """Their number K."""
+        return 1 << self.bits
+
+    @property
+    def cap_probability(self) -> float:
+        """Probability q with which a candidate lies in a cap."""
+        return float(scipy.special.ndtr(-self.threshold))
+
+    @property
+    def bits_per_client(self) -> float:
+        """Length of the index; the seed is public randomness, which server and client share, and costs nothing."""
+        return float(self.bits)
+
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint64]:
+        """Draw the seed, which is public, and an index for each client, shape (clients, 2); costs 2**bits candidates each."""
+        words = word_source(words)
+        directions = random_directions(self.ball, vectors, words)
+        seeds = words(len(directions))
+        indices = [self._draw(self._in_cap(direction, seed), words) for direction, seed in zip(directions, seeds.tolist(), strict=True)]
+        return np.column_stack([seeds, np.array(indices, dtype=np.uint64)])
+
+    def index_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
+        """Return the distribution of the index for a unit vector, given the public seed: what an adversary sees; shape (2**bits,)."""
+        in_cap = self._in_cap(self.ball.check(np.asarray(direction)[None])[0], seed)
+        inside = int(np.count_nonzero(in_cap))
+        outside = self.outside_probability(inside)
+        return np.where(in_cap, (1 - outside) / max(inside, 1), outside / max(self.candidates - inside, 1))
+
+    def aggregate(self, messages: NDArray[Any]) -> FloatArray:
+        """Return the sum of the candidates that were sent, shape (dimension,); no others are generated."""
+        if messages.ndim != 2 or messages.shape[1] != 2:
+            raise ValueError(f"messages must have the shape (clients, 2), got {messages.shape}")
+        total = np.zeros(self.ball.dimension)
+        for seed, index in messages.tolist():
+            total += decode_relative_entropy(check_integer("index", index, low=0, high=self.candidates - 1), self.ball.dimension, seed)
+        return total
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the average of the vectors that the candidates stand for; it may lie outside the ball."""
+        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+        return np.asarray(aggregate * (self.ball.clip_norm / (self.scale * clients)))
+
+    def _in_cap(self, direction: FloatArray, seed: int) -> NDArray[np.bool_]:
+        # The logarithm of a density ratio at distance one is <z, v> - 1/2.
+        return np.asarray(log_importance_weights(direction, self.bits, seed) + 0.5 >= self.threshold)
+
+    def _draw(self, in_cap: NDArray[np.bool_], words: WordSource) -> int:
+        # A uniform number of 53 bits is below a probability at least as often as it should be.
+        outside = words.uniforms(()) < self.outside_probability(int(np.count_nonzero(in_cap)))
+        candidates = np.flatnonzero(~in_cap if outside else in_cap)
+        return int(candidates[words.integers(len(candidates), ())])
+
+
+def mean_projection(threshold: float, inside: float) -> float:
+    """Return the mean of <z, v> where z lies in the cap with probability `inside`."""
+    cap, beyond = float(scipy.special.ndtr(-threshold)), float(scipy.special.ndtr(threshold))
+    # Means of a normal number above and below the threshold, phi / cap and -phi / (1 - cap).
+    return float(math.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi) * (inside - cap) / (cap * beyond)) if cap * beyond > 0 else 0.0

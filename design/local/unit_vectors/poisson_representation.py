@@ -1,0 +1,190 @@
+"""Poisson private representation: PrivUnit, simulated exactly, as the number of a public point.
+
+Liu, Chen, Özgür, Li 2024, *Universal exact compression of differentially private mechanisms*. The proofs are in `docs/theory.md`, Unit
+vectors.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from ....arguments import check_integer, check_real
+from ....arrays import FloatArray
+from ...contracts.accounts import pure_privacy
+from ...contracts.mechanism import EPSILON_LOW, MOST_CLIENTS, VectorMechanism
+from ...contracts.norm_ball import NormBall
+from ...contracts.privacy import Privacy
+from ...noise.random_words import WordsLike, WordSource, word_source
+from ...relative_entropy.shared_randomness import SharedNormals
+from .best_cap import BestCap
+from .random_direction import random_directions
+from .rare_points import TailPoints, exponentials
+
+SMALLEST_ALPHA, LARGEST_ALPHA = 1.25, 8.0
+# Time grows with e to this power.
+LARGEST_CODED = 10.0
+# Numbers of public points, from 0: later ones count as the first.
+MOST_POINTS = 2**62
+STREAM_POINTS = 2**32
+# Arrival times that are examined one by one, in units of the largest density, and beyond it a few more.
+EXAMINED, FEW = 4.0, 16.0
+
+
+@dataclass(frozen=True)
+class PoissonRepresentationMechanism(VectorMechanism):
+    """Every client sends the number of a public uniformly random point of the sphere, which is distributed exactly as PrivUnit's message.
+
+    The client draws arrival times T_1 < T_2 < ... of a Poisson process and numbers the public points z_i by them. With r the density of
+    PrivUnit at `coded_epsilon` over the uniform one (`BestCap`), it sends i with probability in proportion to (r(z_i) / T_i)**alpha: z_i
+    then has the density r. Given the points, two vectors' weights differ by at most a factor of e^(alpha coded_epsilon), and so do their
+    sums: **2 alpha coded_epsilon pure privacy for every seed**. The paper's theorem for (epsilon, delta) needs an alpha that hardly exceeds
+    1, and messages that are very long; it is not used.
+
+    A number k is coded in `message_bits`, by a prefix code for probabilities in proportion to k**-power.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter that is proven, from 1e-3; at most 20 alpha.
+    ball : NormBall
+        L2 ball of the vectors.
+    alpha : float
+        From 1.25 to 8: the smaller, the less is revealed and the longer are messages.
+
+    Examples
+    --------
+    >>> mechanism = PoissonRepresentationMechanism(4.0, NormBall(dimension=200, norm=2.0))
+    >>> round(mechanism.coded_epsilon, 9), round(mechanism.worst_variance, 2), round(mechanism.bits_per_client, 2)
+    (1.0, 1263.35, 4.4)
+    """
+
+    epsilon: float
+    ball: NormBall
+    alpha: float = 2.0
+    delta = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "alpha", check_real("alpha", self.alpha, low=SMALLEST_ALPHA, high=LARGEST_ALPHA))
+        largest = 2 * self.alpha * LARGEST_CODED
+        object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=largest))
+        if self.ball.norm != 2:
+            raise ValueError(f"ball must be of norm 2 for Poisson private representation, got norm {self.ball.norm:g}")
+
+    @property
+    def coded_epsilon(self) -> float:
+        """Privacy parameter of the PrivUnit that is simulated, at most 10; errs downward."""
+        return self.epsilon / (2 * self.alpha) * (1 - 1e-15)
+
+    @cached_property
+    def cap(self) -> BestCap:
+        """The cap of the mechanism that is simulated."""
+        return BestCap(self.ball.dimension, self.coded_epsilon)
+
+    @cached_property
+    def mean_log_number(self) -> float:
+        """Bound on the mean of log2 of the number that is sent, counted from 1; errs upward."""
+        # The point that is sent has the arrival time r(z) B V**(-1/alpha), with z from PrivUnit, V of the Gamma law of parameter
+        # 1 - 1/alpha and B exponential of mean 1/Gamma(1 - 1/alpha), all independent, and at most a Poisson number of points before it.
+        shape = 1 - 1 / self.alpha
+        logs = np.arange(-40 / shape, 5, 0.01)
+        weights = np.exp(shape * logs - np.exp(logs))
+        keep = self.cap.keep_probability
+        total = 0.0
+        for share, density in ((keep, self.cap.density), (1 - keep, self.cap.density * math.exp(-self.coded_epsilon))):
+            inverse = math.gamma(shape) / density * np.exp(logs / self.alpha)
+            # E log(1 + s B) = e^x E_1(x) with x = 1/s, and at most s.
+            near = np.minimum(inverse, 500.0)
+            means = np.where(inverse < 500, np.exp(near) * scipy.special.exp1(near), 1 / inverse)
+            total += share * float(weights @ means / weights.sum())
+        return total / math.log(2) * (1 + 1e-9)
+
+    @property
+    def power(self) -> float:
+        """Exponent of the probabilities that numbers are coded for."""
+        return 1 + 1 / max(self.mean_log_number, 1e-3)
+
+    @property
+    def bits_per_client(self) -> float:
+        """Bound on the mean length of a message; errs upward. The seed is public randomness and costs nothing."""
+        return self.power * self.mean_log_number + math.log2(scipy.special.zeta(self.power)) + 1
+
+    def message_bits(self, messages: NDArray[Any]) -> FloatArray:
+        """Return the length of each message: -log2 of the probability that its number is coded for, rounded up (Kraft's inequality)."""
+        numbers = messages[:, 1].astype(float) + 1
+        return np.asarray(np.ceil(self.power * np.log2(numbers) + math.log2(scipy.special.zeta(self.power))))
+
+    def privacy(self) -> Privacy:
+        """Pure local privacy."""
+        return pure_privacy(self.epsilon)
+
+    @property
+    def worst_variance(self) -> float:
+        """Variance of PrivUnit at the centre of the ball, the largest."""
+        return self.ball.clip_norm**2 * (1 + self.cap.excess)
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return ``worst_variance - ||x||**2`` for each vector: exact, over seeds and numbers."""
+        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
+
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint64]:
+        """Draw the seed, which is public, and the number of a point, from 0, for each client, shape (clients, 2)."""
+        words = word_source(words)
+        directions = random_directions(self.ball, vectors, words)
+        seeds = words(len(directions))
+        numbers = [self._draw(direction, seed, words) for direction, seed in zip(directions, seeds.tolist(), strict=True)]
+        return np.column_stack([seeds, np.array(numbers, dtype=np.uint64)])
+
+    def aggregate(self, messages: NDArray[Any]) -> FloatArray:
+        """Return the sum of the points that were sent, shape (dimension,); no others are generated."""
+        if messages.ndim != 2 or messages.shape[1] != 2:
+            raise ValueError(f"messages must have the shape (clients, 2), got {messages.shape}")
+        total = np.zeros(self.ball.dimension)
+        for seed, number in messages.tolist():
+            total += self._point(seed, check_integer("number", number, low=0, high=MOST_POINTS - 1))
+        return total
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the average of the vectors that the points stand for; it may lie outside the ball."""
+        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+        return np.asarray(aggregate * (self.ball.clip_norm / (self.cap.mean * clients)))
+
+    def _point(self, seed: int, number: int) -> FloatArray:
+        point = SharedNormals(seed, self.ball.dimension, number // STREAM_POINTS).vector(number % STREAM_POINTS).astype(float)
+        return np.asarray(point / np.linalg.norm(point))
+
+    def _draw(self, direction: FloatArray, seed: int, words: WordSource) -> int:
+        """Return the number of the point with the least T V**(1/alpha) / r(z), V exponential: that of an exponential race of weights."""
+        high, low = self.cap.density, self.cap.density * math.exp(-self.coded_epsilon)
+        horizon = EXAMINED * high + FEW
+        times = _arrivals(horizon, words)
+        points = SharedNormals(seed, self.ball.dimension).vectors(0, len(times)).astype(float)
+        densities = np.where(points @ direction >= self.cap.mean * np.linalg.norm(points, axis=1), high, low)
+        races = times * exponentials(words, len(times)) ** (1 / self.alpha) / densities
+        chosen = int(np.argmin(races))
+        best = float(races[chosen])
+        # Of later points, those that could still win: few, and none with a large probability. All others are only counted.
+        for later in TailPoints(max(horizon, float(times[0])), best * high, self.alpha).draw(words):
+            number = len(times) + later.before
+            if number >= MOST_POINTS:
+                # Which is what the first number then stands for: it is no less private.
+                number = 0
+            density = high if self._point(seed, number) @ direction >= self.cap.mean else low
+            race = later.race / density
+            if race < best:
+                best, chosen = race, number
+        return chosen
+
+
+def _arrivals(horizon: float, words: WordSource) -> FloatArray:
+    """Return the arrival times of a Poisson process of rate 1 up to a horizon, or the first one."""
+    size = math.ceil(horizon + 6 * math.sqrt(horizon))
+    times = np.cumsum(exponentials(words, size))
+    while times[-1] <= horizon:
+        times = np.append(times, times[-1] + np.cumsum(exponentials(words, size)))
+    return np.asarray(times[: max(1, np.count_nonzero(times <= horizon))])

@@ -1,0 +1,126 @@
+"""ProjUnit: PrivUnit of a few random projections of the vector, which public randomness chooses anew for each client.
+
+Asi, Feldman, Nelson, Nguyen, Talwar 2023, *Fast optimal locally private mean estimation via random projections*.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ....arguments import check_integer
+from ....arrays import FloatArray
+from ....solvers.numerics.projected_norm import projected_mean_norm
+from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism, check_vector_epsilon
+from ...contracts.privacy import Privacy
+from ...noise.random_words import WordsLike, word_source
+from ...relative_entropy.shared_randomness import SharedNormals
+from .best_cap import BestCap
+from .random_direction import SHORTEST, random_directions
+
+# Seeds travel as the first number of a message, exactly.
+SEED_BITS = 53
+# Numbers of projection matrices, or of projected vectors, that are held in memory at a time.
+CHUNK = 2**21
+
+
+class ProjectedPrivUnitMechanism(VectorMechanism):
+    """Every client projects its unit vector by a public random matrix, and sends PrivUnit's message for the direction of the projection.
+
+    With P the matrix, whose k rows are orthonormal, and x the message, a unit vector of k dimensions, the server averages
+    ``P^T x clip_norm / (m c)``: m is the mean of <x, u> for a direction u (`BestCap` in k dimensions), and c that of the norm of k
+    coordinates of a uniformly random unit vector of `space` dimensions. A message is as private as PrivUnit's in k dimensions: k 64-bit
+    floats, after the public seed, which costs nothing.
+    """
+
+    epsilon: float
+    projected: int
+    delta = 0.0
+
+    @property
+    @abstractmethod
+    def space(self) -> int:
+        """Number of coordinates that are projected, padding included."""
+
+    @abstractmethod
+    def _project(self, seeds: list[int], directions: FloatArray) -> FloatArray:
+        """Return P v for a chunk of clients, shape (clients, projected)."""
+
+    @abstractmethod
+    def _lift(self, seeds: list[int], points: FloatArray) -> FloatArray:
+        """Return the sum of P^T x over a chunk of clients, shape (dimension,)."""
+
+    @property
+    @abstractmethod
+    def _numbers(self) -> int:
+        """Numbers that one client's projection takes in memory."""
+
+    def _check(self, name: str) -> None:
+        object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
+        if self.ball.norm != 2:
+            raise ValueError(f"ball must be of norm 2 for {name}, got norm {self.ball.norm:g}")
+        object.__setattr__(self, "projected", check_integer("projected", self.projected, low=1, high=self.space))
+
+    @cached_property
+    def cap(self) -> BestCap:
+        """The cap of the projected sphere."""
+        return BestCap(self.projected, self.epsilon)
+
+    @property
+    def scale(self) -> float:
+        """M c: mean of <P^T x, v>, for a uniformly random subspace."""
+        return self.cap.mean * projected_mean_norm(self.space, self.projected)
+
+    @property
+    def bits_per_client(self) -> float:
+        """Bits of a double-precision number for each projection; the seed is public randomness and costs nothing."""
+        return 64.0 * self.projected
+
+    def privacy(self) -> Privacy:
+        """Pure local privacy of the real-valued mechanism, for every seed; over rounds as `CapPrivacy`."""
+        return self.cap.cap_privacy.privacy()
+
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
+        """Draw the seed, which is public, and a unit vector for each client, shape (clients, 1 + projected)."""
+        words = word_source(words)
+        directions = random_directions(self.ball, vectors, words)
+        messages = np.empty((len(directions), 1 + self.projected))
+        messages[:, 0] = words.integers(2**SEED_BITS, len(directions))
+        for part in self._chunks(len(directions)):
+            points = self._project(messages[part, 0].astype(np.int64).tolist(), directions[part])
+            norms = np.linalg.norm(points, axis=1)
+            points[norms < SHORTEST] = np.eye(1, self.projected)
+            messages[part, 1:] = self.cap.draw(points / np.where(norms < SHORTEST, 1.0, norms)[:, None], words)
+        return messages
+
+    def aggregate(self, messages: NDArray[Any]) -> FloatArray:
+        """Return the sum of P^T x, shape (dimension,)."""
+        if messages.ndim != 2 or messages.shape[1] != 1 + self.projected:
+            raise ValueError(f"messages must have the shape (clients, {1 + self.projected}), got {messages.shape}")
+        total = np.zeros(self.ball.dimension)
+        for part in self._chunks(len(messages)):
+            total += self._lift(messages[part, 0].astype(np.int64).tolist(), messages[part, 1:])
+        return total
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the average of the vectors that the messages stand for; it may lie outside the ball."""
+        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+        return np.asarray(aggregate * (self.ball.clip_norm / (self.scale * clients)))
+
+    def _chunks(self, clients: int) -> Iterator[slice]:
+        size = max(1, CHUNK // self._numbers)
+        return (slice(start, start + size) for start in range(0, clients, size))
+
+
+def shared_frames(seeds: list[int], dimension: int, count: int) -> FloatArray:
+    """Return, for each seed, `count` orthonormal columns that span a uniformly random subspace, shape (seeds, dimension, count).
+
+    Each frame is uniformly random (Haar), but for the rounding of the shared normal numbers that it is made of, less than 1e-6.
+    """
+    normals = np.stack([SharedNormals(seed, dimension).vectors(0, count).T for seed in seeds]).astype(float)
+    frames, triangles = np.linalg.qr(normals)
+    # The signs that make the decomposition unique, and the frame's law that of the normal numbers: invariant.
+    return np.asarray(frames * np.where(np.diagonal(triangles, axis1=1, axis2=2) < 0, -1.0, 1.0)[:, None, :])

@@ -1,0 +1,123 @@
+"""Panels of measured errors of frequencies, largest and Euclidean, for every series: what figures 2 to 5 have in common."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
+
+from ...analysis.catalogue.frequency_sums import PAPER
+from ...analysis.comparisons.frequencies.simulated_errors import (
+    CENTRAL,
+    SERIES,
+    FrequencyPoint,
+    arrange_frequencies,
+    frequency_points,
+)
+from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
+from ..drawing.style import GREY, WIDTH, add_caption
+from ..entry import FigureEntry
+
+# In the order of the series; circles and squares for what the paper has, hollow for what stands in for it.
+MARKS: Mapping[str, Mark] = MappingProxyType(
+    dict(zip([*SERIES, CENTRAL], (ORANGE, PURPLE, VERMILION, BLUE, SKY, GREEN, BLACK, Mark(GREY, "", (0, (5, 3)))), strict=True))
+)
+BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
+ERRORS = {"largest_error": "largest error of a frequency", "error": "L2 error of all frequencies"}
+POPULATIONS = {"geometric": "a truncated geometric law of ratio 0.8", "zipf": "Zipf's law of exponent 1"}
+SHORTENED = {"clients": "n", "epsilon": "ε"}
+CATEGORIES, QUICK_CATEGORIES = 100_000, 2000
+
+
+def draw_errors(frame: pd.DataFrame, across: str, panel_by: str) -> Figure:
+    """Draw both errors in a row of panels each, against a column, a panel for each value of another one."""
+    panels = list(frame.groupby(panel_by))
+    figure = Figure(figsize=(WIDTH, 6.6), layout="constrained")
+    grid = figure.subplots(len(ERRORS), len(panels), sharex=True, sharey="row", squeeze=False)
+    for row, (column, label) in zip(grid, ERRORS.items(), strict=True):
+        for axes, (value, panel) in zip(row, panels, strict=True):
+            _draw_panel(axes, panel, across, column)
+            axes.set_title(f"{SHORTENED[panel_by]} = {value:,g}" if column == "largest_error" else "")
+        row[0].set_ylabel(label)
+    ticks = sorted(frame[across].unique())
+    for axes in grid[-1]:
+        axes.set_xlabel("clients n (thousands)" if across == "clients" else "privacy parameter ε")
+        axes.set_xticks(ticks, [f"{value / 1000:g}" if across == "clients" else f"{value:g}" for value in ticks])
+    handles = [Line2D([], [], label=name, **_look(mark)) for name, mark in MARKS.items() if name in set(frame["series"])]
+    handles.append(Line2D([], [], label="lower bound, worst data", **BOUND_LOOK))
+    figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.0, columnspacing=1.5)
+    add_caption(figure, _caption(frame))
+    return figure
+
+
+def _look(mark: Mark) -> dict[str, Any]:
+    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
+
+
+def _draw_panel(axes: Axes, panel: pd.DataFrame, across: str, column: str) -> None:
+    for name, mark in MARKS.items():
+        series = panel[panel["series"] == name].sort_values(across)
+        axes.errorbar(
+            series[across],
+            series[column],
+            yerr=series[f"{column}_standard_error"].fillna(0.0),
+            color=mark.colour,
+            marker=mark.marker,
+            linestyle=mark.line,
+            markerfacecolor="white" if name == "Poisson-binomial, best" else mark.colour,
+            capsize=2,
+        )
+    central = panel[panel["series"] == CENTRAL].sort_values(across)
+    axes.plot(central[across], central[f"{column}_bound"], **BOUND_LOOK)
+    axes.set_yscale("log")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.grid(visible=True)
+
+
+def _caption(frame: pd.DataFrame) -> str:
+    first = frame.iloc[0]
+    sketch = frame[frame["series"] == "Poisson-binomial sketch, L = 10"]
+    kilobits = [f"{group['bits_per_client'].max() / 1000:,.0f}" for _, group in frame.groupby("series") if group["width"].notna().any()]
+    size = sketch.iloc[0]
+    return (
+        f"Frequencies of {first['categories']:,.0f} items, drawn from {POPULATIONS[first['population']]}, after projection onto the "
+        f"simplex; means of {first['repetitions']:.0f} rounds with standard errors. Sketches have {size['rows']:.0f} rows of "
+        f"{size['width']:.0f} buckets and are decoded by medians. The paper does not give its size: it is ln(d/0.05) rows, as in "
+        f"its Theorem A.3, and the "
+        "width of least predicted error in about a sixth of a histogram's coordinates. The best Poisson-binomial and the discrete Gaussian "
+        "histogram do not hash "
+        f"(messages of up to {', '.join(sorted(kilobits, key=lambda text: float(text.replace(',', ''))))} kbit). Hadamard response has the "
+        "paper's number of blocks. The lower bound is for the worst data, any mechanism whose estimate is private: a given law may have "
+        f"less. ε is for replace-one adjacency: secure-sum trust model at δ = {frame['delta'].max():g} for sketches and histograms, local "
+        "trust model at δ = 0 for the three responses, central trust model for the trusted server."
+    )
+
+
+def errors_figure(number: int, population: str, finding: str, *, by_epsilon: bool) -> FigureEntry:
+    """Return one of the four figures."""
+    across, panel_by = ("epsilon", "clients") if by_epsilon else ("clients", "epsilon")
+
+    def tasks(seed: int, quick: bool) -> Sequence[FrequencyPoint]:
+        clients: Sequence[int]
+        epsilons: Sequence[float]
+        if by_epsilon:
+            clients, epsilons = ((1000, 4000), (1.0, 4.0, 10.0)) if quick else ((10_000, 50_000), (1.0, 2.0, 5.0, 10.0, 15.0))
+        else:
+            clients, epsilons = ((1000, 2000, 4000), (1.0, 10.0)) if quick else (range(10_000, 50_001, 10_000), (1.0, 5.0, 10.0))
+        return frequency_points(seed, population, QUICK_CATEGORIES if quick else CATEGORIES, clients, epsilons, 2 if quick else 3)
+
+    draw: Callable[[pd.DataFrame], Figure] = lambda frame: draw_errors(frame, across, panel_by)  # noqa: E731
+    return FigureEntry(
+        name=f"freq-fig{number}",
+        title=finding,
+        paper=f"{PAPER}, Figures 2 to 5",
+        duration="about five minutes",
+        experiment=f"errors of frequencies, {population}, against {across}",
+        tasks=tasks,
+        table=arrange_frequencies,
+        draw=draw,
+    )

@@ -1,0 +1,123 @@
+"""Which mechanism for items wins where: a map of clients and items for each epsilon and number of bits."""
+
+import math
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+
+from ...analysis.comparisons.frequencies.regimes import HISTOGRAM, LOCAL, PROBLEM, SKETCH, RegimePoint, regime_points, winners
+from ..drawing.style import WIDTH, add_caption
+from ..entry import FigureEntry
+
+# Light enough to be written on, and apart in grey as well.
+COLOURS = {LOCAL: "#F5C98B", SKETCH: "#9CCBEA", HISTOGRAM: "#E9F3DC"}
+KINDS = {LOCAL: "local messages", SKETCH: "sketch in a secure sum", HISTOGRAM: "histogram in a secure sum"}
+LETTERS = {
+    "frequency-randomised-response": "RR",
+    "hadamard-response": "HR",
+    "recursive-hadamard-response": "RH",
+    "projective-geometry-response": "PG",
+    "unary-encoding": "UE",
+    "subset-selection": "SS",
+    "sketched-poisson-binomial": "PB",
+    "sketched-discrete-gaussian-frequencies": "DG",
+    "sketched-skellam-frequencies": "Sk",
+}
+CLIENTS, CATEGORIES = (10**3, 10**4, 10**5), (10**2, 10**3, 10**4, 10**5, 10**6)
+EPSILONS, BUDGETS = (1.0, 10.0), (1e3, 1e5, 1e7)
+COLUMNS = [
+    *PROBLEM,
+    *("mechanism", "kind", "trust_model", "bits_per_client", "rows", "width", "predicted_squared_error"),
+    *("central_squared_error", "lower_bound", "zero_squared_error", "next_kind_ratio", "useful"),
+]
+
+
+def draw_regimes(frame: pd.DataFrame) -> Figure:
+    """Draw a map for each epsilon and number of bits: what wins, and its error over the trusted server's."""
+    best = winners(frame)
+    epsilons, budgets = sorted(frame["epsilon"].unique()), sorted(frame["budget"].unique())
+    figure = Figure(figsize=(WIDTH, 1.6 + 2.4 * len(epsilons)), layout="constrained")
+    grid = figure.subplots(len(epsilons), len(budgets), sharex=True, sharey=True, squeeze=False)
+    for row, epsilon in zip(grid, epsilons, strict=True):
+        for axes, budget in zip(row, budgets, strict=True):
+            _draw_map(axes, best[(best["epsilon"] == epsilon) & (best["budget"] == budget)], frame)
+            axes.set_title(f"ε = {epsilon:g}, {_size(budget)}")
+        row[0].set_ylabel("items d")
+    for axes in grid[-1]:
+        axes.set_xlabel("clients n")
+    handles = [Patch(facecolor=COLOURS[kind], edgecolor="black", label=label) for kind, label in KINDS.items()]
+    handles.append(Patch(facecolor="white", edgecolor="#777777", hatch="////", label="equal frequencies have less error"))
+    figure.legend(handles=handles, loc="outside upper center", ncols=2, columnspacing=1.2)
+    first = frame.iloc[0]
+    named = ", ".join(
+        f"{LETTERS.get(name, name)}: {name}" for name in sorted(set(best["mechanism"]), key=lambda name: LETTERS.get(name, name))
+    )
+    add_caption(
+        figure,
+        f"Which mechanism has the least predicted squared L2 error, over all frequencies of Zipf's law, with messages of at most the "
+        f"given bits; by formula. Under the name: the error over that of a trusted server's Gaussian noise. {named}. A histogram "
+        "in a secure sum wins where its d log2 n bits or so are allowed, a sketch below; local messages where a large epsilon meets few "
+        "clients or few bits, or where there are hardly any bits. Hatched: the "
+        f"answer that all items are as frequent is better than any of them, in a single round. ε is for "
+        f"{first['adjacency']} adjacency: secure-sum trust model at δ = {frame['delta'].max():g}, local trust model at δ = 0; for "
+        f"the trusted server, central trust model at the same δ.",
+    )
+    return figure
+
+
+def _draw_map(axes: Axes, best: pd.DataFrame, frame: pd.DataFrame) -> None:
+    clients, items = sorted(frame["clients"].unique()), sorted(frame["categories"].unique())
+    for _, row in best.iterrows():
+        x, y = clients.index(row["clients"]), items.index(row["categories"])
+        axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, facecolor=COLOURS[row["kind"]], edgecolor="white"))
+        if not row["useful"]:
+            axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fill=False, edgecolor="#999999", hatch="////", linewidth=0))
+        ratio = row["predicted_squared_error"] / row["central_squared_error"]
+        box = {"facecolor": COLOURS[row["kind"]], "edgecolor": "none", "pad": 1.0}
+        axes.text(
+            x,
+            y,
+            f"{LETTERS.get(row['mechanism'], row['mechanism'])}\n{_ratio(ratio)}",
+            horizontalalignment="center",
+            verticalalignment="center",
+            linespacing=1.0,
+            bbox=box,
+        )
+    axes.set_xlim(-0.5, len(clients) - 0.5)
+    axes.set_ylim(-0.5, len(items) - 0.5)
+    axes.set_xticks(range(len(clients)), [_power(value) for value in clients])
+    axes.set_yticks(range(len(items)), [_power(value) for value in items])
+    axes.tick_params(length=0)
+
+
+def _power(value: float) -> str:
+    return f"$10^{{{round(math.log10(value))}}}$"
+
+
+def _size(bits: float) -> str:
+    return f"{bits / 1e3:g} kbit" if bits < 1e6 else f"{bits / 1e6:g} Mbit"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}" if ratio < 1000 else f"$10^{{{math.log10(ratio):.1f}}}$"
+
+
+def regime_tasks(seed: int, quick: bool) -> list[RegimePoint]:
+    """Return a task for each problem."""
+    if quick:
+        return regime_points(seed, (1000, 10_000), (100, 1000), EPSILONS, (1e3, 1e5))
+    return regime_points(seed, CLIENTS, CATEGORIES, EPSILONS, BUDGETS)
+
+
+FIGURE = FigureEntry(
+    name="freq-regimes",
+    title="Histograms in a secure sum win where their bits are allowed, sketches below; local messages with a large epsilon or few bits",
+    paper="beyond the papers",
+    duration="about three minutes",
+    experiment="which mechanism for items wins where",
+    tasks=regime_tasks,
+    draw=draw_regimes,
+    summary=lambda rows: winners(rows)[COLUMNS],
+)

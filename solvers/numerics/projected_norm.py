@@ -1,0 +1,82 @@
+"""The norm of a random projection of a unit vector: its mean for a uniformly random subspace, and how far a Hadamard one may be from it.
+
+`docs/theory.md`, Unit vectors, has the proof of `hadamard_bias`.
+"""
+
+import math
+
+# Terms of the central moments that the bound rests on: E (X - 1)**4 and E (M - 1)**2 of the proof.
+FOURTH_MOMENT, SQUARED_SPREAD = 116.0, 8.25
+# Where the lower tail of the squared norm is cut off, and powers of Hölder's inequality, that are tried.
+CUTS = tuple(step / 20 for step in range(1, 20))
+POWERS = range(1, 33)
+# Added to the bound, which is computed from few operations.
+ROUNDING = 1e-12
+# Beyond it the ratio of Gamma functions is taken from its series.
+SERIES_FROM = 1e4
+
+
+def mean_norm(dimension: int) -> float:
+    """Return the mean norm of standard normal vectors, ``sqrt(2) Gamma((dimension + 1) / 2) / Gamma(dimension / 2)``.
+
+    Examples
+    --------
+    >>> [round(mean_norm(dimension), 4) for dimension in (1, 2, 100)]
+    [0.7979, 1.2533, 9.975]
+    """
+    half = dimension / 2
+    if half < SERIES_FROM:
+        return math.sqrt(2) * math.exp(math.lgamma(half + 0.5) - math.lgamma(half))
+    return math.sqrt(dimension) * (1 - (1 / 8 - (1 / 128 + 5 / 1024 / half) / half) / half)
+
+
+def projected_mean_norm(dimension: int, projected: int) -> float:
+    """Return the mean norm of the first `projected` coordinates of a uniformly random unit vector; 1 for all of them.
+
+    Examples
+    --------
+    >>> round(projected_mean_norm(256, 64), 5)
+    0.49854
+    """
+    return 1.0 if projected == dimension else mean_norm(projected) / mean_norm(dimension)
+
+
+def hadamard_bias(dimension: int, projected: int) -> float:
+    """Return a bound on the bias of back-projected directions, for every unit vector v; errs upward.
+
+    With P `projected` different random rows of H D, H the normalised Hadamard matrix and D random signs, and u the direction of P v, that
+    is ``|| E P^T u / c - v ||``, c being `projected_mean_norm`.
+
+    Parameters
+    ----------
+    dimension : int
+        A power of two.
+    projected : int
+        From 1 to `dimension`, for which the bias is 0.
+
+    Examples
+    --------
+    >>> [round(hadamard_bias(2**20, projected), 4) for projected in (64, 256, 1024, 4096)]
+    [0.0574, 0.0062, 0.0008, 0.0001]
+    """
+    n, k = dimension, projected
+    if k == n:
+        return 0.0
+    gain = (n - k) / (k * (n - 1))
+    spread = (n * (k - 1) + (3 - 2 / n) * (n - k)) / (k * (n - 1)) - 1
+    fourth = (3 * (k - 1) * SQUARED_SPREAD + FOURTH_MOMENT) / k**3
+    # E W^T u is E P^T u times sqrt(n / k), and so is its scale.
+    scale = projected_mean_norm(n, k) * math.sqrt(n / k)
+    along = max(1 - max(0.0, 1 - 0.15 * spread - 0.35 * fourth) / scale, 1 / scale - 1)
+    across = min(_across(cut, gain, fourth) for cut in CUTS) / scale
+    # Estimates have the norm 1 / c.
+    return min(math.hypot(along, across), 1 + 1 / projected_mean_norm(n, k)) * (1 + ROUNDING) + ROUNDING
+
+
+def _across(cut: float, gain: float, fourth: float) -> float:
+    """Return the bound on the component orthogonal to the vector, before it is scaled."""
+    root = math.sqrt(cut)
+    middle = math.sqrt(gain * fourth) * (2 + root) / (2 * root * (1 + root) ** 2)
+    rare = min(1.0, fourth / (1 - cut) ** 4)
+    tail = min(math.pow(math.prod(range(1, 2 * power, 2)), 0.5 / power) * math.pow(rare, 1 - 0.5 / power) for power in POWERS)
+    return gain / 3 + middle + tail

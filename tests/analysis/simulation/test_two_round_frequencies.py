@@ -1,0 +1,54 @@
+"""Two rounds: the guarantees add up, the second is for no fewer items than the first allows for, and both are better than ignorance."""
+
+import numpy as np
+import pytest
+
+from quietbits.analysis.simulation.two_round_frequencies import count_buckets, two_round_frequencies
+
+CATEGORIES = 20_000
+ITEMS = np.random.default_rng(0).choice(20, 20_000) * 700
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-or-remove-one"])
+def test_both_rounds_together_keep_the_budget(adjacency: str) -> None:
+    found = two_round_frequencies(ITEMS, CATEGORIES, 1.5, 1e-5, adjacency=adjacency, seed=1)
+    first, second = found.count.privacy().epsilon(0.0, adjacency), found.mechanism.guarantee
+    assert (found.count.adjacency, second.adjacency) == (adjacency, adjacency)
+    assert found.guarantee.epsilon == first + second.epsilon
+    assert 0 <= 1.5 - found.guarantee.epsilon <= 1e-5
+    assert (found.guarantee.delta, found.guarantee.trust_model) == (1e-5, "secure-sum")
+    assert found.bits_per_client == found.count.buckets + found.mechanism.bits_per_client
+
+
+def test_the_sketch_is_for_the_number_that_the_count_allows_for() -> None:
+    true = np.bincount(ITEMS, minlength=CATEGORIES) / len(ITEMS)
+    reckoned = []
+    for seed in range(12):
+        found = two_round_frequencies(ITEMS, CATEGORIES, 2.0, 1e-5, seed=seed)
+        reckoned.append(found.counted.upper)
+        assert found.mechanism.distinct_items == max(1, found.counted.upper)
+        assert np.sum((found.frequencies - true) ** 2) < 1e-5
+        # Shorter than a histogram of all items.
+        assert found.bits_per_client < 0.7 * CATEGORIES * np.log2(found.mechanism.modulus)
+    # Each is below the true number with probability 0.05 at most.
+    assert sum(number < 20 for number in reckoned) <= 4
+    # The budget of round two does not depend on what round one has shown.
+    assert len(set(reckoned)) > 3
+
+
+def test_many_different_items_take_a_histogram() -> None:
+    items = np.random.default_rng(1).integers(0, 500, 5000)
+    found = two_round_frequencies(items, 500, 4.0, 1e-5)
+    assert found.mechanism.sketch.direct
+    true = np.bincount(items, minlength=500) / 5000
+    assert np.sum((found.frequencies - true) ** 2) < np.sum(true**2)
+
+
+def test_buckets_are_a_power_of_two() -> None:
+    assert [count_buckets(size, 10**6) for size in (2, 100, 10**4, 10**6)] == [2, 8, 512, 65536]
+
+
+@pytest.mark.parametrize(("change", "message"), [({"count_share": 1.0}, "count_share must"), ({"failure": 0.0}, "failure must")])
+def test_bad_arguments(change: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        two_round_frequencies(ITEMS, CATEGORIES, 1.0, 1e-5, **change)

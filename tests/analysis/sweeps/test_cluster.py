@@ -1,0 +1,131 @@
+"""Sweeps on a real Dask cluster: a scheduler and workers in processes of their own, which come late, are killed, or have other code."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from nap_tasks import Deadly, Nap
+
+from quietbits.analysis.sweeps import engine
+from quietbits.analysis.sweeps.run import IncompleteSweepError, run_tasks
+from quietbits.analysis.sweeps.store import RESULTS_NAME
+from quietbits.errors import DataError
+
+PATIENCE = 30.0
+
+
+class Cluster:
+    """A scheduler, and workers that are started when they are asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._file = folder / "scheduler.json"
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", self._file)
+        wait_until(self._file.exists)
+        self.address: str = json.loads(self._file.read_text())["address"]
+
+    def _start(self, kind: str, *arguments: object) -> "subprocess.Popen[bytes]":
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
+        program = f"from distributed.cli.dask_{kind} import main; main()"
+        command = [sys.executable, "-W", "ignore", "-c", program, *map(str, arguments)]
+        process = subprocess.Popen(command, cwd=self._folder, env=environment, stderr=subprocess.DEVNULL)
+        self._processes.append(process)
+        return process
+
+    def worker(self, *, nanny: bool = False) -> "subprocess.Popen[bytes]":
+        """Start a worker of one thread; with a nanny, it starts again when it ends."""
+        watched = "--nanny" if nanny else "--no-nanny"
+        return self._start("worker", self.address, watched, "--nthreads", "1", "--no-dashboard", "--local-directory", self._folder)
+
+    def close(self) -> None:
+        """End all processes."""
+        for process in self._processes:
+            process.send_signal(signal.SIGTERM)
+        for process in self._processes:
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path)
+    yield cluster
+    cluster.close()
+
+
+def naps(count: int) -> list[Nap]:
+    return [Nap(number, design=None if number % 3 else "soft") for number in range(count)]
+
+
+def test_workers_that_come_late_and_go_early_change_no_byte(cluster: Cluster, tmp_path: Path) -> None:
+    run_tasks([Nap(task.number, 0.0, task.design) for task in naps(120)], tmp_path / "here")
+    first = cluster.worker()
+    told: list[str] = []
+    others: list[subprocess.Popen[bytes]] = []
+
+    def on_step(done: int, _: int, text: str) -> None:
+        told.append(text)
+        if done > 15 and not others:
+            others.append(cluster.worker())
+        if done > 70 and first.poll() is None:
+            first.kill()
+
+    run_tasks(naps(120), tmp_path / "there", dask=cluster.address, cache=Path("cache"), on_step=on_step)
+    assert (tmp_path / "there" / RESULTS_NAME).read_bytes() == (tmp_path / "here" / RESULTS_NAME).read_bytes()
+    assert first.poll() is not None
+    assert others[0].poll() is None
+
+
+def test_nobody_is_waited_for_in_silence_and_a_deadly_task_fails_by_itself(cluster: Cluster, tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def on_step(_: int, __: int, text: str) -> None:
+        told.append(text)
+        if text == "no worker is connected: waiting for one" and told.count(text) == 1:
+            cluster.worker(nanny=True)
+
+    with pytest.raises(IncompleteSweepError, match=r"1 of 13 tasks failed, .*nap 3 \(1 repetition\): workers were lost while they ran it"):
+        run_tasks([*(Nap(number) for number in range(3)), Deadly(3), *(Nap(number) for number in range(4, 13))], tmp_path / "there",
+                  dask=cluster.address, on_step=on_step)  # fmt: skip
+    assert "no worker is connected: waiting for one" in told
+
+
+def test_the_death_of_the_scheduler_takes_one_line_and_loses_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.worker()
+    done: list[int] = []
+
+    def on_step(number: int, _: int, __: str) -> None:
+        done.append(number)
+        if number > 5 and cluster.scheduler.poll() is None:
+            threading.Thread(target=cluster.scheduler.kill).start()
+
+    with pytest.raises(ConnectionError, match=f"the scheduler at {cluster.address} is gone: what was finished is saved"):
+        run_tasks([Nap(number, 0.3) for number in range(60)], tmp_path / "there", dask=cluster.address, on_step=on_step)
+    steps: list[int] = []
+    run_tasks([Nap(number, 0.0) for number in range(60)], tmp_path / "there", on_step=lambda number, *_: steps.append(number))
+    assert steps[0] == done[-1] > 5
+
+
+def test_workers_with_other_code_are_refused(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.worker()
+    monkeypatch.setattr(engine, "code_version", lambda: "another")
+    with pytest.raises(DataError, match="a worker has other versions of quietbits or its libraries than this process"):
+        run_tasks(naps(4), tmp_path / "there", dask=cluster.address)

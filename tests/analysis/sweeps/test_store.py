@@ -1,0 +1,192 @@
+"""The file of finished tasks: what is damaged is computed again, whatever is damaged, and one process uses it at a time."""
+
+import logging
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from quietbits.analysis.sweeps.run import run_tasks
+from quietbits.analysis.sweeps.store import OWNER_NAME, RESULTS_NAME, STORE_NAME, SweepStore, task_key
+
+TASKS = 40
+
+
+@dataclass(frozen=True)
+class Square:
+    """A task that takes no time."""
+
+    number: int
+    seed: int = 0
+    design = None
+
+    @property
+    def name(self) -> str:
+        return f"the square of {self.number}"
+
+    setting = name
+
+    def prepare(self, _: Path | None) -> None:
+        return None
+
+    def run(self, _: None) -> list[dict[str, object]]:
+        return [{"number": self.number, "square": self.number**2, "root": self.number**0.5}] * 2
+
+
+def tasks() -> list[Square]:
+    return [Square(number) for number in range(TASKS)]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
+    """What a sweep leaves: its file of tasks, and the table."""
+    folder = tmp_path_factory.mktemp("whole")
+    run_tasks(tasks(), folder)
+    return (folder / STORE_NAME).read_bytes(), (folder / RESULTS_NAME).read_bytes()
+
+
+def flipped(content: bytes, bit: int) -> bytes:
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_flipped_bit_enters_the_results(seed: int, whole: tuple[bytes, bytes], tmp_path: Path) -> None:
+    store, results = whole
+    for bit in np.random.default_rng(seed).integers(0, 8 * len(store), 20).tolist():
+        folder = tmp_path / str(bit)
+        folder.mkdir()
+        (folder / STORE_NAME).write_bytes(flipped(store, bit))
+        run_tasks(tasks(), folder)
+        assert (folder / RESULTS_NAME).read_bytes() == results, bit
+
+
+def test_a_damaged_value_is_named_and_computed_again(
+    whole: tuple[bytes, bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, results = whole
+    place = store.index(b"[2, [[7], [49]")
+    (tmp_path / STORE_NAME).write_bytes(store.replace(b"[2, [[7], [49]", b"[2, [[7], [48]"))
+    assert place > 0
+    ran = []
+    run = Square.run
+    monkeypatch.setattr(Square, "run", lambda self, prepared: ran.append(self.number) or run(self, prepared))
+    with caplog.at_level(logging.WARNING):
+        run_tasks(tasks(), tmp_path)
+    assert ran == [7]
+    assert f"{tmp_path / STORE_NAME} has 1 damaged results: they are computed again" in caplog.text
+    assert (tmp_path / RESULTS_NAME).read_bytes() == results
+
+
+@pytest.mark.parametrize("cut", [0, 50, 5000, -1])
+def test_a_file_that_cannot_be_read_is_set_aside_and_what_it_holds_is_saved(
+    cut: int, whole: tuple[bytes, bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, results = whole
+    (tmp_path / STORE_NAME).write_bytes(store[:cut] if cut >= 0 else b"This is not a database" + store[22:])
+    with caplog.at_level(logging.WARNING):
+        run_tasks(tasks(), tmp_path)
+    assert (tmp_path / RESULTS_NAME).read_bytes() == results
+    # An empty file is a database without tables.
+    assert (tmp_path / f"{STORE_NAME}.damaged-1").exists() == (cut != 0)
+    assert (f"{STORE_NAME} is damaged: it is now called {STORE_NAME}.damaged-1" in caplog.text) == (cut != 0)
+
+
+def test_pages_that_cannot_be_read_leave_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    many = [Square(number) for number in range(2000)]
+    run_tasks(many, tmp_path)
+    results = (tmp_path / RESULTS_NAME).read_bytes()
+    store = bytearray((tmp_path / STORE_NAME).read_bytes())
+    middle = len(store) // 2 // 4096 * 4096
+    store[middle : middle + 8 * 4096] = b"\xff" * (8 * 4096)
+    (tmp_path / STORE_NAME).write_bytes(store)
+    with caplog.at_level(logging.WARNING):
+        run_tasks(many, tmp_path)
+    assert (tmp_path / RESULTS_NAME).read_bytes() == results
+    kept = int(caplog.text.split("damaged-1; ")[1].split()[0])
+    assert 500 < kept < 2000
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from quietbits.analysis.sweeps.store import SweepStore
+
+with SweepStore(Path(sys.argv[1]), []):
+    print("open", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Another process that uses the folder."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        yield process
+        process.kill()
+
+
+def test_two_sweeps_do_not_use_one_folder(holder: "subprocess.Popen[str]", tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=rf"no other sweep uses, got {tmp_path}, used by process {holder.pid} on "):
+        run_tasks(tasks(), tmp_path)
+    holder.kill()
+    holder.wait()
+    # What a killed process leaves locks nobody out.
+    assert (tmp_path / OWNER_NAME).exists()
+    assert len(run_tasks(tasks(), tmp_path)) == 2 * TASKS
+    assert not (tmp_path / OWNER_NAME).exists()
+
+
+def test_what_was_committed_survives_and_what_was_not_does_not(tmp_path: Path) -> None:
+    from quietbits.analysis.sweeps.rows import encode_rows
+
+    with SweepStore(tmp_path, tasks()) as store:
+        store.add(3, encode_rows([{"a": 1}]))
+        store.commit()
+        store.add(4, encode_rows([{"a": 2}]))
+        with closing(sqlite3.connect(":memory:")):
+            copy = (tmp_path / STORE_NAME).read_bytes(), (tmp_path / f"{STORE_NAME}-wal").read_bytes()
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / STORE_NAME).write_bytes(copy[0])
+    (other / f"{STORE_NAME}-wal").write_bytes(copy[1])
+    with SweepStore(other, tasks()) as store:
+        assert set(range(TASKS)) - set(store.pending()[0].tolist()) == {3}
+    with SweepStore(tmp_path, tasks()) as store:
+        assert set(range(TASKS)) - set(store.pending()[0].tolist()) == {3, 4}
+
+
+def test_pending_tasks_of_one_design_follow_each_other(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Designed(Square):
+        design: str | None = None
+
+    order = [Designed(number, design=design) for number, design in enumerate(["b", None, "a", "b", None, "a"])]
+    with SweepStore(tmp_path, order) as store:
+        positions, designs = store.pending()
+    assert positions.tolist() == [0, 3, 1, 2, 5, 4]
+    assert designs[0] == designs[1]
+    assert designs[2] == designs[5] == 0
+
+
+def test_keys_differ_with_name_and_seed() -> None:
+    assert len({task_key(task) for task in (Square(1), Square(2), Square(1, seed=1))}) == 3
+    assert task_key(Square(1)) == task_key(Square(1))
+
+
+def test_no_tasks_at_all(tmp_path: Path) -> None:
+    assert run_tasks([], tmp_path).empty
+    assert pd.read_parquet(tmp_path / RESULTS_NAME).empty

@@ -1,0 +1,76 @@
+"""Sketches of few items, decoded by pursuit: the error of least squares, what bounds it when there are more, the same messages as dense."""
+
+import math
+
+import numpy as np
+import pytest
+
+from quietbits.design.frequencies.item_sketch import ItemSketch
+from quietbits.design.frequencies.sparse_frequencies import SparseFrequencies, pursuit_buckets
+
+CATEGORIES, CLIENTS, DISTINCT = 20_000, 10_000, 30
+
+
+def made(distinct: int = DISTINCT, *, signed: bool = False, direct: bool = False) -> SparseFrequencies:
+    width = math.ceil(pursuit_buckets(CATEGORIES, DISTINCT) / 7)
+    sketch = ItemSketch(CATEGORIES, 1, CATEGORIES, signed=False) if direct else ItemSketch(CATEGORIES, 7, width, seed=4, signed=signed)
+    return SparseFrequencies(sketch, CLIENTS, steps=4, local_sigma=1.0, delta=1e-5, distinct_items=distinct)
+
+
+def counts_of(distinct: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    counts = np.zeros(CATEGORIES, dtype=np.int64)
+    counts[rng.choice(CATEGORIES, distinct, replace=False)] = rng.multinomial(CLIENTS, np.full(distinct, 1 / distinct))
+    return counts
+
+
+def decoded(mechanism: SparseFrequencies, counts: np.ndarray, seed: int) -> np.ndarray:
+    total = np.mod(mechanism.simulated_sum(counts, np.random.default_rng(seed)), mechanism.modulus)
+    return mechanism.decode(total, CLIENTS)
+
+
+@pytest.mark.parametrize("kind", [{}, {"signed": True}, {"direct": True}], ids=str)
+def test_items_that_stand_out_have_the_predicted_error(kind: dict[str, bool]) -> None:
+    mechanism = made(**kind)
+    errors = []
+    for seed in range(20):
+        counts = counts_of(DISTINCT, seed)
+        estimate = decoded(mechanism.renewed(seed), counts, seed)
+        assert set(np.flatnonzero(estimate)) == set(np.flatnonzero(counts))
+        errors.append(np.sum((estimate - counts / CLIENTS) ** 2))
+    predicted = mechanism.error().variance / CLIENTS
+    # The known sum takes one degree of freedom off where the estimate exceeds it: half of the time, one of 30.
+    assert 0.9 * predicted - 5 * np.std(errors) / math.sqrt(20) < np.mean(errors) < predicted + 5 * np.std(errors) / math.sqrt(20)
+    assert estimate.sum() <= 1 + 1e-12
+
+
+def test_more_items_than_expected_are_within_the_bound() -> None:
+    mechanism = made(distinct=10)
+    for distinct in (100, 3000):
+        counts = counts_of(distinct, 0)
+        estimate = decoded(mechanism, counts, 0)
+        assert np.count_nonzero(estimate) <= 10
+        assert (estimate >= 0).all()
+        assert np.linalg.norm(estimate - counts / CLIENTS) <= mechanism.bias_bound == math.sqrt(2)
+
+
+def test_messages_and_guarantee_are_those_of_the_dense_mechanism() -> None:
+    mechanism = made()
+    items = np.arange(50)
+    sent = [one.encode(items, np.random.default_rng(1)) for one in (mechanism, mechanism.dense)]
+    assert np.array_equal(*sent)
+    assert mechanism.guarantee == mechanism.dense.guarantee
+    assert mechanism.bits_per_client == mechanism.dense.bits_per_client
+
+
+def test_nothing_but_noise_is_nothing() -> None:
+    # With as many items as there are, nothing is below the threshold, which is 0; with few, noise is.
+    assert made(distinct=1).threshold > made(distinct=100).threshold > 0
+    direct = ItemSketch(4, 1, 4, signed=False)
+    assert SparseFrequencies(direct, 10, steps=1, local_sigma=1.0, delta=1e-5, distinct_items=4).threshold == 0
+
+
+@pytest.mark.parametrize("distinct", [0, CATEGORIES + 1])
+def test_a_number_of_items_that_cannot_be_is_refused(distinct: int) -> None:
+    with pytest.raises(ValueError, match="distinct_items must be a whole number from 1 to"):
+        made(distinct)

@@ -10,6 +10,11 @@ from .analysis.catalogue.accounts import account as account
 from .analysis.catalogue.accounts import calibrate as calibrate
 from .analysis.catalogue.registry import REGISTRY as REGISTRY
 from .analysis.catalogue.registry import build_mechanism as build_mechanism
+from .analysis.planner.check import check_plan as check_plan
+from .analysis.planner.plan import plan as plan
+from .analysis.planner.plan import plan_task as plan_task
+from .analysis.planner.record import Plan as Plan
+from .analysis.planner.record import PlannedMechanism as PlannedMechanism
 from .analysis.simulation.mean import SimulatedMean as SimulatedMean
 from .analysis.simulation.mean import simulate_mean as simulate_mean
 from .analysis.simulation.repeated_means import MeanSummary as MeanSummary

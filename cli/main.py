@@ -14,6 +14,7 @@ from .console import OneLineErrors
 from .design import design_app, export_command, verify_command
 from .estimate import demo_command, estimate_app
 from .mechanisms import mechanisms_command
+from .plan import plan_command
 from .reproduce import reproduce_command
 from .simulate import simulate_app
 from .sweep import sweep_command
@@ -28,6 +29,7 @@ app.add_typer(design_app, name="design")
 app.command("verify")(verify_command)
 app.command("export")(export_command)
 app.command("mechanisms")(mechanisms_command)
+app.command("plan")(plan_command)
 app.add_typer(account_app, name="account")
 app.add_typer(calibrate_app, name="calibrate")
 app.add_typer(simulate_app, name="simulate")

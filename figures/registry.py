@@ -41,6 +41,7 @@ from .mvu import fig1 as mvu_fig1
 from .mvu import fig2 as mvu_fig2
 from .mvu import fig3 as mvu_fig3
 from .mvu import fig5 as mvu_fig5
+from .planner import pareto as plan_pareto
 
 FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
     {
@@ -53,6 +54,7 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             cpsgd_fig1,
             binomial_slack,
             secure_sum_bits,
+            plan_pareto,
             dprec_accounting,
             dprec_mean,
             dprec_communication,

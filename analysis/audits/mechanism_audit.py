@@ -23,11 +23,13 @@ from ...design.local.laplace import LaplaceMechanism
 from ...design.local.uncompressed_vector import UncompressedVectorMechanism
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...design.secure_sum.sparse_sum import SparseSum
+from ...design.shuffled.shuffled_mechanism import ShuffledMechanism
 from ...design.tables.table_mean import TableMeanMechanism
 from ...design.transforms.dithering import finite_values
 from .dp_rec_audit import dp_rec_score
 from .privacy_audit import AuditResult, Score, audit_score
 from .secure_sum_audit import exact_sum_score, secure_sum_score
+from .shuffled_audit import shuffled_population, shuffled_score
 
 # Numbers that are encoded at a time, of all clients and coordinates together.
 BLOCK = 2**20
@@ -86,8 +88,9 @@ def audit(
 ) -> MechanismAudit:
     """Bound a mechanism's epsilon from below, for one pair of neighbours, by what a server sees.
 
-    That is one client's message in the local trust model, the sum of all clients' messages modulo M in a secure sum, and the noisy sum that
-    a trusted server releases; for sums the mechanism should be made for few clients, since each repetition encodes all of them.
+    That is one client's message in the local trust model, the histogram of all letters where they are shuffled, the sum of all clients'
+    messages modulo M in a secure sum, and the noisy sum that a trusted server releases; for all but the first the mechanism should be made
+    for few clients, since each repetition encodes all of them.
 
     Parameters
     ----------
@@ -130,7 +133,8 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
     mechanism : Mechanism
         The mechanism.
     others : str
-        For sums, what the other clients' vectors are: ``"zero"``, or ``"same"`` as the first client's in the first population.
+        For sums, what the other clients' vectors are: ``"zero"``, or ``"same"`` as the first client's in the first population. Where
+        letters are shuffled, zero stands for the middle of the domain.
         Where clients add noise of their own it hardly matters, and zero is rounded without randomness; where the message itself is drawn at
         random around the vector, as in the Poisson-binomial mechanism, vectors at the edge of the ball leave the least noise.
     direction : array_like of shape (dimension,) or None
@@ -157,6 +161,9 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
         held: NDArray[Any] = np.zeros(mechanism.clients, dtype=np.int64)
         replaced = np.append(held[1:], domain.size - 1)
         return Neighbours(held, replaced if mechanism.guarantee.adjacency == "replace-one" else held[1:])
+    if isinstance(mechanism, ShuffledMechanism):
+        _no_direction(direction)
+        return Neighbours(*(shuffled_population(mechanism, first=first, others=others) for first in (True, False)))
     if others != "zero":
         raise ValueError(f"others must be zero where a message is private by itself, got {others!r}: no other clients take part")
     if not isinstance(domain, NormBall):
@@ -236,6 +243,11 @@ def _(mechanism: TableMeanMechanism, first: FloatArray, second: FloatArray) -> S
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ratios = np.nan_to_num(np.log(rows[0]) - np.log(rows[1]), nan=0.0)
     return _message_score(mechanism, lambda letters: log_ratios[letters])
+
+
+@output_score.register
+def _(mechanism: ShuffledMechanism, first: FloatArray, second: FloatArray) -> Score:
+    return shuffled_score(mechanism, first, second)
 
 
 @output_score.register

@@ -49,7 +49,9 @@ WIDTH = Option(
     2,
     MOST_CATEGORIES,
 )
-MESSAGE_BITS = Option("message_bits", float, "Bits of a message at most, instead of the slack.", None, 1.0, LARGEST_MESSAGE, "bits")
+MESSAGE_BITS = Option(
+    "message_bits", float, "Bits of a message at most, instead of the slack.", None, 1.0, LARGEST_MESSAGE, "bits", budget="message"
+)
 SLACK = Option("slack", float, "Largest predicted squared error over that of a histogram of all items.", 2.0, 1.0, LARGEST_SLACK)
 CONCENTRATION = Option("concentration", float, "Sum of squared frequencies that is expected; 1 is the worst.", 1.0, 1e-12, 1.0)
 FAILURE = Option("failure", float, "Probability with which the largest error may be above its prediction.", 0.05, 1e-12, 1 - 1e-12)

@@ -17,6 +17,7 @@ from ...solvers.accounting.sampling import Sampling
 from ..calibration.sketches import (
     LARGEST_SLACK,
     TRANSFORMS,
+    USUAL_ROWS,
     CalibratedSketch,
     SketchChoice,
     calibrate_central_sketch,
@@ -26,9 +27,12 @@ from ..calibration.sketches import (
 from .local import NOISE_MULTIPLIER
 from .lower_bounds import central_lower_bound
 from .secure_sum import BITS, BOTH, CLIP_NORM, GRANULARITY, LOCAL_SIGMA, PADDED, account_discrete_gaussian, target_of
-from .shared_options import CLIENTS, DIMENSION
+from .shared_options import CLIENTS, DIMENSION, sum_bits
 
 MANY_ROUNDS = 100
+# Shares of the vectors' coordinates that sketches are tried with.
+SHARES = (2, 8, 32)
+FLOAT_BITS = 64
 PAPER = (
     "Chen, Choquette-Choo, Kairouz, Suresh 2022, The fundamental price of secure aggregation in differentially private federated learning"
 )
@@ -162,6 +166,24 @@ def _solve_central(target: Target, given: Values) -> Accounted:
     return replace(_with_errors(subject, found, given), clients=given["clients"])
 
 
+def _sizes(task: Task, bits: int) -> list[int]:
+    """Return lengths of sketches worth trying whose coordinates have a number of bits: one that uses `Task.bits` up, or a few shares."""
+    # An even number of whole rows: nothing is padded.
+    unit = 2 * USUAL_ROWS
+    longest = task.dimension - 1
+    sizes = [longest // share for share in SHARES] if task.bits is None else [min(longest, int(task.bits * task.dimension / bits))]
+    return [size // unit * unit for size in sizes if size >= unit]
+
+
+def _sketched_candidates(task: Task) -> list[Values]:
+    tried = [{"bits": bits, "sketch_dimension": size} for bits in sum_bits(task)[2:6] for size in _sizes(task, bits)]
+    return [{}, *tried]
+
+
+def _central_candidates(task: Task) -> list[Values]:
+    return [{}, *({"sketch_dimension": size} for size in _sizes(task, FLOAT_BITS))]
+
+
 ENTRIES = (
     Entry(
         name="sketched-discrete-gaussian",
@@ -184,6 +206,7 @@ ENTRIES = (
         ),
         norms=(2.0,),
         lower_bound=central_lower_bound,
+        candidates=_sketched_candidates,
     ),
     Entry(
         name="sparse-discrete-gaussian",
@@ -206,6 +229,7 @@ ENTRIES = (
         ),
         norms=(2.0,),
         lower_bound=central_lower_bound,
+        populations=("sparse-mean",),
     ),
     Entry(
         name="central-sketch",
@@ -227,5 +251,6 @@ ENTRIES = (
         ),
         norms=(2.0,),
         lower_bound=central_lower_bound,
+        candidates=_central_candidates,
     ),
 )

@@ -38,11 +38,12 @@ from .shared_options import (
     over_rounds,
     per_round_epsilon,
     pure_epsilon_of_rounds,
+    tried_bits,
 )
 
 REPLACE_ONE = ("replace-one",)
 PURE_ACCOUNTS = ("pure", "rdp", "pld")
-SKELLAM_BITS = Option("bits", int, "Bits per coordinate.", 16, 2, 32, "bits")
+SKELLAM_BITS = Option("bits", int, "Bits per coordinate.", 16, 2, 32, "bits", budget="coordinate")
 SQKR_BITS = Option("bits", int, "Bits of the whole message; by default the best number.", None, 1, 16, "bits")
 # Bits of the grid on which the least average variance of all unbiased mechanisms is computed.
 BOUND_BITS = 3
@@ -294,6 +295,7 @@ SKELLAM = Entry(
     ),
     norms=L2,
     lower_bound=local_lower_bound,
+    candidates=tried_bits(lambda _: range(8, 21, 2)),
 )
 SQKR = Entry(
     name="sqkr",
@@ -308,6 +310,7 @@ SQKR = Entry(
     accounting=pure_accountable("sqkr", "SQKR", _sqkr, L2, (SQKR_BITS,)),
     norms=L2,
     lower_bound=unbiased_local_lower_bound,
+    candidates=lambda _: ({}, {"bits": 1}, {"bits": 2}),
 )
 
 ENTRIES: tuple[Entry, ...] = (CLDP, LAPLACE, GAUSSIAN, SKELLAM, SQKR)

@@ -16,6 +16,7 @@ from . import (
     local_frequencies,
     relative_entropy,
     secure_sum,
+    shuffled,
     tables,
     unit_vectors,
 )
@@ -34,6 +35,7 @@ REGISTRY: dict[str, Entry] = {
         *local_frequencies.ENTRIES,
         *frequency_sums.ENTRIES,
         exact_histogram.EXACT_HISTOGRAM,
+        *shuffled.ENTRIES,
     )
 }
 """Entries by name: add one, and commands, sweeps and the conformance tests have it."""
@@ -77,5 +79,5 @@ def build_mechanism(name: str, task: Task, options: Values = MappingProxyType({}
 
 def accountables() -> Mapping[str, Accountable]:
     """Return everything that `quietbits account` knows, by name: the mechanisms, tables and binomial noise."""
-    noise = (*tables.ACCOUNTABLES, BINOMIAL)
+    noise = (*tables.ACCOUNTABLES, shuffled.SHUFFLED_TABLE, BINOMIAL)
     return {**{name: entry.accounting for name, entry in REGISTRY.items()}, **{one.name: one for one in noise}}

@@ -1,11 +1,11 @@
 """The registry's entry of DP-REC."""
 
 import math
-from dataclasses import replace
 
 from ...arguments import check_choice
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.privacy import Account, EpsilonBound
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values
 from ...design.contracts.task import Task
 from ...design.relative_entropy.dp_rec import SMALLEST_CLIP_RATIO as SMALLEST_MESSAGE_RATIO
@@ -13,9 +13,17 @@ from ...design.relative_entropy.dp_rec import DpRecMechanism, message_account
 from ...design.relative_entropy.group_layout import uniform_layout
 from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import Sampling
-from ...solvers.divergences.dp_rec_privacy import LARGEST_CLIP_RATIO, LARGEST_POPULATION, MOST_BITS, SMALLEST_CLIP_RATIO
+from ...solvers.divergences.dp_rec_privacy import LARGEST_CLIP_RATIO, LARGEST_POPULATION, MOST_BITS, SMALLEST_CLIP_RATIO, VARIANTS
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
-from ..accounting.dp_rec import DP_REC_ACCOUNTS, MOST_CLIENTS_PER_ROUND, DpRecTraining, accounted_dp_rec
+from ..accounting.dp_rec import (
+    ANY_BITS,
+    ANY_CLIENTS,
+    DP_REC_ACCOUNTS,
+    DP_REC_ADJACENCIES,
+    MOST_CLIENTS_PER_ROUND,
+    DpRecTraining,
+    accounted_dp_rec,
+)
 from ..calibration.parameter import calibrate_parameter, check_target
 
 # Stands for an infinite epsilon where a root is looked for.
@@ -34,9 +42,6 @@ CLIP_RATIO = Option(
     "Clip norm of an update over the standard deviation of the prior.",
     low=SMALLEST_CLIP_RATIO,
     high=LARGEST_CLIP_RATIO,
-)
-VARIANT = Option(
-    "variant", str, "Account that stands first, and that calibration keeps to; all are computed.", "published", choices=DP_REC_ACCOUNTS
 )
 
 
@@ -58,29 +63,50 @@ def _dp_rec(task: Task, options: Values) -> Mechanism:
 
 def _account(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
     training = DpRecTraining(values["clip_ratio"], values["population"], values["clients_per_round"], values["bits"])
-    subject = accounted_dp_rec(training, adjacency)
-    return replace(subject, details={**subject.details, "variant": values["variant"]})
+    return accounted_dp_rec(training, adjacency)
 
 
 def _solve(target: Target, given: Values) -> Accounted:
-    """Return the largest clip ratio, and so the least noise for a clip norm, by the account that is asked for: the method, or the variant.
+    """Return the largest clip ratio, and so the least noise for a clip norm, by the account that is the method, or by what is proven.
 
     Where the bits are what limits the clip ratio, epsilon may end well below the target.
     """
-    method = check_choice("method", target.method or given["variant"], DP_REC_ACCOUNTS)
     check_target(target)
+    adjacency = check_choice("adjacency", target.adjacency or _usual_adjacency(target.method), DP_REC_ADJACENCIES)
 
     def account(clip_ratio: float) -> Accounted:
-        return _account({**given, "clip_ratio": clip_ratio, "variant": method}, target.adjacency, None)
+        return _account({**given, "clip_ratio": clip_ratio}, adjacency, None)
 
-    def epsilon_of(clip_ratio: float) -> float:
-        return min(account(clip_ratio).privacy.account(method).bound(target.delta, target.rounds, None).epsilon, HUGE_EPSILON)
+    def keeps(one: Account) -> bool:
+        return one.is_guarantee and one.adjacency == adjacency if target.method is None else one.name == target.method
 
-    smallest = account(SMALLEST_CLIP_RATIO).privacy.account(method).bound(target.delta, target.rounds, None)
+    def bound(clip_ratio: float) -> EpsilonBound:
+        """Return the least of what has to be kept: other accounts take their time, too."""
+        bounds = (one.bound(target.delta, target.rounds, None) for one in account(clip_ratio).privacy.accounts if keeps(one))
+        nothing = EpsilonBound.nothing(
+            f"method must name an account for {adjacency} adjacency, {', '.join((*VARIANTS, ANY_BITS))}, got None: each of them "
+            "assumes something about other clients"
+        )
+        return min(bounds, key=lambda one: one.epsilon, default=nothing)
+
+    smallest = bound(SMALLEST_CLIP_RATIO)
     if math.isinf(smallest.epsilon):
         raise InfeasibleError(smallest.reason or "bits must be more")
-    ratio = calibrate_parameter(epsilon_of, target, low=SMALLEST_CLIP_RATIO, high=LARGEST_CLIP_RATIO, name="clip ratio", start=1.0)
+    ratio = calibrate_parameter(
+        lambda ratio: min(bound(ratio).epsilon, HUGE_EPSILON),
+        target,
+        low=SMALLEST_CLIP_RATIO,
+        high=LARGEST_CLIP_RATIO,
+        name="clip ratio",
+        start=1.0,
+    )
     return account(ratio)
+
+
+def _usual_adjacency(method: str | None) -> str:
+    """Return that of the account that calibration keeps to."""
+    check_choice("method", method or ANY_CLIENTS, DP_REC_ACCOUNTS)
+    return "add-or-remove-one" if method in (*VARIANTS, ANY_BITS) else "replace-one"
 
 
 DP_REC = Entry(
@@ -96,9 +122,9 @@ DP_REC = Entry(
     accounting=Accountable(
         "dp-rec",
         "DP-REC over a training, against those who see its models",
-        (CLIP_RATIO, POPULATION, CLIENTS_PER_ROUND, BITS, VARIANT),
+        (CLIP_RATIO, POPULATION, CLIENTS_PER_ROUND, BITS),
         _account,
-        given=(POPULATION, CLIENTS_PER_ROUND, BITS, VARIANT),
+        given=(POPULATION, CLIENTS_PER_ROUND, BITS),
         solve=_solve,
     ),
     norms=(2.0,),

@@ -38,11 +38,13 @@ from ..calibration.cpsgd import calibrate_cpsgd
 from ..calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
 from ..calibration.shared_noise import calibrate_discrete_gaussian, calibrate_distributed_skellam, finest_steps
 from .lower_bounds import central_lower_bound
-from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED, check_order
+from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED, check_order, sum_bits, tried_bits
 
 BOTH = ("add-or-remove-one", "replace-one")
 CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
-BITS = Option("bits", int, "Bits of a coordinate: sums are taken modulo 2**bits, or less.", 16, 1, MOST_BITS, "bits")
+# From here on, accounting for many tosses takes long.
+MANY_CLIENTS = 2**16
+BITS = Option("bits", int, "Bits of a coordinate: sums are taken modulo 2**bits, or less.", 16, 1, MOST_BITS, "bits", budget="coordinate")
 CLIP_NORM = replace(CLIP, help="L2 norm that vectors are clipped to.")
 PADDED = replace(DIMENSION, help="Number of coordinates, after padding.")
 DEVIATIONS = Option("deviations", float, "Standard deviations of a coordinate of the sum in half the modulus.", 4.0, 0.1, 100.0)
@@ -267,6 +269,12 @@ def _solve_poisson_binomial(target: Target, given: Values) -> Accounted:
     return _account_poisson_binomial({**given, "theta": theta}, target.adjacency, target.sampling)
 
 
+def _toss_bits(task: Task) -> range:
+    """Return the bits that hold one toss of every client, and one more for few clients: more take long to account for, and gain little."""
+    of_clients = math.ceil(math.log2(task.clients + 1))
+    return range(of_clients, of_clients + (2 if task.clients <= MANY_CLIENTS else 1))
+
+
 SENT = replace(DIMENSION, help="Number of coordinates that a client sends.", default=1, high=MOST_COORDINATES)
 ENTRIES = (
     Entry(
@@ -289,6 +297,7 @@ ENTRIES = (
         ),
         norms=(2.0,),
         lower_bound=central_lower_bound,
+        candidates=tried_bits(sum_bits),
     ),
     Entry(
         name="distributed-skellam",
@@ -310,6 +319,7 @@ ENTRIES = (
         ),
         norms=(2.0,),
         lower_bound=central_lower_bound,
+        candidates=tried_bits(sum_bits),
     ),
     Entry(
         name="cpsgd",
@@ -348,6 +358,7 @@ ENTRIES = (
         ),
         norms=(2.0,),
         lower_bound=central_lower_bound,
+        candidates=tried_bits(sum_bits),
     ),
     Entry(
         name="poisson-binomial",
@@ -375,5 +386,6 @@ ENTRIES = (
         ),
         norms=(2.0,),
         lower_bound=central_lower_bound,
+        candidates=tried_bits(_toss_bits),
     ),
 )

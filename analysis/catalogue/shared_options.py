@@ -1,12 +1,12 @@
 """Options and searches that several entries have in common."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from ...design.contracts.accounts import pure_privacy
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
-from ...design.contracts.registry import Option, Target
+from ...design.contracts.registry import Option, Target, Values
 from ...design.contracts.task import Task
 from ...design.local.vector_laplace import LARGEST_PURE_EPSILON
 from ...design.transforms.kashin import LARGEST_SEED
@@ -25,6 +25,25 @@ TRUST_MODEL = Option("trust_model", str, "Whom the guarantee is against.", None,
 PURE_EPSILON = Option(
     "epsilon", float, "Pure privacy parameter of one round.", low=SMALLEST_PURE_EPSILON, high=LARGEST_PURE_EPSILON, unit="nats"
 )
+
+
+def tried_bits(numbers: Callable[[Task], Iterable[int]], name: str = "bits") -> Callable[[Task], list[Values]]:
+    """Return the candidates of an entry from numbers of bits of a coordinate that are worth trying: those within `Task.bits`, and the most.
+
+    Where `Task.bits` is given, a candidate without a number has as many as it allows.
+    """
+
+    def candidates(task: Task) -> list[Values]:
+        within: list[Values] = [{name: bits} for bits in numbers(task) if task.bits is None or bits <= task.bits]
+        return within if task.bits is None else [{}, *within]
+
+    return candidates
+
+
+def sum_bits(task: Task) -> range:
+    """Return numbers of bits of a coordinate of a secure sum, about the least that hold one step of every client."""
+    of_clients = math.ceil(math.log2(task.clients + 1))
+    return range(max(2, of_clients - 4), of_clients + 10, 2)
 
 
 def per_round_epsilon(task: Task) -> float:

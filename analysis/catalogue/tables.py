@@ -24,15 +24,18 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, metr
 from ...solvers.divergences.vector_composition import vector_bounds
 from ..calibration.parameter import calibrate_parameter
 from ..calibration.table_cache import TableCache
-from .local import PURE_ACCOUNTS, REPLACE_ONE, scalar_lower_bound
-from .shared_options import CLIP, DIMENSION, NORM, check_order, over_rounds, per_round_epsilon
+from .local import PURE_ACCOUNTS, REPLACE_ONE, scalar_lower_bound, unbiased_lower_bound
+from .shared_options import CLIP, DIMENSION, NORM, check_order, over_rounds, per_round_epsilon, tried_bits
 
 # Tables are designed with the same random starts everywhere, so that a cache serves them all.
 DESIGN_SEED = 0
+# From this epsilon of a round on, another bit of a coordinate may be worth its time; and a number of coordinates with which tables of fine
+# grids take long.
+GENEROUS, MANY_COORDINATES = 3.0, 2**16
 PAPER = "Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis"
 
 BITS_IN = Option("bits_in", int, "Bits of the grid that inputs are dithered to.", 5, 1, 9, "bits")
-BITS_OUT = Option("bits_out", int, "Bits of one letter.", 3, 1, 9, "bits")
+BITS_OUT = Option("bits_out", int, "Bits of one letter.", 3, 1, 9, "bits", budget="at most")
 METRIC = Option("metric", str, "Metric privacy that the table is designed for: l1, l2 or l<p>; local privacy by default.", None)
 DITHERING = Option("dithering", str, "How vectors are dithered.", DITHERINGS[0], choices=DITHERINGS)
 OBJECTIVE = Option(
@@ -44,7 +47,7 @@ OBJECTIVE = Option(
 )
 SEED = Option("seed", int, "Root seed of the solver.", DESIGN_SEED, 0, 2**63 - 1)
 CACHE = Option("cache", Path, "Folder where designed tables are kept; by default they are designed again.", None)
-RESPONSE_BITS = Option("bits", int, "Bits of the grid and of a message.", 3, 1, LARGEST_BITS, "bits")
+RESPONSE_BITS = Option("bits", int, "Bits of the grid and of a message.", 3, 1, LARGEST_BITS, "bits", budget="at most")
 TABLE = Option("table", Path, "Lookup table, as JSON; it is verified first.")
 ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one round there.", None)
 RADIUS = Option("radius", float, "Largest L_p distance between two inputs, on the table's unit scale.", 1.0, 1e-9, 1e6)
@@ -185,6 +188,23 @@ def _solve_vector(target: Target, given: Values) -> Accounted:
     return replace(subject, details={**subject.details, "table_epsilon": found.table.epsilon}, table=found.table)
 
 
+def _tables_tried(task: Task) -> list[Values]:
+    """Return tables that take a few seconds to design: for vectors those with one bit out are in closed form."""
+    generous = task.epsilon >= GENEROUS * math.sqrt(task.rounds)
+    if isinstance(task.domain, Interval):
+        tried: list[Values] = [{"bits_in": 5, "bits_out": 1}, {"bits_in": 4, "bits_out": 2}]
+        if generous:
+            tried.append({"bits_in": 3, "bits_out": 3})
+    elif task.dimension > MANY_COORDINATES:
+        tried = [{"bits_in": 6, "bits_out": 1}]
+    else:
+        tried = [{"bits_in": 7, "bits_out": 1}]
+        norm = task.ball("mvu").norm
+        if generous and math.isfinite(norm):
+            tried.append({"bits_in": 5, "bits_out": 2, "metric": f"l{norm:g}"})
+    return [one for one in tried if task.bits is None or one["bits_out"] <= task.bits]
+
+
 def _response(design: Callable[..., LookupTable], name: str) -> Callable[[Task, Values], Mechanism]:
     def build(task: Task, options: Values) -> Mechanism:
         interval = task.interval(name)
@@ -223,6 +243,7 @@ def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -
         calibrate=_response(design, name),
         accounting=Accountable(name, title, (epsilon, RESPONSE_BITS), account, given=(RESPONSE_BITS,), solve=solve),
         lower_bound=scalar_lower_bound,
+        candidates=tried_bits(lambda _: range(1, 6)),
     )
 
 
@@ -251,7 +272,9 @@ MVU = Entry(
         title="MVU tables, for a number or for each coordinate of a vector",
         parameters=(TABLE, replace(DIMENSION, default=1), replace(NORM, default="1"), RADIUS, ORDER),
     ),
-    lower_bound=scalar_lower_bound,
+    # With the usual dithering nothing is biased.
+    lower_bound=unbiased_lower_bound,
+    candidates=_tables_tried,
 )
 BITWISE = _response_entry("bitwise-randomised-response", "Randomised response for each bit of a grid index", bitwise_randomised_response)
 GENERALISED = _response_entry(

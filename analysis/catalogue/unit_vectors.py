@@ -3,6 +3,7 @@
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Entry, Option, Values
+from ...design.contracts.task import Task
 from ...design.local.unit_vectors.fast_projunit import FastProjUnitMechanism
 from ...design.local.unit_vectors.minimal_random_coding import MinimalRandomCodingMechanism
 from ...design.local.unit_vectors.plain_random_coding import plain_random_coding_mechanism
@@ -79,6 +80,11 @@ def _poisson(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
     return PoissonRepresentationMechanism(epsilon, ball, options["alpha"])
 
 
+def _coding_tried(_: Task) -> list[Values]:
+    """Return lengths of codes; encoding takes twice as long with every bit."""
+    return [{"bits": bits} for bits in (2, 4, 6, 8, 10)]
+
+
 PRIVUNIT = Entry(
     name="privunit",
     title="PrivUnit: a unit vector, likelier in the input's best cap, uncompressed",
@@ -106,6 +112,7 @@ PROJUNIT = Entry(
     accounting=pure_accountable("projunit", "ProjUnit", _projunit, L2, (PROJECTED,)),
     norms=L2,
     lower_bound=unbiased_local_lower_bound,
+    candidates=lambda _: [{"projected": number} for number in (16, 64)],
 )
 FAST_PROJUNIT = Entry(
     name="fast-projunit",
@@ -120,6 +127,7 @@ FAST_PROJUNIT = Entry(
     accounting=pure_accountable("fast-projunit", "FastProjUnit", _fast_projunit, L2, (HADAMARD_PROJECTED,)),
     norms=L2,
     lower_bound=local_lower_bound,
+    candidates=lambda _: [{"projected": number} for number in (64, 256)],
 )
 ROTATING_SIMPLEX = Entry(
     name="rotating-simplex",
@@ -134,6 +142,7 @@ ROTATING_SIMPLEX = Entry(
     accounting=pure_accountable("rotating-simplex", "Rotating simplex", _simplex, L2, (SIMPLEX_BITS,)),
     norms=L2,
     lower_bound=unbiased_local_lower_bound,
+    candidates=lambda _: ({}, {"bits": 1}, {"bits": 2}, {"bits": 4}),
 )
 POISSON_REPRESENTATION = Entry(
     name="poisson-private-representation",
@@ -162,6 +171,7 @@ PLAIN_RANDOM_CODING = Entry(
     accounting=pure_accountable("minimal-random-coding-plain", "Plain minimal random coding", _plain, L2, (CODING_BITS, UNBIASED)),
     norms=L2,
     lower_bound=local_lower_bound,
+    candidates=_coding_tried,
 )
 PRIVUNIT_G = Entry(
     name="privunit-g",
@@ -190,6 +200,7 @@ MINIMAL_RANDOM_CODING = Entry(
     accounting=pure_accountable("minimal-random-coding", "Minimal random coding", _coding, L2, (CODING_BITS,)),
     norms=L2,
     lower_bound=unbiased_local_lower_bound,
+    candidates=_coding_tried,
 )
 
 ENTRIES: tuple[Entry, ...] = (

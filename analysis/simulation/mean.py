@@ -17,7 +17,7 @@ from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...design.secure_sum.aggregation import SecureSum, SecureSumSession
 from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add, residues
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA
-from .dp_rec_law import message_law
+from .dp_rec_law import MessageLaw, message_law
 
 # An even number: every number of clients has a graph in which each client has that many neighbours.
 MASK_NEIGHBOURS = 20
@@ -140,9 +140,9 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
         clipped += domain.clipped_count(chunk)
         input_sum = input_sum + domain.total(np.asarray(chunk))
         clipped_sum = clipped_sum + domain.total(inputs)
-        law = _law(mechanism, chunk, inputs)
-        variance += law.variance
-        bias_sum = bias_sum + law.bias
+        law = stated_law(mechanism, chunk)
+        variance += float(law.variance.sum())
+        bias_sum = bias_sum + law.bias.sum(axis=0 if law.bias.ndim else None)
         server.receive(chunk, words)
     answer = server.answer(clients)
     mean = clipped_sum / clients
@@ -276,17 +276,9 @@ def _mask_words(words: WordsLike) -> WordsLike:
     return rng.spawn(1)[0] if isinstance(rng, np.random.Generator) else words
 
 
-@dataclass(frozen=True)
-class _Law:
-    """Sums over the clients of a chunk."""
-
-    bias: FloatArray
-    variance: float
-
-
-def _law(mechanism: Mechanism, chunk: ArrayLike, inputs: NDArray[Any]) -> _Law:
-    """Return variance and bias as the mechanism states them; DP-REC's bias is known, and its variance is faster by its law."""
+def stated_law(mechanism: Mechanism, chunk: ArrayLike) -> MessageLaw:
+    """Return what a mechanism states of each client of a chunk: DP-REC's bias is known, that of others is 0.0, or only bounded."""
     if isinstance(mechanism, DpRecMechanism):
-        law = message_law(mechanism, inputs)
-        return _Law(law.bias.sum(axis=0), float(law.variance.sum()))
-    return _Law(np.zeros(()), float(mechanism.variance(chunk).sum()))
+        # Its variance is faster by its law.
+        return message_law(mechanism, np.asarray(mechanism.domain.clip(chunk)))
+    return MessageLaw(np.zeros(()), mechanism.variance(chunk))

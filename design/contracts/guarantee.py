@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ...arguments import check_choice
 
 ADJACENCIES = ("replace-one", "add-or-remove-one")
-TRUST_MODELS = ("local", "secure-sum", "central")
+TRUST_MODELS = ("local", "shuffled", "secure-sum", "central")
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,8 @@ class Guarantee:
     adjacency : str
         ``"replace-one"`` or ``"add-or-remove-one"``: which data sets are neighbours.
     trust_model : str
-        ``"local"``: nobody is trusted; ``"secure-sum"``: only the sum of the messages is seen; ``"central"``: the server is trusted.
+        ``"local"``: nobody is trusted; ``"shuffled"``: messages are seen without their order and senders; ``"secure-sum"``: only the sum of
+        the messages is seen; ``"central"``: the server is trusted.
     delta : float
         Probability, from 0 to 1, with which epsilon may fail. Errs upward.
     metric : str or None

@@ -55,7 +55,7 @@ class Account:
     Attributes
     ----------
     name : str
-        ``"pure"``, ``"rdp"``, ``"pld"``, ``"near-gaussian"``, ``"exact"``, ``"theorem-1"``, ...
+        ``"pure"``, ``"rdp"``, ``"pld"``, ``"near-gaussian"``, ``"blanket"``, ``"theorem-1"``, ...
     adjacency : str
         Which data sets are neighbours.
     bound : callable
@@ -184,7 +184,7 @@ class Privacy:
     Attributes
     ----------
     trust_model : str
-        Whom it is against: ``"local"``, ``"secure-sum"`` or ``"central"``.
+        Whom it is against: ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``.
     accounts : tuple of Account
         Ways of accounting, with different names for each adjacency.
     """

@@ -1,13 +1,12 @@
 """Registry entries: what commands, sweeps, the planner and the conformance tests need to know of a mechanism."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import check_choice
 from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
@@ -15,115 +14,18 @@ from .domains import MOST_CATEGORIES, Categories, Domain, Interval
 from .gaussian import central_gaussian_reference
 from .mechanism import MOST_CLIENTS, Mechanism
 from .norm_ball import LARGEST_CLIP_NORM, NormBall, parse_norm
+from .options import REQUIRED as REQUIRED
+from .options import Option as Option
+from .options import Values as Values
+from .options import check_values as check_values
 from .privacy import Privacy, PrivacyReport, Scalar
 from .task import LARGEST_TARGET, SMALLEST_TARGET, Task
 
 if TYPE_CHECKING:
     from ..tables.lookup_table import LookupTable
 
-Values = Mapping[str, Any]
-"""Values of options, by name."""
-
-
-class Required:
-    """The default of an option that must be given."""
-
-    def __repr__(self) -> str:
-        """Return what help texts show."""
-        return "required"
-
-
-REQUIRED = Required()
-
-
-@dataclass(frozen=True)
-class Option:
-    """One parameter of a mechanism: a command-line option, a TOML key, a column, a line of the docs.
-
-    Attributes
-    ----------
-    name : str
-        As in Python and TOML; the command line writes it with dashes.
-    kind : type
-        int, float, str, bool or Path.
-    help : str
-        One line.
-    default : object
-        Its value where it is not given; `REQUIRED` where it must be.
-    low, high : float
-        Range of a number; infinite for both where what uses it checks it.
-    unit : str
-        Unit of a number, such as ``"bits"``.
-    choices : tuple of str
-        Values of a text, where they are a few.
-    flags : str
-        How the command line writes a switch: ``"--rotated/--plain"``.
-    """
-
-    name: str
-    kind: type
-    help: str
-    default: Any = REQUIRED
-    low: float = -math.inf
-    high: float = math.inf
-    unit: str = ""
-    choices: tuple[str, ...] = ()
-    flags: str = ""
-
-    @property
-    def required(self) -> bool:
-        """Whether it must be given."""
-        return isinstance(self.default, Required)
-
-    def check(self, value: Any) -> Any:
-        """Return a value of the option's kind, or raise ValueError with its name, the value and what is allowed."""
-        if value is None and self.default is None:
-            return None
-        if self.kind is int:
-            return check_integer(self.name, value, low=int(self.low), high=int(self.high))
-        if self.kind is float and math.isinf(self.low) and math.isinf(self.high) and isinstance(value, int | float):
-            return float(value)
-        if self.kind is float:
-            return check_real(self.name, value, low=self.low, high=self.high)
-        if self.kind is bool and not isinstance(value, bool):
-            raise ValueError(f"{self.name} must be true or false, got {value!r}")
-        if self.kind is str and not isinstance(value, str):
-            raise ValueError(f"{self.name} must be a text, got {value!r}")
-        if self.choices:
-            check_choice(self.name, value, self.choices)
-        return Path(value) if self.kind is Path else value
-
-    def document(self) -> dict[str, Scalar | list[str]]:
-        """Return the option as JSON holds it."""
-        return {
-            "name": self.name,
-            "type": self.kind.__name__,
-            "help": self.help,
-            "required": self.required,
-            "default": None if self.required else self.default,
-            "low": self.low if math.isfinite(self.low) else None,
-            "high": self.high if math.isfinite(self.high) else None,
-            "choices": list(self.choices),
-            "unit": self.unit or None,
-        }
-
-
-def check_values(what: str, options: tuple[Option, ...], values: Values) -> dict[str, Any]:
-    """Return a value for every option: those that were given, checked, and defaults.
-
-    Raises
-    ------
-    ValueError
-        If a value is missing, out of range, or no option has its name; the message says which there are.
-    """
-    names = [option.name for option in options]
-    for name, value in values.items():
-        if name not in names:
-            raise ValueError(f"{name} is not a parameter of {what}: it has {', '.join(names) or 'none'}; got {name} = {value!r}")
-    for option in options:
-        if option.required and option.name not in values:
-            raise ValueError(f"{option.name} is missing: {what} needs {', '.join(one.name for one in options if one.required)}")
-    return {option.name: option.check(values[option.name]) if option.name in values else option.default for option in options}
+# Messages of fractional bits are computed up to rounding.
+BITS_ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +181,7 @@ class Entry:
     domains : tuple of type
         What clients may hold: `Interval`, `NormBall`, `Categories`.
     trust_model : str
-        ``"local"``, ``"secure-sum"`` or ``"central"``.
+        ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``.
     adjacencies : tuple of str
         What its guarantee can be stated for.
     accounts : tuple of str
@@ -293,6 +195,10 @@ class Entry:
         `quietbits account` and `quietbits calibrate`; without one, those of the mechanism that `calibrate` builds (`derived_accounting`).
     norms : tuple of float or None
         Norms of the balls that it is for; None for every norm.
+    candidates : callable
+        Design choices worth trying for a task, where they trade bits or time for error; those that are not given have their defaults.
+    populations : tuple of str or None
+        Populations that its stated error is for; None for all.
     lower_bound : callable
         A proven bound on the squared error of every mechanism for the task that meets the bound's hypotheses; None where there is none.
     """
@@ -309,6 +215,8 @@ class Entry:
     accounting: Accountable = None  # type: ignore[assignment]  # never None once the entry is made
     norms: tuple[float, ...] | None = None
     lower_bound: Callable[[Task], float | None] = lambda _: None
+    candidates: Callable[[Task], Sequence[Values]] = lambda _: ({},)
+    populations: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         """Derive the accounting that was left out."""
@@ -321,7 +229,14 @@ class Entry:
         return self.accounting.private
 
     def build(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
-        """Return the mechanism for a task, from design choices that are checked and filled in; refuse what is not offered."""
+        """Return the mechanism for a task, from design choices that are checked and filled in; refuse what is not offered.
+
+        A message of more than `Task.bits` for each coordinate is refused; a number of bits that is not given is made to keep to it.
+        """
+        return self.built(task, values).mechanism
+
+    def built(self, task: Task, values: Values = MappingProxyType({})) -> "Built":
+        """Return what `build` does, with the design choices that were given or follow from `Task.bits`."""
         if not isinstance(task.domain, self.domains):
             offered = " or ".join(domain.__name__ for domain in self.domains)
             raise InfeasibleError(f"domain must be of the kind {offered} for {self.name}, got {task.domain}")
@@ -329,7 +244,30 @@ class Entry:
         if self.trust_model == "local" and task.sampling is not None:
             reason = "the server sees who reports, so that sampling does not amplify the guarantee"
             raise InfeasibleError(f"sampling must be left out in the local trust model, got {task.sampling}: {reason}")
-        return self.calibrate(task, check_values(self.name, self.options, values))
+        if task.bits is None:
+            return Built(self.calibrate(task, check_values(self.name, self.options, values)), dict(values))
+        return self._built_within(task, values, task.bits)
+
+    def _built_within(self, task: Task, values: Values, bits: float) -> "Built":
+        """Return the mechanism whose message has at most the task's bits for each coordinate."""
+
+        def built(allowed: float) -> Built:
+            usual = {one.name: one.within(allowed, task.dimension) for one in self.options if one.budget}
+            filled = {**usual, **values}
+            return Built(self.calibrate(task, check_values(self.name, self.options, filled)), filled)
+
+        found = built(bits)
+        excess = found.mechanism.bits_per_client / (bits * task.dimension)
+        if excess > BITS_ROUNDING and any(one.budget and one.name not in values for one in self.options):
+            # Padded messages have more coordinates than the vectors.
+            found = built(bits / excess)
+            excess = found.mechanism.bits_per_client / (bits * task.dimension)
+        if excess > BITS_ROUNDING:
+            raise InfeasibleError(
+                f"bits must be at least {bits * excess:.4g} a coordinate for {self.name}, got {bits:g}: its message has "
+                f"{found.mechanism.bits_per_client:,.6g} bits for {task.dimension:,} coordinates"
+            )
+        return found
 
     def document(self) -> dict[str, Any]:
         """Return the entry as JSON holds it."""
@@ -346,6 +284,14 @@ class Entry:
             "options": [option.document() for option in self.options],
             "parameters": [option.document() for option in self.accounting.parameters],
         }
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A mechanism, and the design choices that make it; those that are not listed have their defaults."""
+
+    mechanism: Mechanism
+    values: Values
 
 
 def derived_accounting(entry: Entry) -> Accountable:

@@ -12,6 +12,8 @@ from .mechanism import MOST_CLIENTS
 from .norm_ball import NormBall
 
 SMALLEST_TARGET, LARGEST_TARGET = 1e-5, 1e4
+# Of a message, for each coordinate.
+FEWEST_BITS, MOST_BITS = 1e-9, 1e6
 
 
 @dataclass(frozen=True)
@@ -32,8 +34,8 @@ class Task:
         Which data sets are neighbours. There is no default: comparisons state one.
     rounds : int
         Number of rounds in which the same client takes part.
-    bits : int or None
-        Bits of the largest message over the number of coordinates; None for any.
+    bits : float or None
+        Bits of the largest message over the number of coordinates, at most; None for any.
     sampling : PoissonSampling, FixedSizeSampling or None
         How the clients of a round are chosen, in secret.
     """
@@ -44,16 +46,20 @@ class Task:
     delta: float
     adjacency: str
     rounds: int = 1
-    bits: int | None = None
+    bits: float | None = None
     sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
         """Check the fields."""
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET))
+        if self.delta == 1:
+            raise ValueError(f"delta must be a number from 0 to below 1, got {self.delta!r}: at 1 nothing is promised")
         object.__setattr__(self, "delta", check_real("delta", self.delta, low=0.0, high=1 - 1e-16))
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         object.__setattr__(self, "rounds", check_integer("rounds", self.rounds, low=1, high=MOST_ROUNDS))
+        if self.bits is not None:
+            object.__setattr__(self, "bits", check_real("bits", self.bits, low=FEWEST_BITS, high=MOST_BITS))
 
     def ball(self, name: str, norms: tuple[float, ...] | None = None) -> NormBall:
         """Return the domain as a ball of one of the norms that a mechanism is for; None for every norm."""

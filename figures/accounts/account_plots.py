@@ -46,7 +46,10 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "published": "DP-REC's theorem as printed",
         "conservative": "DP-REC's theorem, conservative",
         "any-bits": "DP-REC, any bits and groups",
+        "any-clients": "DP-REC, any updates of other clients",
         "message": "the client's own messages",
+        "blanket": "privacy blanket of the table",
+        "clones": "closed form of Feldman, McMillan and Talwar",
         "rdp-extremes": "Rényi divergences",
     }
 )

@@ -1,6 +1,7 @@
 """`quietbits account` as it is typed: one shape of answer for everything in the registry, and faults in one line."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     "sketched-discrete-gaussian": (["sketched-discrete-gaussian", *SKETCHED], {"rdp", "near-gaussian"}),
     "sparse-discrete-gaussian": (["sparse-discrete-gaussian", *SKETCHED], {"rdp", "near-gaussian"}),
     "central-sketch": (["central-sketch", *GAUSSIAN[1:]], {"rdp", "rdp-classic", "pld"}),
-    "dp-rec": (DP_REC, {"published", "conservative", "any-bits", "message"}),
+    "dp-rec": (DP_REC, {"published", "conservative", "any-bits", "any-clients", "message"}),
     "table": (["table", "table.json", "--delta", "1e-3", "--rounds", "5"], {"pure", "rdp", "pld"}),
     "vector": ([*VECTOR, "--delta", "1e-5", "--rounds", "3"], {"pure", "rdp"}),
     "binomial": (BINOMIAL, {"theorem-1", "exact", "rdp", "near-gaussian"}),
@@ -76,6 +77,16 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
         {"rdp", "near-gaussian"},
     ),
     "sketched-skellam-frequencies": (["sketched-skellam-frequencies", *ITEMS, "--local-variance", "0.5", *DELTA], {"rdp", "near-gaussian"}),
+    "shuffled": (["shuffled", "table.json", "--clients", "5000", *DELTA], {"pure", "blanket", "clones"}),
+    "shuffled-mvu": (["shuffled-mvu", "table.json", "--clients", "500", "--rounds", "3", *DELTA], {"pure", "blanket", "clones"}),
+    "shuffled-randomised-response": (
+        ["shuffled-randomised-response", "--epsilon", "2", "--bits", "2", "--clients", "5000", *DELTA],
+        {"pure", "blanket", "clones"},
+    ),
+    "shuffled-frequency-randomised-response": (
+        ["shuffled-frequency-randomised-response", "--epsilon", "2", "--categories", "50", "--clients", "5000", *DELTA],
+        {"pure", "blanket", "clones"},
+    ),
     "sparse-discrete-gaussian-frequencies": (
         ["sparse-discrete-gaussian-frequencies", *ITEMS, "--local-sigma", "0.7", *DELTA],
         {"rdp", "near-gaussian"},
@@ -230,11 +241,33 @@ def test_poisson_binomial_at_an_order(answer: Answer) -> None:
 
 def test_dp_rec_states_nothing_that_assumes_something(answer: Answer) -> None:
     found = answer("account", *DP_REC)
-    assert (found["epsilon"], found["adjacency"], found["trust_model"]) == (None, "add-or-remove-one", "central")
-    assert all(one["assumes"] for name, one in found["accounts"].items() if name != "message")
+    assert (found["adjacency"], found["trust_model"], found["method"]) == ("replace-one", "central", "any-clients")
+    assert found["epsilon"] == found["accounts"]["any-clients"]["epsilon"]
+    assert {name for name, one in found["accounts"].items() if not one["assumes"]} == {"any-clients", "message"}
     assert round(answer("account", *DP_REC, "--delta", 100**-1.1)["accounts"]["published"]["epsilon"], 3) == 3.016
-    own = answer("account", *DP_REC, "--adjacency", "replace-one")
-    assert (own["method"], own["epsilon"]) == ("message", own["accounts"]["message"]["epsilon"])
+    added = answer("account", *DP_REC, "--adjacency", "add-or-remove-one")
+    assert (added["epsilon"], added["accounts"]) == (None, found["accounts"])
+    # Too few bits for the theorem are a reason, and no fault: the other accounts are there.
+    few = answer("account", *DP_REC, "--bits", 20)["accounts"]
+    assert (few["published"]["epsilon"], few["any-bits"]) == (None, found["accounts"]["any-bits"])
+    assert few["published"]["reason"].startswith("bits must be at least")
+
+
+def test_shuffled_letters_reveal_less_and_cost_more_in_a_secure_sum(answer: Answer) -> None:
+    found = answer("account", *TYPED["shuffled"][0])
+    assert (found["adjacency"], found["trust_model"], found["method"]) == ("replace-one", "shuffled", "blanket")
+    assert 0.03 < found["epsilon"] < 0.1 < found["accounts"]["clones"]["epsilon"] < found["accounts"]["pure"]["epsilon"] <= 1.0
+    assert found["accounts"]["clones"]["proven"] is False
+    # A shuffler takes the letter, a secure sum four counts of up to 5000.
+    assert (found["bits_per_client"], found["secure_sum_bits"]) == (2.0, pytest.approx(4 * math.log2(5001)))
+    by_itself = answer("account", *TYPED["shuffled"][0][:3], "5000")
+    assert by_itself["method"] == "pure"
+    rounds = answer("account", *TYPED["shuffled"][0], "--rounds", "100")
+    assert 5 * found["epsilon"] < rounds["epsilon"] < 15 * found["epsilon"]
+    sampled = answer("account", *TYPED["shuffled"][0], "--population", "50000", "--sample-size", "5000")
+    assert sampled["epsilon"] < found["epsilon"] / 5
+    few = answer("account", "shuffled", "table.json", "--clients", 100, *DELTA)
+    assert few["accounts"]["clones"]["reason"].startswith("epsilon of a letter must be at most ln(clients / (8 ln(2 / delta)) - 1)")
 
 
 @pytest.mark.parametrize(("suffix", "beginning"), [("svg", b"<?xml"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")])
@@ -283,7 +316,6 @@ def test_plots_of_others(run: Run, folder: Path, typed: list[str]) -> None:
         ([*DISCRETE, "--clip", "0"], "clip must be a number from"),
         ([*CPSGD, "--levels", "1"], "levels must be a whole number from 2 to 16777216, got 1"),
         ([*DP_REC, "--clip-ratio", "-1"], "clip_ratio must be a number from 1e-06 to 100, got -1.0"),
-        ([*DP_REC, "--variant", "best"], "variant must be one of published, conservative, any-bits, message, got 'best'"),
     ],
 )
 def test_a_fault_is_one_line_and_leaves_no_file(fault: Callable[..., str], folder: Path, typed: list[str], message: str) -> None:

@@ -29,6 +29,7 @@ KEYS = {
 CHEAP = {
     "mvu": ["--bits-in", "2", "--bits-out", "1"],
     "cpsgd": ["--bits", "10"],
+    "shuffled-mvu": ["--bits-in", "2", "--bits-out", "1"],
     "poisson-binomial": ["--bits", "4"],
     **as_typed(SKETCHES_OF_ONE),
 }

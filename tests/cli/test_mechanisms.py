@@ -22,7 +22,7 @@ def test_the_registry(answer: Answer) -> None:
         *("bitwise-randomised-response", "generalised-randomised-response"),
     }
     for one in found:
-        assert one["trust_model"] in ("local", "secure-sum", "central")
+        assert one["trust_model"] in ("local", "shuffled", "secure-sum", "central")
         assert one["adjacencies"]
         assert one["accounts"]
         for option in one["options"]:

@@ -37,6 +37,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "minimal-random-coding-plain": {"bits": 5},
     "projunit": {"projected": 2},
     "fast-projunit": {"projected": 2},
+    "shuffled-mvu": {"bits_in": 2, "bits_out": 3},
+    "shuffled-randomised-response": {"bits": 2},
     "cpsgd": {"bits": 12},
     "poisson-binomial": {"bits": 4},
     "exact-histogram": {"code": "identity"},
@@ -53,7 +55,10 @@ GIVEN: Mapping[str, Mapping[str, Any]] = {
 }
 # Where more bits of a kind are not always better: finer tables have more pairs of inputs to hide, and SQKR's randomised response more
 # symbols to choose from; plain random coding reveals more with more candidates.
-MORE_BITS_MAY_COST = ("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr", "minimal-random-coding-plain")
+MORE_BITS_MAY_COST = (
+    *("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr"),
+    *("minimal-random-coding-plain", "shuffled-mvu", "shuffled-randomised-response"),
+)
 # Columns of messages that are public randomness, which costs no bits.
 SEEDED = ("minimal-random-coding", "minimal-random-coding-plain", "projunit", "fast-projunit", "rotating-simplex")
 PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "recursive-hadamard-response": slice(1), **dict.fromkeys(SEEDED, slice(1))}
@@ -178,6 +183,8 @@ OTHER_NAMES: Mapping[str, Callable[[Any, Path], dict[str, Any]]] = {
     "mvu": _table,
     "bitwise-randomised-response": _response,
     "generalised-randomised-response": _response,
+    "shuffled-mvu": _table,
+    "shuffled-randomised-response": _response,
     "skellam": _skellam,
     "cpsgd": _cpsgd,
     "dp-rec": _dp_rec,

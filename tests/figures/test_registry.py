@@ -91,6 +91,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "cpsgd-fig1": lambda: [task for task in tasks if task.scale not in (0.01, 0.001)],
         "binomial-slack": lambda: [task for task in tasks if task.trials in (10**4, 10**5)],
         "secure-sum-bits": lambda: sum_points(seed, dimension=16, clients=(150,), bits=(10, 12), simulated_bits=(12,), repetitions=2),
+        "plan-pareto": lambda: [replace(task, clients=100, dimension=4) for task in tasks],
         "dprec-accounting": lambda: tasks,
         "dprec-mean": lambda: mean_points(seed, **MEANS),
         "dprec-communication": lambda: [task for task in tasks if task.federation.dataset in ("MNIST", "Shakespeare")],
@@ -113,6 +114,7 @@ def small_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_figures_are_there() -> None:
     assert list(FIGURES) == [
         *("mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5", "cpsgd-fig1", "binomial-slack", "secure-sum-bits"),
+        "plan-pareto",
         *("dprec-accounting", "dprec-mean", "dprec-communication", "dprec-bits"),
         *("price-rate", "price-bits", "price-cohort", "price-dimension", "price-rounds", "price-layers", "price-rows"),
         *("price-needed-bits", "price-sparse"),

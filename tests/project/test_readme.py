@@ -38,6 +38,7 @@ WRITES = {
     "quietbits sweep": ["results/results.parquet"],
     "quietbits simulate": [],
     "quietbits mechanisms": [],
+    "quietbits plan": ["plan.html"],
     "quietbits audit": [],
     "quietbits reproduce": [
         *(f"reproduced/mvu-fig1.{kind}" for kind in ("csv", "md", "pdf", "png", "svg")),

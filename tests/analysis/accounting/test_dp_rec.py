@@ -4,7 +4,9 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import norm
 
 import quietbits
 from quietbits.analysis.accounting.dp_rec import ANY_BITS, dp_rec_account
@@ -71,8 +73,8 @@ def test_the_conservative_variant_costs_a_third_to_twice(setting: PublishedSetti
 
 @pytest.mark.parametrize("setting", PUBLISHED_SETTINGS, ids=of_paper)
 def test_no_guarantee_is_stated_for_adding_or_removing_a_client(setting: PublishedSetting) -> None:
-    # All accounts of a training take other clients' messages for samples of the prior; what is published is not even proven with that.
-    report = dp_rec_account(setting.clip_ratio, *budget(setting, 60))
+    # The accounts for it take other clients' messages for samples of the prior; what is published is not even proven with that.
+    report = dp_rec_account(setting.clip_ratio, *budget(setting, 60), adjacency="add-or-remove-one")
     assert (report.privacy.adjacency, report.privacy.trust_model) == ("add-or-remove-one", "central")
     assert math.isinf(report.epsilon)
     assert report.privacy.best is None
@@ -82,20 +84,85 @@ def test_no_guarantee_is_stated_for_adding_or_removing_a_client(setting: Publish
         "published": False,
         "conservative": True,
         "any-bits": True,
+        "any-clients": True,
         "message": True,
     }
-    assert [one.name for one in report.privacy.accounts if one.assumes is None] == ["message"]
+    assert [one.name for one in report.privacy.accounts if one.assumes is None] == ["any-clients", "message"]
+    assert [one.name for one in report.privacy.accounts if one.adjacency == "replace-one"] == ["any-clients", "message"]
 
 
-def test_for_replacing_one_a_clients_own_messages_are_what_is_proven() -> None:
-    setting = PUBLISHED_SETTINGS[0]
-    report = dp_rec_account(setting.clip_ratio, *budget(setting, setting.bits), adjacency="replace-one")
-    mechanism = DpRecMechanism(NormBall(60, 2.0), setting.clip_ratio, uniform_layout(60, groups=6, bits=7), delta=setting.delta)
-    # One for every draw.
-    draws = setting.clients_per_round * setting.rounds
-    assert report.epsilon == mechanism.privacy().epsilon(setting.delta, rounds=draws)
+# Epsilon of the paper's settings, whatever the other clients hold: rounded up in the documentation.
+ANY_CLIENTS_EPSILONS = (12.507, 91.322, 4.962, 1360.7, 204_771.0, 1688.8, 6.066)
+
+
+@pytest.mark.parametrize(("setting", "stated"), list(zip(PUBLISHED_SETTINGS, ANY_CLIENTS_EPSILONS, strict=True)), ids=str)
+def test_what_is_proven_whatever_the_others_hold(setting: PublishedSetting, stated: float) -> None:
+    report = dp_rec_account(setting.clip_ratio, *budget(setting, setting.bits))
     assert report.privacy.best is not None
-    assert (report.privacy.best.name, report.privacy.best.adjacency) == ("message", "replace-one")
+    assert (report.privacy.adjacency, report.privacy.best.name) == ("replace-one", "any-clients")
+    assert stated * (1 - 1e-3) < report.epsilon <= stated
+    assert report.epsilon < report.epsilon_by("message") / 20
+    assert report.epsilon > report.epsilon_by("any-bits")
+
+
+def test_a_clients_own_messages_are_one_for_every_draw() -> None:
+    setting = PUBLISHED_SETTINGS[0]
+    report = dp_rec_account(setting.clip_ratio, *budget(setting, setting.bits))
+    mechanism = DpRecMechanism(NormBall(60, 2.0), setting.clip_ratio, uniform_layout(60, groups=6, bits=7), delta=setting.delta)
+    draws = setting.clients_per_round * setting.rounds
+    assert report.epsilon_by("message") == mechanism.privacy().epsilon(setting.delta, rounds=draws)
+
+
+def test_with_one_client_the_choice_hides_nothing() -> None:
+    report = dp_rec_account(0.5, 1, 1, 1, 7, 1e-5)
+    assert report.epsilon_by("any-clients") == pytest.approx(report.epsilon_by("message"), rel=1e-9)
+    many = [dp_rec_account(0.5, population, 1, 1, 7, 1e-5).epsilon for population in (1, 10, 1000, 10**6)]
+    assert many == sorted(many, reverse=True)
+    assert many[-1] < 0.1 * many[0]
+
+
+def two_normals(clip_ratio: float, population: int, epsilon: float) -> float:
+    """The delta of one draw with countless samples, where all others are at -c: the client at c, or a sample of the prior."""
+    points, step = np.linspace(-14, 14, 400_001, retstep=True)
+    others, own, none = (norm.pdf(points - mean) for mean in (-clip_ratio, clip_ratio, 0.0))
+    excess = (1 - 1 / population) * others * -math.expm1(epsilon) + (own - math.exp(epsilon) * none) / population
+    return float(np.maximum(excess, 0.0).sum() * step)
+
+
+# All others at -c, and one draw: what the accounts for samples of the prior claim, and what is realised.
+@pytest.mark.parametrize(
+    ("account", "clip_ratio", "population", "bits", "delta", "claimed", "realised"),
+    [("published", 0.545, 10, 60, 1e-5, 0.968, 1.367), ("conservative", 1.41, 1000, 80, 1e-8, 5.526, 6.406)],
+)
+def test_others_on_the_other_side_of_the_prior_refute_the_theorem(
+    account: str, clip_ratio: float, population: int, bits: int, delta: float, claimed: float, realised: float
+) -> None:
+    report = dp_rec_account(clip_ratio, population, 1, 1, bits, delta)
+    assert report.epsilon_by(account) == pytest.approx(claimed, abs=1e-3)
+    assert two_normals(clip_ratio, population, realised - 1e-3) > delta > two_normals(clip_ratio, population, realised + 1e-3)
+    # Not the account that assumes nothing.
+    assert two_normals(clip_ratio, population, report.epsilon) < 0.1 * delta
+
+
+def test_others_on_the_other_side_of_the_prior_refute_any_bits() -> None:
+    clip_ratio, population, samples, delta = 0.545, 10, 64, 1e-3
+    report = dp_rec_account(clip_ratio, population, 1, 1, 6, delta)
+    assert report.epsilon_by("any-bits") == pytest.approx(0.3714, abs=1e-4)
+    points = clip_ratio * np.random.default_rng(0).standard_normal((100_000, samples))
+    own, others = (np.exp(sign * points) / np.exp(sign * points).mean(axis=1, keepdims=True) for sign in (1, -1))
+
+    def deltas(epsilon: float) -> tuple[float, float]:
+        """Delta, and five standard errors of it."""
+        excess = (1 - 1 / population) * others * -math.expm1(epsilon) + (own - math.exp(epsilon)) / population
+        of_round = np.maximum(excess, 0.0).mean(axis=1)
+        return float(of_round.mean()), float(5 * of_round.std() / math.sqrt(len(of_round)))
+
+    found, error = deltas(report.epsilon_by("any-bits"))
+    assert found - error > 1.5 * delta
+    found, error = deltas(0.455)
+    assert found == pytest.approx(delta, abs=error + 0.02 * delta)
+    found, error = deltas(report.epsilon)
+    assert found + error < 0.1 * delta
 
 
 def test_an_account_says_what_it_rests_on() -> None:
@@ -131,12 +198,13 @@ def test_calibration_ends_on_the_safe_side(setting: PublishedSetting, epsilon: f
     assert dp_rec_account(ratio * (1 + 1e-5), *budget(setting, 60)).epsilon_by(account) > epsilon
 
 
-def test_calibration_is_by_the_published_account_unless_another_is_asked_for() -> None:
+def test_calibration_keeps_what_is_proven_unless_an_account_is_asked_for() -> None:
     setting = PUBLISHED_SETTINGS[0]
-    ratios = [calibrated(3.0, *budget(setting, 42), method)["clip_ratio"] for method in (None, "published", "any-bits")]
-    assert ratios[0] == ratios[1] != ratios[2]
-    # It keeps what was asked for, and is no guarantee.
-    assert math.isinf(calibrated(3.0, *budget(setting, 42)).epsilon)
+    by_method = {method: calibrated(3.0, *budget(setting, 42), method) for method in (None, "any-clients", "published", "any-bits")}
+    assert by_method[None]["clip_ratio"] == by_method["any-clients"]["clip_ratio"] < by_method["published"]["clip_ratio"]
+    assert (by_method[None].report.privacy.adjacency, round(by_method[None].epsilon, 5)) == ("replace-one", 3.0)
+    # Another account keeps what was asked for, for its own adjacency, and is no guarantee.
+    assert (by_method["any-bits"].report.privacy.adjacency, by_method["any-bits"].epsilon) == ("add-or-remove-one", math.inf)
 
 
 def test_calibration_stops_where_the_bits_do() -> None:
@@ -156,7 +224,11 @@ def test_calibration_stops_where_the_bits_do() -> None:
             lambda: calibrated(1.0, 100, 10, 1000, 20, 1e-5, "published"),
             "bits must be at least 34 for clip ratio 1e-06 and 10000 draws",
         ),
-        (lambda: calibrated(1e-5, *MNIST), "clip ratio would have to be below 1e-06"),
+        (lambda: calibrated(1e-5, *MNIST, "published"), "clip ratio would have to be below 1e-06"),
+        (
+            lambda: calibrate("dp-rec", epsilon=1.0, delta=1e-5, adjacency="add-or-remove-one", population=9, clients_per_round=1, bits=9),
+            "method must name an account for add-or-remove-one adjacency, published, conservative, any-bits, got None",
+        ),
     ],
 )
 def test_a_budget_that_nothing_meets(call: Callable[[], object], message: str) -> None:
@@ -174,8 +246,11 @@ def test_a_budget_that_nothing_meets(call: Callable[[], object], message: str) -
         (lambda: dp_rec_account(1.0, 10, 10, 0, 40, 0.1), "rounds must be a whole number from 1 to 1000000000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 10, 10, 0, 0.1), "bits must be a whole number from 1 to 1000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 1.0), "delta must be a number from 0 to 1, got 1.0"),
-        (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 0.1, "both"), "adjacency must be one of add-or-remove-one, replace-one, got 'both'"),
-        (lambda: calibrated(1.0, *MNIST, "best"), "method must be one of published, conservative, any-bits, message, got 'best'"),
+        (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 0.1, "both"), "adjacency must be one of replace-one, add-or-remove-one, got 'both'"),
+        (
+            lambda: calibrated(1.0, *MNIST, "best"),
+            "method must be one of published, conservative, any-bits, any-clients, message, got 'best'",
+        ),
         (lambda: calibrated(0.0, *MNIST), "epsilon must be a number from 1e-05 to 10000, got 0.0"),
         (lambda: calibrated(1.0, 100, 10, 1000, 42, 0.0), "delta must be a number above 0 and below 1, got 0.0"),
     ],

@@ -69,7 +69,7 @@ def test_epsilon_is_the_accountants(private: pd.DataFrame, plain: pd.DataFrame) 
         account = dp_rec_account(2.0, 100, 10, number, 70, 100**-1.1)
         row = private.iloc[number - 1]
         assert row["published_epsilon"] == account.epsilon_by("published")
-        assert (row["adjacency"], row["trust_model"]) == (account.privacy.adjacency, account.privacy.trust_model)
+        assert (row["adjacency"], row["trust_model"]) == (account.privacy.account("published").adjacency, account.privacy.trust_model)
     assert (private["published_epsilon"].diff().dropna() > 0).all()
     assert (plain["published_epsilon"] == math.inf).all()
     few_bits = train_by_history(digits_mechanism(1.0, 2.0, bits=1), ServerSGD(1.0), LocalTraining(), population=5, rounds=1)

@@ -1,6 +1,7 @@
 """Plots of accounts: solid where something is proven, dashed with what is assumed, and the rounds that were asked for."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def test_proven_accounts_are_solid_and_others_dashed() -> None:
 
 
 def test_assumptions_are_named_and_nothing_is_promised_without_them() -> None:
-    figure = draw(subject("dp-rec", DP_REC), 1000)
+    figure = draw(replace(subject("dp-rec", DP_REC), adjacency="add-or-remove-one"), 1000)
     drawn = lines(figure)
     by_start = {name.split(";")[0]: (name, line.get_linestyle()) for name, line in drawn.items()}
     assert by_start["DP-REC, any bits and groups"] == (
@@ -65,6 +66,7 @@ def test_assumptions_are_named_and_nothing_is_promised_without_them() -> None:
     assert "not proven; assumes: " in by_start["DP-REC's theorem as printed"][0]
     # Proven, for other neighbours than were asked for.
     assert by_start["the client's own messages"] == ("the client's own messages; replace-one adjacency", "-")
+    assert by_start["DP-REC, any updates of other clients"][0].endswith("; replace-one adjacency")
     assert not any(name.startswith("guarantee") for name in drawn)
     assert "Nothing is proven without an assumption for 1000 rounds, add-or-remove-one adjacency, central trust model" in caption(figure)
     assert "10 of 100 clients drawn with replacement" in caption(figure)
@@ -78,6 +80,14 @@ def test_sampling_is_stated_and_infinite_epsilons_are_left_out() -> None:
         heights = np.asarray(line.get_ydata(), dtype=float)
         assert np.isfinite(heights).all()
         assert (heights > 0).all()
+
+
+def test_what_is_proven_whatever_others_hold_is_the_guarantee() -> None:
+    figure = draw(subject("dp-rec", DP_REC), 10)
+    drawn = lines(figure)
+    assert drawn["DP-REC, any updates of other clients"].get_linestyle() == "-"
+    assert "replace-one adjacency, central trust model" in caption(figure)
+    assert "Nothing is proven" not in caption(figure)
 
 
 @pytest.mark.parametrize(("name", "values"), [("binomial", BINOMIAL), ("dp-rec", DP_REC)])

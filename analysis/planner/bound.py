@@ -1,0 +1,53 @@
+"""The proven bound beside a mechanism's error, or the reason why there is none."""
+
+from dataclasses import dataclass, replace
+
+from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.registry import Entry
+from ...design.contracts.task import SMALLEST_TARGET, Task
+from ..catalogue.local import scalar_lower_bound, unbiased_lower_bound
+from ..catalogue.lower_bounds import unbiased_local_lower_bound
+
+# Bounds that say nothing of a biased design.
+OF_UNBIASED = (scalar_lower_bound, unbiased_local_lower_bound, unbiased_lower_bound)
+
+
+@dataclass(frozen=True)
+class ProvenBound:
+    """A bound on the largest expected squared error over the domain; errs downward.
+
+    Attributes
+    ----------
+    value : float or None
+        The bound; None where none is proven whose hypotheses the mechanism meets.
+    reason : str or None
+        Why there is none.
+    """
+
+    value: float | None
+    reason: str | None = None
+
+
+def proven_bound(entry: Entry, task: Task, mechanism: Mechanism) -> ProvenBound:
+    """Return the largest bound of an entry whose hypotheses a mechanism for a task meets.
+
+    Bounds for pure privacy hold for purely private mechanisms, whatever delta the task allows; they are taken at the epsilon of the
+    mechanism's own messages.
+    """
+    if mechanism.bias_bound > 0 and entry.lower_bound in OF_UNBIASED:
+        return ProvenBound(None, "no proven bound: the known one is for unbiased mechanisms, and this one has a bias")
+    found = [entry.lower_bound(task)]
+    pure = mechanism.delta == 0
+    if pure:
+        epsilon = max(mechanism.guarantee.epsilon, SMALLEST_TARGET)
+        found.append(entry.lower_bound(replace(task, epsilon=epsilon, delta=0.0, rounds=1)))
+    proven = [bound for bound in found if bound]
+    if proven:
+        return ProvenBound(max(proven))
+    if not pure and entry.lower_bound(replace(task, delta=0.0)):
+        return ProvenBound(None, "no proven bound: the known one is for pure epsilon, and this guarantee has a delta")
+    if task.sampling is not None:
+        return ProvenBound(None, "no proven bound: none is known for sampled clients")
+    if mechanism.bias_bound > 0:
+        return ProvenBound(None, "no proven bound: those that are known are for unbiased mechanisms")
+    return ProvenBound(None, "no proven bound for this domain and budget")

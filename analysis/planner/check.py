@@ -1,0 +1,71 @@
+"""Predictions of a plan put to the test: the first mechanisms simulated, and what is off by more than a tenth flagged."""
+
+import math
+
+from ...arguments import check_integer
+from ...design.contracts.mechanism import Mechanism
+from ...progress import OnStep, silent
+from ..catalogue.registry import entry_named
+from ..simulation.repeated_means import repeat_mean, summarise_means
+from .population import draw_sample
+from .prediction import predict_error
+from .record import CheckedError, Plan, PlannedMechanism
+
+FIRST = 3
+# What a prediction may be off by.
+OFF = 0.1
+# Rounds are repeated until the standard error of their average is about this share of it, and as many times at most.
+PRECISION, MOST_REPETITIONS = 0.025, 5000
+# Seconds that clients' work may take; then fewer of them report, but no fewer than these.
+MOST_SECONDS, FEWEST_CLIENTS = 20.0, 100
+
+
+def check_plan(plan: Plan, *, first: int = FIRST, seed: int = 0, on_step: OnStep = silent) -> Plan:
+    """Return the plan with simulations of the mechanisms of least predicted error, in whatever trust model.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan.
+    first : int
+        How many mechanisms are simulated.
+    seed : int
+        Root seed of inputs and noise.
+    on_step : callable
+        Called as ``on_step(done, total, name)`` after each mechanism.
+    """
+    chosen = plan.best[: check_integer("first", first, low=1, high=10**6)]
+    checks = dict[str, CheckedError]()
+    for done, one in enumerate(chosen, start=1):
+        checks[one.name] = check_mechanism(plan, one, seed=seed)
+        on_step(done, len(chosen), one.name)
+    return plan.checked(checks)
+
+
+def check_mechanism(plan: Plan, one: PlannedMechanism, *, seed: int = 0) -> CheckedError:
+    """Return what rounds of a mechanism of a plan were off by, beside the prediction for as many clients."""
+    task = plan.task
+    mechanism = entry_named(one.name).build(task, dict(one.options))
+    # The sum of d squared normal errors varies by sqrt(2 / d) of itself.
+    wanted = max(2, min(MOST_REPETITIONS, math.ceil(2 / (task.dimension * PRECISION**2))))
+    clients = _clients(mechanism, task.clients, wanted * (one.client_seconds or 0.0))
+    summary = summarise_means(repeat_mean(mechanism, plan.population, wanted, clients=clients, seed=seed))
+    sample = draw_sample(plan.population, task.domain, clients, seed)
+    predicted = predict_error(mechanism, sample, task.rounds).of_population
+    excess = summary.squared_error / predicted - 1
+    return CheckedError(
+        squared_error=summary.squared_error,
+        standard_error=summary.standard_error or 0.0,
+        predicted_error=predicted,
+        clients=clients,
+        repetitions=wanted,
+        excess=excess,
+        off=abs(excess) > OFF,
+    )
+
+
+def _clients(mechanism: Mechanism, clients: int, seconds: float) -> int:
+    """Return how many clients report in a round: all of them where the mechanism is made for their number."""
+    if hasattr(mechanism, "clients") or clients * seconds <= MOST_SECONDS:
+        return clients
+    return min(clients, max(FEWEST_CLIENTS, int(MOST_SECONDS / seconds)))

@@ -1,0 +1,45 @@
+"""Commands that can be pasted: what simulates a mechanism of a plan."""
+
+import shlex
+from typing import Any
+
+from ...design.contracts.domains import Categories, Interval
+from ...design.contracts.registry import Entry, Values
+from ...design.contracts.task import Task
+from ...errors import InfeasibleError
+
+
+def simulate_command(entry: Entry, task: Task, values: Values, population: str, seed: int = 0) -> str:
+    """Return the `quietbits simulate` command with which a mechanism is built for a task and simulated."""
+    if task.sampling is not None:
+        raise InfeasibleError(f"sampling must be left out in a command of one round, got {task.sampling}")
+    domain = task.domain
+    words: list[str] = ["quietbits", "simulate", entry.name, *_option("clients", task.clients)]
+    match domain:
+        case Categories():
+            words += _option("categories", domain.size)
+        case Interval():
+            words += ["--interval", number(domain.low), number(domain.high)]
+        case _:
+            words += [*_option("dimension", domain.dimension), *_option("norm", domain.norm)]
+            words += _option("clip", domain.clip_norm) if domain.clip_norm != 1 else []
+    words += [*_option("epsilon", task.epsilon), *_option("delta", task.delta), *_option("adjacency", task.adjacency)]
+    words += _option("rounds", task.rounds) if task.rounds > 1 else []
+    flags = {option.name: option.flags for option in entry.options}
+    for name, value in values.items():
+        if isinstance(value, bool) and flags[name]:
+            words.append(flags[name].split("/")[0 if value else 1])
+        elif value is not None:
+            words += _option(name, value)
+    words += _option("population", population)
+    return shlex.join([*words, *(_option("seed", seed) if seed else [])])
+
+
+def number(value: float) -> str:
+    """Return a number in as few digits as give it back."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
+def _option(name: str, value: Any) -> list[str]:
+    return [f"--{name.replace('_', '-')}", number(value) if isinstance(value, float) else str(value)]

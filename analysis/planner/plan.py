@@ -1,0 +1,272 @@
+"""Which mechanism should serve a task: every entry of the registry, built, predicted and ranked, without simulating any."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import pandas as pd
+
+from ...arguments import check_choice, check_integer
+from ...design.contracts.domains import Categories, Interval
+from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.registry import Entry, Values
+from ...design.contracts.task import Task
+from ...errors import ConvergenceError, InfeasibleError
+from ...progress import OnStep, silent
+from ..catalogue.registry import REGISTRY, entry_named
+from ..simulation.input_populations import check_inputs
+from .bound import proven_bound
+from .command import simulate_command
+from .durations import PredictedDuration, predict_duration
+from .population import PopulationSample, draw_sample, usual_population
+from .prediction import PredictedError, predict_error
+from .record import TRUST_MODELS, Plan, PlannedMechanism, TriedDesign, ranked
+from .references import references
+
+# Of designs whose errors are within this factor of the least, that with the shortest message is chosen.
+CLOSE = 1.01
+# How far a guarantee that was computed in another way may be above the budget.
+ROUNDING = 1 + 1e-9
+MOST_WORKERS = 1024
+HELD = {NormBall: "vectors (a dimension)", Interval: "numbers (an interval)", Categories: "items (a number of categories)"}
+
+
+def plan(
+    task: Task,
+    *,
+    population: str | None = None,
+    trust: str | None = None,
+    options: Values = MappingProxyType({}),
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Return every mechanism of the registry as a row of a tidy table: what it would be off by, or why it cannot serve the task.
+
+    Arguments are those of `plan_task`, columns those of `PlannedMechanism` and of the task. Mechanisms that can serve come first, by trust
+    model (local, shuffled, secure-sum, central) and predicted error.
+
+    Examples
+    --------
+    >>> from quietbits.design.contracts.norm_ball import NormBall
+    >>> task = Task(NormBall(64, 2.0), clients=1000, epsilon=4.0, delta=0.0, adjacency="replace-one", bits=1)
+    >>> frame = plan(task, trust="local")
+    >>> bool(frame[frame["feasible"]]["bits_per_coordinate"].max() <= 1)
+    True
+    """
+    return plan_task(task, population=population, trust=trust, options=options, seed=seed, timed=False).to_frame()
+
+
+def plan_task(
+    task: Task,
+    *,
+    population: str | None = None,
+    trust: str | None = None,
+    options: Values = MappingProxyType({}),
+    seed: int = 0,
+    timed: bool = True,
+    workers: int = 1,
+    on_step: OnStep = silent,
+) -> Plan:
+    """Return the plan for a task.
+
+    Of each entry the candidates (`Entry.candidates`) are built within the task's budget of bits; of those whose predicted errors are
+    within a hundredth of the least, the one with the shortest message is chosen.
+
+    Parameters
+    ----------
+    task : Task
+        What is wanted.
+    population : str or None
+        Source of the inputs that errors are predicted for, as in `input_chunks`; None for the usual one: uniform on the sphere or on the
+        interval, or Zipf's law for items.
+    trust : str or None
+        ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``: mechanisms of other trust models are refused; None for all.
+    options : mapping
+        Design choices, by name, that every entry keeps which has them, such as ``sparsity``.
+    seed : int
+        Root seed of the sample that predictions average over.
+    timed : bool
+        Whether encoding and decoding are timed; durations are missing otherwise.
+    workers : int
+        Processes; results do not depend on their number.
+    on_step : callable
+        Called as ``on_step(done, total, name)`` after each entry.
+
+    Raises
+    ------
+    ValueError
+        If there is no such population, trust model or option, or the domain has no such population.
+    """
+    population = population or usual_population(task.domain)
+    check_inputs(population, task.domain, None)
+    if trust is not None:
+        check_choice("trust", trust, TRUST_MODELS)
+    _check_options(options)
+    sample = draw_sample(population, task.domain, task.clients, seed)
+    compared = references(task, sample)
+    central = compared[1].predicted_error
+    asked = _Asked(task, population, trust, options, seed, sample, central, timed)
+    found = dict[str, PlannedMechanism]()
+    for one in _all_planned(asked, workers):
+        found[one.name] = one
+        on_step(len(found), len(REGISTRY), one.name)
+    return Plan(task, population, ranked(found[name] for name in REGISTRY), compared)
+
+
+def _all_planned(asked: "_Asked", workers: int) -> Iterator[PlannedMechanism]:
+    """Yield every entry's part of the plan, as it is done."""
+    can, cannot = list[str](), list[str]()
+    for name, entry in REGISTRY.items():
+        (can if isinstance(asked.task.domain, entry.domains) and asked.trust in (None, entry.trust_model) else cannot).append(name)
+    yield from (_planned_by_name(name, asked) for name in cannot)
+    if check_integer("workers", workers, low=1, high=MOST_WORKERS) == 1:
+        yield from (_planned_by_name(name, asked) for name in can)
+        return
+    from joblib import Parallel, delayed, parallel_config
+
+    with parallel_config(backend="loky", inner_max_num_threads=1):
+        results = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch="all")(
+            delayed(_planned_by_name)(name, asked) for name in can
+        )
+        yield from results
+
+
+def _planned_by_name(name: str, asked: "_Asked") -> PlannedMechanism:
+    return _planned(entry_named(name), asked)
+
+
+def _check_options(options: Values) -> None:
+    known = {option.name: option for entry in REGISTRY.values() for option in entry.options}
+    for name in options:
+        check_choice("option", name, known)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    task: Task
+    population: str
+    trust: str | None
+    options: Values
+    seed: int
+    sample: PopulationSample
+    central: float | None
+    timed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Design:
+    """A candidate that keeps to the task."""
+
+    values: Values
+    mechanism: Mechanism
+    guarantee: Guarantee
+    error: PredictedError
+
+
+def _planned(entry: Entry, asked: _Asked) -> PlannedMechanism:
+    refused = PlannedMechanism(entry.name, entry.title, entry.trust_model, False, asked.task.adjacency)
+    try:
+        _check_asked(entry, asked)
+        designs = _designs(entry, asked)
+    except (ValueError, ConvergenceError) as error:
+        return replace(refused, reason=_reason(str(error), entry))
+    return _described(entry, asked, designs)
+
+
+def _check_asked(entry: Entry, asked: _Asked) -> None:
+    """Refuse what no candidate would change."""
+    task = asked.task
+    if not isinstance(task.domain, entry.domains):
+        held = " or ".join(HELD[domain] for domain in entry.domains)
+        raise InfeasibleError(f"clients must hold {held} for {entry.name}, got {HELD[type(task.domain)]}")
+    if asked.trust not in (None, entry.trust_model):
+        raise InfeasibleError(f"trust must be {entry.trust_model} for {entry.name}, got {asked.trust}")
+    if entry.populations is not None and asked.population not in entry.populations:
+        raise InfeasibleError(
+            f"population must be {' or '.join(entry.populations)} for {entry.name}, whose error is stated for it, got {asked.population}"
+        )
+
+
+def _designs(entry: Entry, asked: _Asked) -> list[_Design]:
+    """Return the candidates that keep to the task; at least one, or an error says what the first of them lacks."""
+    own = {name: value for name, value in asked.options.items() if name in {option.name for option in entry.options}}
+    candidates = list(entry.candidates(asked.task))
+    if not candidates:
+        raise InfeasibleError(f"bits must be more for {entry.name}, got {asked.task.bits}")
+    tried = {tuple(sorted(values.items())): values for values in ({**candidate, **own} for candidate in candidates)}
+    found, faults = list[_Design](), list[Exception]()
+    for values in tried.values():
+        try:
+            found.append(_design(entry, asked, values))
+        except (ValueError, ConvergenceError) as error:
+            faults.append(error)
+    if not found:
+        # The last one was given the most.
+        raise faults[-1]
+    return found
+
+
+def _design(entry: Entry, asked: _Asked, values: Values) -> _Design:
+    task = asked.task
+    built = entry.built(task, values)
+    mechanism = built.mechanism
+    if task.rounds == 1 and task.sampling is None:
+        guarantee = mechanism.guarantee
+    else:
+        guarantee = mechanism.privacy().report(task.delta, task.adjacency, task.rounds, task.sampling).guarantee
+    if guarantee.adjacency != task.adjacency or not guarantee.epsilon <= task.epsilon * ROUNDING or guarantee.delta > task.delta * ROUNDING:
+        needed = "an infinite epsilon, which no task has" if guarantee.epsilon == math.inf else "a larger budget"
+        raise InfeasibleError(
+            f"guarantee must be within epsilon = {task.epsilon:g} and delta = {task.delta:g}, got {guarantee}: it needs {needed}"
+        )
+    return _Design(built.values, mechanism, guarantee, predict_error(mechanism, asked.sample, task.rounds))
+
+
+def _described(entry: Entry, asked: _Asked, designs: list[_Design]) -> PlannedMechanism:
+    task = asked.task
+    least = min(one.error.of_population for one in designs)
+    close = [one for one in designs if one.error.of_population <= CLOSE * least]
+    chosen = min(close, key=lambda one: (one.mechanism.bits_per_client, one.error.of_population))
+    bound = proven_bound(entry, task, chosen.mechanism)
+    duration = PredictedDuration()
+    if asked.timed:
+        duration = predict_duration(entry, task, chosen.values, chosen.mechanism, asked.sample.inputs)
+    # Sampled rounds have no command.
+    command = None if task.sampling is not None else simulate_command(entry, task, chosen.values, asked.population, asked.seed)
+    return PlannedMechanism(
+        name=entry.name,
+        title=entry.title,
+        trust_model=entry.trust_model,
+        feasible=True,
+        adjacency=task.adjacency,
+        predicted_error=chosen.error.of_population,
+        predicted_error_of_rounds=chosen.error.of_all_rounds,
+        worst_error=chosen.error.worst,
+        bias_bound=chosen.error.bias_bound,
+        bits_per_client=chosen.mechanism.bits_per_client,
+        bits_per_coordinate=chosen.mechanism.bits_per_client / task.dimension,
+        epsilon=chosen.guarantee.epsilon,
+        delta=chosen.guarantee.delta,
+        lower_bound=bound.value,
+        ratio_to_bound=None if bound.value is None else chosen.error.worst / bound.value,
+        bound_reason=bound.reason,
+        ratio_to_central=None if asked.central is None else chosen.error.of_population / asked.central,
+        client_seconds=duration.client,
+        server_seconds=duration.server,
+        options=tuple(chosen.values.items()),
+        command=command,
+        tried=tuple(_tried(one, task.dimension) for one in sorted(designs, key=lambda one: one.mechanism.bits_per_client)),
+    )
+
+
+def _tried(one: _Design, dimension: int) -> TriedDesign:
+    return TriedDesign(tuple(one.values.items()), one.mechanism.bits_per_client / dimension, one.error.of_population, one.error.worst)
+
+
+def _reason(message: str, entry: Entry) -> str:
+    missing = [option.name for option in entry.options if option.required]
+    if missing and "is missing" in message:
+        return f"{message}; for example --option {missing[0]}=VALUE, or options={{{missing[0]!r}: VALUE}}"
+    return message

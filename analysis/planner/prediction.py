@@ -1,0 +1,54 @@
+"""What a mechanism's mean will be off by, from formulas: for a stated population, and in the worst case."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...design.contracts.mechanism import Mechanism
+from ..simulation.mean import stated_law
+from .population import PopulationSample, mean_of_clients
+
+
+@dataclass(frozen=True)
+class PredictedError:
+    """Squared L2 errors of the mean (or the frequencies), in squared units of the inputs.
+
+    Attributes
+    ----------
+    of_population : float
+        Expected error of one round, for the stated population.
+    of_all_rounds : float
+        That of the average over all rounds, where all of them estimate the same mean.
+    worst : float
+        The largest expected error of one round over all inputs of the domain, with the bound on the bias; errs upward.
+    bias_bound : float
+        Bound on the norm of the bias; errs upward.
+    """
+
+    of_population: float
+    of_all_rounds: float
+    worst: float
+    bias_bound: float
+
+
+def predict_error(mechanism: Mechanism, sample: PopulationSample, rounds: int = 1) -> PredictedError:
+    """Return the errors that a mechanism states, without simulating it.
+
+    Those of the population are as `simulate_mean` predicts them: variances, what a common sketch costs, and a bias where the mechanism
+    knows it (of most, only a bound is known). Wrap-around is left out.
+    """
+    clients = sample.clients
+    law = stated_law(mechanism, sample.inputs)
+    noise = float(np.mean(law.variance)) / clients + mechanism.shared_variance(sample.mean)
+    bias = mean_of_clients(law.bias, clients) if law.bias.ndim == 2 else np.zeros(1)
+    square = float(bias @ bias)
+    worst = mechanism.error()
+    if not math.isfinite(noise + square):
+        raise ValueError(f"error must be known for these inputs, got {noise + square}")
+    return PredictedError(
+        of_population=noise + square,
+        of_all_rounds=noise / rounds + square,
+        worst=worst.of_mean(clients),
+        bias_bound=worst.bias,
+    )

@@ -1,0 +1,85 @@
+"""What every mechanism of a plan is put beside: answering zero, which sends nothing, and a trusted server's Gaussian noise."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...design.contracts.domains import Categories, Domain, Interval
+from ...design.contracts.gaussian import l2_radius
+from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.task import Task
+from ..simulation.mean import central_squared_error
+from .population import PopulationSample
+
+ANSWER_ZERO, CENTRAL_GAUSSIAN = "answer-zero", "central-gaussian"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An estimate that is no mechanism of the registry; squared L2 errors, in squared units of the inputs.
+
+    Attributes
+    ----------
+    name, title : str
+        For programs, and in words.
+    trust_model : str or None
+        Whom the guarantee is against; None where nothing is sent.
+    predicted_error : float or None
+        Expected error of one round, for the population; None where there is no such estimate.
+    predicted_error_of_rounds : float or None
+        That of the average over all rounds: what is unbiased falls with their number.
+    worst_error : float or None
+        The largest over the domain.
+    bits_per_client : float
+        Bits of a message; 64 for each coordinate that is not compressed.
+    reason : str or None
+        Why there is no such estimate.
+    """
+
+    name: str
+    title: str
+    trust_model: str | None
+    predicted_error: float | None
+    predicted_error_of_rounds: float | None
+    worst_error: float | None
+    bits_per_client: float
+    reason: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return the reference as JSON holds it."""
+        return asdict(self)
+
+
+def references(task: Task, sample: PopulationSample) -> tuple[Reference, Reference]:
+    """Return the answer zero and the central Gaussian."""
+    zero = sample.zero_error
+    bits = 64.0 * task.dimension
+    asked = Guarantee(task.epsilon, task.adjacency, "central", delta=task.delta)
+    central = None if task.sampling is not None else central_squared_error(task.domain, task.clients, asked, task.rounds)
+    reason = None
+    if central is None:
+        reason = "delta must be above 0, clients not sampled, and epsilon from 0.001 to 100, for this Gaussian noise"
+    averaged = None if central is None else central / task.rounds
+    return (
+        Reference(ANSWER_ZERO, _zero_title(task.domain), None, zero, zero, _worst_zero(task.domain), 0.0),
+        Reference(CENTRAL_GAUSSIAN, "Gaussian noise that a trusted server adds", "central", central, averaged, central, bits, reason),
+    )
+
+
+def _zero_title(domain: Domain) -> str:
+    match domain:
+        case Interval():
+            return "answer the middle of the interval: no messages"
+        case Categories():
+            return "answer that all items are as frequent: no messages"
+        case _:
+            return "answer zero: no messages"
+
+
+def _worst_zero(domain: Domain) -> float:
+    match domain:
+        case Interval():
+            return ((domain.high - domain.low) / 2) ** 2
+        case Categories():
+            return 1 - 1 / domain.size
+        case _:
+            return l2_radius(domain) ** 2

@@ -1,0 +1,188 @@
+"""`quietbits plan`: every mechanism for a task, ranked, with what it costs and how to run it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .console import check_folders, console, progress_bar, warn
+from .options import Json, Seed, typed_options
+from .simulate import Categories, Clients, Dimension, Interval
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..analysis.planner.record import Plan, PlannedMechanism
+    from ..design.contracts.domains import Domain
+
+KINDS = (".csv", ".parquet", ".html", ".json")
+# In two lines, to leave room for mechanisms in a narrow terminal.
+HEADINGS = ("error", "worst", "bits per\nclient", "over\nbound", "over\ncentral", "epsilon,\ndelta", "client\ntime", "server\ntime")
+
+
+def plan_command(
+    clients: Clients,
+    epsilon: Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")],
+    adjacency: Annotated[str, typer.Option(help="replace-one or add-or-remove-one: which data sets are neighbours.")],
+    delta: Annotated[float, typer.Option(help="Failure probability of all rounds together; 0 for pure privacy.")] = 0.0,
+    dimension: Dimension = None,
+    norm: Annotated[str, typer.Option(help="p of the ball of the vectors: l1, l2, linf or another number from 1.")] = "l2",
+    clip: Annotated[float, typer.Option(help="Norm that vectors are clipped to.")] = 1.0,
+    categories: Categories = None,
+    interval: Interval = (0.0, 1.0),
+    bits: Annotated[float | None, typer.Option(help="Bits of the largest message over the number of coordinates, at most.")] = None,
+    trust: Annotated[str | None, typer.Option(help="local, shuffled, secure-sum or central: that trust model alone.")] = None,
+    rounds: Annotated[int, typer.Option(help="Rounds that share the budget.")] = 1,
+    population: Annotated[
+        str | None, typer.Option(help="What errors are predicted for: sphere, uniform (numbers), zipf (items), or as in simulate.")
+    ] = None,
+    option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="Design choice of the mechanisms that have it.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Simulate the first three, and flag what is off by over 10 %.")] = False,
+    workers: Annotated[int, typer.Option(help="Processes.")] = 2,
+    seed: Seed = 0,
+    json: Json = False,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the plan here: .csv, .parquet, .json, or .html for a page with a picture.")
+    ] = None,
+) -> None:
+    """Rank every mechanism for a task: errors, bits, bounds and commands, or why it cannot serve (`plan_task`, `check_plan`)."""
+    from ..analysis.catalogue.registry import REGISTRY
+    from ..analysis.planner.check import check_plan
+    from ..analysis.planner.plan import plan_task
+    from ..design.contracts.task import Task
+
+    check_folders(output)
+    if output is not None and output.suffix not in KINDS:
+        raise ValueError(f"output must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {output.name!r}")
+    task = Task(_domain(dimension, norm, clip, categories, interval), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits)
+    known = {one.name: one for entry in REGISTRY.values() for one in entry.options}
+    options = typed_options(tuple(known.values()), option or [])
+    with progress_bar() as on_step:
+        plan = plan_task(task, population=population, trust=trust, options=options, seed=seed, workers=workers, on_step=on_step)
+        if check:
+            plan = check_plan(plan, seed=seed, on_step=on_step)
+    if output is not None:
+        _write(plan, output)
+    if json:
+        from json import dumps
+
+        typer.echo(dumps(plan.document(), allow_nan=False))
+    else:
+        _print(plan)
+        if output is not None:
+            typer.echo(f"Plan: {output}")
+
+
+def _domain(dimension: int | None, norm: str, clip: float, categories: int | None, interval: tuple[float, float]) -> "Domain":
+    from ..design.contracts.domains import Categories as Items
+    from ..design.contracts.domains import Interval as Numbers
+    from ..design.contracts.norm_ball import NormBall, parse_norm
+
+    if categories is not None and dimension is not None:
+        raise ValueError(f"dimension must be left out where clients hold one of {categories} items, got {dimension}")
+    if categories is not None:
+        return Items(categories)
+    return Numbers(*interval) if dimension is None else NormBall(dimension, parse_norm(norm), clip)
+
+
+def _write(plan: "Plan", output: Path) -> None:
+    from json import dumps
+
+    from ..files import write_atomically
+
+    if output.suffix == ".html":
+        from ..figures.planner.page import write_plan_page
+
+        write_plan_page(plan, output)
+    elif output.suffix == ".json":
+        write_atomically(output, (dumps(plan.document(), indent=2, allow_nan=False) + "\n").encode())
+    elif output.suffix == ".csv":
+        write_atomically(output, plan.to_frame().to_csv(index=False, lineterminator="\n").encode())
+    else:
+        import io
+
+        buffer = io.BytesIO()
+        plan.to_frame().to_parquet(buffer, index=False)
+        write_atomically(output, buffer.getvalue())
+
+
+def _print(plan: "Plan") -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from ..analysis.planner.words import task_in_words
+
+    screen = console()
+    screen.print(task_in_words(plan.task), markup=False)
+    screen.print(f"Errors: squared L2 distance from the mean, one round, population {plan.population}; worst: of all inputs.", markup=False)
+    for model in plan.trust_models:
+        screen.print(_ranking(plan, model), markup=False)
+    references = Table(title="References: not mechanisms of the registry", box=SIMPLE_HEAD, title_justify="left")
+    references.add_column("reference")
+    for heading in ("error", "of the average of all rounds", "worst"):
+        references.add_column(heading, justify="right")
+    for one in plan.references:
+        numbers = (_short(one.predicted_error), _short(one.predicted_error_of_rounds), _short(one.worst_error))
+        references.add_row(one.title if one.reason is None else f"{one.title}: {one.reason}", *numbers)
+    screen.print(references, markup=False)
+    if plan.feasible:
+        screen.print("Commands:", markup=False)
+        for mechanism in plan.feasible:
+            screen.print(f"  {mechanism.command or mechanism.name}", markup=False, soft_wrap=True)
+    if plan.infeasible:
+        refused = Table(title="Cannot serve", box=SIMPLE_HEAD, title_justify="left", show_header=False)
+        for refusal in plan.refusals:
+            refused.add_row(refusal.reason, ", ".join(refusal.mechanisms))
+        screen.print(refused, markup=False)
+    for mechanism in plan.feasible:
+        if mechanism.check is not None and mechanism.check.off:
+            warn(f"{mechanism.name}: measured {100 * mechanism.check.excess:+.0f} % of what was predicted")
+
+
+def _ranking(plan: "Plan", model: str) -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title=f"Trust model: {model}", box=SIMPLE_HEAD, title_justify="left")
+    table.add_column("mechanism", no_wrap=True)
+    several = plan.task.rounds > 1
+    checked = any(one.check for one in plan.of(model))
+    headings = (*HEADINGS, *(("average of\nall rounds",) if several else ()), *(("off by",) if checked else ()))
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for one in plan.of(model):
+        cells = [*_cells(one), *([_short(one.predicted_error_of_rounds)] if several else [])]
+        if checked:
+            cells.append("" if one.check is None else f"{100 * one.check.excess:+.1f} %{' !' if one.check.off else ''}")
+        table.add_row(one.name, *cells)
+    reasons = dict.fromkeys(one.bound_reason for one in plan.of(model) if one.bound_reason)
+    if reasons:
+        table.caption = "; ".join(reasons)
+    return table
+
+
+def _cells(one: "PlannedMechanism") -> tuple[str, ...]:
+    bound = "no proven bound" if one.ratio_to_bound is None else _short(one.ratio_to_bound)
+    return (
+        _short(one.predicted_error),
+        _short(one.worst_error),
+        f"{one.bits_per_client:,.6g}",
+        bound,
+        _short(one.ratio_to_central),
+        f"{one.epsilon:.3g}, {one.delta:g}",
+        _seconds(one.client_seconds),
+        _seconds(one.server_seconds),
+    )
+
+
+def _short(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3g}" if value == 0 or 1e-2 <= abs(value) < 1e5 else f"{value:.2e}"
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return ""
+    unit, name = next((unit, name) for unit, name in ((1.0, "s"), (1e-3, "ms"), (0.0, "µs")) if value >= unit)
+    return f"{value / (unit or 1e-6):.0f} {name}"

@@ -1,0 +1,127 @@
+"""Design choices: options of mechanisms, which become command-line options, TOML keys, columns of tables and lines of the docs."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...arguments import check_choice, check_integer, check_real
+from .privacy import Scalar
+
+Values = Mapping[str, Any]
+"""Values of options, by name."""
+
+
+class Required:
+    """The default of an option that must be given."""
+
+    def __repr__(self) -> str:
+        """Return what help texts show."""
+        return "required"
+
+
+REQUIRED = Required()
+
+
+@dataclass(frozen=True)
+class Option:
+    """One parameter of a mechanism: a command-line option, a TOML key, a column, a line of the docs.
+
+    Attributes
+    ----------
+    name : str
+        As in Python and TOML; the command line writes it with dashes.
+    kind : type
+        int, float, str, bool or Path.
+    help : str
+        One line.
+    default : object
+        Its value where it is not given; `REQUIRED` where it must be.
+    low, high : float
+        Range of a number; infinite for both where what uses it checks it.
+    unit : str
+        Unit of a number, such as ``"bits"``.
+    choices : tuple of str
+        Values of a text, where they are a few.
+    flags : str
+        How the command line writes a switch: ``"--rotated/--plain"``.
+    budget : str
+        What `Task.bits` makes of a number of bits that is not given: for ``"coordinate"`` its default is `Task.bits`, for ``"at most"`` its
+        usual default or `Task.bits` if that is less, for ``"message"`` the bits of the whole message; empty where it makes nothing of it.
+    """
+
+    name: str
+    kind: type
+    help: str
+    default: Any = REQUIRED
+    low: float = -math.inf
+    high: float = math.inf
+    unit: str = ""
+    choices: tuple[str, ...] = ()
+    flags: str = ""
+    budget: str = ""
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be given."""
+        return isinstance(self.default, Required)
+
+    def check(self, value: Any) -> Any:
+        """Return a value of the option's kind, or raise ValueError with its name, the value and what is allowed."""
+        if value is None and self.default is None:
+            return None
+        if self.kind is int:
+            return check_integer(self.name, value, low=int(self.low), high=int(self.high))
+        if self.kind is float and math.isinf(self.low) and math.isinf(self.high) and isinstance(value, int | float):
+            return float(value)
+        if self.kind is float:
+            return check_real(self.name, value, low=self.low, high=self.high)
+        if self.kind is bool and not isinstance(value, bool):
+            raise ValueError(f"{self.name} must be true or false, got {value!r}")
+        if self.kind is str and not isinstance(value, str):
+            raise ValueError(f"{self.name} must be a text, got {value!r}")
+        if self.choices:
+            check_choice(self.name, value, self.choices)
+        return Path(value) if self.kind is Path else value
+
+    def within(self, bits: float, dimension: int) -> Any:
+        """Return the default for a budget of bits for each coordinate, in the option's range; None where the budget changes nothing."""
+        if not self.budget:
+            return None
+        allowed = bits * dimension if self.budget == "message" else float(math.floor(bits))
+        if self.budget == "at most":
+            allowed = min(allowed, self.default)
+        return self.kind(min(max(allowed, self.low), self.high))
+
+    def document(self) -> dict[str, Scalar | list[str]]:
+        """Return the option as JSON holds it."""
+        return {
+            "name": self.name,
+            "type": self.kind.__name__,
+            "help": self.help,
+            "required": self.required,
+            "default": None if self.required else self.default,
+            "low": self.low if math.isfinite(self.low) else None,
+            "high": self.high if math.isfinite(self.high) else None,
+            "choices": list(self.choices),
+            "unit": self.unit or None,
+        }
+
+
+def check_values(what: str, options: tuple[Option, ...], values: Values) -> dict[str, Any]:
+    """Return a value for every option: those that were given, checked, and defaults.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing, out of range, or no option has its name; the message says which there are.
+    """
+    names = [option.name for option in options]
+    for name, value in values.items():
+        if name not in names:
+            raise ValueError(f"{name} is not a parameter of {what}: it has {', '.join(names) or 'none'}; got {name} = {value!r}")
+    for option in options:
+        if option.required and option.name not in values:
+            raise ValueError(f"{option.name} is missing: {what} needs {', '.join(one.name for one in options if one.required)}")
+    return {option.name: option.check(values[option.name]) if option.name in values else option.default for option in options}

@@ -1,0 +1,73 @@
+"""Frequencies of items by randomised response whose messages are shuffled, or counted in a secure sum."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import check_integer, check_probability, check_real
+from ...arrays import FloatArray
+from ...solvers.shuffling.shuffled_letters import MOST_CLIENTS
+from ..contracts.mechanism import EPSILON_LOW
+from ..contracts.privacy import Privacy
+from ..frequencies.randomised_response import FrequencyRandomisedResponse
+from .shuffled_mechanism import ShuffledMechanism
+from .shuffled_privacy import shuffled_privacy
+
+LARGEST_EPSILON = 20.0
+
+
+def shuffled_response_privacy(epsilon: float, categories: int, clients: int) -> Privacy:
+    """Return what shuffled randomised response reveals: items that two clients send as often count as one."""
+    truth, lie = math.exp(epsilon), 1.0
+    rows = [[truth, lie], [lie, truth]] if categories == 2 else [[truth, lie, categories - 2], [lie, truth, categories - 2]]
+    return shuffled_privacy(rows, epsilon, clients)
+
+
+@dataclass(frozen=True)
+class ShuffledRandomisedResponse(ShuffledMechanism, FrequencyRandomisedResponse):
+    """Each client sends its item, or with some probability another one; a server sees how often each item was sent.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter of a message by itself, 1e-3 to 20.
+    categories : int
+        Number of items, at least 2.
+    clients : int
+        Number of clients that the guarantee rests on, from 1 to 10**12.
+    delta : float
+        Failure probability that `guarantee` is stated at, from 0, for the messages' own privacy, to below 1.
+
+    Examples
+    --------
+    >>> mechanism = ShuffledRandomisedResponse(4.0, categories=100, clients=10_000, delta=1e-6)
+    >>> round(mechanism.guarantee.epsilon, 3), mechanism.guarantee.trust_model
+    (0.234, 'shuffled')
+    """
+
+    clients: int = 1
+    delta: float = 1e-5
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=LARGEST_EPSILON))
+        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
+        object.__setattr__(self, "delta", 0.0 if self.delta == 0 else check_probability("delta", self.delta))
+
+    @property
+    def letters(self) -> int:
+        """Number of items."""
+        return self.categories
+
+    def privacy(self) -> Privacy:
+        """Privacy of the histogram of messages, whatever the other clients hold."""
+        return shuffled_response_privacy(self.epsilon, self.categories, self.clients)
+
+    def letter_law(self, value: ArrayLike) -> FloatArray:
+        """Return the probability of each item."""
+        law = np.full(self.categories, self._lie)
+        law[int(self.domain.clip(np.atleast_1d(value))[0])] = self._truth
+        return law

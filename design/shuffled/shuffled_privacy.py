@@ -1,0 +1,78 @@
+"""What letters reveal that arrive shuffled, or counted: the privacy blanket, the published closed form, and the letters' own privacy."""
+
+import math
+from functools import cache
+
+from numpy.typing import ArrayLike
+
+from ...errors import InfeasibleError
+from ...solvers.accounting.sampling import Sampling
+from ...solvers.shuffling.clones import clones_epsilon, largest_clones_epsilon
+from ...solvers.shuffling.shuffled_letters import ShuffledLetters
+from ..contracts.accounts import amplified_rounds, composed_loss, composed_rounds, needing_delta, pure_account
+from ..contracts.privacy import Account, EpsilonBound, Privacy
+
+ADJACENCY = "replace-one"
+BLANKET, CLONES = "blanket", "clones"
+SHUFFLED_ACCOUNTS = ("pure", BLANKET, CLONES)
+
+
+def shuffled_privacy(weights: ArrayLike, pure_epsilon: float, clients: int) -> Privacy:
+    """Return what the letters of n clients reveal together, whatever all but one of the clients hold.
+
+    ``"pure"`` is the privacy of a letter by itself, which shuffling cannot lower. ``"blanket"`` is computed from the table
+    (`ShuffledLetters`); rounds compose by a privacy loss distribution that dominates all pairs of inputs, or, where it would be too
+    expensive, as (epsilon, delta) does. ``"clones"`` is the published closed form, which knows the local epsilon alone; its proof was not
+    checked.
+
+    Parameters
+    ----------
+    weights : array_like of shape (rows, letters)
+        What letters are drawn with.
+    pure_epsilon : float
+        Epsilon of a letter by itself; errs upward.
+    clients : int
+        n, those who follow the protocol: a client that does not draw by the table hides nobody.
+    """
+
+    @cache
+    def letters() -> ShuffledLetters:
+        return ShuffledLetters(weights, clients)
+
+    def once(delta: float) -> EpsilonBound:
+        return EpsilonBound(min(letters().epsilon(delta), pure_epsilon))
+
+    def blanket(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        if sampling is not None:
+            return amplified_rounds(once, delta, rounds, sampling, ADJACENCY)
+        if rounds == 1:
+            return once(delta)
+        composed = composed_loss(letters().loss(delta, rounds), rounds, delta)
+        if composed is None:
+            composed = composed_rounds(once(delta / (2 * rounds)).epsilon, rounds, delta / 2)
+        return EpsilonBound(composed)
+
+    def published(delta: float) -> EpsilonBound:
+        if pure_epsilon > largest_clones_epsilon(clients, delta):
+            raise InfeasibleError(
+                f"epsilon of a letter must be at most ln(clients / (8 ln(2 / delta)) - 1) for the closed form, got {pure_epsilon:g} for "
+                f"{clients} clients and delta = {delta:g}"
+            )
+        return EpsilonBound(clones_epsilon(pure_epsilon, clients, delta))
+
+    def clones(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        if sampling is not None:
+            return amplified_rounds(published, delta, rounds, sampling, ADJACENCY)
+        if rounds == 1:
+            return published(delta)
+        return EpsilonBound(composed_rounds(published(delta / (2 * rounds)).epsilon, rounds, delta / 2))
+
+    pure = pure_account(pure_epsilon, ADJACENCY)
+    if math.isinf(pure_epsilon):
+        return Privacy("shuffled", (pure,))
+    accounts = (
+        pure,
+        Account(BLANKET, ADJACENCY, needing_delta(blanket)),
+        Account(CLONES, ADJACENCY, needing_delta(clones), proven=False),
+    )
+    return Privacy("shuffled", accounts)

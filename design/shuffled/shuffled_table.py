@@ -1,0 +1,78 @@
+"""Mean estimation with a lookup table whose letters are shuffled, or counted in a secure sum."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import check_integer, check_probability
+from ...arrays import FloatArray
+from ...solvers.shuffling.shuffled_letters import MOST_CLIENTS
+from ..contracts.guarantee import Guarantee
+from ..contracts.privacy import Privacy
+from ..tables.lookup_table import LookupTable
+from ..tables.table_facts import realised_epsilon
+from ..tables.table_mean import TableMeanMechanism
+from ..transforms.dithering import finite_values, grid_position
+from .shuffled_mechanism import ShuffledMechanism
+from .shuffled_privacy import shuffled_privacy
+
+
+def shuffled_table_privacy(table: LookupTable, clients: int) -> Privacy:
+    """Return what the shuffled letters of a table reveal (`shuffled_privacy`), computed from its whole numbers."""
+    return shuffled_privacy(table.weights, realised_epsilon(table.weights, None), clients)
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffledTableMechanism(ShuffledMechanism, TableMeanMechanism):
+    """Mean estimation with a lookup table: a server sees how many clients sent each letter.
+
+    Attributes
+    ----------
+    table : LookupTable
+        The table.
+    clients : int
+        Number of clients that the guarantee rests on, from 1 to 10**12.
+    delta : float
+        Failure probability that `guarantee` is stated at, from 0, for the letters' own privacy, to below 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quietbits.design.tables.randomised_response import generalised_randomised_response
+    >>> mechanism = ShuffledTableMechanism(generalised_randomised_response(3.0, 2), clients=10_000, delta=1e-6)
+    >>> round(mechanism.guarantee.epsilon, 3), mechanism.guarantee.trust_model
+    (0.215, 'shuffled')
+    >>> mechanism.bits_per_client, round(mechanism.secure_sum_bits, 1)
+    (2.0, 53.2)
+    """
+
+    clients: int = 1
+    delta: float = 1e-5
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
+        object.__setattr__(self, "delta", 0.0 if self.delta == 0 else check_probability("delta", self.delta))
+
+    @property
+    def letters(self) -> int:
+        """Number of the table's letters."""
+        return len(self.table.alphabet)
+
+    def privacy(self) -> Privacy:
+        """Privacy of the histogram of letters, whatever the other clients hold."""
+        return shuffled_table_privacy(self.table, self.clients)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is proven of one round, for any two inputs: a table's metric is not amplified."""
+        return self.privacy().guarantee(self.delta, self.adjacency)
+
+    def letter_law(self, value: ArrayLike) -> FloatArray:
+        """Return the probability of each letter: of a mixture of two rows where the value lies between grid points."""
+        steps = len(self.table.weights) - 1
+        position = float(grid_position(finite_values("value", value), self.interval, steps))
+        lower = min(int(position), steps - 1)
+        rows = self.table.probabilities[lower : lower + 2]
+        return np.asarray(rows[0] + (position - lower) * (rows[1] - rows[0]))

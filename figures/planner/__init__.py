@@ -1,0 +1,1 @@
+"""The figure and the page of a plan."""

@@ -1,0 +1,125 @@
+"""Error against bits: the front of each trust model, with the proven bounds, a trusted server's noise, and the answer zero."""
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from ...analysis.planner.point import PlanPoint, design_rows
+from ..drawing.marks import BLUE, GREEN, ORANGE, VERMILION, Mark
+from ..drawing.style import GREY, WIDTH, add_caption
+from ..entry import FigureEntry
+
+MARKS: Mapping[str, Mark] = MappingProxyType({"local": BLUE, "shuffled": ORANGE, "secure-sum": VERMILION, "central": GREEN})
+# What is this many times as far off as the best of its trust model is left out, and counted in the caption.
+MOST_EXCESS = 100.0
+# Factors of ten, in bits and in error, within which only one point of a front is named.
+NEAR = (0.3, 0.5)
+QUICK: Mapping[str, Any] = MappingProxyType({"clients": 1000, "dimension": 32})
+
+
+def draw_plan(frame: pd.DataFrame) -> Figure:
+    """Draw the designs of a plan: points, the least error within a number of bits as steps, names where a mechanism is on the front."""
+    figure = Figure(figsize=(WIDTH, 5.2), layout="constrained")
+    axes = figure.add_subplot()
+    left_out, up = 0, True
+    for model, series in frame.groupby("trust_model", sort=False):
+        shown = series[series["predicted_error"] <= MOST_EXCESS * series["predicted_error"].min()]
+        left_out += len(series) - len(shown)
+        # Names above and below in turn, out of each other's way.
+        _draw_model(axes, str(model), shown, MARKS.get(str(model), BLUE), up=up)
+        up = not up
+    first = frame.iloc[0]
+    if pd.notna(first["central_gaussian_error"]):
+        axes.axhline(first["central_gaussian_error"], color=GREY, linestyle=(0, (5, 3)), linewidth=1.0, label="central Gaussian")
+    axes.axhline(first["answer_zero_error"], color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label="answer zero")
+    axes.set(xscale="log", yscale="log", xlabel="bits of a message over the number of coordinates")
+    axes.set_ylabel("predicted squared L2 error of the mean")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    # Room for names to the right of the last point.
+    low, high = axes.get_xlim()
+    axes.set_xlim(low, high * (high / low) ** 0.18)
+    axes.grid(visible=True)
+    figure.legend(loc="outside upper center", ncols=4, handlelength=2.5, columnspacing=1.2)
+    add_caption(figure, _caption(frame, left_out))
+    return figure
+
+
+def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up: bool) -> None:
+    ordered = series.sort_values(["bits_per_coordinate", "predicted_error"])
+    least = ordered["predicted_error"].cummin()
+    front = ordered[(ordered["predicted_error"] <= least) & ~least.duplicated()]
+    axes.scatter(series["bits_per_coordinate"], series["predicted_error"], s=9, color=mark.colour, alpha=0.35, linewidth=0)
+    right = max(ordered["bits_per_coordinate"].iloc[-1], front["bits_per_coordinate"].iloc[-1])
+    bits = [*front["bits_per_coordinate"], right]
+    errors = [*front["predicted_error"], front["predicted_error"].iloc[-1]]
+    axes.plot(bits, errors, color=mark.colour, linestyle=mark.line, drawstyle="steps-post", label=model)
+    axes.plot(front["bits_per_coordinate"], front["predicted_error"], color=mark.colour, marker=mark.marker, linestyle="")
+    for row in _apart(front.drop_duplicates("mechanism").to_dict("records")):
+        axes.annotate(
+            row["mechanism"],
+            (row["bits_per_coordinate"], row["predicted_error"]),
+            xytext=(4, 4 if up else -4),
+            textcoords="offset points",
+            color=mark.colour,
+            rotation=20 if up else -40,
+            verticalalignment="bottom" if up else "top",
+            rotation_mode="anchor",
+        )
+    bound = series["lower_bound"].max()
+    if pd.notna(bound):
+        axes.axhline(bound, color=mark.colour, linewidth=2.5, alpha=0.35, label=f"proven bound, {model}")
+
+
+def _apart(rows: list[dict[Any, Any]]) -> list[dict[Any, Any]]:
+    """Return the points whose names do not cover those of others before them."""
+    kept = list[dict[Any, Any]]()
+    for row in rows:
+        bits = [abs(math.log10(row["bits_per_coordinate"] / other["bits_per_coordinate"])) for other in kept]
+        errors = [abs(math.log10(row["predicted_error"] / other["predicted_error"])) for other in kept]
+        if all(right > NEAR[0] or up > NEAR[1] for right, up in zip(bits, errors, strict=True)):
+            kept.append(row)
+    return kept
+
+
+def _caption(frame: pd.DataFrame, left_out: int) -> str:
+    first = frame.iloc[0]
+    if pd.notna(first["dimension"]):
+        norm = first["norm"]
+        held = f"vectors of {first['dimension']:,.0f} coordinates and L{norm if isinstance(norm, str) else format(norm, 'g')} norm at most "
+        held += f"{first['clip_norm']:g}"
+    elif pd.notna(first["categories"]):
+        held = f"items of a list of {first['categories']:,.0f}"
+    else:
+        held = f"numbers from {first['low']:g} to {first['high']:g}"
+    rounds = "" if first["rounds"] == 1 else f" over {first['rounds']:.0f} rounds"
+    hidden = "" if not left_out else f" {left_out} designs with more than {MOST_EXCESS:g} times the least error are left out."
+    return (
+        f"{first['clients']:,.0f} clients with {held}; ε = {first['task_epsilon']:g}, δ = {first['task_delta']:g}{rounds}, "
+        f"{first['adjacency']} adjacency. Points: designs of the registry; lines: the least error within a number of bits, for each trust "
+        "model, with the names of some of its mechanisms. Errors are predicted, from formulas, for the population "
+        f"{first['population']}. Bounds are on the worst expected error of mechanisms that meet their hypotheses (unbiased, or purely "
+        "private); the largest of each trust model is drawn." + hidden
+    )
+
+
+def plan_points(seed: int, quick: bool) -> list[PlanPoint]:
+    """Return the plan of the figure, or of a smaller task."""
+    return [PlanPoint(seed=seed, **QUICK) if quick else PlanPoint(seed=seed)]
+
+
+FIGURE = FigureEntry(
+    name="plan-pareto",
+    title="Which mechanism: error against bits in every trust model",
+    paper="beyond the papers",
+    duration="half a minute",
+    experiment="plan",
+    tasks=plan_points,
+    table=design_rows,
+    draw=draw_plan,
+)

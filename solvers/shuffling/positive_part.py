@@ -1,0 +1,123 @@
+"""Expected positive part of a sum of independent, identical variables with few values: an upper bound that is close to it.
+
+Every value is split between its two neighbours on a lattice so that its mean stays, which raises the expectation of every
+convex function; the law of the sum is tilted towards zero, so that a tail is computed with full relative precision; and it is found by a
+fast Fourier transform. Rounding errors, and what lies beyond the lattice, are bounded and added.
+"""
+
+import math
+
+import numpy as np
+
+from ...arrays import FloatArray
+from ..numerics.rounding import UNIT
+
+# Points of the lattice: at least, and at most. Fewer than the accuracy asks for err further upward.
+FEWEST_POINTS, MOST_POINTS = 2**10, 2**22
+# How far the lattice reaches, in standard deviations of the tilted sum and in lengths on which the tilt falls by a factor of e.
+DEVIATIONS, DECAYS = 11.0, 42.0
+# Relative error of a fast Fourier transform in the L2 norm, for each doubling of its length. Higham 2002, *Accuracy and stability of
+# numerical algorithms*, theorem 24.2, has 7 units where roots of unity are good to a unit.
+FFT_UNITS = 16
+# Powers of a transform below exp(-90) are left out, and their norm is counted as an error.
+NEGLIGIBLE = 90.0
+HALVINGS = 60
+# Exponents beyond this are cut off where they can only be too large to matter.
+LARGEST_EXPONENT = 700.0
+
+
+def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: float, count: int, accuracy: float) -> float:
+    """Return an upper bound on E[max(0, sum)] / count, by a share of about `accuracy`, or twice that where sums are often exactly 0.
+
+    Parameters
+    ----------
+    values : ndarray of shape (values,)
+        Values of a variable, beside 0.
+    probabilities : ndarray of shape (values,)
+        Their probabilities.
+    rest : float
+        Probability of 0. With the others it may be more than 1: a larger measure gives a larger bound.
+    count : int
+        Number of variables.
+    accuracy : float
+        What splitting values may add, as a share, where there are points enough: from 1e-6 to 1.
+
+    Examples
+    --------
+    The mean absolute deviation of heads among 100 tosses, halved and per toss:
+
+    >>> bound = positive_part_bound(np.array([-0.5, 0.5]), np.array([0.5, 0.5]), 0.0, 100, 1e-4)
+    >>> exact = math.comb(100, 50) / 2**102
+    >>> 1 <= bound / exact < 1.002
+    True
+    """
+    if values.max(initial=0.0) <= 0:
+        return 0.0
+    deviation = math.sqrt(float(probabilities @ values**2) - float(probabilities @ values) ** 2) if len(values) else 0.0
+    tilt = max(_centring_tilt(values, probabilities), 1 / (max(deviation, 1e-300) * math.sqrt(count)))
+    tilt = min(tilt, LARGEST_EXPONENT / float(values.max()))
+    weights = probabilities * np.exp(np.maximum(tilt * values, -LARGEST_EXPONENT))
+    total = float(weights.sum()) + rest
+    mean = float(weights @ values) / total
+    spread = math.sqrt(count * max(float(weights @ values**2) / total - mean**2, 0.0))
+    # A split over a step h multiplies each variable's moment by cosh(t h / 2) <= exp((t h)^2 / 8) at most; it adds h^2 / 4 to its variance.
+    step = math.sqrt(4 * accuracy / count) / tilt
+    reach = abs(count * mean) + DEVIATIONS * spread + DECAYS / tilt
+    points = int(min(max(2.0 ** math.ceil(math.log2(reach / step)), FEWEST_POINTS), MOST_POINTS))
+    step = max(step, reach / points)
+
+    law = _lattice_law(values, probabilities, rest, tilt, step, points)
+    mass = float(law.sum())
+    law /= mass
+    transform = np.fft.rfft(law)
+    # Errors in the L2 norm: of the inverse transform, and of a power whose base is off by the error of the forward one.
+    doublings = FFT_UNITS * UNIT * math.log2(points)
+    base_error = doublings * math.sqrt(points) * float(np.linalg.norm(law)) + 64 * UNIT
+    logs = np.log(np.minimum(np.abs(transform) + base_error, 1.0 + base_error))
+    alive = count * logs > -NEGLIGIBLE
+    power = np.zeros(len(transform), dtype=complex)
+    power[alive] = np.exp(count * np.log(np.where(transform[alive] == 0, UNIT, transform[alive])))
+    summed = np.fft.irfft(power, points)
+    squares = float(np.exp(2 * (count - 1) * logs[alive]).sum()) + len(transform) * math.exp(-2 * NEGLIGIBLE * (1 - 1 / count))
+    error = doublings * float(np.linalg.norm(summed)) + count * base_error * math.sqrt(2 * squares / points) + math.exp(-NEGLIGIBLE)
+
+    # Sums above zero, up to where the tilt has left nothing of them; what lies above or far below wraps around, and is only added.
+    above = min(points - 1, math.ceil(DECAYS / (tilt * step)))
+    sums = step * np.arange(1, above + 1)
+    untilted = sums * np.exp(-tilt * sums)
+    beyond = (sums[-1] + step) * math.exp(-tilt * sums[-1])
+    value = float(untilted @ summed[1 : above + 1]) + float(np.linalg.norm(untilted)) * error + beyond
+    # Exponents of at most 700 and masses are good to 2000 units each, for every variable.
+    slack = count * UNIT * (4000 + 16 / max(rest, 1e-12) * (rest > 0))
+    exponent = count * math.log(mass) + math.log(value / count) + slack
+    return math.exp(min(exponent, LARGEST_EXPONENT))
+
+
+def _centring_tilt(values: FloatArray, probabilities: FloatArray) -> float:
+    """Return the tilt with which the mean is zero, nearly; 0 where it is not negative to begin with."""
+    if float(probabilities @ values) >= 0:
+        return 0.0
+
+    def tilted_mean(tilt: float) -> float:
+        exponents = tilt * values
+        return float((probabilities * np.exp(exponents - exponents.max())) @ values)
+
+    low, high = 0.0, LARGEST_EXPONENT / float(values.max())
+    if tilted_mean(high) < 0:
+        return high
+    for _ in range(HALVINGS):
+        middle = math.sqrt(low * high) if low > 0 else high / 16
+        low, high = (middle, high) if tilted_mean(middle) < 0 else (low, middle)
+    return low
+
+
+def _lattice_law(values: FloatArray, probabilities: FloatArray, rest: float, tilt: float, step: float, points: int) -> FloatArray:
+    """Return tilted weights of the lattice's points, modulo their number, after each value was split between its two neighbours."""
+    lower = np.floor(values / step)
+    share = values / step - lower
+    law = np.zeros(points)
+    law[0] = rest
+    for place, part in ((lower, 1 - share), (lower + 1, share)):
+        weights = probabilities * part * np.exp(np.maximum(tilt * step * place, -LARGEST_EXPONENT))
+        np.add.at(law, np.mod(place, points).astype(np.int64), weights)
+    return law

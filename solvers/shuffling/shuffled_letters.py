@@ -1,0 +1,273 @@
+"""Privacy of letters that a table draws and that arrive shuffled, or as a histogram: the privacy blanket, computed.
+
+Let w_y be the least probability that any row gives to letter y, and g their sum. Each of the n - 1 other clients can be thought of as
+drawing from the blanket w / g with probability g, and otherwise from what is left of its own row. Whoever is told which clients did not use
+the blanket, and what they sent, sees beside that a histogram: of the others' letters and that of the one client, whose row is a or b. Take
+as measure the law of n letters of which each is y with probability w_y, and none with probability 1 - g; the histogram then has the density
+1/n sum_i a(Y_i) / w(Y_i), so that the hockey-stick divergence is
+
+    D = E[max(0, 1/n sum_i T_i)],    T_i = (a(y) - e^epsilon b(y)) / w_y with probability w_y, and 0 with probability 1 - g
+
+(Balle, Bell, Gascón, Nissim 2019, *The privacy blanket of the shuffle model*, lemma 5.3), whatever the other clients hold. No other way to
+decompose rows proves more (Su, Cheng, Wang 2025, *Decomposition-based optimal bounds for privacy amplification via shuffling*).
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray
+from ...errors import InfeasibleError
+from ..accounting.renyi_curve import check_delta
+from ..accounting.renyi_divergence import check_weights
+from ..numerics.rounding import UNIT
+from .positive_part import positive_part_bound
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+MOST_CLIENTS = 10**12
+# Pairs of rows times letters; and numbers held in memory at a time.
+MOST_ENTRIES, CHUNK = 2**21, 2**20
+# The lattice on which the worst of all pairs is found: points for a standard deviation of T, and points in all.
+STEPS_PER_DEVIATION, MOST_STEPS = 32, 2**13
+# How far above the divergence its bound may lie, as a share: for epsilon, and for the many divergences of a loss distribution.
+ACCURACY, LOSS_ACCURACY = 1e-2, 5e-2
+# What epsilon is found to, as a share of a number above it, and what stands for a divergence of zero.
+TOLERANCE, SMALLEST_DELTA = 1e-8, 1e-320
+# Losses of a distribution on either side of zero, and the share of delta that losses beyond them may have.
+LOSSES, NEGLECTED = 80, 1e-3
+LARGEST_LOG_RATIO = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class ShuffledLetters:
+    """Letters of n clients whose order and senders are not seen; replace-one adjacency.
+
+    Attributes
+    ----------
+    weights : array_like of shape (rows, letters)
+        What a client's letter is drawn with, for every input: non-negative numbers, rows with the same sum. Inputs between rows, whose
+        letters are drawn from a mixture of rows, are covered: hockey-stick divergences are convex.
+    clients : int
+        n, with the client that is to be hidden; the others draw by the table, whatever they hold. From 1 to 10**12.
+
+    Raises
+    ------
+    ValueError
+        If the weights are no table, or a letter of one row is impossible for another.
+    InfeasibleError
+        If the table has too many rows and letters for all pairs of rows to be looked at.
+
+    Examples
+    --------
+    >>> letters = ShuffledLetters([[3, 1], [1, 3]], clients=1000)
+    >>> round(letters.epsilon(1e-6), 3), round(letters.pure_epsilon, 3)
+    (0.168, 1.099)
+    """
+
+    weights: NDArray[np.float64] | NDArray[np.int64]
+    clients: int
+
+    def __init__(self, weights: ArrayLike, clients: int) -> None:
+        """Check the arguments."""
+        table = np.unique(_without_copies(check_weights(weights)), axis=0)
+        object.__setattr__(self, "weights", table)
+        object.__setattr__(self, "clients", check_integer("clients", clients, low=1, high=MOST_CLIENTS))
+        if not (table.min() > 0 and self.pure_epsilon <= LARGEST_LOG_RATIO):
+            raise ValueError(
+                f"weights must be at most e^{LARGEST_LOG_RATIO:g} apart in each column, got entries from {table.min()} to {table.max()}"
+            )
+        if len(table) ** 2 * table.shape[1] > MOST_ENTRIES:
+            raise InfeasibleError(
+                f"weights must have at most {MOST_ENTRIES} letters of pairs of rows, got {len(table)} different rows of {table.shape[1]}"
+            )
+
+    @cached_property
+    def pure_epsilon(self) -> float:
+        """Largest log-ratio of a column, rounded upward: no shuffled letter reveals more than the letter itself."""
+        ratio = float((self.weights.max(axis=0) / self.weights.min(axis=0)).max())
+        return 0.0 if ratio == 1 else math.log(ratio) + 8 * UNIT * (1 + math.log(ratio))
+
+    def delta(self, epsilon: float) -> float:
+        """Return the largest hockey-stick divergence of two rows; errs upward, by a share of about 1e-2 at most."""
+        return self._delta(check_real("epsilon", epsilon, low=0.0, high=LARGEST_LOG_RATIO), ACCURACY)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest epsilon with at most this delta; errs upward, and is at most `pure_epsilon`."""
+        # SciPy's optimisers take longer to load than the registry, which only names this.
+        from scipy.optimize import brentq
+
+        delta = check_delta(delta)
+        if self.pure_epsilon == 0:
+            return 0.0
+        if self._delta(0.0, ACCURACY) <= delta:
+            return 0.0
+
+        def excess(epsilon: float) -> float:
+            return math.log(max(self._delta(epsilon, ACCURACY), SMALLEST_DELTA) / delta)
+
+        low, high = 0.0, min(self.pure_epsilon, 8 * self._scale)
+        while high < self.pure_epsilon and excess(high) > 0:
+            low, high = high, min(2 * high, self.pure_epsilon)
+        if excess(high) > 0:
+            return self.pure_epsilon
+        found = float(brentq(excess, low, high, xtol=TOLERANCE * high, rtol=1e-12))
+        step = TOLERANCE * high
+        while found < high and excess(found) > 0:
+            found, step = min(high, found + step), 2 * step
+        return found
+
+    def loss(self, delta: float, times: int) -> "PrivacyLossDistribution":
+        """Return a privacy loss distribution that dominates every pair of rows, for composition to this delta over so many uses.
+
+        It is that of the largest divergence of any pair as a function of epsilon, linear in e^epsilon between the points where it is
+        computed (Zhu, Dong, Wang 2022, proposition 10; Doroshenko et al. 2022). Losses beyond the grid count as certain failure.
+        """
+        from dp_accounting.pld import privacy_loss_distribution as pld
+        from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
+
+        reach = self.epsilon(check_delta(delta) * NEGLECTED / check_integer("times", times, low=1, high=10**9))
+        if reach == 0:
+            return pld.from_two_probability_mass_functions({0: 0.0}, {0: 0.0})
+        interval = reach / LOSSES
+        epsilons = interval * np.arange(LOSSES + 1)
+        above = np.array([self._delta(epsilon, LOSS_ACCURACY) for epsilon in epsilons.tolist()])
+        # The divergence at -epsilon is that of the pair in the other order at epsilon: 1 - e^-epsilon + e^-epsilon delta.
+        below = -np.expm1(-epsilons[:0:-1]) + np.exp(-epsilons[:0:-1]) * above[:0:-1]
+        # Divergences are convex in e^epsilon: what lies below the chords of bounds bounds them, too.
+        deltas = _lower_hull(np.exp(interval * np.arange(-LOSSES, LOSSES + 1)), np.minimum(np.concatenate([below, above]), 1.0))
+        return pld.PrivacyLossDistribution(create_pmf_pessimistic_connect_dots_fixed_gap(interval, -LOSSES, LOSSES, deltas))
+
+    @cached_property
+    def _scale(self) -> float:
+        """About the standard deviation of the privacy loss."""
+        return float(np.sqrt(self._blanket @ (self._ratios.max(axis=0) - 1) ** 2 / self.clients))
+
+    @cached_property
+    def _blanket(self) -> FloatArray:
+        return np.asarray(self.weights.min(axis=0) / self._total)
+
+    @cached_property
+    def _total(self) -> float:
+        return float(self.weights[0].sum())
+
+    @cached_property
+    def _rest(self) -> float:
+        # Whole numbers of up to 2**62 are added exactly.
+        least = self.weights.min(axis=0).tolist()
+        exact = sum(self.weights[0].tolist()) - sum(least) if self.weights.dtype.kind == "i" else self._total - math.fsum(least)
+        return max(0.0, exact / self._total)
+
+    @cached_property
+    def _ratios(self) -> FloatArray:
+        return np.asarray(self.weights / self.weights.min(axis=0))
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        first, second = (index.ravel() for index in np.indices((len(self.weights),) * 2))
+        return first[first != second], second[first != second]
+
+    def _values(self, factor: float, pairs: slice) -> FloatArray:
+        """Return T for each letter of pairs of rows, shape (pairs, letters), rounded upward."""
+        first, second = (index[pairs] for index in self._pairs)
+        own, other = self._ratios[first], factor * self._ratios[second]
+        # Quotients and products of at most 12 units each, which may cancel.
+        return np.asarray(own - other + 16 * UNIT * (own + other))
+
+    def _delta(self, epsilon: float, accuracy: float) -> float:
+        factor, everything = math.exp(epsilon), slice(None)
+        if len(self.weights) == 1:
+            return 0.0
+        if len(self.weights) == 2:
+            both = self._values(factor, everything)
+            # Both directions are alike for randomised response.
+            laws = [sorted(zip(one.tolist(), self._blanket.tolist(), strict=True)) for one in both]
+            different = both[:1] if laws[0] == laws[1] else both
+            return min(max(positive_part_bound(one, self._blanket, self._rest, self.clients, accuracy) for one in different), 1.0)
+        law = self._dominating_law(factor)
+        return min(positive_part_bound(law.values, law.probabilities, 0.0, self.clients, accuracy), 1.0)
+
+    def _dominating_law(self, factor: float) -> "_Law":
+        """Return a law that is larger in convex order than T of every pair of rows, and so is the sum of n such numbers.
+
+        All T have the same mean. The largest of their E[max(0, T - k)], as a function of k on a lattice and linear in between, is that of
+        another law, whose probabilities are its second differences.
+        """
+        extremes = [self._ratios.max(axis=0) - factor, 1 - factor * self._ratios.max(axis=0)]
+        spread = math.sqrt(float(self._blanket @ np.maximum(extremes[0] ** 2, extremes[1] ** 2)))
+        low, high = float(extremes[1].min()), float(extremes[0].max())
+        step = max(spread / STEPS_PER_DEVIATION, (high - low) / MOST_STEPS)
+        lattice = step * np.arange(math.floor(low / step) - 2, math.ceil(high / step) + 3)
+        zero = 2 - math.floor(low / step)
+        size = max(1, CHUNK // len(lattice))
+        best = np.zeros(len(lattice))
+        # Of the pair that is best at each point: its probability there, and its E[max(0, T - k)] one point before and one after.
+        masses, before, after = (np.zeros(len(lattice)) for _ in range(3))
+        for start in range(0, len(self._pairs[0]), size):
+            values = self._values(factor, slice(start, start + size))
+            laws = self._on_lattice(values / step + zero, len(lattice), zero)
+            above = np.zeros_like(laws)
+            above[:, :-1] = np.cumsum(np.cumsum(laws[:, :0:-1], axis=1), axis=1)[:, ::-1]
+            winner = above.argmax(axis=0)
+            own = np.arange(len(lattice))
+            better = above[winner, own] > best
+            best = np.where(better, above[winner, own], best)
+            masses = np.where(better, laws[winner, own], masses)
+            before = np.where(better, above[winner, np.maximum(own - 1, 0)], before)
+            after = np.where(better, above[winner, np.minimum(own + 1, len(lattice) - 1)], after)
+        # Second differences of the largest: those of the pair that is best there, and what others have more on either side.
+        gains = np.zeros(len(lattice))
+        gains[1:-1] = np.maximum(best[:-2] - before[1:-1], 0.0) + np.maximum(best[2:] - after[1:-1], 0.0)
+        # A sum of as many terms as the lattice has points is good to twice as many units.
+        gains += np.where(gains > 0, 8 * UNIT * len(lattice) * (best + np.append(best[1:], 0.0) + np.append(0.0, best[:-1])), 0.0)
+        return _Law(np.asarray(lattice, dtype=np.float64), masses + gains)
+
+    def _on_lattice(self, places: FloatArray, points: int, zero: int) -> FloatArray:
+        """Return the probabilities of lattice points for each pair, after splitting every value between its neighbours."""
+        lower = np.floor(places).astype(np.intp)
+        share = places - lower
+        laws = np.zeros((len(places), points))
+        rows = np.arange(len(places))[:, None]
+        np.add.at(laws, (rows, lower), self._blanket * (1 - share))
+        np.add.at(laws, (rows, lower + 1), self._blanket * share)
+        laws[:, zero] += self._rest
+        return laws
+
+
+@dataclass(frozen=True, eq=False)
+class _Law:
+    """Values and their probabilities."""
+
+    values: FloatArray
+    probabilities: FloatArray
+
+
+def _without_copies(table: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.float64] | NDArray[np.int64]:
+    """Return two rows for a table all of whose pairs of rows are alike, with the letters that both send as often put together.
+
+    That is randomised response: one number on the diagonal, another one elsewhere.
+    """
+    rows, letters = table.shape
+    elsewhere = table[~np.eye(rows, letters, dtype=bool)]
+    if rows != letters or rows < 4 or np.ptp(elsewhere) > 0 or np.ptp(np.diag(table)) > 0:
+        return table
+    return np.stack([np.append(row[:2], row[2:].sum()) for row in table[:2]])
+
+
+def _lower_hull(points: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the largest convex function below some points, at those points, which rise."""
+    kept: list[int] = []
+    for place in range(len(points)):
+        # A point goes that does not lie below the line from the one before it to the new one.
+        while len(kept) > 1 and (values[kept[-1]] - values[kept[-2]]) * (points[place] - points[kept[-1]]) >= (
+            values[place] - values[kept[-1]]
+        ) * (points[kept[-1]] - points[kept[-2]]):
+            kept.pop()
+        kept.append(place)
+    return np.asarray(np.interp(points, points[kept], values[kept]))

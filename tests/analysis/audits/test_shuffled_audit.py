@@ -1,0 +1,46 @@
+"""Audits of shuffled letters: the guarantee holds, most of it is found, and one that forgets the blanket is refuted."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from quietbits.analysis.audits.mechanism_audit import audit, neighbours
+from quietbits.design.contracts.guarantee import Guarantee
+from quietbits.design.shuffled.shuffled_items import ShuffledRandomisedResponse
+from quietbits.design.shuffled.shuffled_mechanism import ShuffledMechanism
+from quietbits.design.shuffled.shuffled_table import ShuffledTableMechanism
+from quietbits.design.tables.randomised_response import generalised_randomised_response
+
+TABLE = ShuffledTableMechanism(generalised_randomised_response(3.0, 1), clients=10, delta=1e-2)
+ITEMS = ShuffledRandomisedResponse(3.0, 4, clients=10, delta=1e-2)
+
+
+# With two letters the others hide a client best where they hold the middle, and send either letter as often.
+@pytest.mark.parametrize(
+    ("mechanism", "others", "share"), [(TABLE, "zero", 0.3), (TABLE, "same", 0.5), (ITEMS, "zero", 0.8), (ITEMS, "same", 0.5)]
+)
+def test_the_guarantee_is_not_refuted_and_partly_found(mechanism: ShuffledMechanism, others: str, share: float) -> None:
+    found = audit(mechanism, 400_000, np.random.default_rng(0), others=others, confidence=1 - 1e-6)
+    assert share * found.claim.epsilon < found.found.epsilon_lower_bound <= found.claim.epsilon
+    assert not found.refuted
+
+
+def test_half_of_the_guarantee_is_refuted() -> None:
+    class Boastful(ShuffledRandomisedResponse):
+        @property
+        def guarantee(self) -> Guarantee:
+            honest = super().guarantee
+            return dataclasses.replace(honest, epsilon=0.6 * honest.epsilon)
+
+    boastful = Boastful(3.0, 4, clients=10, delta=1e-2)
+    assert audit(boastful, 400_000, np.random.default_rng(0), confidence=1 - 1e-6).refuted
+
+
+def test_neighbours_differ_in_one_client() -> None:
+    pair = neighbours(TABLE)
+    assert pair.first.tolist() == [1.0] + [0.5] * 9
+    assert pair.second.tolist() == [0.0] + [0.5] * 9
+    assert neighbours(ITEMS, others="same").second.tolist() == [3] + [0] * 9
+    with pytest.raises(ValueError, match="direction must be left out for numbers and items"):
+        neighbours(TABLE, direction=[1.0])

@@ -1,0 +1,222 @@
+"""Plans: who can serve and who cannot, in what order, with which errors, bits, guarantees and bounds."""
+
+import math
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+
+import quietbits
+from quietbits.analysis.catalogue import registry
+from quietbits.analysis.catalogue.registry import REGISTRY
+from quietbits.analysis.planner.bound import proven_bound
+from quietbits.analysis.planner.plan import plan_task
+from quietbits.analysis.planner.record import TRUST_MODELS, Plan
+from quietbits.analysis.simulation.mean import central_squared_error
+from quietbits.design.contracts.domains import Categories, Interval
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.task import Task
+from quietbits.errors import InfeasibleError
+
+VECTORS = Task(NormBall(64, 2.0), clients=500, epsilon=2.0, delta=1e-5, adjacency="replace-one")
+ITEMS = Task(Categories(50), clients=2000, epsilon=1.0, delta=1e-5, adjacency="replace-one")
+NUMBERS = Task(Interval(-1.0, 3.0), clients=1000, epsilon=2.0, delta=0.0, adjacency="replace-one", bits=1)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plan_task(VECTORS)
+
+
+@pytest.fixture(scope="module", params=[ITEMS, NUMBERS], ids=["items", "numbers"])
+def other(request: pytest.FixtureRequest) -> Plan:
+    return plan_task(request.param, timed=False)
+
+
+def test_every_entry_is_there_once(plan: Plan, other: Plan) -> None:
+    for one in (plan, other):
+        assert sorted(mechanism.name for mechanism in one.mechanisms) == sorted(REGISTRY)
+
+
+def test_mechanisms_are_ranked_within_their_trust_model(plan: Plan, other: Plan) -> None:
+    for one in (plan, other):
+        models = [mechanism.trust_model for mechanism in one.feasible]
+        assert models == sorted(models, key=TRUST_MODELS.index)
+        for model in one.trust_models:
+            within = one.of(model)
+            assert [mechanism.rank for mechanism in within] == list(range(1, len(within) + 1))
+            errors = [mechanism.predicted_error for mechanism in within]
+            assert errors == sorted(errors)
+        assert one.mechanisms == (*one.feasible, *one.infeasible)
+    assert {"privunit-g", "mvu", "distributed-discrete-gaussian", "central-sketch"} <= {mechanism.name for mechanism in plan.feasible}
+
+
+def test_those_that_can_serve_keep_the_budget(plan: Plan, other: Plan) -> None:
+    for one in (plan, other):
+        for mechanism in one.feasible:
+            assert mechanism.epsilon <= one.task.epsilon * (1 + 1e-9)
+            assert mechanism.delta <= one.task.delta
+            assert mechanism.adjacency == one.task.adjacency
+            assert mechanism.bits_per_coordinate == pytest.approx(mechanism.bits_per_client / one.task.dimension)
+
+
+def test_those_that_cannot_say_what_is_needed(plan: Plan, other: Plan) -> None:
+    for one in (plan, other):
+        for mechanism in one.infeasible:
+            assert mechanism.reason
+            assert any(word in mechanism.reason for word in (" must ", " is missing", " needs "))
+            assert (mechanism.predicted_error, mechanism.command, mechanism.rank) == (None, None, None)
+
+
+def test_no_error_is_below_a_proven_bound(plan: Plan, other: Plan) -> None:
+    for one in (plan, other):
+        for mechanism in one.feasible:
+            assert (mechanism.ratio_to_bound is None) != (mechanism.bound_reason is None)
+            assert mechanism.ratio_to_bound is None or mechanism.ratio_to_bound >= 1
+            assert mechanism.worst_error >= mechanism.predicted_error * (1 - 1e-9)
+
+
+def test_bounds_are_for_mechanisms_that_meet_their_hypotheses() -> None:
+    bounds = {mechanism.name: mechanism for mechanism in plan_task(VECTORS, trust="local", timed=False).mechanisms}
+    # Purely private mechanisms are held against the bound for pure privacy, which is larger than that for the task's delta.
+    pure = REGISTRY["privunit-g"].lower_bound(replace(VECTORS, delta=0.0))
+    assert bounds["privunit-g"].lower_bound == pytest.approx(pure, rel=1e-6)
+    assert bounds["mvu"].lower_bound == REGISTRY["mvu"].lower_bound(VECTORS) < pure
+    # Rejection biases the estimate: bounds for unbiased mechanisms say nothing of it.
+    rejecting = REGISTRY["mvu"].build(replace(VECTORS, epsilon=20.0), {"bits_in": 8, "bits_out": 1, "dithering": "rejection"})
+    assert rejecting.bias_bound > 0
+    assert proven_bound(REGISTRY["mvu"], VECTORS, rejecting).value is None
+    biased = proven_bound(REGISTRY["dp-rec"], VECTORS, REGISTRY["dp-rec"].build(VECTORS))
+    assert biased.reason == "no proven bound: those that are known are for unbiased mechanisms"
+
+
+def test_the_references_are_not_mechanisms(plan: Plan) -> None:
+    zero, central = plan.references
+    assert (zero.name, central.name) == ("answer-zero", "central-gaussian")
+    assert not {zero.name, central.name} & {mechanism.name for mechanism in plan.mechanisms}
+    # The mean of n independent vectors of the sphere has the squared length 1/n on average.
+    assert zero.predicted_error == pytest.approx(1 / VECTORS.clients, rel=1e-2)
+    assert zero.worst_error == 1
+    guarantee = quietbits.Guarantee(2.0, "replace-one", "central", delta=1e-5)
+    assert central.predicted_error == central_squared_error(VECTORS.domain, VECTORS.clients, guarantee)
+    for mechanism in plan.feasible:
+        assert mechanism.ratio_to_central == pytest.approx(mechanism.predicted_error / central.predicted_error)
+
+
+def test_rounds_share_the_budget_and_zero_does_not_gain() -> None:
+    several = plan_task(replace(VECTORS, rounds=10), trust="secure-sum", timed=False)
+    zero, central = several.references
+    assert zero.predicted_error_of_rounds == zero.predicted_error
+    assert central.predicted_error_of_rounds == pytest.approx(central.predicted_error / 10)
+    best = several.feasible[0]
+    assert best.predicted_error_of_rounds == pytest.approx(best.predicted_error / 10)
+    assert "--rounds 10" in best.command
+
+
+def test_a_trust_model_is_all_that_is_ranked() -> None:
+    local = plan_task(VECTORS, trust="secure-sum", timed=False)
+    assert local.trust_models == ("secure-sum",)
+    (gaussian,) = (mechanism for mechanism in local.infeasible if mechanism.name == "gaussian")
+    assert gaussian.reason == "trust must be local for gaussian, got secure-sum"
+
+
+def test_a_budget_of_bits_is_kept_by_every_message() -> None:
+    short = plan_task(replace(VECTORS, domain=NormBall(200, 2.0), bits=4), timed=False)
+    assert short.feasible
+    for mechanism in short.feasible:
+        assert mechanism.bits_per_coordinate <= 4
+    refused = {mechanism.name: mechanism.reason for mechanism in short.infeasible}
+    assert refused["gaussian"].startswith("bits must be at least 64 a coordinate for gaussian, got 4")
+    # What was filled in is in the command.
+    sketched = next(mechanism for mechanism in short.feasible if mechanism.name == "sketched-discrete-gaussian")
+    assert {"--bits", "--sketch-dimension"} <= set(sketched.command.split())
+
+
+def test_options_that_are_asked_for_are_kept() -> None:
+    task = replace(VECTORS, domain=NormBall(300, 2.0))
+    with_sparsity = plan_task(task, trust="secure-sum", population="sparse-mean", options={"sparsity": 4}, timed=False)
+    sparse = next(mechanism for mechanism in with_sparsity.mechanisms if mechanism.name == "sparse-discrete-gaussian")
+    assert sparse.feasible
+    assert dict(sparse.options)["sparsity"] == 4
+    without = plan_task(task, trust="secure-sum", population="sparse-mean", timed=False)
+    sparse = next(mechanism for mechanism in without.mechanisms if mechanism.name == "sparse-discrete-gaussian")
+    assert "--option sparsity=VALUE" in sparse.reason
+
+
+def test_a_mechanism_without_privacy_is_never_feasible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A new entry appears by itself; one whose guarantee does not keep the budget is refused."""
+    leaky = replace(REGISTRY["laplace"], name="leaky", calibrate=lambda task, _: REGISTRY["laplace"].build(replace(task, epsilon=50.0)))
+    entries = {"leaky": leaky, "laplace": REGISTRY["laplace"]}
+    monkeypatch.setattr("quietbits.analysis.planner.plan.REGISTRY", MappingProxyType(entries))
+    monkeypatch.setattr(registry, "REGISTRY", MappingProxyType(entries))
+    found = plan_task(VECTORS, timed=False)
+    assert [mechanism.name for mechanism in found.feasible] == ["laplace"]
+    assert found.infeasible[0].reason.startswith("guarantee must be within epsilon = 2 and delta = 1e-05, got epsilon = 50")
+
+
+def test_durations_are_measured_where_they_can_be(plan: Plan, other: Plan) -> None:
+    for mechanism in plan.feasible:
+        assert 0 < mechanism.client_seconds < 10, mechanism.name
+        assert mechanism.server_seconds > 0, mechanism.name
+    assert {mechanism.client_seconds for mechanism in other.feasible} == {None}
+
+
+def test_the_frame_is_tidy_and_can_be_written(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> None:
+    frame = plan.to_frame()
+    assert len(frame) == len(REGISTRY)
+    assert set(frame["clients"]) == {500}
+    assert frame["central_gaussian_error"].nunique() == 1
+    file = tmp_path_factory.mktemp("plan") / "plan.parquet"
+    frame.to_parquet(file)
+    public = quietbits.plan(VECTORS)
+    np.testing.assert_array_equal(public["name"], frame["name"])
+    np.testing.assert_allclose(public["predicted_error"], frame["predicted_error"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epsilon": 0.0}, "epsilon must be a number from 1e-05 to 10000, got 0.0"),
+        ({"delta": 1.0}, "delta must be a number from 0 to below 1, got 1.0"),
+        ({"bits": 0}, "bits must be a number from 1e-09 to 1e+06, got 0"),
+        ({"clients": 0}, "clients must be a whole number from 1 to"),
+        ({"adjacency": "neighbours"}, "adjacency must be one of replace-one, add-or-remove-one, got 'neighbours'"),
+    ],
+)
+def test_bad_tasks_say_what_is_needed(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=" must ") as refused:
+        replace(VECTORS, **change)
+    assert str(refused.value).startswith(message)
+
+
+def test_a_ball_of_another_norm_is_refused_by_mechanisms_of_the_l2_ball() -> None:
+    found = plan_task(replace(VECTORS, domain=NormBall(8, 1.0), bits=1), trust="local", timed=False)
+    refused = {mechanism.name: mechanism.reason for mechanism in found.infeasible}
+    assert refused["privunit-g"] == "norm must be 2 for privunit-g, got 1"
+
+
+def test_what_is_not_known_is_refused() -> None:
+    with pytest.raises(ValueError, match="population must be one of"):
+        plan_task(VECTORS, population="zipf")
+    with pytest.raises(ValueError, match="trust must be one of local, shuffled, secure-sum, central, got 'nobody'"):
+        plan_task(VECTORS, trust="nobody")
+    with pytest.raises(ValueError, match="option must be one of"):
+        plan_task(VECTORS, options={"bitz": 3})
+
+
+def test_processes_change_nothing() -> None:
+    task = replace(ITEMS, delta=0.0)
+    assert plan_task(task, timed=False, workers=2) == plan_task(task, timed=False)
+
+
+def test_build_fills_bits_in_and_refuses_longer_messages() -> None:
+    entry = REGISTRY["distributed-discrete-gaussian"]
+    # 100 coordinates are padded to 128: 20 bits of a coordinate of the vector are 15 of a coordinate of the message.
+    task = replace(VECTORS, domain=NormBall(100, 2.0), bits=20)
+    built = entry.built(task)
+    assert built.values["bits"] == 15
+    assert built.mechanism.bits_per_client == 15 * 128 <= 20 * 100
+    with pytest.raises(InfeasibleError, match=r"bits must be at least 25.6 a coordinate for distributed-discrete-gaussian, got 20"):
+        entry.build(task, {"bits": 20})
+    assert math.isclose(entry.build(replace(task, bits=None), {"bits": 20}).bits_per_client, 2560)

@@ -1,0 +1,71 @@
+"""Predictions: a population's sample stands for all clients, and simulations agree."""
+
+import numpy as np
+import pytest
+
+from quietbits.analysis.planner.agreement import compare_with_simulations, random_tasks
+from quietbits.analysis.planner.check import check_plan
+from quietbits.analysis.planner.plan import plan_task
+from quietbits.analysis.planner.population import draw_sample, mean_of_clients, usual_population
+from quietbits.analysis.simulation.input_populations import input_chunks
+from quietbits.design.contracts.domains import Categories, Domain, Interval
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.task import Task
+
+BALL = NormBall(20, 2.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("population", "domain"),
+    [
+        ("sphere", BALL),
+        ("positive-sphere", BALL),
+        ("sparse-mean", BALL),
+        ("uniform-cube", NormBall(20, float("inf"), 2.0)),
+        ("uniform", Interval(2.0, 5.0)),
+        ("ends", Interval(2.0, 5.0)),
+        ("uniform", Categories(30)),
+        ("zipf", Categories(30)),
+    ],
+    ids=str,
+)
+def test_the_answer_zero_is_off_by_what_is_expected(population: str, domain: Domain) -> None:
+    clients, rounds = 25, 400
+    predicted = draw_sample(population, domain, clients, seed=0).zero_error
+    errors = []
+    for seed in range(rounds):
+        inputs = np.concatenate(list(input_chunks(population, domain, clients, np.random.default_rng(seed))))
+        mean = domain.total(domain.clip(inputs)) / clients
+        errors.append(np.sum((mean - domain.middle) ** 2))
+    assert predicted == pytest.approx(np.mean(errors), abs=4 * np.std(errors) / np.sqrt(rounds) + 0.02 * predicted)
+
+
+def test_a_mean_that_is_clear_is_kept_and_noise_is_not_taken_for_one() -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(200, 50))
+    assert np.sum(mean_of_clients(noise, 10**6) ** 2) == pytest.approx(50 / 10**6, rel=0.05)
+    assert np.sum(mean_of_clients(noise + 1, 10**6) ** 2) == pytest.approx(50, rel=0.05)
+
+
+def test_populations_are_the_usual_ones() -> None:
+    assert [usual_population(domain) for domain in (BALL, Interval(), Categories(3))] == ["sphere", "uniform", "zipf"]
+
+
+def test_the_first_three_are_simulated_and_agree() -> None:
+    task = Task(NormBall(64, 2.0), clients=300, epsilon=4.0, delta=1e-5, adjacency="replace-one")
+    plan = check_plan(plan_task(task, timed=False))
+    checked = [one for one in plan.mechanisms if one.check is not None]
+    assert {one.name for one in checked} == {one.name for one in plan.best[:3]}
+    assert not any(one.check.off for one in checked)
+    # A prediction that is a quarter too small would be flagged.
+    assert all(abs(one.check.squared_error / (0.75 * one.check.predicted_error) - 1) > 0.1 for one in checked)
+
+
+def test_predictions_of_random_tasks_are_within_a_tenth_of_simulations() -> None:
+    """Two of the benchmark's tasks, for messages that are private by themselves and take no table to be designed; it runs 50 tasks."""
+    pure = [task for task in random_tasks(60) if task.delta == 0 and task.adjacency == "replace-one" and 16 <= task.dimension <= 64]
+    small = [next(task for task in pure if isinstance(task.domain, kind)) for kind in (Categories, NormBall)]
+    found = compare_with_simulations(small)
+    assert len(found) >= 5
+    assert found[found["off"]]["mechanism"].tolist() == []
+    assert not (found["ratio_to_bound"] < 1).any()

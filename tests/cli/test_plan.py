@@ -1,0 +1,103 @@
+"""`quietbits plan` as it is typed: the same as the call, commands that run, pages that load nothing, faults in one line."""
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import Result
+
+import quietbits
+
+Answer = Callable[..., dict[str, Any]]
+Run = Callable[..., Result]
+
+ITEMS = ["plan", "--clients", 500, "--categories", 20, "--epsilon", 1, "--adjacency", "replace-one", "--workers", 1]
+# What the JSON of each mechanism has at least.
+KEYS = {
+    *("name", "trust_model", "feasible", "reason", "predicted_error", "bits_per_client", "bits_per_coordinate", "epsilon", "delta"),
+    *("adjacency", "ratio_to_bound", "ratio_to_central", "command"),
+}
+
+
+@pytest.fixture
+def found(answer: Answer) -> dict[str, Any]:
+    return answer(*ITEMS)
+
+
+def test_the_answer_is_that_of_the_call(found: dict[str, Any]) -> None:
+    plan = quietbits.plan_task(quietbits.Task(quietbits.Categories(20), 500, 1.0, 0.0, "replace-one"))
+    assert [one["name"] for one in found["mechanisms"]] == [one.name for one in plan.mechanisms]
+    assert [one["predicted_error"] for one in found["mechanisms"]] == [one.predicted_error for one in plan.mechanisms]
+    for one in found["mechanisms"]:
+        assert one.keys() >= KEYS
+    assert [one["name"] for one in found["references"]] == ["answer-zero", "central-gaussian"]
+
+
+def test_commands_run_and_simulate_what_was_predicted(found: dict[str, Any], answer: Answer) -> None:
+    feasible = [one for one in found["mechanisms"] if one["feasible"]]
+    assert len(feasible) >= 5
+    for one in feasible:
+        simulated = answer(*shlex.split(one["command"])[1:])
+        assert simulated["mechanism"] == one["name"]
+        assert simulated["predicted_squared_error"] == pytest.approx(one["predicted_error"], rel=0.02)
+        assert simulated["bits_per_client"] == one["bits_per_client"]
+        assert (simulated["epsilon"], simulated["delta"]) == (one["epsilon"], one["delta"])
+
+
+def test_vectors_and_numbers_have_commands_that_run(answer: Answer) -> None:
+    vectors = ["--dimension", 12, "--clip", 2.5, "--delta", 1e-5, "--rounds", 2, "--bits", 30, "--trust", "secure-sum", "--norm", "l2"]
+    for given in (vectors, ["--interval", -2, 3, "--bits", 1]):
+        plan = answer("plan", "--clients", 40, "--epsilon", 2, "--adjacency", "replace-one", "--workers", 1, *given)
+        feasible = [one for one in plan["mechanisms"] if one["feasible"]]
+        assert len(feasible) >= 3
+        for one in feasible:
+            simulated = answer(*shlex.split(one["command"])[1:])
+            assert simulated["bits_per_client"] == one["bits_per_client"]
+            assert simulated["predicted_squared_error"] == pytest.approx(one["predicted_error"], rel=0.3)
+
+
+def test_files_of_every_kind_are_written(run: Run, folder: Path) -> None:
+    for kind in ("csv", "parquet", "json", "html"):
+        result = run(*ITEMS, "--output", f"plan.{kind}")
+        assert result.exit_code == 0, result.output
+    frame = pd.read_csv(folder / "plan.csv")
+    pd.testing.assert_series_equal(frame["predicted_error"], pd.read_parquet(folder / "plan.parquet")["predicted_error"])
+    assert len(json.loads((folder / "plan.json").read_text())["mechanisms"]) == len(frame)
+    page = (folder / "plan.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert "http-equiv" not in page
+    for one in frame.to_dict("records"):
+        assert one["name"] in page
+
+
+def test_what_people_read_has_a_table_for_each_trust_model(run: Run) -> None:
+    result = run(*ITEMS, "--delta", 1e-5, "--check")
+    assert result.exit_code == 0, result.output
+    for text in ("Trust model: local", "Trust model: secure-sum", "References", "Commands:", "Cannot serve", "off by"):
+        assert text in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--epsilon", 0], "epsilon must be a number from 1e-05 to 10000, got 0"),
+        (["--delta", 1], "delta must be a number from 0 to below 1, got 1"),
+        (["--bits", 0], "bits must be a number from 1e-09 to 1e+06, got 0"),
+        (["--trust", "me"], "trust must be one of local, shuffled, secure-sum, central, got 'me'"),
+        (["--dimension", 3], "dimension must be left out where clients hold one of 20 items, got 3"),
+        (["--output", "plan.txt"], "output must end in .csv, .parquet, .html or .json, got 'plan.txt'"),
+        (["--option", "bitz=3"], "option must be one of"),
+    ],
+)
+def test_bad_questions_say_what_is_needed(fault: Callable[..., str], given: list[Any], message: str) -> None:
+    assert fault(*ITEMS, *given).startswith(message)
+
+
+def test_no_dimension_and_a_norm_that_is_none_are_refused(fault: Callable[..., str]) -> None:
+    task = ["plan", "--clients", 10, "--epsilon", 1, "--adjacency", "replace-one"]
+    assert fault(*task, "--dimension", 0).startswith("dimension must be a whole number from 1")
+    assert fault(*task, "--dimension", 3, "--norm", "big").startswith("norm must be a number of at least 1, or inf")

@@ -1,0 +1,55 @@
+"""The picture and the page of a plan."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from quietbits.analysis.planner.plan import plan_task
+from quietbits.analysis.planner.point import PlanPoint
+from quietbits.design.contracts.domains import Categories
+from quietbits.design.contracts.task import Task
+from quietbits.figures.drawing.style import print_style
+from quietbits.figures.planner.page import plan_page_html
+from quietbits.figures.planner.pareto import draw_plan
+from quietbits.figures.registry import FIGURES
+
+RowsOf = Callable[[Sequence[Any]], pd.DataFrame]
+
+
+@pytest.fixture(scope="module")
+def frame(rows_of: RowsOf) -> pd.DataFrame:
+    return FIGURES["plan-pareto"].table(rows_of([PlanPoint(seed=0, clients=200, dimension=40)]))
+
+
+def test_the_figure_fits_a_page_and_states_its_guarantee(frame: pd.DataFrame, check_page: Callable[..., None]) -> None:
+    with print_style():
+        figure = draw_plan(frame)
+        check_page(figure, "replace-one adjacency")
+    (axes,) = figure.axes
+    drawn = {str(line.get_label()) for line in axes.get_lines()}
+    assert {"local", "secure-sum", "central Gaussian", "answer zero", "proven bound, local"} <= drawn
+
+
+def test_the_front_never_rises(frame: pd.DataFrame) -> None:
+    with print_style():
+        (axes,) = draw_plan(frame).axes
+    for line in axes.get_lines():
+        if line.get_drawstyle() == "steps-post":
+            errors = list(line.get_ydata())
+            assert errors == sorted(errors, reverse=True)
+            assert list(line.get_xdata()) == sorted(line.get_xdata())
+
+
+def test_a_page_loads_nothing_and_escapes_names() -> None:
+    plan = plan_task(Task(Categories(10), 100, 1.0, 0.0, "replace-one"))
+    page = plan_page_html(plan)
+    assert "src=" not in page
+    assert "<script" not in page
+    assert page.count("<svg") == 1
+    assert "quietbits simulate subset-selection" in page
+    # Nobody can serve with such short messages: the page says so, without a picture.
+    nobody = plan_page_html(plan_task(Task(Categories(10), 100, 1.0, 0.0, "replace-one", bits=1e-3)))
+    assert "No mechanism can serve" in nobody
+    assert "<svg" not in nobody

@@ -1,0 +1,220 @@
+"""Shuffled letters: the blanket's bound against enumeration of all that the others may hold, and against exact sums of binomials."""
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import binom
+
+import quietbits
+from quietbits.design.tables.mvu import design_mvu
+from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from quietbits.errors import InfeasibleError
+from quietbits.solvers.shuffling.positive_part import positive_part_bound
+from quietbits.solvers.shuffling.shuffled_letters import ShuffledLetters
+
+Law = dict[tuple[int, ...], float]
+
+
+def histogram_law(rows: list[np.ndarray]) -> Law:
+    """The law of the histogram of letters, one from each row."""
+    law: Law = {tuple([0] * len(rows[0])): 1.0}
+    for row in rows:
+        grown: Law = {}
+        for counts, probability in law.items():
+            for letter, weight in enumerate(row):
+                more = tuple(count + (place == letter) for place, count in enumerate(counts))
+                grown[more] = grown.get(more, 0.0) + probability * weight
+        law = grown
+    return law
+
+
+def exact_delta(table: np.ndarray, clients: int, epsilon: float) -> float:
+    """The largest hockey-stick divergence over all pairs of rows, and all rows of the others."""
+    worst = 0.0
+    for others in itertools.combinations_with_replacement(range(len(table)), clients - 1):
+        laws = [histogram_law([table[own], *table[list(others)]]) for own in range(len(table))]
+        for one, two in itertools.permutations(laws, 2):
+            worst = max(worst, sum(max(0.0, one[counts] - math.exp(epsilon) * two[counts]) for counts in one))
+    return worst
+
+
+def binary_delta(local: float, clients: int, epsilon: float) -> float:
+    """The blanket's divergence of binary randomised response, as a sum over binomials: E[max(0, sum)] / n."""
+    ratio, factor = math.exp(local), math.exp(epsilon)
+    total = 0.0
+    for seen in range(clients + 1):
+        ones = np.arange(seen + 1)
+        sums = ones * (ratio - factor) + (seen - ones) * (1 - factor * ratio)
+        total += binom.pmf(seen, clients, 2 / (ratio + 1)) * float(binom.pmf(ones, seen, 0.5) @ np.maximum(sums, 0.0))
+    return total / clients
+
+
+TABLES = {
+    "response": generalised_randomised_response(2.0, 2).probabilities,
+    "bitwise": bitwise_randomised_response(3.0, 2).probabilities,
+    "mvu": design_mvu(2.0, 2, 1).probabilities,
+    "mvu of eight letters": design_mvu(1.5, 1, 3).probabilities,
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("clients", [1, 2, 3, 4])
+def test_no_population_of_a_few_clients_reveals_more(name: str, clients: int) -> None:
+    if name.startswith("mvu of") and clients > 3:
+        pytest.skip("too many histograms")
+    letters = ShuffledLetters(TABLES[name], clients)
+    for share in (0.0, 0.3, 0.7, 0.95):
+        epsilon = share * letters.pure_epsilon
+        exact = exact_delta(TABLES[name], clients, epsilon)
+        assert exact * (1 - 1e-12) <= letters.delta(epsilon)
+        if clients == 1:
+            # Nobody hides the only client.
+            assert letters.delta(epsilon) == pytest.approx(exact, rel=1e-3)
+        if share == 0.0:
+            assert letters.delta(epsilon) < 1.5 * exact
+
+
+@pytest.mark.parametrize(("local", "clients"), [(1.0, 10), (2.0, 100), (4.0, 1000), (6.0, 300), (1.0, 2000)])
+def test_binary_randomised_response_is_within_a_percent(local: float, clients: int) -> None:
+    letters = ShuffledLetters([[math.exp(local), 1], [1, math.exp(local)]], clients)
+    for share in (0.0, 0.05, 0.2, 0.5):
+        exact = binary_delta(local, clients, share * local)
+        if exact > 1e-200:
+            assert 1 <= letters.delta(share * local) / exact < 1.01
+
+
+def test_a_tail_of_tiny_probability_keeps_its_precision() -> None:
+    exact = binary_delta(1.0, 1000, 0.35)
+    assert exact < 1e-20
+    assert 1 <= ShuffledLetters([[math.e, 1], [1, math.e]], 1000).delta(0.35) / exact < 1.01
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
+@pytest.mark.parametrize("clients", [5, 500, 20_000])
+def test_epsilon_is_the_least_with_that_delta(clients: int, delta: float) -> None:
+    letters = ShuffledLetters(design_mvu(2.0, 3, 2).weights, clients)
+    epsilon = letters.epsilon(delta)
+    assert letters.delta(epsilon) <= delta or epsilon == letters.pure_epsilon
+    assert letters.delta(epsilon * (1 - 1e-6)) > delta * (1 - 1e-9)
+    assert 0 < epsilon <= letters.pure_epsilon
+
+
+def test_the_worst_of_all_pairs_is_hardly_more_than_one_pair() -> None:
+    table = design_mvu(3.0, 3, 3).weights
+    together = ShuffledLetters(table, 10_000).epsilon(1e-6)
+    shares = table / table.sum(axis=1, keepdims=True)
+    # Each pair with the blanket of the whole table.
+    blanket = shares.min(axis=0)
+    apart = max(_pair_epsilon(shares, blanket, row, other) for row, other in itertools.permutations(range(8), 2))
+    assert 1 - 1e-9 <= together / apart < 1.001
+
+
+def _pair_epsilon(shares: np.ndarray, blanket: np.ndarray, row: int, other: int) -> float:
+    def excess(epsilon: float) -> float:
+        values = (shares[row] - math.exp(epsilon) * shares[other]) / blanket
+        return math.log(positive_part_bound(values, blanket, 1 - blanket.sum(), 10_000, 1e-3) / 1e-6)
+
+    return brentq(excess, 0.1, 0.5) if excess(0.1) > 0 else 0.0
+
+
+@pytest.mark.parametrize("name", ["response", "mvu of three bits"])
+def test_a_population_realises_nearly_all_of_it(name: str) -> None:
+    clients, delta = 1000, 1e-6
+    table = TABLES[name] if name in TABLES else design_mvu(3.0, 3, 3).probabilities
+    shares = table[:, table.max(axis=0) > 0]
+    bound = ShuffledLetters(shares, clients).epsilon(delta)
+
+    def realised(row: int, other: int, held: int, epsilon: float) -> float:
+        """Return the divergence where all others hold the same, to a share of 1e-3: their letters are the measure."""
+        values = (shares[row] - math.exp(epsilon) * shares[other]) / shares[held]
+        return positive_part_bound(values, shares[held], 0.0, clients, 1e-3)
+
+    assert any(realised(*chosen, 0.998 * bound) > 1.001 * delta for chosen in itertools.permutations(range(len(shares)), 3))
+
+
+DOCUMENTED = {
+    "| randomised response, 2 letters | 3 |": generalised_randomised_response(3.0, 1),
+    "| 4 letters | 1 |": generalised_randomised_response(1.0, 2),
+    "| 4 letters | 3 |": generalised_randomised_response(3.0, 2),
+    "| 4 letters | 5 |": generalised_randomised_response(5.0, 2),
+    "| 16 letters | 3 |": generalised_randomised_response(3.0, 4),
+}
+
+
+@pytest.mark.parametrize("start", DOCUMENTED)
+def test_the_documented_epsilons(start: str) -> None:
+    text = (Path(quietbits.__file__).parent / "docs" / "shuffled.md").read_text(encoding="utf-8")
+    (line,) = [line for line in text.splitlines() if line.startswith(start)]
+    cells = line.split("|")[3:-1]
+    for clients, place in ((1000, 0), (10_000, 2), (100_000, 5)):
+        epsilon = ShuffledLetters(DOCUMENTED[start].weights, clients).epsilon(1e-6)
+        assert 0 <= float(cells[place]) - epsilon <= 1.5e-3
+
+
+def test_copies_of_a_row_and_equal_letters_change_nothing() -> None:
+    table = generalised_randomised_response(2.0, 3).weights
+    merged = ShuffledLetters(table, 1000)
+    assert merged.weights.shape == (2, 3)
+    twice = ShuffledLetters(np.concatenate([table, table[:1]]), 1000)
+    assert twice.epsilon(1e-6) == pytest.approx(merged.epsilon(1e-6), rel=1e-3)
+    assert ShuffledLetters([[1, 1], [1, 1]], 10).epsilon(1e-6) == 0.0
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.integers(2, 4))
+@settings(max_examples=15, deadline=None)
+def test_random_tables_of_three_clients(seed: int, rows: int, letters: int) -> None:
+    table = np.random.default_rng(seed).dirichlet(np.full(letters, 2.0), rows) * 0.9 + 0.1 / letters
+    shuffled = ShuffledLetters(table / table.sum(axis=1, keepdims=True), 3)
+    for epsilon in (0.1, 0.5):
+        assert exact_delta(table, 3, epsilon) <= shuffled.delta(epsilon) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("times", [2, 5])
+def test_the_loss_composes_upward(times: int) -> None:
+    # Two clients' binary letters: three histograms, and products of them.
+    ratio, delta = math.exp(1.0), 1e-2
+    letters = ShuffledLetters([[ratio, 1], [1, ratio]], 2)
+    composed = letters.loss(delta, times).self_compose(times)
+    truth, lie = ratio / (ratio + 1), 1 / (ratio + 1)
+    row, other = np.array([truth, lie]), np.array([lie, truth])
+    for held in (row, other):
+        one, two = (np.array(list(histogram_law([own, held]).values())) for own in (row, other))
+        first, second = one, two
+        for _ in range(times - 1):
+            first, second = np.outer(first, one).ravel(), np.outer(second, two).ravel()
+        for epsilon in (0.1, 0.5, 1.0, 1.5):
+            assert np.maximum(first - math.exp(epsilon) * second, 0.0).sum() <= composed.get_delta_for_epsilon(epsilon) + 1e-12
+
+
+def test_the_loss_of_one_use_is_close_to_the_divergence() -> None:
+    letters = ShuffledLetters(design_mvu(2.0, 3, 2).weights, 5000)
+    loss = letters.loss(1e-6, 1)
+    epsilon = letters.epsilon(1e-6)
+    assert 1 - 1e-9 <= float(loss.get_epsilon_for_delta(1e-6)) / epsilon < 1.002
+    for share in (0.1, 0.5):
+        assert 1 - 1e-9 <= float(loss.get_delta_for_epsilon(share * epsilon)) / letters.delta(share * epsilon) < 1.05
+
+
+@pytest.mark.parametrize(
+    ("weights", "clients", "fault", "message"),
+    [
+        ([[1, 0], [0, 1]], 10, ValueError, "weights must be at most e\\^100 apart in each column, got entries from 0 to 1"),
+        ([[1, 1]], 10, ValueError, "weights must be a table of finite non-negative numbers with at least two rows"),
+        ([[3, 1], [1, 3]], 0, ValueError, "clients must be a whole number from 1 to 1000000000000, got 0"),
+        (
+            np.random.default_rng(0).dirichlet(np.ones(600), 100),
+            10,
+            InfeasibleError,
+            "weights must have at most 2097152 letters of pairs of rows, got 100 different rows of 600",
+        ),
+    ],
+)
+def test_faults_say_what_is_needed(weights: object, clients: int, fault: type[Exception], message: str) -> None:
+    with pytest.raises(fault, match=message):
+        ShuffledLetters(weights, clients)

@@ -10,7 +10,7 @@ from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall, parse_norm
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
 from ...design.contracts.task import Task
-from ...design.local.vector_calibration import calibrate_vector_table
+from ...design.local.vector_calibration import OBJECTIVES, calibrate_vector_table, check_renyi, improve_vector_table
 from ...design.local.vector_table import DITHERINGS, VectorTableMechanism
 from ...design.tables.file import read_table
 from ...design.tables.lookup_table import LookupTable
@@ -38,6 +38,13 @@ BITS_IN = Option("bits_in", int, "Bits of the grid that inputs are dithered to."
 BITS_OUT = Option("bits_out", int, "Bits of one letter.", 3, 1, 9, "bits", budget="at most")
 METRIC = Option("metric", str, "Metric privacy that the table is designed for: l1, l2 or l<p>; local privacy by default.", None)
 DITHERING = Option("dithering", str, "How vectors are dithered.", DITHERINGS[0], choices=DITHERINGS)
+OBJECTIVE = Option(
+    "objective",
+    str,
+    "renyi: tables of least variance for the Rényi divergence by which vectors are accounted; for their metric by default.",
+    None,
+    choices=OBJECTIVES,
+)
 SEED = Option("seed", int, "Root seed of the solver.", DESIGN_SEED, 0, 2**63 - 1)
 CACHE = Option("cache", Path, "Folder where designed tables are kept; by default they are designed again.", None)
 RESPONSE_BITS = Option("bits", int, "Bits of the grid and of a message.", 3, 1, LARGEST_BITS, "bits", budget="at most")
@@ -50,6 +57,8 @@ def _mvu(task: Task, options: Values) -> Mechanism:
     cache = None if options["cache"] is None else TableCache(options["cache"])
     metric = metric_name(options["metric"])
     if isinstance(task.domain, Interval):
+        if options["objective"] == "renyi":
+            raise InfeasibleError("objective must be left out for a number, got 'renyi': it is for tables for vectors")
         epsilon, interval = per_round_epsilon(task), task.interval("mvu")
         return TableMeanMechanism(_designed(cache, epsilon, options["bits_in"], options["bits_out"], metric, interval))
     ball = task.ball("mvu")
@@ -83,11 +92,16 @@ def _designed(
     )
 
 
-def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | None, cache: TableCache | None) -> Mechanism:
+def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | None, cache: TableCache | None) -> VectorTableMechanism:
     bits_in, bits_out, dithering = options["bits_in"], options["bits_out"], options["dithering"]
     epsilon, delta = task.epsilon, task.delta
+    by_divergence = options["objective"] == "renyi"
 
     def design() -> LookupTable:
+        if by_divergence:
+            # The table that it starts from is in the cache, or will be.
+            best = _vector_table(task, ball, {**options, "objective": None}, metric, cache)
+            return improve_vector_table(best, epsilon, task.rounds).table
         return calibrate_vector_table(
             epsilon, delta, ball, bits_in, bits_out, metric, dithering=dithering, rounds=task.rounds, seed=DESIGN_SEED
         ).table
@@ -100,6 +114,8 @@ def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | Non
         same = (table.bits_in, table.bits_out, table.metric) == (bits_in, bits_out, metric)
         return same and mechanism_of(table).privacy().epsilon(delta, rounds=task.rounds) <= epsilon
 
+    if by_divergence:
+        check_renyi(delta, ball.norm, bits_in, bits_out)
     if cache is None:
         return mechanism_of(design())
     specification: dict[str, str | int | float | None] = {
@@ -117,6 +133,8 @@ def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | Non
     }
     if task.rounds > 1:
         specification["rounds"] = task.rounds
+    if by_divergence:
+        specification["objective"] = options["objective"]
     return mechanism_of(cache.fetch(specification, design, is_asked_for))
 
 
@@ -160,6 +178,7 @@ def _solve_vector(target: Target, given: Values) -> Accounted:
         given["bits_in"],
         given["bits_out"],
         given["metric"],
+        objective=given["objective"] or OBJECTIVES[0],
         dithering=given["dithering"],
         rounds=target.rounds,
         seed=given["seed"],
@@ -234,7 +253,7 @@ VECTOR_TABLE = Accountable(
     "A vector whose coordinates go through the same table",
     (TABLE, DIMENSION, NORM, RADIUS, ORDER),
     _account_vector,
-    given=(DIMENSION, NORM, replace(BITS_IN, low=2), BITS_OUT, METRIC, DITHERING, CLIP, SEED),
+    given=(DIMENSION, NORM, replace(BITS_IN, low=2), BITS_OUT, METRIC, OBJECTIVE, DITHERING, CLIP, SEED),
     solve=_solve_vector,
 )
 MVU = Entry(
@@ -245,7 +264,7 @@ MVU = Entry(
     trust_model="local",
     adjacencies=REPLACE_ONE,
     accounts=PURE_ACCOUNTS,
-    options=(BITS_IN, BITS_OUT, METRIC, DITHERING, CACHE),
+    options=(BITS_IN, BITS_OUT, METRIC, OBJECTIVE, DITHERING, CACHE),
     calibrate=_mvu,
     accounting=replace(
         VECTOR_TABLE,

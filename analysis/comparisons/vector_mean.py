@@ -17,6 +17,7 @@ from ...design.contracts.privacy import Scalar
 from ...design.contracts.task import Task
 from ...design.local.vector_grid import VectorGrid
 from ...design.local.vector_table import VectorTableMechanism
+from ...solvers.limits.coordinate_variance import least_coordinate_variance
 from ..random_streams import named_stream
 from ..simulation.vector_populations import population_chunks
 from ..sweeps.summary import summarise_sweep
@@ -30,6 +31,8 @@ DELTA = 1e-5
 # Bits are varied at this epsilon.
 BITS_EPSILON = 2.0
 BITS_OUT = (1, 2, 3, 4, 5)
+# Of tables that are designed for the Rényi divergence.
+RENYI_BITS_OUT = (1, 2, 3)
 SKELLAM_BITS = (8, 10, 12, 16)
 SQKR_BITS = (1, 2, 3)
 SIMPLEX_BITS = (1, 2, 4, 6)
@@ -86,8 +89,9 @@ class Comparison:
     by_bits: tuple[Series, ...]
 
 
-def _table(label: str, bits_in: int, bits_out: int, metric: str, norm: float, delta: float) -> Series:
-    return Series(label, MechanismChoice.of("mvu", bits_in=bits_in, bits_out=bits_out, metric=metric), norm, delta)
+def _table(label: str, bits_in: int, bits_out: int, metric: str, norm: float, delta: float, objective: str | None = None) -> Series:
+    choice = MechanismChoice.of("mvu", bits_in=bits_in, bits_out=bits_out, metric=metric, objective=objective)
+    return Series(label, choice, norm, delta)
 
 
 COMPARISONS = (
@@ -113,6 +117,7 @@ COMPARISONS = (
         by_epsilon=(
             _table("MVU, L1 metric", 5, 3, "l1", 2.0, DELTA),
             _table("MVU, L2 metric", 5, 3, "l2", 2.0, 0.0),
+            _table("MVU, Rényi", 5, 3, "l1", 2.0, DELTA, "renyi"),
             Series("CLDP", MechanismChoice.of("cldp"), 2.0, 0.0),
             Series("Laplace, or Gaussian", MechanismChoice.of("gaussian"), 2.0, DELTA),
             Series("Skellam", MechanismChoice.of("skellam", bits=16), 2.0, DELTA),
@@ -125,6 +130,7 @@ COMPARISONS = (
         by_bits=(
             *(_table("MVU, L1 metric", 5, bits, "l1", 2.0, DELTA) for bits in BITS_OUT),
             *(_table("MVU, L2 metric", 5, bits, "l2", 2.0, 0.0) for bits in BITS_OUT),
+            *(_table("MVU, Rényi", 5, bits, "l1", 2.0, DELTA, "renyi") for bits in RENYI_BITS_OUT),
             Series("CLDP", MechanismChoice.of("cldp"), 2.0, 0.0),
             Series("Laplace, or Gaussian", MechanismChoice.of("gaussian"), 2.0, DELTA),
             *(Series("Skellam", MechanismChoice.of("skellam", bits=bits), 2.0, DELTA) for bits in SKELLAM_BITS),
@@ -219,19 +225,24 @@ class SeriesTask:
         return rows
 
     def _certified_error(self, prepared: PreparedMean) -> float:
-        """Return the error of the best table for the same constraint on neighbouring rows, whatever its bits; NaN for other mechanisms.
+        """Return the error of the best table for the same constraint, whatever its bits; NaN for other mechanisms.
 
-        It is averaged over the inputs of the grid, with the data's own dithering; errs downward.
+        That is a table's constraint on neighbouring rows, averaged over the inputs of the grid, or where it is designed for it the account
+        of the whole vector, by `least_coordinate_variance`; with the data's own dithering. Errs downward.
         """
         mechanism, of = prepared.mechanism, self.of
-        if not isinstance(mechanism, VectorTableMechanism) or mechanism.table.certificate.lower_bound is None:
+        if not isinstance(mechanism, VectorTableMechanism):
             return math.nan
-        ball, grid = mechanism.ball, VectorGrid(mechanism.ball, mechanism.table.bits_in)
+        ball, grid, bound = mechanism.ball, VectorGrid(mechanism.ball, mechanism.table.bits_in), mechanism.table.certificate.lower_bound
+        if dict(of.mechanism.options)["objective"] == "renyi":
+            bound = least_coordinate_variance(mechanism.renyi_budget(of.task.epsilon, of.task.rounds)) / grid.steps**2
+        if bound is None:
+            return math.nan
         rng = named_stream(self.seed, f"bound: {of.population}")
         vectors = np.concatenate(list(population_chunks(of.population, BOUND_CLIENTS, ball.dimension, rng)))
         fractions = grid.positions(vectors) % 1.0
         dithering = float((fractions * (1 - fractions)).mean()) * grid.step**2
-        variance = mechanism.table.certificate.lower_bound * (grid.steps * grid.step) ** 2 + dithering
+        variance = bound * (grid.steps * grid.step) ** 2 + dithering
         return ball.dimension * variance / of.task.clients
 
 
@@ -285,7 +296,20 @@ def arrange_vector_means(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 COLUMNS = (
-    *("comparison", "panel", "series", "mechanism", "bits_in", "bits_out", "table_metric", "dithering", "bits", "epsilon", "delta"),
+    *(
+        "comparison",
+        "panel",
+        "series",
+        "mechanism",
+        "bits_in",
+        "bits_out",
+        "table_metric",
+        "table_objective",
+        "dithering",
+        "bits",
+        "epsilon",
+        "delta",
+    ),
     *("population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "realised_epsilon", "realised_delta", "adjacency"),
     *("trust_model", "bits_per_client", "bits_per_coordinate", "repetitions", "mean_squared_error", "standard_error"),
     *("predicted_squared_error", "worst_squared_error", "clipped_share", "certified_error", "central_error"),

@@ -28,8 +28,8 @@ METRICS = (
 DOMAIN_KEYS = {Interval: "interval", NormBall: "ball", Categories: "categories"}
 # Texts of the last designs of a sweep.
 DESIGNS_KEPT = 64
-# An option whose name is another column's.
-COLUMN_OF = {"metric": "table_metric"}
+# Options whose names would be another column's, or say too little in a table of all mechanisms.
+COLUMN_OF = {"metric": "table_metric", "objective": "table_objective"}
 
 
 def design_options(entry: Entry) -> tuple[Option, ...]:

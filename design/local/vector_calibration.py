@@ -1,18 +1,37 @@
 """MVU tables for vectors: which table makes the whole vector's message (epsilon, delta)-private."""
 
+import math
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 
-from ...arguments import check_integer, check_real
+import numpy as np
+
+from ...arguments import check_choice, check_integer, check_real
+from ...errors import ConvergenceError, InfeasibleError
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS, check_delta
+from ...solvers.accounting.renyi_divergence import divergence_by_distance
 from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon
 from ...solvers.numerics.safe_root import safe_root
 from ..contracts.norm_ball import NormBall
+from ..tables.lookup_table import Provenance, record_provenance
 from ..tables.mvu import design_mvu
+from ..tables.renyi_table import RenyiTable
+from .vector_grid import VectorGrid
 from .vector_table import VectorTableMechanism
 
+OBJECTIVES = ("metric", "renyi")
 # How far below the target the guarantee may end.
 TOLERANCE = 1e-6
+# Factors by which a table may be stretched to end there.
+LEAST_STRETCH, MOST_STRETCH = 0.5, 2.0
+# How closely the factor is bracketed: a guarantee is about as steep as its square.
+CLOSEST = 1e-9
+# Letters that meet in the middle of the grid start this many steps from it.
+SMALLEST_REACH = 0.01
+# Bits of inputs and letters together up to which the search for a table by Rényi divergence takes seconds.
+MOST_PROGRAM_BITS = 8
 
 
 def calibrate_vector_table(
@@ -23,6 +42,7 @@ def calibrate_vector_table(
     bits_out: int,
     metric: str | float | None = None,
     *,
+    objective: str = "metric",
     dithering: str = "systematic",
     rounds: int = 1,
     seed: int = 0,
@@ -48,6 +68,9 @@ def calibrate_vector_table(
     metric : str, float or None
         The table's metric, as in `design_mvu`. None asks every coordinate for the same privacy at every distance, which suits only the
         largest norm, or one coordinate.
+    objective : str
+        ``"metric"``: the table of least variance for its metric; ``"renyi"``: for the vector's Rényi divergence, by which it is accounted,
+        where that is the better one (`improve_vector_table`).
     dithering : str
         ``"systematic"`` or ``"rejection"``, as in `VectorTableMechanism`.
     rounds : int
@@ -79,6 +102,12 @@ def calibrate_vector_table(
     epsilon = check_real("epsilon", epsilon, low=1e-6, high=1e6)
     delta = 0.0 if delta == 0 else check_delta(delta)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+    if check_choice("objective", objective, OBJECTIVES) == "renyi":
+        check_renyi(delta, ball.norm, bits_in, bits_out)
+        if method not in (None, "rdp"):
+            raise ValueError(f"method must be left out, or 'rdp', for the objective 'renyi', got {method!r}")
+        best = calibrate_vector_table(epsilon, delta, ball, bits_in, bits_out, metric, dithering=dithering, rounds=rounds, seed=seed)
+        return improve_vector_table(best, epsilon, rounds)
 
     def mechanism(table_epsilon: float, letters_from: float | None = None) -> VectorTableMechanism:
         table = design_mvu(table_epsilon, bits_in, bits_out, metric, seed=seed, letters_from=letters_from)
@@ -103,3 +132,100 @@ def calibrate_vector_table(
     kept = cache(partial(mechanism, letters_from=above))
     closer, closer_values = search(kept, above, above)
     return kept(closer) if closer_values[closer] > values[argument] else searched(argument)
+
+
+def improve_vector_table(mechanism: VectorTableMechanism, epsilon: float, rounds: int = 1) -> VectorTableMechanism:
+    """Return the mechanism whose table has the least variance for the worst vector, of those whose Rényi divergence the budget allows.
+
+    A table is searched for as in `search_renyi_table`, starting from the letters of the mechanism's own, and then stretched by a little
+    until the guarantee that is computed from its whole numbers ends between the target less 1e-6 and the target. With two letters there is
+    nothing to improve.
+
+    Parameters
+    ----------
+    mechanism : VectorTableMechanism
+        A mechanism with that budget, such as `calibrate_vector_table` returns; its delta is above 0.
+    epsilon : float
+        Privacy parameter of all rounds.
+    rounds : int
+        T, the number of rounds in which the same client reports.
+
+    Returns
+    -------
+    VectorTableMechanism
+        Its worst-case variance is never above that of the given mechanism: if the search finds nothing better, or the guarantee rests on
+        an order above 256, where tables for a pure guarantee are better, the table is the given one, and its provenance says so.
+
+    Raises
+    ------
+    InfeasibleError
+        If delta is 0, the ball's norm is infinite, or bits_in and bits_out are more than 8 together.
+    """
+    from ...solvers.table_search.renyi_budget import LARGEST_ORDER
+    from ...solvers.table_search.renyi_search import RenyiStart, search_renyi_table
+
+    began = time.perf_counter()
+    given, ball, grid = mechanism.table, mechanism.ball, VectorGrid(mechanism.ball, mechanism.table.bits_in)
+    check_renyi(mechanism.delta, ball.norm, given.bits_in, given.bits_out)
+    if given.bits_out == 1:
+        return _ended_with(mechanism, began, "renyi, which is the metric table for one bit")
+    half = np.arange(2 ** (given.bits_in - 1))
+    prices, spending = (np.abs(half - grid.zero) / grid.radius) ** ball.norm, mechanism.shrinkage**ball.norm / ball.dimension
+    budget = mechanism.renyi_budget(epsilon, rounds)
+    order = mechanism.privacy().report(mechanism.delta, rounds=rounds).account("rdp").bound.order
+    if order is None or order > LARGEST_ORDER:
+        return _ended_with(mechanism, began, "renyi, ended with the metric table, whose guarantee is nearly pure")
+    letters = np.array([float(letter) for letter in given.alphabet])
+    start = RenyiStart(
+        order,
+        budget.share(divergence_by_distance(given.weights, [order])[0]),
+        np.maximum((letters[::-1] - letters)[: len(letters) // 2] / 2 * grid.steps, SMALLEST_REACH),
+    )
+    try:
+        design = search_renyi_table(budget, len(letters), prices, spending, start)
+        made = record_provenance(f"renyi, order {design.order:g}", given.provenance.seed, 0.0)
+        found = _stretched_to(epsilon, rounds, RenyiTable.of(design), mechanism, made)
+    except (ConvergenceError, InfeasibleError) as failure:
+        return _ended_with(mechanism, began, f"renyi, ended with the metric table: {failure}")
+    if found.worst_variance >= mechanism.worst_variance:
+        return _ended_with(mechanism, began, "renyi, ended with the metric table, which is better")
+    return _ended_with(found, began, made.solver)
+
+
+def _stretched_to(epsilon: float, rounds: int, floats: RenyiTable, like: VectorTableMechanism, made: Provenance) -> VectorTableMechanism:
+    """Return the mechanism with a table stretched so that the guarantee, from its whole numbers, ends just below the target."""
+
+    @cache
+    def stretched(factor: float) -> VectorTableMechanism:
+        return replace(like, table=floats.stretched(factor).exact(like.table.metric, made))
+
+    def realised(factor: float) -> float:
+        try:
+            return stretched(factor).privacy().epsilon(like.delta, rounds=rounds)
+        except ConvergenceError:
+            return math.inf
+
+    low, high = LEAST_STRETCH, MOST_STRETCH
+    factor = safe_root(realised, epsilon, start=1.0, low=low, high=high, tolerance=TOLERANCE, jump=CLOSEST, name="the table's stretch")
+    return stretched(factor)
+
+
+def _ended_with(mechanism: VectorTableMechanism, began: float, solver: str) -> VectorTableMechanism:
+    duration = mechanism.table.provenance.duration + time.perf_counter() - began
+    provenance = replace(mechanism.table.provenance, solver=solver, duration=duration)
+    return replace(mechanism, table=replace(mechanism.table, provenance=provenance))
+
+
+def check_renyi(delta: float, norm: float, bits_in: int, bits_out: int) -> None:
+    """Raise InfeasibleError for budgets, balls and sizes for which tables are not designed by Rényi divergence."""
+    if bits_out > 1 and bits_in + bits_out > MOST_PROGRAM_BITS:
+        raise InfeasibleError(
+            f"bits_in and bits_out must be {MOST_PROGRAM_BITS} together at most for the objective 'renyi', got {bits_in} and {bits_out}: "
+            "the search would take minutes"
+        )
+    if delta == 0:
+        raise InfeasibleError(
+            f"delta must be above 0 for the objective 'renyi', got {delta!r}: a pure guarantee is not by Rényi divergences"
+        )
+    if math.isinf(norm):
+        raise InfeasibleError(f"norm must be finite for the objective 'renyi', got {norm!r}: each coordinate then has a bound of its own")

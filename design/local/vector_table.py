@@ -13,6 +13,7 @@ from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from ...errors import InfeasibleError
 from ...solvers.divergences.dithered_norm import least_shrinkable_radius, rounded_norm_bound, shrinkage
+from ...solvers.table_search.renyi_budget import RenyiBudget
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
@@ -126,6 +127,11 @@ class VectorTableMechanism(VectorMechanism):
         of their parts (it is quasi-convex): so it is bounded over all pairs of dithered vectors, `input_distance` apart at most.
         """
         return table_privacy(self.table, dimension=self.ball.dimension, norm=self.ball.norm, radius=self.input_distance)
+
+    def renyi_budget(self, epsilon: float, rounds: int = 1) -> RenyiBudget:
+        """Return what an epsilon of all rounds, at this delta, allows two inputs of a coordinate; for finite p."""
+        inputs, ball = len(self.table.weights), self.ball
+        return RenyiBudget(inputs, ball.dimension, ball.norm, self.input_distance, epsilon, self.delta, rounds)
 
     @cached_property
     def worst_variance(self) -> float:

@@ -28,6 +28,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
     {
         "MVU, L1 metric": BLUE,
         "MVU, L2 metric": GREEN,
+        "MVU, Rényi": Mark("#7F3C00", "X", (0, (10, 2))),
         "CLDP": VERMILION,
         "Skellam": PURPLE,
         "Laplace, or Gaussian": BLACK,
@@ -44,6 +45,8 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
 )
 CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
 BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": BLUE.colour, "linestyle": "-", "linewidth": 0.7, "marker": ""})
+# Of what is drawn for tables of either kind.
+BOUND_LOOKS = {"MVU, L1 metric": BOUND_LOOK, "MVU, Rényi": MappingProxyType({**BOUND_LOOK, "color": "#7F3C00"})}
 QUICK: Mapping[str, Any] = MappingProxyType(
     {
         "comparisons": tuple(with_small_tables(one, bits_in=3, most_bits_out=2) for one in COMPARISONS),
@@ -73,6 +76,7 @@ def draw_comparison(frame: pd.DataFrame) -> Figure:
         row[0].set_ylabel("squared L2 error of the mean")
     handles = [Line2D([], [], label=name, **_look(mark)) for name, mark in MARKS.items()]
     handles.append(Line2D([], [], label="certified optimum", **BOUND_LOOK))
+    handles.append(Line2D([], [], label="Cramér-Rao limit", **BOUND_LOOKS["MVU, Rényi"]))
     handles.append(Line2D([], [], label="trusted server", **CENTRAL_LOOK))
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.5)
     add_caption(figure, _caption(frame))
@@ -96,8 +100,9 @@ def _draw_epsilons(axes: Axes, frame: pd.DataFrame) -> None:
             linestyle="",
             capsize=2,
         )
-    tables = frame[frame["series"] == "MVU, L1 metric"]
-    axes.plot(tables["epsilon"], tables["certified_error"], **BOUND_LOOK)
+    for name, look in BOUND_LOOKS.items():
+        tables = frame[frame["series"] == name]
+        axes.plot(tables["epsilon"], tables["certified_error"], **look)
     central = frame.drop_duplicates("epsilon")
     axes.plot(central["epsilon"], central["central_error"], **CENTRAL_LOOK)
     axes.set_xlabel("ε of the whole vector, replace-one adjacency")
@@ -116,8 +121,9 @@ def _draw_bits(axes: Axes, frame: pd.DataFrame) -> None:
             linestyle=mark.line,
             capsize=2,
         )
-    tables = frame[frame["series"] == "MVU, L1 metric"].sort_values("bits_per_client")
-    axes.plot(tables["bits_per_client"], tables["certified_error"], **BOUND_LOOK)
+    for name, look in BOUND_LOOKS.items():
+        tables = frame[frame["series"] == name].sort_values("bits_per_client")
+        axes.plot(tables["bits_per_client"], tables["certified_error"], **look)
     axes.axhline(frame["central_error"].iloc[0], **CENTRAL_LOOK)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(LogLocator(base=2, numticks=16))
@@ -137,12 +143,14 @@ def _caption(frame: pd.DataFrame) -> str:
         f"tables have {bits_out:g} bits out and Skellam noise takes 16 bits a coordinate. ε is that of the whole vector and one report, "
         "for any two vectors of the ball: replace-one adjacency, local trust model. It is pure (δ = 0) for L1-metric tables on the left, "
         "L2-metric tables on the right, CLDP, Laplace (left), and all from PrivUnitG on, whose public coordinates, projections and "
-        f"candidates are not counted as bits; with δ = {DELTA:g} for L1-metric tables on the right (by Rényi accounting), Gaussian "
-        "(right) and Skellam noise. Plain random coding and Poisson representation are shown at the ε that is proven of them, twice and "
-        "four times that of what they code; plain coding and FastProjUnit have a bias, which is not predicted. The paper's figure "
-        "puts metric privacy, ε times the distance of two vectors, beside mechanisms whose ε is for any two vectors, which lie up to "
+        f"candidates are not counted as bits; with δ = {DELTA:g} for L1-metric and Rényi tables on the right (by Rényi accounting), "
+        "Gaussian (right) and Skellam noise. Plain random coding and Poisson representation are shown at the ε that is proven of "
+        "them, twice and four times that of what they code; plain coding and FastProjUnit have a bias, which is not predicted. The paper's "
+        "figure puts metric privacy, ε times the distance of two vectors, beside mechanisms whose ε is for any two, which lie up to "
         "twice the radius apart: its metric ε counts twice here. Certified optimum: no unbiased table with the same bound on neighbouring "
         "rows has a smaller variance, averaged over the inputs of the grid, whatever its number of bits; the data's dithering is added. "
+        "Rényi: tables of least variance for the Rényi divergence of the whole vector. Cramér-Rao limit: no unbiased table on that grid "
+        "whose Rényi divergence keeps the budget has a smaller variance, whatever its number of bits. "
         f"Trusted server: Gaussian noise on the sum, same ε, δ = {DELTA:g}."
     )
 
@@ -156,7 +164,7 @@ FIGURE = FigureEntry(
     name="mvu-fig3",
     title="Vector mean estimation: error against epsilon and against bits, on the L1 ball and on the L2 ball",
     paper=f"{entry_named('mvu').paper}, figure 3; bits are beyond the paper",
-    duration="about twenty minutes; three of them to design tables, which are kept in the cache",
+    duration="about twenty minutes; five of them to design tables, which are kept in the cache",
     experiment="vector mean",
     tasks=vector_tasks,
     table=arrange_vector_means,

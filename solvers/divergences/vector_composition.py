@@ -74,7 +74,8 @@ def vector_bounds(weights: ArrayLike, order: float, dimension: int, norm: float,
     if math.isinf(norm):
         value = dimension * float(reachable.max())
         return VectorBounds(value, value, value)
-    prices, budget = _prices(divergences.shape[1], norm, distance)
+    spending = distance_prices(divergences.shape[1], norm, distance)
+    prices, budget = spending.prices, spending.budget
     greedy = greedy_bound(divergences[0], prices, budget)
     return VectorBounds(
         greedy=greedy,
@@ -99,9 +100,9 @@ def compose_distances(divergences: FloatArray, dimension: int, norm: float, dist
     reachable = divergences[:, : largest_step(divergences.shape[1], distance) + 1]
     if math.isinf(norm):
         return np.asarray(dimension * reachable.max(axis=1) * (1 + SLACK))
-    prices, budget = _prices(divergences.shape[1], norm, distance)
-    prices = prices[: reachable.shape[1]]
-    return np.array([envelope_bound(of_order, prices, dimension, budget) for of_order in reachable])
+    spending = distance_prices(divergences.shape[1], norm, distance)
+    prices = spending.prices[: reachable.shape[1]]
+    return np.array([envelope_bound(of_order, prices, dimension, spending.budget) for of_order in reachable])
 
 
 def greedy_bound(divergences: FloatArray, prices: FloatArray, budget: float) -> float:
@@ -177,11 +178,20 @@ def _checked(dimension: int, norm: float, distance: float) -> tuple[int, float, 
     return dimension, check_norm(norm, high=LARGEST_NORM), check_real("distance", distance, low=1e-9, high=LARGEST_DISTANCE)
 
 
-def _prices(inputs: int, norm: float, distance: float) -> tuple[FloatArray, float]:
-    """Return what each number of grid steps costs, and the budget, rounded upward so that what costs all of it is not left out.
+@dataclass(frozen=True, eq=False)
+class DistancePrices:
+    """Price of 0, 1, ... grid steps between two inputs, shape (inputs,), and what a vector can spend; may be infinite, errs upward."""
 
-    A budget that a floating-point number cannot hold, of a large norm and distance, is infinite.
+    prices: FloatArray
+    budget: float
+
+
+def distance_prices(inputs: int, norm: float, distance: float) -> DistancePrices:
+    """Return what each number of grid steps costs, for a finite p, and what a vector can spend.
+
+    The budget is rounded upward, so that what costs all of it is not left out. One that a floating-point number cannot hold, of a large
+    norm and distance, is infinite.
     """
     with np.errstate(over="ignore"):
         budget = np.float64((inputs - 1) * distance) ** norm * (1 + SLACK)
-    return np.arange(inputs, dtype=float) ** norm, float(budget)
+    return DistancePrices(np.arange(inputs, dtype=float) ** norm, float(budget))

@@ -208,6 +208,13 @@ def test_a_table_keeps_the_target_by_the_account_that_is_asked_for(answer: Answe
     assert 0 <= 2 - found["accounts"]["pure"]["epsilon"] <= 1e-6
 
 
+def test_a_table_by_renyi_divergence_is_written_with_how_it_was_made(run: Run, folder: Path) -> None:
+    typed = ["vector", "--dimension", "32", "--norm", "2", "--bits-in", "2", "--bits-out", "2", "--metric", "l1", "--objective", "renyi"]
+    result = run("calibrate", *typed, "--epsilon", "4", "--delta", "1e-5", "--output", "designed.json")
+    assert result.exit_code == 0, result.output
+    assert read_table(folder / "designed.json").provenance.solver.startswith("renyi, order ")
+
+
 @pytest.mark.parametrize("typed", [["gaussian"], [*CPSGD, "--bits", "18"], ["distributed-skellam", *SHARED]])
 def test_a_table_for_people_and_a_file(run: Run, answer: Answer, folder: Path, typed: list[str]) -> None:
     result = run("calibrate", *typed, *BUDGET, "--output", "found.json")
@@ -224,6 +231,8 @@ def test_a_table_for_people_and_a_file(run: Run, answer: Answer, folder: Path, t
         (["gaussian", "--epsilon", "1", "--delta", "2", "--output", "o.json"], "delta must be a number above 0 and below 1"),
         (["cldp", "--epsilon", "1", "--delta", "0.1", "--output", "no/o.json"], "no: there is no such folder"),
         (["skellam", "--epsilon", "1", "--delta", "1e-6", "--dimension", "9", "--bits", "3"], "bits must be at least"),
+        ([*VECTOR, *BUDGET, "--objective", "pure"], "objective must be one of metric, renyi, got 'pure'"),
+        ([*VECTOR, *BUDGET, "--objective", "renyi", "--delta", "0"], "delta must be above 0 for the objective 'renyi', got 0.0"),
         ([*VECTOR, *BUDGET, "--norm", "l0"], "norm must be a number from 1 to 64, got 0.0"),
         (["binomial", *SIZES, "--epsilon", "-1", "--delta", "1e-5"], "epsilon must be a number from"),
         (["distributed-discrete-gaussian", *SHARED, *BUDGET, "--bits", "5"], "bits must be at least"),

@@ -4,12 +4,17 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.vector_calibration import calibrate_vector_table
+from quietbits.design.local.vector_calibration import calibrate_vector_table, improve_vector_table
+from quietbits.design.local.vector_table import VectorTableMechanism
+from quietbits.design.tables.verification import verify_table
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from quietbits.solvers.accounting.renyi_divergence import renyi_matrix
 from quietbits.solvers.divergences.vector_composition import vector_divergences
+from quietbits.solvers.limits.coordinate_variance import least_coordinate_variance
 
 
 @pytest.mark.parametrize(
@@ -62,3 +67,99 @@ def test_arguments_out_of_range_are_refused(changed: dict[str, object], message:
     arguments = {"epsilon": 1.0, "delta": 1e-5, "ball": NormBall(4, 2.0), "bits_in": 2, "bits_out": 1, "metric": "l1"} | changed
     with pytest.raises(ValueError, match=message):
         calibrate_vector_table(**arguments)
+
+
+@pytest.fixture(scope="module")
+def by_metric() -> VectorTableMechanism:
+    return calibrate_vector_table(4.0, 1e-5, NormBall(32, 2.0), 3, 2, "l1")
+
+
+@pytest.fixture(scope="module")
+def by_divergence(by_metric: VectorTableMechanism) -> VectorTableMechanism:
+    return improve_vector_table(by_metric, 4.0)
+
+
+def test_tables_by_renyi_divergence_keep_the_target_and_have_less_variance(
+    by_metric: VectorTableMechanism, by_divergence: VectorTableMechanism
+) -> None:
+    assert 4.0 - 1e-6 <= by_divergence.guarantee.epsilon <= 4.0
+    assert by_divergence.table.certificate.max_bias == 0
+    assert by_divergence.worst_variance < 0.95 * by_metric.worst_variance
+    assert verify_table(by_divergence.table).realised_epsilon == by_divergence.table.epsilon
+    assert by_divergence.table.provenance.solver.startswith("renyi, order ")
+
+
+def test_whole_numbers_are_below_the_line_of_the_order_that_proves_the_guarantee(by_divergence: VectorTableMechanism) -> None:
+    order = by_divergence.privacy().report(1e-5).account("rdp").bound.order
+    divergences = renyi_matrix(by_divergence.table.weights, order)
+    rows = np.arange(8)
+    distances = np.abs(np.subtract.outer(rows, rows))
+    budget = by_divergence.renyi_budget(4.0)
+    share = budget.share(np.array([divergences[distances == step].max() for step in range(8)]))
+    reached = (distances > 0) & (distances <= budget.reach)
+    assert np.all(divergences[reached] <= budget.limits(order, share)[distances[reached]] * (1 + 1e-9))
+
+
+def test_their_variance_is_above_the_cramer_rao_limit(by_metric: VectorTableMechanism, by_divergence: VectorTableMechanism) -> None:
+    for mechanism in (by_metric, by_divergence):
+        bound = least_coordinate_variance(mechanism.renyi_budget(4.0)) / 7**2
+        assert 0.4 * mechanism.table.certificate.mean_variance < bound < min(float(v) for v in mechanism.table.moments.variances)
+
+
+def test_messages_are_decoded_without_bias(by_divergence: VectorTableMechanism) -> None:
+    vector = np.zeros(32)
+    vector[:2] = 0.8, -0.4
+    clients = 40_000
+    messages = by_divergence.encode(np.tile(vector, (clients, 1)), np.random.default_rng(0))
+    error = by_divergence.decode(by_divergence.aggregate(messages), clients) - vector
+    # A sum of 32 squares of nearly normal errors: 6 sigma are 1.5 of its mean.
+    assert np.sum(error**2) <= 2.5 * by_divergence.worst_variance / clients
+
+
+def test_rounds_and_rejection_by_renyi_divergence() -> None:
+    ball = NormBall(16, 2.0)
+    often = calibrate_vector_table(4.0, 1e-5, ball, 3, 2, "l1", objective="renyi", rounds=20)
+    assert 4.0 - 1e-6 <= often.privacy().epsilon(1e-5, rounds=20) <= 4.0
+    best = calibrate_vector_table(4.0, 1e-5, ball, 3, 2, "l1", dithering="rejection")
+    rejecting = improve_vector_table(best, 4.0)
+    assert rejecting.dithering == "rejection"
+    assert 4.0 - 1e-6 <= rejecting.guarantee.epsilon <= 4.0
+    assert rejecting.worst_variance < best.worst_variance
+
+
+def test_one_bit_has_the_least_reach_that_the_account_allows() -> None:
+    ball = NormBall(32, 2.0)
+    one = calibrate_vector_table(2.0, 1e-5, ball, 3, 1, "l1", objective="renyi")
+    assert one.table.provenance.solver == "renyi, which is the metric table for one bit"
+
+    def epsilon(reach: float) -> float:
+        upper = (np.linspace(0, 1, 8) + reach) / (1 + 2 * reach)
+        divergences = vector_divergences(np.stack([1 - upper, upper], axis=1), DEFAULT_ORDERS, 32, 2.0, one.input_distance)
+        return RenyiCurve(DEFAULT_ORDERS, divergences).epsilon(1e-5).epsilon
+
+    least = brentq(lambda reach: epsilon(reach) - 2.0, 1.0, 100.0, xtol=1e-12)
+    assert float(one.table.alphabet[1]) == pytest.approx(1 + least, rel=1e-5)
+
+
+def test_where_the_guarantee_is_nearly_pure_the_metric_table_stays() -> None:
+    ball = NormBall(2, 2.0)
+    metric = calibrate_vector_table(1.0, 1e-5, ball, 2, 2, "l1")
+    ended = calibrate_vector_table(1.0, 1e-5, ball, 2, 2, "l1", objective="renyi")
+    np.testing.assert_array_equal(ended.table.weights, metric.table.weights)
+    assert ended.table.provenance.solver == "renyi, ended with the metric table, whose guarantee is nearly pure"
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"objective": "pure"}, "objective must be one of"),
+        ({"delta": 0.0}, r"delta must be above 0 for the objective 'renyi', got 0\.0"),
+        ({"ball": NormBall(4, math.inf)}, "norm must be finite for the objective 'renyi', got inf"),
+        ({"bits_in": 6, "bits_out": 3}, "bits_in and bits_out must be 8 together at most for the objective 'renyi', got 6 and 3"),
+        ({"method": "pure"}, "method must be left out, or 'rdp', for the objective 'renyi', got 'pure'"),
+    ],
+)
+def test_what_is_not_designed_by_renyi_divergence_is_refused(changed: dict[str, object], message: str) -> None:
+    arguments = {"epsilon": 1.0, "delta": 1e-5, "ball": NormBall(4, 2.0), "bits_in": 2, "bits_out": 2, "metric": "l1", "objective": "renyi"}
+    with pytest.raises(ValueError, match=message):
+        calibrate_vector_table(**arguments | changed)

@@ -1,0 +1,86 @@
+"""How little noise coordinates can have whose messages are independent and whose Rényi divergences keep a vector's budget.
+
+The Chapman-Robbins bound, the Cramér-Rao limit on a grid: the variance of an unbiased estimate at row k is at least
+``(i - k)**2 / chi2(P_i || P_k)`` squared grid steps, whatever the letters; `docs/theory.md` bounds chi2 by the accounted divergence.
+"""
+
+import math
+
+import numpy as np
+
+from ...arrays import FloatArray
+from ..accounting.renyi_curve import DEFAULT_ORDERS
+from ..numerics.bisection import bisect
+from ..table_search.renyi_budget import SMALLEST_ORDER, RenyiBudget
+
+# Chi-squared divergences of these orders and more are bounded.
+LEAST_ORDER = 2.0
+HALVINGS = 20
+# Where (exp(x) - 1) / x**2 is least.
+STEEPNESS = 1.5936
+# Rounding errors of a bound: products and exponentials of a few rounded numbers.
+ROUNDING = 1e-12
+
+
+def least_coordinate_variance(budget: RenyiBudget) -> float:
+    """Return a bound on the variance of each coordinate of a vector that keeps a budget by its Rényi divergence.
+
+    It holds for every unbiased table on the budget's grid, with any letters and any number of them, each coordinate by itself, at each of
+    its inputs; accounts are those of the relaxation (`RenyiBudget`) at one of quietbits' orders. 0.0, which says nothing, where an order
+    below 2 can prove the budget.
+
+    Returns
+    -------
+    float
+        In squared grid steps; errs downward. Where divergences are small it is about ``order * K / (2 rho)`` for p = 2: the variance of
+        Gaussian noise with the same account.
+
+    Examples
+    --------
+    >>> budget = RenyiBudget(inputs=32, dimension=128, norm=2.0, distance=1.0, epsilon=2.0, delta=1e-5)
+    >>> bound = least_coordinate_variance(budget)
+    >>> gaussian = min(order * 31**2 / 2 / budget.divergence(order) for order in budget.orders())
+    >>> 0.95 < bound / gaussian < 1
+    True
+    """
+    orders = [order for order in DEFAULT_ORDERS if order > SMALLEST_ORDER and budget.divergence(order) > 0]
+    if min(orders) < LEAST_ORDER:
+        return 0.0
+    return min(_at_order(budget, order) for order in orders)
+
+
+def chi_squared_bound(order: float, divergence: FloatArray) -> FloatArray:
+    """Return what the chi-squared divergence of two distributions is at most whose Rényi divergences, both ways, are at most `divergence`.
+
+    ``2 (exp((a - 1) D) - 1) / (a (a - 1))`` for an order a from 2, or any smaller one from 2 on; at infinity also
+    ``(exp(D) - 1) (1 - exp(-D))``. Errs upward. At order 2 it is the divergence itself, and for small D it is 2 D / a, as for neighbours of
+    a smooth family, whose Fisher information is chi2 over distance squared.
+    """
+    # Divergences rise with the order; this smaller order is nearly the best one.
+    smaller = np.clip(1 + STEEPNESS / np.maximum(divergence, 1e-300), LEAST_ORDER, order)
+    bound = 2 * np.expm1((smaller - 1) * divergence) / (smaller * (smaller - 1))
+    if math.isinf(order):
+        bound = np.minimum(bound, np.expm1(divergence) * -np.expm1(-divergence))
+    return np.asarray(bound * (1 + ROUNDING))
+
+
+def _at_order(budget: RenyiBudget, order: float) -> float:
+    # Every row has another one up to half a grid away.
+    steps = np.arange(1, min(budget.reach, budget.inputs // 2 - 1) + 1)
+    if len(steps) == 0:
+        return 0.0
+    # The steeper a line, the more it allows to distances that cost more than a coordinate has on average, and the less to the others.
+    costly = budget.relative_prices()[steps] > 1 / budget.dimension
+
+    def bounds(share: float) -> FloatArray:
+        return np.asarray(steps**2 / chi_squared_bound(order, budget.limits(order, share)[steps]))
+
+    def falling(share: float) -> float:
+        return float(bounds(share)[costly].max(initial=0.0))
+
+    def rising(share: float) -> float:
+        return float(bounds(share)[~costly].max(initial=0.0))
+
+    # Which line a table keeps is not known: the least over lines of the larger of a falling and a rising function.
+    lines = bisect(lambda share: falling(share) >= rising(share), 0.0, 1.0, HALVINGS)
+    return max(rising(lines.holds), falling(lines.fails)) * (1 - ROUNDING)

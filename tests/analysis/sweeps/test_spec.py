@@ -249,7 +249,7 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (changed(epsilon=[1, math.nan]), "epsilon must be a number from 1e-05 to 10000, got nan"),
         (changed(epsilon=[[1]]), r"epsilon must be a number from 1e-05 to 10000, got \[1\]"),
         (changed(delta=-1e-9), "delta must be a number from 0 to 1, got -1e-09"),
-        (changed(delta=1), "delta must be a number from 0 to 1, got 1"),
+        (changed(delta=1), "delta must be a number from 0 to below 1, got 1"),
         (
             changed(population="spheres"),
             "population must be one of uniform-l1, positive-sphere, sphere, uniform-cube, "
@@ -276,8 +276,14 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (mechanism(name=[]), "number 1: name must have at least one value"),
         (mechanism(name="cldp", bits=3), "bits is not a parameter of cldp: it has none; got bits = 3"),
         (mechanism(name="skellam", metric="l1"), "metric is not a parameter of skellam: it has bits; got metric = 'l1'"),
-        (mechanism(name="mvu", bits=3), "bits is not a parameter of mvu: it has bits_in, bits_out, metric, objective, dithering; got bits = 3"),
-        (mechanism(name="mvu", cache="x"), "cache is not a parameter of mvu: it has bits_in, bits_out, metric, objective, dithering; got cache = 'x'"),
+        (
+            mechanism(name="mvu", bits=3),
+            "bits is not a parameter of mvu: it has bits_in, bits_out, metric, objective, dithering; got bits = 3",
+        ),
+        (
+            mechanism(name="mvu", cache="x"),
+            "cache is not a parameter of mvu: it has bits_in, bits_out, metric, objective, dithering; got cache = 'x'",
+        ),
         (mechanism(name="mvu", bits_in=3, bits_out=10), "bits_out must be a whole number from 1 to 9, got 10"),
         (mechanism(name="mvu", dithering=""), "dithering must be one of systematic, rejection, got ''"),
         (mechanism(name="mvu", dithering="plain"), "dithering must be one of systematic, rejection, got 'plain'"),

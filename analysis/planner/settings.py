@@ -75,11 +75,15 @@ SETTINGS = (
         "The same for a large model, two bits a parameter, ten rounds",
         Task(_vectors(2**17), 500, 4.0, 1e-5, "add-or-remove-one", rounds=10, bits=2),
     ),
-    TypicalSetting("local-items", "How often each item is held, nobody trusted", Task(Categories(1000), 100_000, 1.0, 0.0, "replace-one")),
     TypicalSetting(
-        "secure-items",
-        "How often each item is held, under a secure sum",
-        Task(Categories(1000), 1000, 1.0, 1e-5, "replace-one"),
-        "secure-sum",
+        "local-items",
+        "How often each item is held, nobody trusted",
+        Task(Categories(1000), 100_000, 1.0, 0.0, "replace-one"),
+        "local",
+    ),
+    TypicalSetting(
+        "trusted-items",
+        "How often each item is held: what a shuffler or a secure sum buys",
+        Task(Categories(100), 10_000, 1.0, 1e-6, "replace-one"),
     ),
 )

@@ -4,10 +4,11 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol
 
-from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky import ProcessPoolExecutor
 
 # Processes that are not used for so long end.
 IDLE_SECONDS = 300
@@ -71,12 +72,12 @@ class Processes:
         return self._count + 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a call in new processes where one of the old ones was killed."""
+        """Run a call, in new processes where one of the old ones was killed."""
         try:
-            return self._executor().submit(function, *arguments)
+            return _executor(self._count).submit(function, *arguments)
         except BrokenExecutor:
-            # It broke after it was returned.
-            return self._executor().submit(function, *arguments)
+            _executor.cache_clear()
+            return _executor(self._count).submit(function, *arguments)
 
     def shared(self, call: Any) -> Any:
         """Return the result: it travels with each call."""
@@ -89,8 +90,11 @@ class Processes:
         except BrokenExecutor as error:
             raise WorkerLostError("its process was killed, or ran out of memory") from error
 
-    def _executor(self) -> Any:
-        return get_reusable_executor(max_workers=self._count, timeout=IDLE_SECONDS, env=LINEAR_ALGEBRA_THREADS)
+
+@lru_cache(maxsize=1)
+def _executor(count: int) -> ProcessPoolExecutor:
+    # The sweeps of one process share it. It is not joblib's own, which does not take calls of others.
+    return ProcessPoolExecutor(max_workers=count, timeout=IDLE_SECONDS, env=LINEAR_ALGEBRA_THREADS)
 
 
 class DaskWorkers:

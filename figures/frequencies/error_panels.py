@@ -115,7 +115,7 @@ def errors_figure(number: int, population: str, finding: str, *, by_epsilon: boo
         name=f"freq-fig{number}",
         title=finding,
         paper=f"{PAPER}, Figures 2 to 5",
-        duration="about five minutes",
+        duration="one to two minutes",
         experiment=f"errors of frequencies, {population}, against {across}",
         tasks=tasks,
         table=arrange_frequencies,

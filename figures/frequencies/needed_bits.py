@@ -51,7 +51,7 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
         f"has a smaller worst error, at any number of bits (ε = {first['epsilon']:g}, δ = 1e-05 or 0 in the local trust model). "
         "Hollow points: items are sketched, to a sixth of a histogram's coordinates; worst data, where all clients hold one item. "
         "Exact codes, without privacy, are at the left edge: the Bernoulli code tells all histograms apart except with probability 0.05. "
-        f"Guarantees are for {first['adjacency']} adjacency; trust models: blue secure sum, red local, orange shuffled; green not private.",
+        f"Guarantees are for {first['adjacency']} adjacency; blue: secure-sum trust model, red: local, orange: shuffled, green: none.",
     )
     return figure
 
@@ -94,14 +94,14 @@ def _label(name: str) -> str:
 
 def needed_tasks(seed: int, quick: bool) -> list[NeededPoint]:
     """Return a task for each scheme and problem."""
-    return needed_points(seed, ((100, 1000), (500, 1000)) if quick else ((1000, 100_000), (50_000, 100_000)), {})
+    return needed_points(seed, ((100, 1000), (3000, 1000)) if quick else ((1000, 100_000), (50_000, 100_000)), {})
 
 
 FIGURE = FigureEntry(
     name="freq-limits",
     title="Bits that frequencies need against bits that are used: every scheme a point",
     paper=f"{PAPER}, Theorem 5.1 and Corollary 5.1; constants are beyond the paper",
-    duration="about one minute",
+    duration="half a minute",
     experiment="necessary and used bits of frequencies",
     tasks=needed_tasks,
     draw=draw_needed_bits,

@@ -30,7 +30,7 @@ LETTERS = {
     "projective-geometry-response": "PG",
     "unary-encoding": "UE",
     "subset-selection": "SS",
-    "shuffled-frequency-randomised-response": "RR",
+    "shuffled-frequency-randomised-response": "SR",
     "sketched-poisson-binomial": "PB",
     "sketched-discrete-gaussian-frequencies": "DG",
     "sketched-skellam-frequencies": "Sk",
@@ -67,11 +67,12 @@ def draw_regimes(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         f"Which mechanism has the least predicted squared L2 error, over all frequencies of Zipf's law, with messages of at most the "
-        f"given bits; by formula. Under the name: the error over that of a trusted server's Gaussian noise. {named}. A histogram "
-        "in a secure sum wins where its d log2 n bits or so are allowed, a sketch below; local messages where a large epsilon meets few "
-        "clients or few bits, or where there are hardly any bits. Hatched: the "
+        f"given bits; by formula. Under the name: the error over that of a trusted server's Gaussian noise. {named}. Shuffled "
+        "messages of log2 d bits win with few bits or a large epsilon, histograms in a secure sum where epsilon is small and their "
+        "d log2 n bits or so are allowed. Hatched: the "
         f"answer that all items are as frequent is better than any of them, in a single round. ε is for "
-        f"{first['adjacency']} adjacency: secure-sum and shuffled trust models at δ = {frame['delta'].max():g}, local at δ = 0; for "
+        f"{first['adjacency']} adjacency: secure-sum trust model, and shuffled, at δ = {frame['delta'].max():g}, "
+        f"local trust model at δ = 0; for "
         f"the trusted server, central trust model at the same δ.",
     )
     return figure
@@ -123,9 +124,9 @@ def regime_tasks(seed: int, quick: bool) -> list[RegimePoint]:
 
 FIGURE = FigureEntry(
     name="freq-regimes",
-    title="Histograms in a secure sum win where their bits are allowed, sketches below; local messages with a large epsilon or few bits",
+    title="Shuffled messages win with few bits or a large epsilon, histograms in a secure sum where their bits are allowed",
     paper="beyond the papers",
-    duration="about three minutes",
+    duration="about two minutes",
     experiment="which mechanism for items wins where",
     tasks=regime_tasks,
     draw=draw_regimes,

@@ -77,7 +77,7 @@ def test_local_mechanisms_with_delta(name: str, rounds: int) -> None:
 @pytest.mark.parametrize(("dimension", "clients"), [(16, 2000), (256, 2000)])
 def test_secure_sums(name: str, adjacency: str, dimension: int, clients: int) -> None:
     entry = REGISTRY[name]
-    task = Task(NormBall(dimension, 2.0), clients=clients, epsilon=2.0, delta=1e-5, adjacency=adjacency, bits=16)
+    task = Task(NormBall(dimension, 2.0), clients=clients, epsilon=2.0, delta=1e-5, adjacency=adjacency)
     options = {"bits": 16} if name != "poisson-binomial" else {}
     bound = entry.lower_bound(task)
     assert bound is not None

@@ -150,7 +150,7 @@ def test_sampling_everyone_is_no_sampling() -> None:
         (lambda: FixedSizeSampling(0, 1), "population must be a whole number from 1"),
         (lambda: gaussian_privacy(0.0), "noise_multiplier must be a number from 0.001"),
         (lambda: gaussian_privacy(1.0, adjacency="swap"), "adjacency must be one of replace-one, add-or-remove-one, got 'swap'"),
-        (lambda: gaussian_privacy(1.0, trust_model="none"), "trust_model must be one of local, secure-sum, central, got 'none'"),
+        (lambda: gaussian_privacy(1.0, trust_model="none"), "trust_model must be one of local, shuffled, secure-sum, central, got 'none'"),
     ],
 )
 def test_what_is_not_accounted_for_is_refused(make: Callable[[], object], message: str) -> None:

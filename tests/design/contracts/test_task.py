@@ -30,7 +30,7 @@ def test_there_is_no_default_adjacency() -> None:
         ({"epsilon": 0.0}, "epsilon must be a number from 1e-05 to 10000, got 0.0"),
         ({"epsilon": 1e5}, r"epsilon must be a number from 1e-05 to 10000, got 100000\.0"),
         ({"delta": -1e-9}, "delta must be a number from 0 to 1, got -1e-09"),
-        ({"delta": 1.0}, "delta must be a number from 0 to 1, got 1.0"),
+        ({"delta": 1.0}, "delta must be a number from 0 to below 1, got 1.0"),
         ({"adjacency": "swap"}, "adjacency must be one of replace-one, add-or-remove-one, got 'swap'"),
         ({"rounds": 0}, "rounds must be a whole number from 1 to 1000000000000, got 0"),
     ],

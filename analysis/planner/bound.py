@@ -1,4 +1,4 @@
-"""The proven bound beside a mechanism's error, or the reason why there is none."""
+"""The proven bound beside a mechanism's error, or the reason why no bound is given."""
 
 from dataclasses import dataclass, replace
 
@@ -23,7 +23,7 @@ class ProvenBound:
     value : float or None
         The bound; None where none is proven whose hypotheses the mechanism meets.
     reason : str or None
-        Why there is none.
+        Why no bound is given.
     """
 
     value: float | None

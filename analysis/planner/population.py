@@ -14,7 +14,7 @@ from ..simulation.category_populations import item_probabilities
 from ..simulation.input_populations import input_chunks
 
 USUAL: dict[type, str] = {NormBall: "sphere", Interval: "uniform", Categories: "zipf"}
-# Inputs that predictions average over: so many clients at most, and fewer where they hold more coordinates than these.
+# Predictions average over at most this many clients, and over fewer where their inputs have more coordinates than this in all.
 MOST_DRAWN, MOST_COORDINATES = 512, 2**18
 # A sample's mean that is this many standard errors from zero, or nearer, is taken for zero.
 CLEAR = 6.0

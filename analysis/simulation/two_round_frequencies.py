@@ -1,4 +1,4 @@
-"""Two rounds: a private count of the different items that are held, then a sketch that is as long as so many items need."""
+"""Two rounds: a private count of the different items that are held, then a sketch of the length that this number needs."""
 
 import math
 from dataclasses import dataclass

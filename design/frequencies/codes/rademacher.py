@@ -59,7 +59,7 @@ class RademacherCode(HistogramCode):
 
 
 def least_l1_norm(matrix: FloatArray, values: FloatArray, time_limit: float) -> FloatArray:
-    """Return a vector x of least L1 norm with ``matrix @ x = values``, up to HiGHS's tolerances; InfeasibleError if there is none."""
+    """Return a vector x of least L1 norm with ``matrix @ x = values``, within HiGHS's tolerances; InfeasibleError if none meets them."""
     rows, columns = matrix.shape
     highs = new_highs()
     highs.setOptionValue("time_limit", time_limit)

@@ -118,7 +118,7 @@ class ProjectedPrivUnitMechanism(VectorMechanism):
 def shared_frames(seeds: list[int], dimension: int, count: int) -> FloatArray:
     """Return, for each seed, `count` orthonormal columns that span a uniformly random subspace, shape (seeds, dimension, count).
 
-    Each frame is uniformly random (Haar), but for the rounding of the shared normal numbers that it is made of, less than 1e-6.
+    Each frame is uniformly random (Haar), except for the rounding of the shared normal numbers that it is made of, less than 1e-6.
     """
     normals = np.stack([SharedNormals(seed, dimension).vectors(0, count).T for seed in seeds]).astype(float)
     frames, triangles = np.linalg.qr(normals)

@@ -186,7 +186,7 @@ class RotatingSimplexMechanism(VectorMechanism):
 
 
 def most_simplex_bits(dimension: int) -> int:
-    """Return the largest number of bits, at most 12, of which a simplex in so many dimensions has all corners.
+    """Return the largest number of bits, at most 12, for which a simplex in the given number of dimensions has enough corners.
 
     Examples
     --------

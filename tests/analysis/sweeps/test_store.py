@@ -2,11 +2,9 @@
 
 import logging
 import os
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -157,8 +155,7 @@ def test_what_was_committed_survives_and_what_was_not_does_not(tmp_path: Path) -
         store.add(3, encode_rows([{"a": 1}]))
         store.commit()
         store.add(4, encode_rows([{"a": 2}]))
-        with closing(sqlite3.connect(":memory:")):
-            copy = (tmp_path / STORE_NAME).read_bytes(), (tmp_path / f"{STORE_NAME}-wal").read_bytes()
+        copy = (tmp_path / STORE_NAME).read_bytes(), (tmp_path / f"{STORE_NAME}-wal").read_bytes()
     other = tmp_path / "other"
     other.mkdir()
     (other / STORE_NAME).write_bytes(copy[0])

@@ -18,6 +18,8 @@ BITS = (8, 10, 12, 14, 16, 18)
 RATES = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 NOISE_MULTIPLIERS = (0.3, 0.5)
 SLACK = 1.5
+# Coarse noise hides less than its multiplier says: pairs with more epsilon than this, over the least of the noise, are left out.
+MOST_EPSILON = 1.1
 LARGEST_RATIO = 100.0
 
 
@@ -28,14 +30,14 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     grid = figure.subplots(1, len(levels), sharey=True, squeeze=False)[0]
     for axes, noise in zip(grid, levels, strict=True):
         panel = frame[frame["noise_multiplier"] == noise]
-        table = panel.pivot_table(index="rate", columns="bits", values="ratio")
+        table = panel.pivot_table(index="rate", columns="bits", values="ratio", dropna=False)
         image = axes.imshow(table, cmap="Blues", norm=LogNorm(1.0, LARGEST_RATIO), aspect="auto", origin="lower")
         axes.set_xticks(range(len(table.columns)), [str(bits) for bits in table.columns])
         axes.set_yticks(range(len(table.index)), [f"{rate:g}" for rate in table.index])
         axes.set(xlabel="bits b of a coordinate", title=f"z = {noise:g}")
         for (row, rate), (column, bits) in ((r, c) for r in enumerate(table.index) for c in enumerate(table.columns)):
             ratio = table.loc[rate, bits]
-            text = "" if np.isnan(ratio) else f"{ratio:.3g}"
+            text = "\N{MULTIPLICATION SIGN}" if np.isnan(ratio) else f"{ratio:.3g}"
             axes.text(column, row, text, ha="center", va="center", color="white" if ratio > LARGEST_RATIO**0.55 else "black")
         best = panel[panel["cheapest"]]
         if not best.empty:
@@ -50,7 +52,8 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
         f"Mean of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} and norm c, whose mean has norm "
         f"{first['mean_norm']:g} c; measured squared error, {first['repetitions']:.0f} rounds, over the least of the panel. A message has "
         f"b/rate bits a parameter. Framed: the pair with the fewest of them whose error is within a factor of {SLACK:g}. Few bits must be "
-        f"coarse, as sums of {first['clients']:,.0f} clients have to fit; empty: too few for that. z: standard deviation of the noise "
+        f"coarse, as sums of {first['clients']:,.0f} clients have to fit. Crossed: too few for that, or so coarse that noise hides less "
+        f"than z says, with over {MOST_EPSILON:g} times the ε of the finest. z: standard deviation of the noise "
         f"over the norm that sketches are clipped to. Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model, δ = "
         f"{first['delta']:g}, ε of one round as in the table.",
     )
@@ -62,9 +65,15 @@ def _frame(place: tuple[float, float]) -> Rectangle:
 
 
 def arrange_bits(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the averages of `arrange_sketches`, with each error over the least of its noise, and which pair is the cheapest."""
+    """Return the averages of `arrange_sketches`, with each error over the least of its noise, and which pair is the cheapest.
+
+    Only of pairs whose epsilon is near the least of their noise: without privacy, few bits look good.
+    """
     frame = arrange_sketches(rows)
-    frame["ratio"] = frame["squared_error"] / frame.groupby("noise_multiplier")["squared_error"].transform("min")
+    noises = frame["noise_multiplier"]
+    private = frame["realised_epsilon"] <= MOST_EPSILON * frame.groupby(noises)["realised_epsilon"].transform("min")
+    errors = frame["squared_error"].where(private)
+    frame["ratio"] = errors / errors.groupby(noises).transform("min")
     within = frame[frame["ratio"] <= SLACK]
     frame["cheapest"] = frame.index.isin(within.groupby("noise_multiplier")["bits_per_coordinate"].idxmin())
     return frame

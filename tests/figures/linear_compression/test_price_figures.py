@@ -111,3 +111,12 @@ def test_arrangements_of_layers_have_one_size(rows_of: Callable[[Sequence[Any]],
 def test_noise_is_given_in_one_way(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="epsilon must be given where noise_multiplier is not"):
         replace(BASE, **changes).run()
+
+
+def test_pairs_whose_noise_hides_too_little_are_not_compared(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> None:
+    frame = bits.arrange_bits(rows_of([replace(BASE, bits=b, rate=r) for b in (6, 14, 16) for r in (1.0, 4.0)]))
+    coarse = frame["bits"] == 6
+    assert (frame[coarse]["realised_epsilon"] > bits.MOST_EPSILON * frame["realised_epsilon"].min()).all()
+    assert frame[coarse]["ratio"].isna().all()
+    assert frame[~coarse]["ratio"].min() == 1
+    assert not frame[coarse]["cheapest"].any()

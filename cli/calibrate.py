@@ -21,6 +21,13 @@ def _names() -> list[str]:
     return [name for name, one in accountables().items() if one.solve is not None]
 
 
+def _has(name: str) -> bool:
+    from ..analysis.catalogue.registry import accountables
+
+    known = accountables()
+    return name in known and known[name].solve is not None
+
+
 def _subcommand(name: str) -> Any:
     from ..analysis.catalogue.registry import accountables
 
@@ -38,7 +45,7 @@ def _subcommand(name: str) -> Any:
 
 
 calibrate_app = typer.Typer(
-    cls=registry_group(_names, _subcommand),
+    cls=registry_group(_names, _subcommand, _has),
     help="Find the parameters with which all rounds together stay within (epsilon, delta), on the safe side.",
     no_args_is_help=True,
 )

@@ -34,10 +34,13 @@ SAMPLING = {"sampling_probability": SamplingProbability, "population": Populatio
 REQUIRED = inspect.Parameter.empty
 
 
-def registry_group(names: Callable[[], list[str]], subcommand: Callable[[str], Callable[..., None]]) -> type[TyperGroup]:
+def registry_group(
+    names: Callable[[], list[str]], subcommand: Callable[[str], Callable[..., None]], has: Callable[[str], bool] | None = None
+) -> type[TyperGroup]:
     """Return a command with a subcommand for every name of the registry, made when it is asked for.
 
-    `names` returns the names, `subcommand` the function behind one of them, or behind several that are joined by commas, as typer takes it.
+    `names` returns the names, and `has` says whether there is one, if that is less work; `subcommand` returns the function behind one of
+    them, or behind several that are joined by commas, as typer takes it.
     """
 
     class RegistryGroup(TyperGroup):
@@ -50,7 +53,8 @@ def registry_group(names: Callable[[], list[str]], subcommand: Callable[[str], C
         def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's interface
             """Return a subcommand; ValueError lists the names that there are where there is none of that name."""
             for part in cmd_name.split(","):
-                check_choice("mechanism", part, names())
+                if has is None or not has(part):
+                    check_choice("mechanism", part, names())
             single = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
             single.command(cmd_name)(subcommand(cmd_name))
             return typer.main.get_command(single)

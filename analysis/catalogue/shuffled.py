@@ -156,3 +156,4 @@ SHUFFLED_ITEMS = Entry(
     lower_bound=lambda task: frequency_lower_bound(task, "central", unbiased=True),
 )
 ENTRIES = (SHUFFLED_MVU, SHUFFLED_RESPONSE, SHUFFLED_ITEMS)
+ACCOUNTABLES = (SHUFFLED_TABLE,)

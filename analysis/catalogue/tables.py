@@ -1,6 +1,7 @@
 """The registry's entries of lookup tables: one letter for a number, or for each coordinate of a vector."""
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +52,15 @@ RESPONSE_BITS = Option("bits", int, "Bits of the grid and of a message.", 3, 1, 
 TABLE = Option("table", Path, "Lookup table, as JSON; it is verified first.")
 ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one round there.", None)
 RADIUS = Option("radius", float, "Largest L_p distance between two inputs, on the table's unit scale.", 1.0, 1e-9, 1e6)
+
+
+def table_of(table: str | os.PathLike[str] | LookupTable) -> LookupTable:
+    """Return a table itself, or the one that a path leads to, which is verified first."""
+    if isinstance(table, LookupTable):
+        return table
+    if isinstance(table, str | os.PathLike):
+        return read_table(table)
+    raise ValueError(f"table must be a LookupTable or the path of one, got {table!r}")
 
 
 def _mvu(task: Task, options: Values) -> Mechanism:
@@ -162,11 +172,11 @@ def account_table(table: LookupTable, dimension: int, norm: float, radius: float
 
 def _account_vector(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
     norm = parse_norm(values["norm"])
-    return account_table(read_table(values["table"]), values["dimension"], norm, values["radius"], values["order"], adjacency)
+    return account_table(table_of(values["table"]), values["dimension"], norm, values["radius"], values["order"], adjacency)
 
 
 def _account_scalar(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
-    return account_table(read_table(values["table"]), 1, 1.0, 1.0, values["order"], adjacency)
+    return account_table(table_of(values["table"]), 1, 1.0, 1.0, values["order"], adjacency)
 
 
 def _solve_vector(target: Target, given: Values) -> Accounted:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from .account import print_report
-from .console import check_folders, show_document
+from .console import check_folders, show_document, working
 from .options import REQUIRED, SAMPLING, Adjacency, Json, Output, Rounds, given, parse_sampling, registry_group, with_options
 
 TargetEpsilon = Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")]
@@ -62,16 +62,17 @@ def _calibrate(name: str, known: dict[str, Any], values: dict[str, Any]) -> None
     json, output = values["json"], values["output"]
     check_folders(output)
     sampling = None if "population" in known else parse_sampling(**{key: values[key] for key in SAMPLING})
-    found = calibrate(
-        name,
-        epsilon=values["epsilon"],
-        delta=values["delta"],
-        rounds=values["rounds"],
-        adjacency=values["adjacency"],
-        sampling=sampling,
-        method=values["method"],
-        **known,
-    )
+    with working(f"calibrating {name}"):
+        found = calibrate(
+            name,
+            epsilon=values["epsilon"],
+            delta=values["delta"],
+            rounds=values["rounds"],
+            adjacency=values["adjacency"],
+            sampling=sampling,
+            method=values["method"],
+            **known,
+        )
     table = found.report.subject.table
     if table is not None and output is not None:
         from ..design.tables.file import write_table

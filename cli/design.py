@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import TableError
-from .console import check_folders, complain, grid
+from .commands import Command, Group
+from .console import check_folders, complain, grid, working
 from .options import Seed
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class ExportFormat(StrEnum):
     parquet = "parquet"
 
 
-design_app = typer.Typer(help="Design a mechanism and export it as a certified lookup table.", no_args_is_help=True)
+design_app = typer.Typer(cls=Group, help="Design a mechanism and export it as a certified lookup table.", no_args_is_help=True)
 
 
 @design_app.callback()
@@ -53,7 +54,7 @@ def _design_group() -> None:
     """Design a mechanism and export it as a certified lookup table."""
 
 
-@design_app.command("mvu")
+@design_app.command("mvu", cls=Command)
 def design_mvu_command(
     epsilon: Epsilon,
     bits_in: BitsIn,
@@ -75,17 +76,19 @@ def design_mvu_command(
     check_folders(output)
     if (objective is DesignObjective.prior) != (prior_data is not None):
         raise ValueError("prior_data must be given with the objective prior, and only with it: --objective prior --prior-data FILE")
-    table = design_mvu(
-        epsilon,
-        bits_in,
-        bits_out,
-        metric=metric,
-        objective=str(objective) if prior_data is None else _prior(prior_data, prior_column, interval, bits_in),
-        solver=str(solver),
-        symmetric=symmetric,
-        interval=interval,
-        seed=seed,
-    )
+    wanted = str(objective) if prior_data is None else _prior(prior_data, prior_column, interval, bits_in)
+    with working(f"designing a table of {bits_in} bits in, {bits_out} bits out"):
+        table = design_mvu(
+            epsilon,
+            bits_in,
+            bits_out,
+            metric=metric,
+            objective=wanted,
+            solver=str(solver),
+            symmetric=symmetric,
+            interval=interval,
+            seed=seed,
+        )
     if output is not None:
         write_table(table, output)
     _print_certificate(table, f"written to {output}" if output is not None else "not written: name a file with --output")
@@ -135,7 +138,6 @@ def export_command(
 
 
 def _print_certificate(table: "LookupTable", title: str) -> None:
-
     certificate = table.certificate
     low, high = table.interval
     rows = (
@@ -143,11 +145,16 @@ def _print_certificate(table: "LookupTable", title: str) -> None:
         ("guarantee", str(table.guarantee)),
         ("realised epsilon", repr(certificate.realised_epsilon)),
         ("largest bias", f"{certificate.max_bias:g}"),
-        ("mean variance", f"{certificate.mean_variance:.9g}"),
-        ("worst variance", f"{certificate.worst_variance:.9g}"),
+        ("mean variance", _both_scales(certificate.mean_variance, high - low)),
+        ("worst variance", _both_scales(certificate.worst_variance, high - low)),
         ("objective", certificate.objective),
-        ("lower bound", "none" if certificate.lower_bound is None else f"{certificate.lower_bound:.9g}"),
+        ("lower bound", "none" if certificate.lower_bound is None else _both_scales(certificate.lower_bound, high - low)),
         ("optimality gap", "none" if certificate.optimality_gap is None else f"{certificate.optimality_gap:.3g}"),
         ("solver", f"{table.provenance.solver}, seed {table.provenance.seed}, {table.provenance.duration:.2f} s"),
     )
     grid(title, rows)
+
+
+def _both_scales(variance: float, length: float) -> str:
+    """Write a variance as certificates have it, for values on [0, 1], and in squared units of the values."""
+    return f"{variance:.9g} on [0, 1]" + ("" if length == 1 else f"; {variance * length**2:.9g} in squared units of the values")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .commands import Command, Group
 from .console import check_folders, console, progress_bar, show_document
 from .design import BitsIn, BitsOut, Epsilon, Metric
 from .options import Adjacency, Json, Output, Seed, typed_options
@@ -27,7 +28,9 @@ class Objective(StrEnum):
     worst = "worst"
 
 
-estimate_app = typer.Typer(help="Estimate a population's statistic privately, and compare mechanisms on it.", no_args_is_help=True)
+estimate_app = typer.Typer(
+    cls=Group, help="Estimate a population's statistic privately, and compare mechanisms on it.", no_args_is_help=True
+)
 
 
 @estimate_app.callback()
@@ -35,7 +38,7 @@ def _estimate_group() -> None:
     """Estimate a population's statistic privately, and compare mechanisms on it."""
 
 
-@estimate_app.command("mean")
+@estimate_app.command("mean", cls=Command)
 def estimate_mean_command(
     data: Annotated[Path, typer.Option(help="csv, parquet or npy file with one value per client.")],
     epsilon: Epsilon,
@@ -62,7 +65,7 @@ def estimate_mean_command(
     _write_study(study, report, output)
 
 
-@estimate_app.command("frequencies")
+@estimate_app.command("frequencies", cls=Command)
 def estimate_frequencies_command(
     data: Annotated[Path, typer.Option(help="csv, parquet or txt file with one item per client.")],
     mechanism: Annotated[str, typer.Option(help="A mechanism of the registry for items.")],

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from ..arguments import check_choice
+from .commands import Command, Group
 
 if TYPE_CHECKING:
     from ..design.contracts.registry import Option
@@ -36,14 +36,14 @@ REQUIRED = inspect.Parameter.empty
 
 def registry_group(
     names: Callable[[], list[str]], subcommand: Callable[[str], Callable[..., None]], has: Callable[[str], bool] | None = None
-) -> type[TyperGroup]:
+) -> type[Group]:
     """Return a command with a subcommand for every name of the registry, made when it is asked for.
 
     `names` returns the names, and `has` says whether there is one, if that is less work; `subcommand` returns the function behind one of
     them, or behind several that are joined by commas, as typer takes it.
     """
 
-    class RegistryGroup(TyperGroup):
+    class RegistryGroup(Group):
         """Subcommands from the registry."""
 
         def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's interface
@@ -56,7 +56,7 @@ def registry_group(
                 if has is None or not has(part):
                     check_choice("mechanism", part, names())
             single = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-            single.command(cmd_name)(subcommand(cmd_name))
+            single.command(cmd_name, cls=Command)(subcommand(cmd_name))
             return typer.main.get_command(single)
 
     return RegistryGroup

@@ -33,6 +33,10 @@ DESIGN_SEED = 0
 # From this epsilon of a round on, another bit of a coordinate may be worth its time; and a number of coordinates with which tables of fine
 # grids take long.
 GENEROUS, MANY_COORDINATES = 3.0, 2**16
+_FOR_NUMBERS = (
+    "this table is designed for numbers: any two inputs differ by epsilon, so that a vector's epsilon grows with its coordinates; "
+    "quietbits calibrate vector designs one for vectors of a ball"
+)
 PAPER = "Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis"
 
 BITS_IN = Option("bits_in", int, "Bits of the grid that inputs are dithered to.", 5, 1, 9, "bits")
@@ -166,6 +170,7 @@ def account_table(table: LookupTable, dimension: int, norm: float, radius: float
             "dimension": dimension,
             "norm": "inf" if math.isinf(norm) else norm,
             "radius": radius,
+            "advice": _FOR_NUMBERS if table.metric is None and dimension > 1 else None,
         },
     )
 

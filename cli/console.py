@@ -1,8 +1,8 @@
 """What every subcommand of `quietbits` prints with: tables' width, a progress bar, and errors in one line."""
 
-import errno
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..errors import ConvergenceError
+from ..files import STANDARD_OUTPUT, check_output
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 # Width of tables that go to a file or a pipe, where there is no terminal to fit.
 PLAIN_WIDTH = 132
+# Whether a file goes to standard output, so that what people read goes to standard error.
+_TAKEN: ContextVar[bool] = ContextVar("standard output is a file", default=False)
 
 
 class OneLineErrors(TyperGroup):
@@ -25,14 +28,19 @@ class OneLineErrors(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed; exit with code 2 if an argument, a file or a solver is at fault."""
+        token = _TAKEN.set(False)
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
             raise
+        except MemoryError as error:
+            complain(f"there is not enough memory for inputs of this size: {str(error) or 'it is used up'}")
         except OSError as error:
             complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except (ValueError, ConvergenceError) as error:
             complain(str(error))
+        finally:
+            _TAKEN.reset(token)
         raise typer.Exit(2)
 
 
@@ -42,11 +50,16 @@ def complain(message: str) -> None:
 
 
 def console() -> "Console":
-    """Return where tables are printed: stdout, as wide as the terminal, or `PLAIN_WIDTH` columns where there is none."""
+    """Return where tables are printed: stdout, or stderr if a file goes to stdout; `PLAIN_WIDTH` columns where there is no terminal."""
     from rich.console import Console
 
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+    found = Console(highlight=False, stderr=_TAKEN.get())
+    return found if found.is_terminal else Console(highlight=False, width=PLAIN_WIDTH, stderr=_TAKEN.get())
+
+
+def say(text: str) -> None:
+    """Print a line where tables are printed."""
+    typer.echo(text, err=_TAKEN.get())
 
 
 @contextmanager
@@ -63,10 +76,12 @@ def progress_bar() -> "Iterator[OnStep]":
 
 
 def check_folders(*files: Path | None) -> None:
-    """Raise ``FileNotFoundError`` before a long computation whose result could not be written; None is passed over."""
+    """Raise ``OSError`` before a long computation whose result could not be written; None is passed over."""
     for file in files:
-        if file is not None and not file.parent.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(file.parent))
+        if file is not None:
+            check_output(file)
+    if STANDARD_OUTPUT in files:
+        _TAKEN.set(True)
 
 
 def show_document(document: dict[str, Any], json: bool, output: Path | None) -> None:
@@ -79,8 +94,8 @@ def show_document(document: dict[str, Any], json: bool, output: Path | None) -> 
     document = {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in document.items()}
     if output is not None:
         write_atomically(output, (dumps(document, indent=2, allow_nan=False) + "\n").encode())
-    if json:
-        typer.echo(dumps(document, allow_nan=False))
+    if json and output != STANDARD_OUTPUT:
+        say(dumps(document, allow_nan=False))
 
 
 def grid(title: str, rows: Iterable[tuple[str, str]]) -> None:

@@ -167,11 +167,15 @@ class Simulated:
 
 
 def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
+    from ..analysis.simulation.input_populations import check_inputs
     from ..analysis.simulation.repeated_means import repeat_mean, summarise_means
     from ..design.contracts.norm_ball import NormBall
 
+    domain = _domain(entry, values)
+    population = values["population"] or ("sphere" if isinstance(domain, NormBall) else "uniform")
+    # Before the mechanism is built, which may take long.
+    check_inputs(population, domain, None)
     task, mechanism = built(entry, values)
-    population = values["population"] or ("sphere" if isinstance(task.domain, NormBall) else "uniform")
     masked = values["masked"]
     rounds = repeat_mean(mechanism, population, values["repetitions"], clients=task.clients, seed=values["seed"], masked=masked)
     return Simulated(summarise_means(rounds), entry.lower_bound(task))

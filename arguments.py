@@ -51,7 +51,7 @@ def check_interval(name: str, interval: tuple[float, float]) -> tuple[float, flo
         raise ValueError(f"{name} must be two numbers (low, high), got {interval!r}") from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"{name} must be two finite numbers with low < high, got {interval!r}")
-    if not (-LARGEST_END <= low and high <= LARGEST_END and high - low >= 1 / LARGEST_END):
+    if not (low >= -LARGEST_END and high <= LARGEST_END and high - low >= 1 / LARGEST_END):
         ends = f"from {-LARGEST_END:g} to {LARGEST_END:g}, at least {1 / LARGEST_END:g} apart"
         raise ValueError(f"{name} must have ends {ends}, got {interval!r}")
     return low, high

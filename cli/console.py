@@ -1,17 +1,18 @@
 """What every subcommand of `quietbits` prints with: tables' width, a progress bar, and errors in one line."""
 
-import errno
 import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..errors import ConvergenceError
+from ..files import STANDARD_OUTPUT, check_output
 from .commands import Group, one_line_usage
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ PLAIN_WIDTH = 132
 INTERRUPTED = 130
 # Seconds until a command without a terminal says that it is at work, and between two such lines.
 FIRST_LINE, NEXT_LINE = 2.0, 10.0
+# Whether a file goes to standard output, so that what people read goes to standard error.
+_TAKEN: ContextVar[bool] = ContextVar("standard output is a file", default=False)
 
 
 class OneLineErrors(Group):
@@ -32,6 +35,7 @@ class OneLineErrors(Group):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed; exit with code 2 if an argument, a file or a solver is at fault."""
+        token = _TAKEN.set(False)
         try:
             with one_line_usage():
                 return super().invoke(ctx)
@@ -40,10 +44,14 @@ class OneLineErrors(Group):
         except KeyboardInterrupt:
             complain("stopped: nothing that was not complete has been written")
             raise typer.Exit(INTERRUPTED) from None
+        except MemoryError as error:
+            complain(f"there is not enough memory for inputs of this size: {str(error) or 'it is used up'}")
         except OSError as error:
             complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except (ValueError, ConvergenceError) as error:
             complain(str(error))
+        finally:
+            _TAKEN.reset(token)
         raise typer.Exit(2)
 
 
@@ -53,11 +61,16 @@ def complain(message: str) -> None:
 
 
 def console() -> "Console":
-    """Return where tables are printed: stdout, as wide as the terminal, or `PLAIN_WIDTH` columns where there is none."""
+    """Return where tables are printed: stdout, or stderr if a file goes to stdout; `PLAIN_WIDTH` columns where there is no terminal."""
     from rich.console import Console
 
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+    found = Console(highlight=False, stderr=_TAKEN.get())
+    return found if found.is_terminal else Console(highlight=False, width=PLAIN_WIDTH, stderr=_TAKEN.get())
+
+
+def say(text: str) -> None:
+    """Print a line where tables are printed."""
+    typer.echo(text, err=_TAKEN.get())
 
 
 @contextmanager
@@ -126,10 +139,12 @@ def resumable(folder: Path) -> Iterator[None]:
 
 
 def check_folders(*files: Path | None) -> None:
-    """Raise ``FileNotFoundError`` before a long computation whose result could not be written; None is passed over."""
+    """Raise ``OSError`` before a long computation whose result could not be written; None is passed over."""
     for file in files:
-        if file is not None and not file.parent.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(file.parent))
+        if file is not None:
+            check_output(file)
+    if STANDARD_OUTPUT in files:
+        _TAKEN.set(True)
 
 
 def show_document(document: dict[str, Any], json: bool, output: Path | None) -> None:
@@ -142,8 +157,8 @@ def show_document(document: dict[str, Any], json: bool, output: Path | None) -> 
     document = {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in document.items()}
     if output is not None:
         write_atomically(output, (dumps(document, indent=2, allow_nan=False) + "\n").encode())
-    if json:
-        typer.echo(dumps(document, allow_nan=False))
+    if json and output != STANDARD_OUTPUT:
+        say(dumps(document, allow_nan=False))
 
 
 def grid(title: str, rows: Iterable[tuple[str, str]]) -> None:

@@ -8,8 +8,8 @@ import typer
 
 from ..errors import TableError
 from .commands import Command, Group
-from .console import check_folders, complain, grid, working
-from .options import Seed
+from .console import check_folders, complain, grid, say, working
+from .options import Megabytes, Seed
 
 if TYPE_CHECKING:
     from ..arrays import FloatArray
@@ -67,7 +67,7 @@ def design_mvu_command(
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Ask for a table that is its own mirror image.")] = False,
     interval: Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="Interval of the values.")] = (0.0, 1.0),
     seed: Seed = 0,
-    output: Annotated[Path | None, typer.Option(help="Write the table here, as JSON.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the table here, as JSON; - is standard output.")] = None,
 ) -> None:
     """Design the unbiased private table with the smallest variance, and certify it (`design_mvu`)."""
     from ..design.tables.file import write_table
@@ -104,22 +104,23 @@ def _prior(data: Path, column: str | None, interval: tuple[float, float], bits_i
 def verify_command(
     file: Annotated[Path, typer.Argument(help="Lookup table, as JSON.")],
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    most_megabytes: Megabytes = None,
 ) -> None:
     """Recompute a table's certificate from the file alone, in exact arithmetic; exit code 1 if anything differs (`read_table`)."""
     from json import dumps
 
-    from ..design.tables.file import read_table, table_document
+    from ..design.tables.file import table_document
 
     try:
-        table = read_table(file)
+        table = _read(file, most_megabytes)
     except TableError as error:
         if json:
-            typer.echo(dumps({"file": str(file), "verified": False, "check": error.check, "detail": error.detail}))
+            say(dumps({"file": str(file), "verified": False, "check": error.check, "detail": error.detail}))
         else:
             complain(f"{file}: refused: {error}")
         raise typer.Exit(1) from error
     if json:
-        typer.echo(dumps({"file": str(file), "verified": True, "certificate": table_document(table)["certificate"]}))
+        say(dumps({"file": str(file), "verified": True, "certificate": table_document(table)["certificate"]}))
     else:
         _print_certificate(table, f"{file}: verified")
 
@@ -127,14 +128,21 @@ def verify_command(
 def export_command(
     file: Annotated[Path, typer.Argument(help="Lookup table, as JSON.")],
     file_format: Annotated[ExportFormat, typer.Option("--format", help="What to write: c is a C99 header with a sampler.")],
-    output: Annotated[Path, typer.Option(help="Where to write it.")],
+    output: Annotated[Path, typer.Option(help="Where to write it; - is standard output.")],
+    most_megabytes: Megabytes = None,
 ) -> None:
     """Verify a table and write it in another format (`export_table`)."""
     from ..design.tables.export import export_table
-    from ..design.tables.file import read_table
 
     check_folders(output)
-    export_table(read_table(file), output, str(file_format))
+    export_table(_read(file, most_megabytes), output, str(file_format))
+
+
+def _read(file: Path, most_megabytes: int | None) -> "LookupTable":
+    from ..design.tables.file import MOST_BYTES, read_table
+    from ..files import MEGABYTE
+
+    return read_table(file, MOST_BYTES if most_megabytes is None else most_megabytes * MEGABYTE)
 
 
 def _print_certificate(table: "LookupTable", title: str) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .commands import Command, Group
-from .console import check_folders, console, progress_bar, show_document
+from .console import check_folders, console, progress_bar, say, show_document
 from .design import BitsIn, BitsOut, Epsilon, Metric
-from .options import Adjacency, Json, Output, Seed, typed_options
+from .options import Adjacency, Json, Megabytes, Output, Seed, typed_options
 
 if TYPE_CHECKING:
     from ..analysis.study.column_data import DataColumn
@@ -49,8 +49,9 @@ def estimate_mean_command(
     metric: Metric = None,
     objective: Annotated[Objective, typer.Option(help="Variance that the MVU tables minimise.")] = Objective.mean,
     seed: Seed = 0,
+    most_megabytes: Megabytes = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Write the results here, as JSON.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the results here, as JSON; - is standard output.")] = None,
 ) -> None:
     """Estimate the mean of a column with MVU, and compare it with its rivals (`study_mean`).
 
@@ -60,7 +61,9 @@ def estimate_mean_command(
     from ..analysis.study.column_data import load_column
 
     check_folders(report, output)
-    study = _run_study(load_column(data, column, interval), epsilon, bits_in, bits_out, metric, objective, seed)
+    study = _run_study(
+        load_column(data, column, interval, most_bytes=_bytes(most_megabytes)), epsilon, bits_in, bits_out, metric, objective, seed
+    )
     _print_study(study)
     _write_study(study, report, output)
 
@@ -80,6 +83,7 @@ def estimate_frequencies_command(
     ] = None,
     top: Annotated[int, typer.Option(help="Items that are listed.")] = 20,
     seed: Seed = 0,
+    most_megabytes: Megabytes = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
     json: Json = False,
     output: Output = None,
@@ -97,7 +101,14 @@ def estimate_frequencies_command(
     entry = entry_named(mechanism)
     choices = typed_options(entry.options, option or [])
     study = study_frequencies(
-        load_items(data, column, domain, buckets), mechanism, epsilon, delta, adjacency=adjacency, options=choices, top=top, seed=seed
+        load_items(data, column, domain, buckets, most_bytes=_bytes(most_megabytes)),
+        mechanism,
+        epsilon,
+        delta,
+        adjacency=adjacency,
+        options=choices,
+        top=top,
+        seed=seed,
     )
     show_document(study.document(), json, output)
     if report is not None:
@@ -107,7 +118,14 @@ def estimate_frequencies_command(
     if not json:
         _print_frequencies(study)
         if report is not None:
-            typer.echo(f"Report: {report}")
+            say(f"Report: {report}")
+
+
+def _bytes(most_megabytes: int | None) -> int:
+    from ..analysis.study.column_data import MOST_BYTES
+    from ..files import MEGABYTE
+
+    return MOST_BYTES if most_megabytes is None else most_megabytes * MEGABYTE
 
 
 def _print_frequencies(study: "FrequencyStudy") -> None:
@@ -171,10 +189,10 @@ def _write_study(study: "MeanStudy", report: Path | None, results: Path | None) 
     command = shlex.join(["quietbits", *sys.argv[1:]])
     if report is not None:
         write_report(study, report, command=command)
-        typer.echo(f"Report: {report}")
+        say(f"Report: {report}")
     if results is not None:
         write_results(study, results, command=command)
-        typer.echo(f"Results: {results}")
+        say(f"Results: {results}")
 
 
 def _print_study(study: "MeanStudy") -> None:

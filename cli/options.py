@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..solvers.accounting.sampling import Sampling
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Output = Annotated[Path | None, typer.Option(help="Write the JSON object here.")]
+Output = Annotated[Path | None, typer.Option(help="Write the JSON object here; - is standard output.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw epsilon against rounds here: .svg, .pdf or .png.")]
 Rounds = Annotated[int, typer.Option(help="Rounds in which the same client takes part.")]
 Delta = Annotated[float | None, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
@@ -28,6 +28,7 @@ SampleSize = Annotated[int | None, typer.Option(help="Sampling in secret without
 Seed = Annotated[int, typer.Option(help="Root seed of everything random.")]
 Workers = Annotated[int, typer.Option(help="Processes.")]
 Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers do the work instead.")]
+Megabytes = Annotated[int | None, typer.Option("--most-megabytes", min=1, help="Largest file that is read; 64 for a table, 4000 for data.")]
 Cache = Annotated[Path | None, typer.Option(help="Folder where designed tables are kept; the user's cache by default.")]
 
 SAMPLING = {"sampling_probability": SamplingProbability, "population": Population, "sample_size": SampleSize}

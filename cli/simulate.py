@@ -167,13 +167,17 @@ class Simulated:
 
 
 def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
+    from ..analysis.simulation.input_populations import check_inputs
     from ..analysis.simulation.repeated_means import repeat_mean, summarise_means
     from ..design.contracts.guarantee import Guarantee
     from ..design.contracts.norm_ball import NormBall
 
+    domain = _domain(entry, values)
+    population = values["population"] or ("sphere" if isinstance(domain, NormBall) else "uniform")
+    # Before the mechanism is built, which may take long.
+    check_inputs(population, domain, None)
     with working(f"building {entry.name}"):
         task, mechanism = built(entry, values)
-    population = values["population"] or ("sphere" if isinstance(task.domain, NormBall) else "uniform")
     masked = values["masked"]
     asked = Guarantee(task.epsilon, task.adjacency, entry.trust_model, delta=task.delta) if entry.private else None
     with working(f"simulating {entry.name}"):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_choice
-from ...design.contracts.registry import Accountable, AccountReport, Target, check_values
+from ...design.contracts.registry import Accountable, AccountReport, Target, check_pairs, check_values
 from ...shown import GREY, Shown
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
@@ -86,7 +86,7 @@ def account(
     Raises
     ------
     ValueError
-        If a name is not known, or a value is missing or out of range.
+        If a name is not known, a value is missing or out of range, or two contradict each other, such as more clients than there are.
     InfeasibleError
         If no account says anything, though the mechanism is to keep a budget; the message has the reasons.
 
@@ -99,6 +99,7 @@ def account(
     one = _named(name)
     failure = 0.0 if delta is None else check_delta(delta)
     values = check_values(name, one.parameters, parameters) | {"delta": failure}
+    check_pairs(one.parameters, {**values, **_numbers(sampling)})
     report = one.account(values, adjacency, sampling).report(failure, rounds, sampling)
     if not one.private:
         return report
@@ -153,8 +154,14 @@ def calibrate(
             f"mechanism must have parameters to calibrate, got {name!r}: design a table with quietbits design or calibrate vector"
         )
     target = Target(epsilon, delta, rounds, adjacency, sampling, method)
-    subject = one.solve(target, check_values(name, one.given, given))
+    values = check_values(name, one.given, given)
+    check_pairs(one.given, {**values, **_numbers(sampling)})
+    subject = one.solve(target, values)
     return Calibration(target, subject.report(delta, rounds, sampling))
+
+
+def _numbers(sampling: Sampling | None) -> dict[str, Any]:
+    return {} if sampling is None else vars(sampling)
 
 
 def _named(name: str) -> Accountable:

@@ -56,6 +56,27 @@ Bound = Callable[[float, int, Sampling | None], EpsilonBound]
 
 
 @dataclass(frozen=True, eq=False)
+class _LeastOfBoth:
+    """The bound of a secret sample, or that of everyone where it is less: given the sample, rounds reveal no more than with everyone."""
+
+    bound: Bound
+
+    def __call__(self, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        if sampling is None:
+            return self.bound(delta, rounds, None)
+        sampled = _or_nothing(self.bound, delta, rounds, sampling)
+        everyone = _or_nothing(self.bound, delta, rounds, None)
+        return everyone if everyone.epsilon < sampled.epsilon else sampled
+
+
+def _or_nothing(bound: Bound, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+    try:
+        return bound(delta, rounds, sampling)
+    except InfeasibleError as error:
+        return EpsilonBound.nothing(str(error))
+
+
+@dataclass(frozen=True, eq=False)
 class Account:
     """One way of accounting for a mechanism.
 
@@ -66,7 +87,9 @@ class Account:
     adjacency : str
         Which data sets are neighbours.
     bound : callable
-        Epsilon at (delta, rounds, sampling); delta is from 0 to below 1. An ``InfeasibleError`` counts as a reason to say nothing.
+        Epsilon at (delta, rounds, sampling); delta is from 0 to below 1. An ``InfeasibleError`` counts as a reason to say nothing. Whoever
+        is not drawn sends zeros, or nothing: what holds where everyone takes part holds for a secret sample too, and the account says the
+        less of both.
     proven : bool
         Whether the bound is a theorem wherever it is finite. A published theorem that is known to be false somewhere is not.
     assumes : str or None
@@ -78,6 +101,11 @@ class Account:
     bound: Bound
     proven: bool = True
     assumes: str | None = None
+
+    def __post_init__(self) -> None:
+        """Make the bound of sampled rounds no larger than that of rounds in which everyone takes part."""
+        if not isinstance(self.bound, _LeastOfBoth):
+            object.__setattr__(self, "bound", _LeastOfBoth(self.bound))
 
     @property
     def is_guarantee(self) -> bool:
@@ -262,10 +290,7 @@ class Privacy:
             )
 
         def answer(one: Account) -> AccountedEpsilon:
-            try:
-                bound = one.bound(delta, rounds, sampling)
-            except InfeasibleError as error:
-                bound = EpsilonBound.nothing(str(error))
+            bound = _or_nothing(one.bound, delta, rounds, sampling)
             return AccountedEpsilon(one.name, one.adjacency, one.proven, one.assumes, bound)
 
         answers = tuple(answer(one) for one in self.accounts)

@@ -18,6 +18,7 @@ from .norm_ball import LARGEST_CLIP_NORM, NormBall, parse_norm
 from .options import REQUIRED as REQUIRED
 from .options import Option as Option
 from .options import Values as Values
+from .options import check_pairs as check_pairs
 from .options import check_values as check_values
 from .privacy import Privacy, PrivacyReport, Scalar
 from .task import LARGEST_TARGET, SMALLEST_TARGET, Task
@@ -324,7 +325,7 @@ def derived_accounting(entry: Entry) -> Accountable:
         Option("clip", float, "Norm that vectors are clipped to.", 1.0, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, "vectors' units"),
     )
     alone = 1 if entry.trust_model == "local" else REQUIRED
-    clients = Option("clients", int, "Number of clients.", alone, 1, MOST_CLIENTS, "clients")
+    clients = Option("clients", int, "Number of clients.", alone, 1, MOST_CLIENTS, "clients", at_most="population")
     epsilon = Option("epsilon", float, "Epsilon of one round that the mechanism is built for.", low=SMALLEST_TARGET, high=LARGEST_TARGET)
     categories = Option("categories", int, "Number of items.", low=1, high=MOST_CATEGORIES)
     given = (*(size if vectors else ()), *((categories,) if items else ()), clients, *entry.options)

@@ -23,6 +23,7 @@ FAULTS = (ValueError, ArithmeticError, ConvergenceError, MemoryError)
 LONGEST_CALL_SECONDS = 1.0
 # Folders whose modules make results.
 SOURCE = ("solvers", "design", "analysis")
+SOURCE_KINDS = {".py", ".jinja", ".json", ".toml"}
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,9 @@ def _run(task: SweepTask, prepared: Prepared | None, cache: Path) -> EncodedRows
 
 @keep
 def code_version() -> str:
-    """Return a hash of the versions of the software, and of this package's own modules."""
+    """Return a hash of the versions of the software, and of this package's own modules and templates."""
     root = Path(__file__).parents[2]
-    files = sorted(path for folder in SOURCE for path in (root / folder).rglob("*.py"))
+    files = sorted(path for folder in SOURCE for path in (root / folder).rglob("*") if path.suffix in SOURCE_KINDS)
     digest = hashlib.sha256(repr(software_versions()).encode())
     for path in files:
         digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())

@@ -14,6 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 from ...errors import ConvergenceError
 from .protocol import SweepTask
+from .reused_memory import reuse_memory
 from .rows import EncodedRows, encode_rows
 from .store import software_versions
 
@@ -70,6 +71,7 @@ def prepare(task: SweepTask, cache: Path, with_code: bool) -> Prepared:
 
 def run_together(prepared: Prepared | None, tasks: Sequence[SweepTask], cache: Path, with_code: bool) -> Ran:
     """Run tasks one after the other, as many as can be begun in a second; `prepared` is for all, or None if each prepares for itself."""
+    reuse_memory()
     start = time.perf_counter()
     codes = {code for code in (code_version() if with_code else None, None if prepared is None else prepared.code) if code is not None}
     outcomes: list[EncodedRows | Exception] = []

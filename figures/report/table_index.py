@@ -27,7 +27,9 @@ def table_index_html(index: Path, failures: Sequence[TaskFailure] = ()) -> str:
     rows = pq.read_table(index)
     environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
     environment.filters |= {"short": lambda value: "none" if value is None else f"{value:.6g}", "percent": _percent, "bytes": _bytes}
-    versions = {name.removeprefix("version_"): rows[name][0].as_py() for name in rows.column_names if name.startswith("version_") and len(rows)}
+    versions = {
+        name.removeprefix("version_"): rows[name][0].as_py() for name in rows.column_names if name.startswith("version_") and len(rows)
+    }
     gaps = [] if not len(rows) else [gap for gap in rows["optimality_gap"].to_pylist() if gap is not None]
     return environment.get_template(TEMPLATE).render(
         tables=rows.slice(0, MOST_ROWS).to_pylist(),
@@ -37,14 +39,13 @@ def table_index_html(index: Path, failures: Sequence[TaskFailure] = ()) -> str:
         failures=failures[:MOST_ROWS],
         failed=len(failures),
         versions=versions,
-        folder=index.parent.name,
     )
 
 
 def _percent(value: float | None) -> str:
     if value is None:
         return "none"
-    return f"{100 * value:.2f} %" if value >= 5e-5 else f"{100 * value:.1g} %"
+    return f"{100 * value:.2f} %" if value >= 1e-4 else "below 0.01 %"
 
 
 def _bytes(value: int) -> str:

@@ -121,8 +121,7 @@ def peak_memory(session: int) -> dict[int, float]:
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             if os.getsid(number := int(status.parent.name)) == session:
-                peaks = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
-                found |= {number: int(peak.split()[1]) / 1024 for peak in peaks}
+                found[number] = sum(int(line.split()[1]) / 1024 for line in status.read_text().splitlines() if line.startswith("VmHWM"))
         except OSError:
             # It has ended.
             continue

@@ -28,6 +28,8 @@ STORE_NAME = "tasks.sqlite"
 # Names the process that uses the folder; SQLite's lock keeps others out.
 OWNER_NAME = "in-use.json"
 DIGEST_BYTES = 16
+# Of the plan in memory: keys come in no order, and where most of them are on disk, each costs a read and a write.
+PLAN_KIBIBYTES = 2**15
 
 _log = logging.getLogger(__name__)
 
@@ -153,6 +155,7 @@ class SweepStore:
     def _plan(self, tasks: Sequence[SweepTask]) -> None:
         execute = self._database.execute
         execute("PRAGMA main.synchronous = OFF")
+        execute(f"PRAGMA main.cache_size = -{PLAN_KIBIBYTES}")
         execute("CREATE TABLE wanted (position INTEGER PRIMARY KEY, key BLOB UNIQUE, seed INTEGER, design INTEGER)")
         execute("BEGIN")
         self._database.executemany(

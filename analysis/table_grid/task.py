@@ -62,7 +62,8 @@ class TableTask:
         """The table in words."""
         metric = "" if self.metric is None else f", metric {self.metric}"
         low, high = self.interval
-        return f"epsilon {self.epsilon:g}, {self.bits_in} bits in, {self.bits_out} out{metric}, objective {self.objective}, from {low:g} to {high:g}"
+        asked = f"epsilon {self.epsilon:g}, {self.bits_in} bits in, {self.bits_out} out{metric}"
+        return f"{asked}, objective {self.objective}, from {low:g} to {high:g}"
 
     @property
     def stem(self) -> str:

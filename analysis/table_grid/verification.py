@@ -65,8 +65,8 @@ def verify_folder(folder: Path) -> FolderVerification:
         raise DataError(f"{folder}: it has no tables: there must be .json files, or an {INDEX_NAME}")
     faults: list[FileFault] = []
     listed = _listed(index, faults) if index.exists() else {}
-    for name in sorted(listed.keys() - {path.name for path in paths}):
-        faults.append(FileFault(folder / name, "index", f"{INDEX_NAME} lists it, and it is not there"))
+    missing = sorted(listed.keys() - {path.name for path in paths})
+    faults += [FileFault(folder / name, "index", f"{INDEX_NAME} lists it, and it is not there") for name in missing]
     for path in paths:
         try:
             table = read_table(path)

@@ -10,6 +10,7 @@ from ..errors import TableError
 from .commands import Command, Group
 from .console import check_folders, complain, grid, say, working
 from .options import Megabytes, Seed
+from .table_grid import design_grid_command, verify_tables
 
 if TYPE_CHECKING:
     from ..arrays import FloatArray
@@ -94,6 +95,9 @@ def design_mvu_command(
     _print_certificate(table, f"written to {output}" if output is not None else "not written: name a file with --output")
 
 
+design_app.command("grid", cls=Command)(design_grid_command)
+
+
 def _prior(data: Path, column: str | None, interval: tuple[float, float], bits_in: int) -> "FloatArray":
     from ..analysis.study.column_data import read_column
     from ..analysis.study.grid_prior import grid_prior
@@ -102,11 +106,17 @@ def _prior(data: Path, column: str | None, interval: tuple[float, float], bits_i
 
 
 def verify_command(
-    file: Annotated[Path, typer.Argument(help="Lookup table, as JSON.")],
+    file: Annotated[Path, typer.Argument(help="Lookup table, as JSON, or a folder of tables.")],
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     most_megabytes: Megabytes = None,
 ) -> None:
-    """Recompute a table's certificate from the file alone, in exact arithmetic; exit code 1 if anything differs (`read_table`)."""
+    """Recompute a table's certificate from the file alone, in exact arithmetic; exit code 1 if anything differs (`read_table`).
+
+    In a folder, all tables are verified, with their C headers and the index if there is one (`verify_folder`).
+    """
+    if file.is_dir():
+        verify_tables(file, json)
+        return
     from json import dumps
 
     from ..design.tables.file import table_document
@@ -146,7 +156,7 @@ def _read(file: Path, most_megabytes: int | None) -> "LookupTable":
 
 
 def _print_certificate(table: "LookupTable", title: str) -> None:
-    certificate = table.certificate
+    certificate, duration = table.certificate, table.provenance.duration
     low, high = table.interval
     rows = (
         ("mechanism", f"{table.mechanism}, {table.bits_in} bits in, {table.bits_out} bits out, values from {low:g} to {high:g}"),
@@ -158,7 +168,7 @@ def _print_certificate(table: "LookupTable", title: str) -> None:
         ("objective", certificate.objective),
         ("lower bound", "none" if certificate.lower_bound is None else _both_scales(certificate.lower_bound, high - low)),
         ("optimality gap", "none" if certificate.optimality_gap is None else f"{certificate.optimality_gap:.3g}"),
-        ("solver", f"{table.provenance.solver}, seed {table.provenance.seed}, {table.provenance.duration:.2f} s"),
+        ("solver", f"{table.provenance.solver}, seed {table.provenance.seed}" + ("" if duration is None else f", {duration:.2f} s")),
     )
     grid(title, rows)
 

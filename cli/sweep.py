@@ -14,13 +14,24 @@ MOST_SUMMED_ROWS = 2_000_000
 VARIED = ("trust_model", "population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "rounds", "delta")
 
 
+def _print_example(wanted: bool) -> None:
+    if wanted:
+        from ..analysis.sweeps.spec import example_sweep
+
+        typer.echo(example_sweep(), nl=False)
+        raise typer.Exit
+
+
 def sweep_command(
-    spec: Annotated[Path, typer.Argument(help="The sweep, as TOML.")],
+    spec: Annotated[Path, typer.Argument(help="The sweep, as TOML; --example prints one.")],
     output: Annotated[Path, typer.Option(help="Folder for the results; made if it is not there. A sweep that was killed goes on in it.")],
     workers: Workers = 1,
     dask: Dask = None,
     cache: Cache = None,
     seed: Annotated[int | None, typer.Option(help="Root seed, instead of the file's.")] = None,
+    example: Annotated[  # noqa: ARG001 - read before the others
+        bool, typer.Option("--example", help="Print a commented sweep that works, and exit.", callback=_print_example, is_eager=True)
+    ] = False,
 ) -> None:
     """Compare mechanisms of the registry in many settings, repeatedly; a killed sweep goes on (`load_sweep`, `run_tasks`)."""
     from dataclasses import replace

@@ -211,7 +211,7 @@ def _stretched_to(epsilon: float, rounds: int, floats: RenyiTable, like: VectorT
 
 
 def _ended_with(mechanism: VectorTableMechanism, began: float, solver: str) -> VectorTableMechanism:
-    duration = mechanism.table.provenance.duration + time.perf_counter() - began
+    duration = (mechanism.table.provenance.duration or 0.0) + time.perf_counter() - began
     provenance = replace(mechanism.table.provenance, solver=solver, duration=duration)
     return replace(mechanism, table=replace(mechanism.table, provenance=provenance))
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -114,12 +114,15 @@ class Certificate(Shown):
 
 @dataclass(frozen=True)
 class Provenance:
-    """How a table was made: software versions by name, method, root seed of the method's random numbers, duration in seconds."""
+    """How a table was made: software versions by name, method, root seed of the method's random numbers, duration in seconds.
+
+    A file does not say how long it took: None then. Two tables that differ in that alone are made alike.
+    """
 
     versions: tuple[tuple[str, str], ...]
     solver: str
     seed: int
-    duration: float
+    duration: float | None = field(compare=False)
 
 
 def record_provenance(solver: str, seed: int, duration: float) -> Provenance:

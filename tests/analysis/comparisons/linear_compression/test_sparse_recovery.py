@@ -87,7 +87,7 @@ def test_noise_only_scales_what_is_drawn() -> None:
 
 def test_a_refit_of_more_entries_than_measurements_has_no_error() -> None:
     """An eighth of 64 entries from 16 measurements without noise worth the name: what the Lasso finds differs from draw to draw."""
-    for seed, more in ((3, False), (5, True)):
+    for seed, more in ((3, False), (0, True)):
         point = RecoveryPoint(seed=seed, sparsity=8, noise_deviation=0.01, dimension=64, measurements=16)
         rows = {row["decoder"]: row for row in point.run()}
         assert (rows["lasso"]["entries"] > 16) == more

@@ -107,6 +107,21 @@ def test_the_table_says_what_was_measured_and_what_is_proven(run: Run, answer: A
         assert text in shown
 
 
+def test_a_sparse_mean_is_found_at_the_predicted_error(answer: Answer, run: Run) -> None:
+    """With as many coordinates as the mechanism expects, which the population's default is not."""
+    sizes = ("--clients", 300, "--dimension", 1000, "--epsilon", 1, "--delta", 1e-5, "--adjacency", "add-or-remove-one", "--bits", 18)
+    typed = ("simulate", "sparse-discrete-gaussian", *sizes, "--sparsity", 3, "--population", "sparse-mean")
+    found = answer(*typed, "--nonzero", 3, "--repetitions", 5)
+    # The sum of 15 squares, nearly Gaussian.
+    assert 0.3 < found["squared_error"] / found["predicted_squared_error"] < 2.2
+    assert found["squared_error"] < 0.01 * found["zero_squared_error"]
+    # The bound is on the worst vectors of the ball, which the stated error is not for.
+    assert found["lower_bound"] is found["ratio_to_bound"] is None
+    assert "of sparse-mean, as the mechanism expects it" in run(*typed).stdout
+    # One coordinate in 16: far more than expected, and nothing is promised.
+    assert answer(*typed)["squared_error"] > 0.1 * found["zero_squared_error"]
+
+
 def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
     assert run(*SIMULATION, "--output", "found.json").exit_code == 0
     assert json.loads((folder / "found.json").read_text()) == answer(*SIMULATION)
@@ -124,6 +139,7 @@ def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
         ([*SIMULATION, "--population", "cloud"], "population must be one of uniform-l1"),
         ([*SIMULATION, "--repetitions", "0"], "repetitions must be a whole number from 1 to 1000000, got 0"),
         ([*SIMULATION, "--bits", "3"], "bits must be at least"),
+        ([*SIMULATION, "--nonzero", "3"], "nonzero must be left out for the population sphere"),
         ([*SIMULATION, "--clip", "0"], "clip_norm must be a number from"),
         ([*SIMULATION, "--output", "nowhere/x.json"], "nowhere: there is no such folder"),
     ],

@@ -81,6 +81,13 @@ def estimate_frequencies_command(
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A design choice of the mechanism; may be repeated.")
     ] = None,
+    count_share: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of epsilon for a first round that counts different items, and so sizes the second: for "
+            "sparse-discrete-gaussian-frequencies, by default without."
+        ),
+    ] = None,
     top: Annotated[int, typer.Option(help="Items that are listed.")] = 20,
     seed: Seed = 0,
     most_megabytes: Megabytes = None,
@@ -100,15 +107,9 @@ def estimate_frequencies_command(
     check_folders(report, output)
     entry = entry_named(mechanism)
     choices = typed_options(entry.options, option or [])
+    items = load_items(data, column, domain, buckets, most_bytes=_bytes(most_megabytes))
     study = study_frequencies(
-        load_items(data, column, domain, buckets, most_bytes=_bytes(most_megabytes)),
-        mechanism,
-        epsilon,
-        delta,
-        adjacency=adjacency,
-        options=choices,
-        top=top,
-        seed=seed,
+        items, mechanism, epsilon, delta, adjacency=adjacency, options=choices, count_share=count_share, top=top, seed=seed
     )
     show_document(study.document(), json, output)
     if report is not None:
@@ -147,6 +148,12 @@ def _print_frequencies(study: "FrequencyStudy") -> None:
         f"{_or_none(study.lower_bound)}. {study.bits_per_client:g} bits per client.",
         markup=False,
     )
+    if study.count is not None:
+        screen.print(
+            f"A first round, with epsilon = {study.count.epsilon:.4g} and {study.count.bits_per_client:g} of these bits, counted "
+            f"{study.count.distinct_items:.0f} different items, {study.count.upper} at most.",
+            markup=False,
+        )
     screen.print(f"Guarantee of {study.mechanism}: {study.guarantee}.", markup=False)
 
 

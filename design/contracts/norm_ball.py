@@ -65,9 +65,14 @@ class NormBall:
     def norms(self, vectors: FloatArray) -> FloatArray:
         """Return the L_p norm of each vector, shape (clients,)."""
         # Powers of coordinates that are neither tiny nor huge: nothing overflows or underflows.
-        largest = np.abs(vectors).max(axis=1)
+        largest = np.maximum(vectors.max(axis=1), -vectors.min(axis=1))
         scale = np.where(largest > 0, largest, 1.0)
-        return np.asarray(scale * np.linalg.norm(vectors / scale[:, None], ord=self.norm, axis=1))
+        scaled = vectors / scale[:, None]
+        if self.norm == 2:
+            # As NumPy's norm, in half the time.
+            scaled *= scaled
+            return np.asarray(scale * np.sqrt(scaled.sum(axis=1)))
+        return np.asarray(scale * np.linalg.norm(scaled, ord=self.norm, axis=1))
 
     def clip(self, vectors: ArrayLike) -> FloatArray:
         """Return vectors moved into the ball: scaled down for finite p, each coordinate cut off for p = infinity.

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from ...shown import Axes
 
 LetterArray = NDArray[np.unsignedinteger]
-# Values encoded at a time: their positions, words and table indices stay in the processor's cache.
-CHUNK = 2**15
+# Values whose words are drawn at a time, and those looked up at a time: positions and table indices stay in the processor's cache.
+CHUNK, PART = 2**15, 2**13
+# Bits by which a guide is finer than the letters, and logarithm of its entries at most, which take a megabyte.
+GUIDE_BITS, MOST_GUIDE_BITS = 3, 19
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,14 @@ def record_provenance(solver: str, seed: int, duration: float) -> Provenance:
         own = "not installed"
     others = tuple((name, version(name)) for name in ("numpy", "scipy", "highspy"))
     return Provenance((("quietbits", own), ("python", platform.python_version()), *others), solver, seed, duration)
+
+
+@dataclass(frozen=True, eq=False)
+class _Guide:
+    """Numbers of cumulative weights that draws have reached, by row and by their first `bits` bits."""
+
+    bits: int
+    reached: NDArray[np.uint16]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -283,9 +293,12 @@ class LookupTable(Shown):
         letters = np.empty(array.size, dtype=self._letter_type)
         flat = array.ravel()
         for start in range(0, array.size, CHUNK):
-            chunk = flat[start : start + CHUNK]
+            chunk, found = flat[start : start + CHUNK], letters[start : start + CHUNK]
             drawn = words(2 * len(chunk))
-            letters[start : start + CHUNK] = self._look_up(chunk, drawn[: len(chunk)], drawn[len(chunk) :])
+            dither_words, table_words = drawn[: len(chunk)], drawn[len(chunk) :]
+            for first in range(0, len(chunk), PART):
+                part = slice(first, first + PART)
+                found[part] = self._look_up(chunk[part], dither_words[part], table_words[part])
         return letters.reshape(array.shape)
 
     def letters_from_words(self, values: ArrayLike, dither_words: WordArray, table_words: WordArray) -> LetterArray:
@@ -345,13 +358,47 @@ class LookupTable(Shown):
     def _look_up(self, values: FloatArray, dither_words: WordArray, table_words: WordArray) -> LetterArray:
         return self._draw(dither(grid_position(values, self.interval, len(self.weights) - 1), dither_words), table_words)
 
+    @cached_property
+    def _guide(self) -> _Guide:
+        """Where to look for a letter, by the row and the first bits of its word.
+
+        A number of cumulative weights is reached by every draw that begins with these bits; where two or more others lie among such
+        draws, the number of letters takes its place: those draws are searched for.
+        """
+        rows, letters = self.weights.shape
+        total_bits = self.total.bit_length() - 1
+        bits = min(letters.bit_length() - 1 + GUIDE_BITS, max(MOST_GUIDE_BITS - (rows.bit_length() - 1), 0), total_bits)
+        rest = np.uint64(total_bits - bits)
+        # The first of the buckets that lie beyond each cumulative weight; that of the last letter lies beyond all of them.
+        beyond = ((self._cumulative + ((np.uint64(1) << rest) - np.uint64(1))) >> rest).astype(np.intp).reshape(rows, letters)
+        buckets = 1 << bits
+        counts = np.bincount((beyond + np.arange(rows)[:, None] * (buckets + 1)).ravel(), minlength=rows * (buckets + 1))
+        reached = counts.reshape(rows, buckets + 1).cumsum(axis=1)
+        return _Guide(bits, np.where(np.diff(reached) > 1, letters, reached[:, :-1]).astype(np.uint16).ravel())
+
     def _draw(self, rows: NDArray[np.intp], table_words: WordArray) -> LetterArray:
-        draws = table_words >> np.uint64(65 - self.total.bit_length())
+        shape, rows, letters = rows.shape, rows.ravel(), len(self.alphabet)
+        draws = table_words.ravel() >> np.uint64(65 - self.total.bit_length())
+        if letters == 2:
+            return self._search(rows, draws).astype(self._letter_type).reshape(shape)
+        guide = self._guide
+        places = (draws >> np.uint64(self.total.bit_length() - 1 - guide.bits)).view(np.int64)
+        places += rows << guide.bits
+        found = guide.reached.take(places, mode="clip")
+        np.left_shift(rows, letters.bit_length() - 1, out=places)
+        places += found
+        drawn = found + (self._cumulative.take(places, mode="clip") <= draws)
+        several = np.flatnonzero(found == letters)
+        if several.size:
+            drawn[several] = self._search(rows[several], draws[several])
+        return drawn.astype(self._letter_type, copy=False).reshape(shape)
+
+    def _search(self, rows: NDArray[np.intp], draws: WordArray) -> NDArray[np.intp]:
+        """Return the number of cumulative weights that each draw has reached, by binary search without branches."""
         letters = len(self.alphabet)
         position = rows * letters
-        # Binary search without branches for the number of cumulative weights that the draw has reached.
         half = letters // 2
         while half:
             position += half * (self._cumulative.take(position + (half - 1)) <= draws)
             half //= 2
-        return (position & (letters - 1)).astype(self._letter_type)
+        return position & (letters - 1)

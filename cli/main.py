@@ -18,6 +18,7 @@ from .plan import plan_command
 from .reproduce import reproduce_command
 from .simulate import simulate_app
 from .sweep import sweep_command
+from .train import train_command
 
 app = typer.Typer(
     cls=OneLineErrors,
@@ -35,6 +36,7 @@ app.add_typer(calibrate_app, name="calibrate")
 app.add_typer(simulate_app, name="simulate")
 app.add_typer(audit_app, name="audit")
 app.command("sweep")(sweep_command)
+app.command("train")(train_command)
 app.add_typer(estimate_app, name="estimate")
 app.command("demo")(demo_command)
 app.command("reproduce")(reproduce_command)

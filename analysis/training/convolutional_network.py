@@ -100,7 +100,7 @@ class ConvolutionalNetwork:
         return sums.reshape(len(patches), -1, *self._map_sides, self.channels)
 
     def _pooled(self, maps: FloatArray) -> FloatArray:
-        """Return means over 2 by 2 units, flat, shape (clients, examples, inputs of the next layer); an odd last row or column is left out."""
+        """Return means over 2 by 2 units, flat, shape (clients, examples, inputs of the next layer); an odd last row is left out."""
         high, wide = self._pooled_sides
         cut = maps[:, :, : POOL * high, : POOL * wide].reshape(*maps.shape[:2], high, POOL, wide, POOL, self.channels)
         return np.asarray(cut.mean(axis=(3, 5)).reshape(*maps.shape[:2], -1))
@@ -108,7 +108,7 @@ class ConvolutionalNetwork:
     def _backward(self, patches: FloatArray, maps: FloatArray, pooled: FloatArray, found: FloatArray) -> None:
         """Write the gradients of the kernels and their biases, from the derivatives by what was pooled."""
         high, wide = self._pooled_sides
-        errors = np.zeros(maps.shape)
+        errors: FloatArray = np.zeros(maps.shape)
         spread = pooled.reshape(*maps.shape[:2], high, 1, wide, 1, self.channels) / POOL**2
         shape = (*maps.shape[:2], high, POOL, wide, POOL, self.channels)
         errors[:, :, : POOL * high, : POOL * wide] = np.broadcast_to(spread, shape).reshape(*maps.shape[:2], POOL * high, POOL * wide, -1)

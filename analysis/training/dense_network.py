@@ -93,6 +93,6 @@ def times(rows: FloatArray, weights: FloatArray) -> FloatArray:
 def outer_sums(rows: FloatArray, errors: FloatArray, found: FloatArray) -> None:
     """Write to `found`, for each client, the sum over its examples of the products of inputs and errors."""
     if rows.shape[1] == 1:
-        np.multiply(rows[:, 0, :, None], errors[:, 0, None, :], out=found)
+        np.einsum("ci,co->cio", rows[:, 0], errors[:, 0], out=found)
     else:
         np.matmul(rows.transpose(0, 2, 1), errors, out=found)

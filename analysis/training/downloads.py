@@ -36,9 +36,9 @@ class Downloads:
 
     def send(self, clients: IntegerArray, messages: int) -> int:
         """Return the bytes down of the next round, for the clients that take part in it, and note how many messages it has."""
-        present = np.unique(clients)
         number = len(self._messages) - 1
         self._messages.append(self._messages[-1] + messages)
+        present = np.unique(clients)
         if not self.by_history:
             return len(present) * self.model_bytes
         total, whole = 0, full_model_bytes(self.state_bytes)
@@ -57,4 +57,4 @@ class Downloads:
     def restore(self, arrays: dict[str, NDArray[np.int64]]) -> None:
         """Take up where another object was."""
         self._messages = arrays["messages"].tolist()
-        self._models = {client: known for client, known in arrays["models"].tolist()}
+        self._models = dict(arrays["models"].tolist())

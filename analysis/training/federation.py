@@ -20,7 +20,7 @@ from ..datasets.federated_data import FederatedData
 from ..random_streams import named_stream
 from .checkpoint import Arrays, Checkpoint
 from .downloads import Downloads
-from .local_training import LocalTraining, update_chunks
+from .local_training import KeptExamples, LocalTraining, update_chunks
 from .message_sum import MessageSum
 from .network import Network, score_accuracy
 from .plan import TrainingPlan
@@ -53,8 +53,8 @@ OnRound = Callable[["Federation"], None]
 class Federation:
     """One run of a training.
 
-    What a round draws depends on the seed, the run's name and the round's number only: a run that goes on from a checkpoint ends with the same
-    bits as one that was never interrupted. Memory grows with the model and the clients of a chunk, not with the clients there are.
+    What a round draws depends on the seed, the run's name and the round's number only: a run that goes on from a checkpoint ends with the
+    same bits as one that was never interrupted. Memory grows with the model and the clients of a chunk, not with the clients there are.
 
     Attributes
     ----------
@@ -82,6 +82,7 @@ class Federation:
         """Draw the first model."""
         setting, mechanism = self.setting, self.plan.mechanism
         self._network: Network = setting.network(self.data)
+        self._examples = KeptExamples(self.data)
         self._local = LocalTraining(setting.local_epochs, setting.batch, setting.client_rate)
         first = self._network.start(named_stream(self.seed, f"training, first model: {setting.model}"))
         self._optimiser = setting.optimiser
@@ -127,7 +128,9 @@ class Federation:
         scale = self._clipping.clip_norm / setting.clip
         messages, norms = MessageSum(mechanism), [np.empty(0)]
         parameters = self.state.parameters.astype(float)
-        for updates in update_chunks(self._local, self._network, parameters, self.data, clients, self._stream(number, "local training")):
+        for updates in update_chunks(
+            self._local, self._network, parameters, self._examples, clients, self._stream(number, "local training")
+        ):
             if setting.clipping == "adaptive":
                 norms.append(_ball(mechanism).norms(updates))
                 updates = self._scaled(mechanism, updates, scale)

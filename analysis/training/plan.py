@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from ...arrays import FloatArray
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.privacy import Privacy
+from ...design.contracts.privacy import Account, Privacy
 from ...design.contracts.registry import Entry, Values
 from ...design.contracts.task import LARGEST_TARGET, Task
 from ...design.federated.adaptive_clipping import usual_count_deviation
@@ -103,7 +102,9 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
             deviation = usual_count_deviation(setting.clients_per_round)
             options |= {COUNT_DEVIATION.name: deviation}
         else:
-            raise InfeasibleError(f"clipping must be flat or per-layer with {name}, got 'adaptive': the question about norms is not private")
+            raise InfeasibleError(
+                f"clipping must be flat or per-layer with {name}, got 'adaptive': the question about norms is not private"
+            )
     mechanism = entry.build(task, options)
     seats = task.clients if isinstance(mechanism, SecureSumMechanism) else None
     privacy, delta = mechanism.privacy(), setting.delta if count is None else setting.delta / 2
@@ -117,7 +118,7 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
     amplified = None
     sampling = setting.cohorts.amplifying if setting.secret_sampling else None
     if entry.trust_model == "local" and entry.private and sampling is not None and sampling.adjacency == setting.adjacency:
-        amplified = _account(Privacy("central", privacy.accounts), setting, delta, sampling).epsilons
+        amplified = _account(Privacy("central", _amplifiable(privacy, delta, sampling)), setting, delta, sampling).epsilons
     return replace(plan, epsilons=accounted.epsilons, amplified=amplified, others=accounted.others)
 
 
@@ -147,7 +148,23 @@ def _task(setting: TrainingSetting, entry: Entry, options: Values, dimension: in
     clients = setting.clients_per_round
     if entry.trust_model == "secure-sum":
         clients = setting.cohorts.seats(setting.rounds, epsilon, setting.delta)
-    return Task(NormBall(dimension, setting.norm, setting.clip), clients, epsilon, setting.delta, setting.adjacency, rounds, sampling=sampling)
+    return Task(
+        NormBall(dimension, setting.norm, setting.clip), clients, epsilon, setting.delta, setting.adjacency, rounds, sampling=sampling
+    )
+
+
+def _amplifiable(privacy: Privacy, delta: float, sampling: Sampling) -> tuple[Account, ...]:
+    """Return the accounts that say anything about sampled rounds; others refuse to."""
+    found = []
+    for account in privacy.accounts:
+        try:
+            account.bound(delta, 1, sampling)
+        except InfeasibleError:
+            pass
+        except ValueError:
+            continue
+        found.append(account)
+    return tuple(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,4 +192,3 @@ def accounted_rounds(rounds: int, *, sparse: bool) -> list[int]:
         dense = not sparse and found[-1] < DENSE_ROUNDS
         found.append(min(rounds, found[-1] + 1 if dense else max(found[-1] + 1, int(found[-1] * ratio))))
     return found
-

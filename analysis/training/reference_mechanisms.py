@@ -1,4 +1,4 @@
-"""Mechanisms that a training is compared with and that are in no registry: floats, scalar quantisation, a trusted server's noise, noisy signs."""
+"""Mechanisms that only trainings have: floats as they are, scalar quantisation, a trusted server's noise, and noisy signs."""
 
 import math
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class FloatMechanism(SummedVectors):
 
 @dataclass(frozen=True)
 class QuantisedMechanism(SummedVectors):
-    """Clients round each coordinate at random, without bias, to 2**bits levels between plus and minus their largest one; nothing is private."""
+    """Clients round coordinates at random, without bias, to 2**bits levels up to their largest one; nothing is private."""
 
     ball: NormBall
     bits: int = 8
@@ -83,7 +83,7 @@ class QuantisedMechanism(SummedVectors):
     @property
     def worst_variance(self) -> float:
         """Of a vector whose largest coordinate is the clip norm, which is not enforced, and whose others are between two levels."""
-        return self.ball.dimension * (self.ball.clip_norm / (2**self.bits - 1)) ** 2
+        return float(self.ball.dimension * (self.ball.clip_norm / (2**self.bits - 1)) ** 2)
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
         """Return for each client the largest coordinate, and a level for each."""
@@ -251,5 +251,5 @@ class SignGaussianMechanism(VectorMechanism):
         return np.asarray(self.unit**2 * (1 - means**2).sum(axis=1))
 
     def privacy(self) -> Privacy:
-        """That of the noisy vector, of which the signs are a function."""
+        """Return that of the noisy vector, of which the signs are a function."""
         return gaussian_privacy(self.noise_multiplier)

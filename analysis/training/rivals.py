@@ -32,10 +32,19 @@ NOISE = Option(
     LARGEST_MULTIPLIER,
 )
 CLIP_RATIO = Option(
-    "clip_ratio", float, "Clip norm over the prior's standard deviation; by default the largest that keeps the budget.", None, 1e-3, LARGEST_SHIFT
+    "clip_ratio",
+    float,
+    "Clip norm over the prior's standard deviation; by default the largest that keeps the budget.",
+    None,
+    1e-3,
+    LARGEST_SHIFT,
 )
 ACCOUNT = Option(
-    "account", str, "Account that the clip ratio is to keep to.", "any-clients", choices=("published", "conservative", "any-bits", "any-clients")
+    "account",
+    str,
+    "Account that the clip ratio is to keep to.",
+    "any-clients",
+    choices=("published", "conservative", "any-bits", "any-clients"),
 )
 GROUP_BITS = Option("group_bits", int, "Bits of each group's index.", 7, 1, 20, "bits")
 GROUP_SIZE = Option("group_size", int, "Coordinates of a group; by default a group is a tensor of the model.", None, 1, 2**30)

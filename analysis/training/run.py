@@ -43,7 +43,8 @@ def run_training(
     Path
         ``output/results.parquet``: a row for each run and round, in their order, with ``mechanism``, ``round``, ``accuracy`` (missing where
         it was not measured), ``epsilon`` (proven, of all rounds so far), ``delta``, ``adjacency``, ``trust_model``, ``bytes_up`` and
-        ``bytes_down`` (of this round), the setting, and the versions of the software. The same bytes with any number of workers, killed or not.
+        ``bytes_down`` (of this round), the setting, and the versions of the software. The same bytes with any number of workers, killed
+        or not.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def run_training(
 def _looking(folder: Path, on_step: OnStep) -> Iterator[OnStep]:
     """Give what reports steps, and report between them what running trainings have noted in a folder."""
     shutil.rmtree(folder, ignore_errors=True)
-    lock, ended, counts = threading.Lock(), threading.Event(), [0, 1]
+    lock, ended, counts, said = threading.Lock(), threading.Event(), [0, 1], {""}
 
     def step(done: int, total: int, text: str) -> None:
         with lock:
@@ -74,7 +75,8 @@ def _looking(folder: Path, on_step: OnStep) -> Iterator[OnStep]:
         while not ended.wait(LOOK_SECONDS):
             notes = sorted(folder.glob("*.json"), key=_changed, reverse=True)
             text = note_in_words(notes[0]) if notes else ""
-            if text:
+            if text not in said:
+                said.add(text)
                 with lock:
                     on_step(counts[0], counts[1], text)
 
@@ -94,7 +96,9 @@ def note_in_words(path: Path) -> str:
     except (OSError, ValueError):
         return ""
     sent = f"{_megabytes(note['bytes_up'])} up, {_megabytes(note['bytes_down'])} down"
-    return f"{note['run']}: round {note['number']} of {note['rounds']}, accuracy {note['accuracy']:.3f}, epsilon {note['epsilon']:.4g}, {sent}"
+    return (
+        f"{note['run']}: round {note['number']} of {note['rounds']}, accuracy {note['accuracy']:.3f}, epsilon {note['epsilon']:.4g}, {sent}"
+    )
 
 
 def _changed(path: Path) -> float:

@@ -1,10 +1,7 @@
 """What a training is run with, apart from its mechanism: data, model, clients, optimisers, clipping and the budget."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
-from pathlib import Path
 
 from ...arguments import check_choice, check_integer, check_norm, check_real
 from ...design.contracts.guarantee import ADJACENCIES

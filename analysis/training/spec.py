@@ -54,7 +54,11 @@ class TrainingSpec:
 
     def tasks(self, folder: Path | None = None) -> list[TrainingTask]:
         """Return the runs as tasks of a sweep, which keep their state in a folder if there is one."""
-        return [TrainingTask(training, mechanism, seed, folder, self.checkpoint_every) for mechanism, training in self.runs for seed in self.seeds]
+        return [
+            TrainingTask(training, mechanism, seed, folder, self.checkpoint_every)
+            for mechanism, training in self.runs
+            for seed in self.seeds
+        ]
 
     def seeded(self, seed: int) -> "TrainingSpec":
         """Return the grid with one other seed."""
@@ -115,7 +119,9 @@ def _runs(common: Mapping[str, Any], block: Mapping[str, Any]) -> list[tuple[Tra
 
 def _run(name: str, values: Mapping[str, Any]) -> tuple[TrainedMechanism, TrainingSetting]:
     optional = {option.name for option in training_entry(name).options if option.default is None}
-    training = {key: None if key in MAY_BE_NONE and value == NONE else value for key, value in values.items() if key in KEYS}
+    training: dict[str, Any] = {
+        key: None if key in MAY_BE_NONE and value == NONE else value for key, value in values.items() if key in KEYS
+    }
     options = {key: None if key in optional and value == NONE else value for key, value in values.items() if key not in KEYS}
     missing = [key for key in ("clients", "clients_per_round", "rounds", "delta", "adjacency") if key not in training]
     if missing:

@@ -7,14 +7,13 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 
 from ...design.contracts.privacy import Scalar
-from ...design.contracts.registry import Values, check_values
+from ...design.contracts.registry import check_values
 from ...files import write_atomically
 from ..sweeps.store import task_key
 from .checkpoint import Checkpoint

@@ -19,6 +19,7 @@ from .plan import plan_command
 from .reproduce import ReproduceCommand, reproduce_command
 from .simulate import simulate_app
 from .sweep import sweep_command
+from .train import train_command
 
 app = typer.Typer(
     cls=OneLineErrors,
@@ -36,6 +37,7 @@ app.add_typer(calibrate_app, name="calibrate")
 app.add_typer(simulate_app, name="simulate")
 app.add_typer(audit_app, name="audit")
 app.command("sweep", cls=Command)(sweep_command)
+app.command("train", cls=Command)(train_command)
 app.add_typer(estimate_app, name="estimate")
 app.command("demo", cls=Command)(demo_command)
 app.command("reproduce", cls=ReproduceCommand)(reproduce_command)

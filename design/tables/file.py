@@ -14,7 +14,8 @@ import numpy as np
 
 from ...errors import DataError, TableError
 from ...files import MEGABYTE, read_limited, write_atomically
-from .lookup_table import Certificate, DualCertificate, LookupTable, Provenance
+from .lookup_table import Certificate, DualCertificate, LookupTable
+from .provenance import Provenance
 from .verification import verify_table
 
 if TYPE_CHECKING:

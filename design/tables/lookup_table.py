@@ -1,11 +1,9 @@
 """Exact lookup tables: integer weights and rational letters, from which a client draws with no floating point in between."""
 
 import dataclasses
-import platform
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,6 +16,7 @@ from ...shown import BLUE, GREY, Shown
 from ..contracts.guarantee import Guarantee
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import dither, finite_values, grid_position
+from .provenance import Provenance
 from .table_facts import RowMoments, row_moments
 
 if TYPE_CHECKING:
@@ -112,29 +111,6 @@ class Certificate(Shown):
         axes.set(
             xlabel="over the inputs of the grid", ylabel="variance, interval of length 1", title=f"epsilon = {self.realised_epsilon:.6g}"
         )
-
-
-@dataclass(frozen=True)
-class Provenance:
-    """How a table was made: software versions by name, method, root seed of the method's random numbers, duration in seconds.
-
-    A file does not say how long it took: None then. Two tables that differ in that alone are made alike.
-    """
-
-    versions: tuple[tuple[str, str], ...]
-    solver: str
-    seed: int
-    duration: float | None = field(compare=False)
-
-
-def record_provenance(solver: str, seed: int, duration: float) -> Provenance:
-    """Return a provenance record with the versions of the software that is running."""
-    try:
-        own = version("quietbits")
-    except PackageNotFoundError:
-        own = "not installed"
-    others = tuple((name, version(name)) for name in ("numpy", "scipy", "highspy"))
-    return Provenance((("quietbits", own), ("python", platform.python_version()), *others), solver, seed, duration)
 
 
 @dataclass(frozen=True, eq=False)

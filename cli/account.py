@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .console import check_folders, console, grid, show_document, warn, working
+from .console import check_outputs, console, grid, show_document, warn, working
 from .options import (
     SAMPLING,
     Adjacency,
@@ -62,7 +62,7 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
     from ..analysis.catalogue.accounts import account
 
     json, plot, output = values["json"], values["plot"], values["output"]
-    check_folders(plot, output)
+    check_outputs(plot, output, inputs=[values.get("table")])
     if plot is not None:
         if values["delta"] is None:
             raise ValueError("delta must be given for a plot of epsilon: a number above 0 and below 1")

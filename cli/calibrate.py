@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from .account import print_report
-from .console import check_folders, show_document, working
+from .console import check_outputs, show_document, working
 from .options import REQUIRED, SAMPLING, Adjacency, Json, Output, Rounds, given, parse_sampling, registry_group, with_options
 
 TargetEpsilon = Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")]
@@ -60,7 +60,7 @@ def _calibrate(name: str, known: dict[str, Any], values: dict[str, Any]) -> None
     from ..analysis.catalogue.accounts import calibrate
 
     json, output = values["json"], values["output"]
-    check_folders(output)
+    check_outputs(output)
     sampling = None if "population" in known else parse_sampling(**{key: values[key] for key in SAMPLING})
     with working(f"calibrating {name}"):
         found = calibrate(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import check_folders, console, grid, show_document, warn, working
+from .console import check_outputs, console, grid, show_document, warn, working
 from .options import REQUIRED, Adjacency, Json, Output, Seed, given, registry_group, with_options
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _subcommand(name: str) -> Any:
     options = options_of(entries)
 
     def run(**values: Any) -> None:
-        check_folders(values["output"])
+        check_outputs(values["output"])
         if len(entries) > 1 and values["adjacency"] is None:
             raise ValueError("adjacency must be given where mechanisms are compared: replace-one or add-or-remove-one")
         found = {entry.name: _simulated(entry, values) for entry in entries}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .console import check_folders, grid, show_document, warn
+from .console import check_folders, console, grid, show_document, warn, working
 from .options import (
     SAMPLING,
     Adjacency,
@@ -68,14 +68,15 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
             raise ValueError("delta must be given for a plot of epsilon: a number above 0 and below 1")
         _check_plot(plot)
     sampling = None if "population" in parameters else parse_sampling(**{key: values[key] for key in SAMPLING})
-    report = account(
-        name,
-        delta=values["delta"],
-        rounds=values["rounds"],
-        adjacency=values["adjacency"],
-        sampling=sampling,
-        **parameters,
-    )
+    with working(f"accounting for {name}"):
+        report = account(
+            name,
+            delta=values["delta"],
+            rounds=values["rounds"],
+            adjacency=values["adjacency"],
+            sampling=sampling,
+            **parameters,
+        )
     if plot is not None:
         from ..figures.accounts.account_plots import write_account_plot
 
@@ -109,6 +110,8 @@ def print_report(report: "AccountReport", *rows: tuple[str, str]) -> None:
         ("trust model", privacy.trust_model),
     ]
     grid(report.subject.mechanism, lines)
+    if sum(one.proven and one.assumes is None and one.adjacency == privacy.adjacency for one in privacy.accounts) > 1:
+        console().print("Each account that is not marked otherwise is a proof by itself: epsilon is the least of them.", markup=False)
     for one in privacy.accounts:
         if one.bound.order_at_edge:
             warn(f"WARNING: order {one.bound.order:g} of {one.name} is at the edge of the orders tried; others might prove less.")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from .account import print_report
-from .console import check_folders, show_document
+from .console import check_folders, show_document, working
 from .options import REQUIRED, SAMPLING, Adjacency, Json, Output, Rounds, given, parse_sampling, registry_group, with_options
 
 TargetEpsilon = Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")]
@@ -19,6 +19,13 @@ def _names() -> list[str]:
     from ..analysis.catalogue.registry import accountables
 
     return [name for name, one in accountables().items() if one.solve is not None]
+
+
+def _has(name: str) -> bool:
+    from ..analysis.catalogue.registry import accountables
+
+    known = accountables()
+    return name in known and known[name].solve is not None
 
 
 def _subcommand(name: str) -> Any:
@@ -38,7 +45,7 @@ def _subcommand(name: str) -> Any:
 
 
 calibrate_app = typer.Typer(
-    cls=registry_group(_names, _subcommand),
+    cls=registry_group(_names, _subcommand, _has),
     help="Find the parameters with which all rounds together stay within (epsilon, delta), on the safe side.",
     no_args_is_help=True,
 )
@@ -55,16 +62,17 @@ def _calibrate(name: str, known: dict[str, Any], values: dict[str, Any]) -> None
     json, output = values["json"], values["output"]
     check_folders(output)
     sampling = None if "population" in known else parse_sampling(**{key: values[key] for key in SAMPLING})
-    found = calibrate(
-        name,
-        epsilon=values["epsilon"],
-        delta=values["delta"],
-        rounds=values["rounds"],
-        adjacency=values["adjacency"],
-        sampling=sampling,
-        method=values["method"],
-        **known,
-    )
+    with working(f"calibrating {name}"):
+        found = calibrate(
+            name,
+            epsilon=values["epsilon"],
+            delta=values["delta"],
+            rounds=values["rounds"],
+            adjacency=values["adjacency"],
+            sampling=sampling,
+            method=values["method"],
+            **known,
+        )
     table = found.report.subject.table
     if table is not None and output is not None:
         from ..design.tables.file import write_table

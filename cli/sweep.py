@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .console import console, progress_bar
+from .console import console, progress_bar, resumable
 from .options import Cache, Dask, Workers
 
 # As a data frame they take a gigabyte.
@@ -43,7 +43,7 @@ def sweep_command(
     if seed is not None:
         sweep = replace(sweep, seed=seed)
     try:
-        with progress_bar() as on_step:
+        with resumable(output), progress_bar() as on_step:
             path = run_sweep(sweep.tasks(), output, workers=workers, cache=cache, dask=dask, on_step=on_step)
     except IncompleteSweepError as error:
         _print_summary(error.results_path)

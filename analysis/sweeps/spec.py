@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, overload
 
 from ...arguments import check_choice, check_integer, check_real
@@ -17,6 +16,7 @@ from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
 from ...design.contracts.task import Task
 from ...errors import DataError
+from ...files import MEGABYTE, read_limited
 from ..catalogue.registry import entry_named
 from ..random_streams import LARGEST_SEED
 from ..simulation.input_populations import check_inputs
@@ -203,6 +203,7 @@ class SweepTasks(Sequence[MeanTask]):
         return MeanTask(mechanism, task, population, nonzero, float(scale), repetition, self._spec.seed)
 
 
+MOST_BYTES = MEGABYTE
 SINGLE = ("repetitions", "seed", "adjacency")
 MAY_BE_EMPTY = ("dimension", "norm", "interval", "categories", "nonzero")
 KEYS = tuple(field.name for field in fields(SweepSpec))
@@ -214,10 +215,13 @@ def example_sweep() -> str:
     return (files(__package__) / "example.toml").read_text(encoding="utf-8")
 
 
-def load_sweep(path: str | os.PathLike[str]) -> SweepSpec:
-    """Read a sweep from a TOML file; a ``DataError`` names the file and the key that is wrong."""
+def load_sweep(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> SweepSpec:
+    """Read a sweep from a TOML file of at most the given size; a ``DataError`` names the file and the key that is wrong."""
+    content = read_limited(path, most_bytes)
     try:
-        return parse_sweep(tomllib.loads(Path(path).read_text(encoding="utf-8")))
+        return parse_sweep(tomllib.loads(content.decode("utf-8")))
+    except RecursionError:
+        raise DataError(f"{path}: the file nests deeper than any sweep") from None
     except ValueError as error:
         # tomllib's errors, and those of text that is not UTF-8, are ValueErrors too.
         raise DataError(f"{path}: {error}") from error

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...design.contracts.privacy import Scalar
-from ...design.tables.lookup_table import record_provenance
+from ...design.tables.provenance import record_provenance
 from ...files import write_atomically
 from .protocol import SweepTask
 from .rows import EncodedRows, combined_columns, write_rows

@@ -4,17 +4,18 @@ import hashlib
 import json
 import math
 import os
+import sys
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ...errors import TableError
-from ...files import write_atomically
-from .lookup_table import Certificate, DualCertificate, LookupTable, Provenance
+from ...errors import DataError, TableError
+from ...files import MEGABYTE, read_limited, write_atomically
+from .lookup_table import Certificate, DualCertificate, LookupTable
+from .provenance import Provenance
 from .verification import verify_table
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 FORMAT = "quietbits-table/1"
 LONGEST_MESSAGE = 200
+# The largest table, of 512 rows and letters, has some six megabytes.
+MOST_BYTES = 64 * MEGABYTE
 
 
 def write_table(table: LookupTable, path: str | os.PathLike[str]) -> None:
@@ -42,15 +45,19 @@ def table_json(table: LookupTable) -> bytes:
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii")
 
 
-def read_table(path: str | os.PathLike[str]) -> LookupTable:
-    """Read a table from a file, and verify it fully.
+def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> LookupTable:
+    """Read a table from a file of at most the given number of bytes, and verify it fully.
 
     Raises
     ------
     TableError
-        At the first check that fails: ``json``, ``format``, ``schema``, ``checksum``, or one of those of `verify_table`.
+        At the first check that fails: ``size``, ``json``, ``format``, ``schema``, ``checksum``, or one of those of `verify_table`.
     """
-    document = _parsed(Path(path).read_bytes())
+    try:
+        content = read_limited(path, most_bytes)
+    except DataError as error:
+        raise TableError("size", str(error)) from None
+    document = _parsed(content)
     _check_schema(document)
     found, stated = checksum(document), document["sha256"]
     if found != stated:
@@ -122,7 +129,9 @@ def checksum(document: dict[str, Any]) -> str:
 def _parsed(content: bytes) -> Any:
     try:
         text = content.decode("utf-8")
-        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_without_duplicates)
+        return json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_bounded, object_pairs_hook=_without_duplicates
+        )
     except RecursionError:
         raise TableError("json", "the file nests deeper than any table") from None
     except ValueError as error:
@@ -140,12 +149,20 @@ def _finite(text: str) -> float:
     return value
 
 
+def _bounded(text: str) -> int:
+    value = int(text)
+    if abs(value) > sys.float_info.max:
+        raise ValueError(f"{text[:20]}..., of {len(text)} digits, is too large")
+    return value
+
+
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise ValueError(f"the key {key!r} occurs twice")
-    return dict(pairs)
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen = set[str]()
+        again = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {again[:LONGEST_MESSAGE]!r} occurs twice")
+    return found
 
 
 @cache

@@ -243,7 +243,8 @@ def test_estimate_mean_prints_and_writes_the_comparison(people: Path, folder: Pa
     arguments = ["estimate", "mean", "--data", people.name, "--column", "age", "--interval", "18", "90", "--epsilon", "2", "--seed", "4"]
     result = typed(*arguments, "--bits-in", "3", "--bits-out", "2", "--report", "r.html", "--output", "r.json", folder=folder)
     assert result.returncode == 0, result.stderr
-    assert result.stderr == ""
+    # Except for what it prints every few seconds while it is at work.
+    assert all(" s: " in line for line in result.stderr.splitlines())
     document = json.loads((folder / "r.json").read_text())
     for row in document["estimates"]:
         assert row["mechanism"][:20] in result.stdout

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .console import check_folders, console, grid, show_document, warn, working
+from .console import check_outputs, console, grid, show_document, warn, working
 from .options import (
     SAMPLING,
     Adjacency,
@@ -14,6 +14,7 @@ from .options import (
     Output,
     Plot,
     Rounds,
+    adjacency_of,
     given,
     parse_sampling,
     registry_group,
@@ -32,15 +33,16 @@ def _names() -> list[str]:
 
 
 def _subcommand(name: str) -> Any:
-    from ..analysis.catalogue.registry import accountables
+    from ..analysis.catalogue.registry import REGISTRY, accountables
 
     one = accountables()[name]
+    adjacency = adjacency_of(REGISTRY[name].adjacencies) if name in REGISTRY else Adjacency
 
     def run(**values: Any) -> None:
         _account(name, given(one.parameters, values), values)
 
     own = [option.name for option in one.parameters]
-    fixed: dict[str, tuple[Any, Any]] = {"delta": (Delta, None), "rounds": (Rounds, 1), "adjacency": (Adjacency, None)}
+    fixed: dict[str, tuple[Any, Any]] = {"delta": (Delta, None), "rounds": (Rounds, 1), "adjacency": (adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
     fixed |= {"json": (Json, False), "plot": (Plot, None), "output": (Output, None)}
     return with_options(run, one.parameters, fixed, f"{one.title} (`quietbits.account`).")
@@ -62,7 +64,7 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
     from ..analysis.catalogue.accounts import account
 
     json, plot, output = values["json"], values["plot"], values["output"]
-    check_folders(plot, output)
+    check_outputs(plot, output, inputs=[values.get("table")])
     if plot is not None:
         if values["delta"] is None:
             raise ValueError("delta must be given for a plot of epsilon: a number above 0 and below 1")

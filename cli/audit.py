@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import check_folders, grid, show_document, working
+from .console import check_outputs, grid, show_document, working
 from .options import Json, Output, Seed, registry_group, with_options
 from .simulate import Clients, Delta, built, entries_of, entry_names, options_of, task_options
 
@@ -42,7 +42,7 @@ def _subcommand(name: str) -> Any:
             values["categories"] = 2
         if values["dimension"] is None and "Interval" not in [domain.__name__ for domain in entry.domains]:
             values["dimension"] = 1
-        check_folders(values["output"])
+        check_outputs(values["output"])
         with working(f"building {name}"):
             task, mechanism = built(entry, values)
         head = {"mechanism": name, "clients": task.clients, "dimension": task.dimension}
@@ -64,7 +64,7 @@ def _audit_table(
     from ..design.tables.file import read_table
     from ..design.tables.table_mean import TableMeanMechanism
 
-    check_folders(output)
+    check_outputs(output, inputs=[table])
     values = {"repetitions": repetitions, "others": "zero", "confidence": confidence, "seed": seed, "json": json, "output": output}
     _audit(TableMeanMechanism(read_table(table)), {"mechanism": str(table)}, values)
 

@@ -1,5 +1,6 @@
 """What every subcommand of `quietbits` prints with: tables' width, a progress bar, and errors in one line."""
 
+import os
 import sys
 import threading
 import time
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ConvergenceError
-from ..files import STANDARD_OUTPUT, check_output
+from ..files import STANDARD_OUTPUT, check_output, is_stream
 from .commands import Group, one_line_usage
 
 if TYPE_CHECKING:
@@ -138,12 +139,27 @@ def resumable(folder: Path) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def check_folders(*files: Path | None) -> None:
-    """Raise ``OSError`` before a long computation whose result could not be written; None is passed over."""
-    for file in files:
-        if file is not None:
-            check_output(file)
-    if STANDARD_OUTPUT in files:
+def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> None:
+    """Raise before a long computation whose result could not be written, or would overwrite what it reads; None is passed over.
+
+    Raises
+    ------
+    OSError
+        If no file can be written there.
+    ValueError
+        If an output is an input, or another output.
+    """
+    taken = {os.path.realpath(file): f"{file}, which it would overwrite" for file in inputs if file is not None}
+    for file in outputs:
+        if file is None:
+            continue
+        check_output(file)
+        if not is_stream(file) or file == STANDARD_OUTPUT:
+            place = os.path.realpath(file)
+            if place in taken:
+                raise ValueError(f"output {file} must be another file than {taken[place]}")
+            taken[place] = f"the other output {file}"
+    if STANDARD_OUTPUT in outputs:
         _TAKEN.set(True)
 
 

@@ -8,7 +8,7 @@ import typer
 
 from ..errors import TableError
 from .commands import Command, Group
-from .console import check_folders, complain, grid, say, working
+from .console import check_outputs, complain, grid, say, working
 from .options import Megabytes, Seed
 from .table_grid import design_grid_command, verify_tables
 
@@ -74,7 +74,7 @@ def design_mvu_command(
     from ..design.tables.file import write_table
     from ..design.tables.mvu import design_mvu
 
-    check_folders(output)
+    check_outputs(output, inputs=[prior_data])
     if (objective is DesignObjective.prior) != (prior_data is not None):
         raise ValueError("prior_data must be given with the objective prior, and only with it: --objective prior --prior-data FILE")
     wanted = str(objective) if prior_data is None else _prior(prior_data, prior_column, interval, bits_in)
@@ -144,7 +144,7 @@ def export_command(
     """Verify a table and write it in another format (`export_table`)."""
     from ..design.tables.export import export_table
 
-    check_folders(output)
+    check_outputs(output, inputs=[file])
     export_table(_read(file, most_megabytes), output, str(file_format))
 
 

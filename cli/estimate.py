@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .commands import Command, Group
-from .console import check_folders, console, progress_bar, say, show_document
+from .console import check_outputs, console, progress_bar, say, show_document
 from .design import BitsIn, BitsOut, Epsilon, Metric
 from .options import Adjacency, Json, Megabytes, Output, Seed, typed_options
 
@@ -60,7 +60,7 @@ def estimate_mean_command(
     """
     from ..analysis.study.column_data import load_column
 
-    check_folders(report, output)
+    check_outputs(report, output, inputs=[data])
     study = _run_study(
         load_column(data, column, interval, most_bytes=_bytes(most_megabytes)), epsilon, bits_in, bits_out, metric, objective, seed
     )
@@ -104,7 +104,7 @@ def estimate_frequencies_command(
     from ..analysis.study.frequency_study import study_frequencies
     from ..analysis.study.item_column import load_items
 
-    check_folders(report, output)
+    check_outputs(report, output, inputs=[data, domain])
     entry = entry_named(mechanism)
     choices = typed_options(entry.options, option or [])
     items = load_items(data, column, domain, buckets, most_bytes=_bytes(most_megabytes))

@@ -92,6 +92,13 @@ def with_options(function: Callable[..., None], options: "tuple[Option, ...]", f
     return command
 
 
+def adjacency_of(adjacencies: tuple[str, ...]) -> Any:
+    """Return the option of adjacency for a mechanism that has accounts for these."""
+    if len(adjacencies) == 1:
+        return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {adjacencies[0]}, the only ones there are.")]
+    return Annotated[str | None, typer.Option(help=f"{' or '.join(adjacencies)}; by default the usual ones, which are printed.")]
+
+
 def given(options: "tuple[Option, ...]", values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of the registry's options that were typed or have a default."""
     return {option.name: values[option.name] for option in options if option.name in values}

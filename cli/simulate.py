@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import check_folders, console, grid, show_document, warn, working
-from .options import REQUIRED, Adjacency, Json, Output, Seed, given, registry_group, with_options
+from .console import check_outputs, console, grid, show_document, warn, working
+from .options import REQUIRED, Adjacency, Json, Output, Seed, adjacency_of, given, registry_group, with_options
 
 if TYPE_CHECKING:
     from ..analysis.simulation.repeated_means import MeanSummary
@@ -84,7 +84,9 @@ def options_of(entries: "list[Entry]") -> "tuple[Option, ...]":
 
 def task_options(entries: "list[Entry]") -> dict[str, tuple[Any, Any]]:
     """Return how a task is typed; epsilon may be left out where no mechanism keeps it."""
-    return TASK if any(entry.private for entry in entries) else TASK | {"epsilon": (Unused, 1.0), "delta": (Unused, 0.0)}
+    common = tuple(one for one in entries[0].adjacencies if all(one in entry.adjacencies for entry in entries))
+    typed = TASK | {"adjacency": (adjacency_of(common) if common else Adjacency, None)}
+    return typed if any(entry.private for entry in entries) else typed | {"epsilon": (Unused, 1.0), "delta": (Unused, 0.0)}
 
 
 def built(entry: "Entry", values: dict[str, Any]) -> "tuple[Task, Mechanism]":
@@ -127,7 +129,7 @@ def _subcommand(name: str) -> Any:
     options = options_of(entries)
 
     def run(**values: Any) -> None:
-        check_folders(values["output"])
+        check_outputs(values["output"])
         if len(entries) > 1 and values["adjacency"] is None:
             raise ValueError("adjacency must be given where mechanisms are compared: replace-one or add-or-remove-one")
         found = {entry.name: _simulated(entry, values) for entry in entries}

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .console import console, progress_bar, resumable
+from .console import console, progress_bar, resumable, warn
 from .options import Cache, Dask, Workers
 
 # As a data frame they take a gigabyte.
@@ -70,12 +70,12 @@ def _print_summary(path: Path) -> None:
         table = Table(title="Mean squared error of the estimated mean")
         table.add_column("mechanism")
         # In two lines, to leave room for mechanisms in a narrow terminal.
-        for heading in (*varied, "bits per\nclient", "epsilon", "MSE", "s.e.", "MSE /\ncentral"):
+        for heading in (*varied, "bits per\nclient", "epsilon", "MSE", "s.e.", "answer\nzero", "MSE /\ncentral"):
             table.add_column(heading.replace("_", " "), justify="right")
         for row in summary.to_dict("records"):
             settings = (f"{row[name]:g}" if isinstance(row[name], int | float) else str(row[name]) for name in varied)
             numbers = (f"{row['bits_per_client']:g}", f"{row['epsilon']:g}", f"{row['mean_squared_error']:.4g}")
-            maybe = (("standard_error", ".2g"), ("ratio_to_central", ".4g"))
+            maybe = (("standard_error", ".2g"), ("zero_squared_error", ".4g"), ("ratio_to_central", ".4g"))
             table.add_row(
                 row["label"], *settings, *numbers, *("" if isnan(row[name]) else format(row[name], style) for name, style in maybe)
             )
@@ -93,4 +93,8 @@ def _print_summary(path: Path) -> None:
             screen.print(
                 "Central: Gaussian noise that a trusted server would add, for the same epsilon, delta and adjacency.", markup=False
             )
+        useless = summary[summary["mean_squared_error"] > summary["zero_squared_error"]]
+        if len(useless):
+            names = ", ".join(dict.fromkeys(useless["label"]))
+            warn(f"WARNING: in {len(useless)} of {len(summary)} settings answering zero, or the middle, is closer: of {names}.")
     typer.echo(f"Results: {path}")

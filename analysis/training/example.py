@@ -7,7 +7,7 @@ EXAMPLE = """\
 # Data: scikit-learn's digits, each image with a client of its own.
 data = "digits"
 clients = 1442
-# split = "iid"                # or "dirichlet", with alpha = 1.0
+# split = "iid"                # or "dirichlet", with dirichlet_alpha = 1.0
 # samples = "none"             # images of a client, each deformed: there is no end to them, and clients may be millions
 
 # Model: "softmax", "mlp-60-60-60" (widths of hidden layers) or "cnn-8-32" (channels, widths).

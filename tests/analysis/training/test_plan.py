@@ -30,13 +30,13 @@ def test_epsilons_of_a_trusted_servers_noise_are_those_of_account(task: Tasks) -
 
 @pytest.mark.parametrize(("name", "options"), [("distributed-skellam", {"bits": 18}), ("cldp", {}), ("dp-rec", {})])
 def test_epsilons_are_those_of_the_registrys_mechanism(name: str, options: dict[str, int], task: Tasks) -> None:
-    plan = task(name, options, epsilon=300.0, rounds=4).prepare(None)
+    plan = task(name, options, epsilon=6.0, rounds=4).prepare(None)
     local = entry_named(name).trust_model == "local"
     sampling = None if local else FixedSizeSampling(200, 40)
-    mechanism = build_mechanism(name, Task(NormBall(650, 2.0), 40, 300.0, 1e-5, "replace-one", 4, sampling=sampling), options)
+    mechanism = build_mechanism(name, Task(NormBall(650, 2.0), 40, 6.0, 1e-5, "replace-one", 4, sampling=sampling), options)
     privacy = mechanism.privacy()
     assert plan.epsilons.tolist() == [privacy.report(1e-5, "replace-one", rounds, sampling).epsilon for rounds in (1, 2, 3, 4)]
-    assert plan.epsilons[-1] <= 300
+    assert plan.epsilons[-1] <= 6
     if local:
         amplified = Privacy("central", privacy.accounts).report(1e-5, "replace-one", 4, FixedSizeSampling(200, 40)).epsilon
         assert plan.amplified is not None

@@ -68,8 +68,13 @@ def deformed(images: FloatArray, uniforms: FloatArray, deformation: Deformation)
 def _smooth(knots: FloatArray, height: int, width: int) -> FloatArray:
     """Return the field at every pixel from its knots, shape (n, height, width)."""
     down, right = _spline(height), _spline(width)
-    lines = sum(knots[:, knot, None, :] * down[knot, :, None] for knot in range(KNOTS))
-    return np.asarray(sum(lines[:, :, knot, None] * right[knot] for knot in range(KNOTS)))
+    lines = np.zeros((len(knots), height, KNOTS))
+    field = np.zeros((len(knots), height, width))
+    for knot in range(KNOTS):
+        lines += knots[:, knot, None, :] * down[knot, :, None]
+    for knot in range(KNOTS):
+        field += lines[:, :, knot, None] * right[knot]
+    return field
 
 
 def _spline(side: int) -> FloatArray:
@@ -82,15 +87,16 @@ def _spline(side: int) -> FloatArray:
 def _interpolated(images: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
     """Return the images' values at places between pixels, linearly along each side."""
     count, height, width = images.shape
-    framed = np.pad(images, ((0, 0), (1, 1), (1, 1))).reshape(count, -1)
-    rows, columns = np.clip(rows + 1, 0, height + 0.999), np.clip(columns + 1, 0, width + 0.999)
+    # A frame of zeros: one on this side, and on the other one more, for the neighbours of places that lie outside.
+    framed, stride = np.pad(images, ((0, 0), (1, 2), (1, 2))).reshape(count, -1), width + 3
+    rows, columns = np.clip(rows + 1, 0, height + 1), np.clip(columns + 1, 0, width + 1)
     above, left = rows.astype(np.int64), columns.astype(np.int64)
     lower, righter = rows - above, columns - left
-    corner = (above * (width + 2) + left).reshape(count, -1)
+    corner = (above * stride + left).reshape(count, -1)
 
     def value(offset: int) -> FloatArray:
         return np.take_along_axis(framed, corner + offset, axis=1).reshape(count, height, width)
 
     upper = (1 - righter) * value(0) + righter * value(1)
-    below = (1 - righter) * value(width + 2) + righter * value(width + 3)
+    below = (1 - righter) * value(stride) + righter * value(stride + 1)
     return (1 - lower) * upper + lower * below

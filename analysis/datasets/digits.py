@@ -86,7 +86,7 @@ def _train_and_test() -> tuple[Examples, Examples]:
         own = data.labels == one
         rank[own] = np.arange(np.count_nonzero(own))
     tested = rank % TEST_EVERY == TEST_EVERY - 1
-    return tuple(Examples(data.images[chosen], data.labels[chosen]) for chosen in (~tested, tested))
+    return Examples(data.images[~tested], data.labels[~tested]), Examples(data.images[tested], data.labels[tested])
 
 
 def _chosen_images(clients: IntegerArray, count: int, seed: int, split: str, alpha: float) -> IntegerArray:
@@ -103,4 +103,4 @@ def _chosen_images(clients: IntegerArray, count: int, seed: int, split: str, alp
     sizes = np.bincount(train.labels, minlength=CLASSES)
     sorted_images = np.argsort(train.labels, kind="stable")
     starts = np.cumsum(sizes) - sizes
-    return sorted_images[starts[classes] + (places * sizes[classes]).astype(np.int64)].ravel()
+    return np.asarray(sorted_images[starts[classes] + (places * sizes[classes]).astype(np.int64)].ravel())

@@ -28,7 +28,7 @@ class TrainingSetting:
 
     Attributes
     ----------
-    data, path, clients, split, dirichlet_alpha, samples
+    data, folder, clients, split, dirichlet_alpha, samples
         Source of the examples (`data_named`), and how they are divided among clients.
     model : str
         As in `network_named`.
@@ -64,7 +64,7 @@ class TrainingSetting:
     """
 
     data: str = "digits"
-    path: str | None = None
+    folder: str | None = None
     clients: int
     split: str = "iid"
     dirichlet_alpha: float = 1.0
@@ -136,7 +136,7 @@ class TrainingSetting:
 
     def federated_data(self, seed: int) -> FederatedData:
         """Return the clients' data."""
-        return data_named(self.data, self.clients, seed, self.split, self.dirichlet_alpha, self.samples, self.path)
+        return data_named(self.data, self.clients, seed, self.split, self.dirichlet_alpha, self.samples, self.folder)
 
     def network(self, data: FederatedData) -> Network:
         """Return the model for the data."""

@@ -45,8 +45,8 @@ def plain_round(inputs: np.ndarray, labels: np.ndarray, weights: np.ndarray, rng
     images = inputs[chosen]
     errors = softmax(images @ weights[:-1] + weights[-1], axis=1)
     errors[np.arange(CLIENTS), labels[chosen]] -= 1
-    gradients = np.concatenate([images[:, :, None] * errors[:, None], errors[:, None]], axis=1)
-    return weights - gradients.mean(axis=0)
+    gradients = np.einsum("ci,co->cio", images, errors)
+    return weights - np.vstack([gradients.mean(axis=0), errors.mean(axis=0)])
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from .checkpoint import Arrays, Checkpoint
 from .downloads import Downloads
 from .local_training import KeptExamples, LocalTraining, update_chunks
 from .message_sum import MessageSum
-from .network import Network, score_accuracy
+from .models.network import Network, score_accuracy
 from .plan import TrainingPlan
 from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism
 from .rivals import DpRecOverTraining

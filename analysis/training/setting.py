@@ -14,7 +14,7 @@ from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ..datasets.federated_data import FederatedData
 from .client_sampling import ClientSampling
 from .data_sources import data_named
-from .network import Network, network_named
+from .models.network import Network, network_named
 
 SERVERS = ("sgd", "momentum", "adam")
 CLIPPINGS = ("flat", "per-layer", "adaptive")

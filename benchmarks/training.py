@@ -82,7 +82,8 @@ def main() -> None:
         overhead = (engine - encode - plain) / encode
         print(
             f"{name}: {ROUNDS * engine:.1f} s for {ROUNDS} rounds; encoding {ROUNDS * encode:.1f} s, "
-            f"overhead {100 * overhead:.0f} % of it; {engine / plain:.1f} x the plain average ({1e3 * plain:.2f} ms a round); prepared in {prepared:.1f} s",
+            f"overhead {100 * overhead:.0f} % of it; {engine / plain:.1f} x the plain average ({1e3 * plain:.2f} ms a round); "
+            f"prepared in {prepared:.1f} s",
             flush=True,
         )
 

@@ -7,32 +7,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import console, progress_bar
+from .console import console, progress_bar, resumable
 from .options import Cache, Dask, Workers
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+def _print_example(wanted: bool) -> None:
+    if wanted:
+        from ..analysis.training.spec import example_training
+
+        typer.echo(example_training(), nl=False)
+        raise typer.Exit
+
+
 def train_command(
-    spec: Annotated[Path | None, typer.Argument(help="The trainings, as TOML.")] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="Folder for the results; made if it is not there. What was killed goes on in it.")
-    ] = None,
+    spec: Annotated[Path, typer.Argument(help="The trainings, as TOML; --example prints some.")],
+    output: Annotated[Path, typer.Option(help="Folder for the results; made if it is not there. What was killed goes on in it.")],
     workers: Workers = 1,
     dask: Dask = None,
     cache: Cache = None,
     seed: Annotated[int | None, typer.Option(help="Root seed, instead of the file's.")] = None,
-    example: Annotated[bool, typer.Option("--example", help="Print a commented file to begin with, and exit.")] = False,
+    example: Annotated[  # noqa: ARG001 - read before the others
+        bool, typer.Option("--example", help="Print commented trainings that work, and exit.", callback=_print_example, is_eager=True)
+    ] = False,
 ) -> None:
     """Train models with mechanisms of the registry, and see what they cost in accuracy and bytes (`load_training`, `run_training`)."""
-    if example:
-        from ..analysis.training.example import EXAMPLE
-
-        typer.echo(EXAMPLE, nl=False)
-        return
-    if spec is None or output is None:
-        raise ValueError("the file of the trainings and --output must be given, or --example, which prints a file to begin with")
     from ..analysis.sweeps.run import IncompleteSweepError
     from ..analysis.training.run import run_training
     from ..analysis.training.spec import load_training
@@ -41,7 +42,7 @@ def train_command(
     if seed is not None:
         grid = grid.seeded(seed)
     try:
-        with progress_bar() as on_step:
+        with resumable(output), progress_bar() as on_step:
             path = run_training(grid, output, workers=workers, cache=cache, dask=dask, on_step=on_step)
     except IncompleteSweepError as error:
         _show(error.results_path)

@@ -22,7 +22,7 @@ from .checkpoint import Arrays, Checkpoint
 from .downloads import Downloads
 from .local_training import KeptExamples, LocalTraining, update_chunks
 from .message_sum import MessageSum
-from .network import Network, score_accuracy
+from .models.network import Network, score_accuracy
 from .plan import TrainingPlan
 from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism
 from .rivals import DpRecOverTraining
@@ -191,7 +191,7 @@ class Federation:
         return {
             "rounds": np.array(state.rounds),
             "parameters": state.parameters,
-            "moments": np.array(state.moments).reshape(len(state.moments), -1),
+            "moments": np.array(state.moments).reshape(len(state.moments), state.dimension),
             "clip_norm": np.array(self._clipping.clip_norm),
             **{f"record_{name}": np.array(values) for name, values in self.records.items()},
             **{f"download_{name}": array for name, array in self._downloads.arrays().items()},

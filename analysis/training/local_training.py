@@ -7,7 +7,7 @@ import numpy as np
 
 from ...arrays import FloatArray, IntegerArray
 from ..datasets.federated_data import Cohort, Examples, FederatedData
-from .network import Network
+from .models.network import Network
 
 # Numbers of a chunk of clients' updates: a megabyte, which caches hold; for long ones a few clients at least, up to 32 megabytes.
 CHUNK_NUMBERS, LARGEST_CHUNK = 2**17, 2**22

@@ -22,10 +22,11 @@ from .client_sampling import OVERFLOW_SHARE
 from .rivals import COUNT_DEVIATION, DP_REC_TRAINING, POPULATION, SIZES, needs_budget, training_entry
 from .setting import TrainingSetting
 
-# Losses of Poisson-sampled rounds are composed for rounds this far apart only: in between epsilon is that of the next one.
+# After the first rounds, numbers of rounds that are accounted for are this far apart, and farther where losses of Poisson-sampled rounds
+# are composed, which takes long: in between, epsilon is that of the next one.
 SPARSE_RATIO, DENSE_RATIO = 1.25, 1.02
 # Up to here every round is accounted for, unless rounds are Poisson-sampled.
-DENSE_ROUNDS = 1000
+DENSE_ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ..datasets.federated_data import FederatedData
 from .client_sampling import ClientSampling
 from .data_sources import data_named
-from .network import Network, network_named
+from .models.network import Network, network_named
 
 SERVERS = ("sgd", "momentum", "adam")
 CLIPPINGS = ("flat", "per-layer", "adaptive")
@@ -28,7 +28,7 @@ class TrainingSetting:
 
     Attributes
     ----------
-    data, path, clients, split, alpha, samples
+    data, folder, clients, split, dirichlet_alpha, samples
         Source of the examples (`data_named`), and how they are divided among clients.
     model : str
         As in `network_named`.
@@ -64,10 +64,10 @@ class TrainingSetting:
     """
 
     data: str = "digits"
-    path: str | None = None
+    folder: str | None = None
     clients: int
     split: str = "iid"
-    alpha: float = 1.0
+    dirichlet_alpha: float = 1.0
     samples: int | None = None
     model: str = "softmax"
     sampling: str = "fixed"
@@ -136,7 +136,7 @@ class TrainingSetting:
 
     def federated_data(self, seed: int) -> FederatedData:
         """Return the clients' data."""
-        return data_named(self.data, self.clients, seed, self.split, self.alpha, self.samples, self.path)
+        return data_named(self.data, self.clients, seed, self.split, self.dirichlet_alpha, self.samples, self.folder)
 
     def network(self, data: FederatedData) -> Network:
         """Return the model for the data."""

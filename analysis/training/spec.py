@@ -5,11 +5,13 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from ...arguments import check_integer
 from ...errors import DataError
+from ...files import read_limited
 from ..random_streams import LARGEST_SEED
 from .rivals import training_entry
 from .setting import KEYS, TrainingSetting
@@ -18,9 +20,11 @@ from .task import TrainedMechanism, TrainingTask
 # What Python calls None; TOML has no such value.
 NONE = "none"
 # Keys whose values may be None.
-MAY_BE_NONE = ("path", "samples", "batch", "epsilon", "round_epsilon")
+MAY_BE_NONE = ("folder", "samples", "batch", "epsilon", "round_epsilon")
 MOST_RUNS = 10**5
 CHECKPOINT_EVERY = 50
+# Of a file.
+MOST_BYTES = 2**22
 
 
 @dataclass(frozen=True)
@@ -67,10 +71,18 @@ class TrainingSpec:
 
 def load_training(path: str | os.PathLike[str]) -> TrainingSpec:
     """Read a grid of trainings from a TOML file; a ``DataError`` names the file and the key that is wrong."""
+    content = read_limited(path, MOST_BYTES)
     try:
-        return parse_training(tomllib.loads(Path(path).read_text(encoding="utf-8")))
+        return parse_training(tomllib.loads(content.decode("utf-8")))
+    except RecursionError:
+        raise DataError(f"{path}: the file nests deeper than any grid of trainings") from None
     except ValueError as error:
         raise DataError(f"{path}: {error}") from error
+
+
+def example_training() -> str:
+    """Return a commented file that works, in less than a minute: four mechanisms train a model of scikit-learn's digits."""
+    return (files(__package__) / "example.toml").read_text(encoding="utf-8")
 
 
 def parse_training(document: Mapping[str, Any]) -> TrainingSpec:

@@ -5,7 +5,19 @@ import pandas as pd
 
 # Settings that a short table shows where they differ from run to run.
 VARIED = (
-    *("data", "split", "alpha", "model", "sampling", "clients", "clients_per_round", "rounds", "local_epochs", "batch", "client_rate"),
+    *(
+        "data",
+        "split",
+        "dirichlet_alpha",
+        "model",
+        "sampling",
+        "clients",
+        "clients_per_round",
+        "rounds",
+        "local_epochs",
+        "batch",
+        "client_rate",
+    ),
     *("server", "server_rate", "momentum", "clip", "norm", "clipping", "target_epsilon", "round_epsilon", "secret_sampling", "download"),
 )
 # Columns that seeds of one setting do not share.

@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from ...arguments import check_integer
-from ...arrays import FloatArray, IntegerArray
-from ...design.federated.model_layers import ModelLayers, convolution
+from ....arguments import check_integer
+from ....arrays import FloatArray, IntegerArray
+from ....design.federated.model_layers import ModelLayers, convolution
 from .dense_network import DenseNetwork, outer_sums, times
 from .network import check_widths, score_errors
 

@@ -6,9 +6,9 @@ from typing import Protocol
 import numpy as np
 from scipy.special import expit, softmax
 
-from ...arguments import check_integer
-from ...arrays import FloatArray, IntegerArray
-from ...design.federated.model_layers import ModelLayers
+from ....arguments import check_integer
+from ....arrays import FloatArray, IntegerArray
+from ....design.federated.model_layers import ModelLayers
 
 # Of answers with several labels, what counts is whether they are among so many best scores (DP-REC's StackOverflow tags).
 RECALL_AT = 5

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...arrays import FloatArray, IntegerArray
-from ...design.federated.model_layers import ModelLayers, dense
+from ....arrays import FloatArray, IntegerArray
+from ....design.federated.model_layers import ModelLayers, dense
 from .network import check_widths, score_errors
 
 

@@ -90,7 +90,7 @@ def cohort_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 FIGURE = FigureEntry(
     name="price-cohort",
-    title="Larger cohorts at one epsilon: error against the number of clients, with and without a sketch",
+    title="At one epsilon a tenth of the communication costs a fifth more error: error against the number of clients",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}, the mean estimation in Figures 7 and 8",
     duration="about eight minutes",
     experiment="sketched sums against clients",

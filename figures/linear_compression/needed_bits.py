@@ -68,8 +68,8 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
         "server's Gaussian noise through a secure sum: fewer than necessary are proven not to be enough, private or not, and no bits are "
         "necessary where zero is good enough; sufficient ones are those of the cheapest sketch and bit width. Points: mechanisms of the "
         "registry at their usual options, filled where their worst error is within the same factor, hollow where it is not; they are "
-        "spread sideways a little. Where the usual options are refused, a point has those of the planner's with the least error. Red: "
-        "local trust model, orange: shuffled, blue: secure sum, purple: central. The sparse mechanism is for means with 4 coordinates only.",
+        "spread sideways a little. Where the usual options are refused, a point has those of the planner's with the least error. "
+        "Red: local trust model, orange: shuffled, blue: secure sum, purple: central. The sparse mechanism is for means with 4 coordinates only.",
     )
     return figure
 
@@ -85,7 +85,7 @@ FIGURE = FigureEntry(
     name="price-needed-bits",
     title="The price of compression: necessary and sufficient bits against clients times epsilon, with every mechanism",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}; bounds with constants are beyond the paper",
-    duration="about three minutes",
+    duration="about four minutes",
     experiment="necessary and sufficient bits",
     tasks=needed_tasks,
     draw=draw_needed_bits,

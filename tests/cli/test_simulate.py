@@ -14,6 +14,7 @@ import quietbits
 from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.analysis.simulation.repeated_means import MeanSummary, repeat_mean, summarise_means
 from quietbits.design.contracts.domains import Categories, Interval
+from quietbits.design.contracts.guarantee import Guarantee
 from quietbits.design.contracts.norm_ball import NormBall
 
 Answer = Callable[..., dict[str, Any]]
@@ -28,14 +29,15 @@ def test_a_simulation_is_one_call(answer: Answer) -> None:
     found = answer(*SIMULATION, "--repetitions", 3, "--seed", 5, "--population", "sparse", "--rotation-seed", 7)
     task = quietbits.Task(quietbits.NormBall(12, 2.0, 2.0), 50, 2.0, 1e-5, "add-or-remove-one")
     mechanism = quietbits.build_mechanism("distributed-discrete-gaussian", task, {"bits": 16, "rotation_seed": 7})
-    summary = summarise_means(repeat_mean(mechanism, "sparse", 3, seed=5))
+    asked = Guarantee(2.0, "add-or-remove-one", "secure-sum", delta=1e-5)
+    summary = summarise_means(repeat_mean(mechanism, "sparse", 3, seed=5, asked=asked))
     least = REGISTRY["distributed-discrete-gaussian"].lower_bound(task)
     assert least is not None
     assert least < summary.worst_squared_error
     bounds = {"lower_bound": least, "ratio_to_bound": summary.worst_squared_error / least}
     assert found == {"mechanism": "distributed-discrete-gaussian"} | summary.document() | bounds
     assert found.keys() == {"mechanism", *bounds} | {field.name for field in fields(MeanSummary)}
-    assert (found["bits_per_coordinate"], found["bits_per_client"], found["padded_dimension"]) == (16, 256, 16)
+    assert (found["bits_per_coordinate"], found["bits_per_client"], found["padded_dimension"]) == (256 / 12, 256, 16)
 
 
 @pytest.mark.parametrize("name", [name for name, entry in REGISTRY.items() if entry.private])

@@ -27,16 +27,16 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
     marks = marks_of(sorted(frame["rate"].unique()))
     aligned, gradients = frame[frame["population"] == ALIGNED], frame[frame["population"] != ALIGNED]
     for rate, series in aligned.groupby("rate"):
-        line = {"color": marks[rate].colour, "linestyle": marks[rate].line}
         draw_series(one, series, "clients", marks[rate])
-        many.plot(series["clients"], series["predicted_squared_error"] / MANY_ROUNDS, **line)
+        many.plot(series["clients"], series["predicted_squared_error"] / MANY_ROUNDS, color=marks[rate].colour, linestyle=marks[rate].line)
         border.plot(series["clients"], series["predicted_squared_error"] / series["zero"], **look(marks[rate]))
     for rate, series in gradients.groupby("rate"):
-        one.plot(series["clients"], series["squared_error"], **GRADIENT_LOOK | {"markeredgecolor": marks[rate].colour})
+        one.plot(series["clients"], series["squared_error"], **GRADIENT_LOOK, markeredgecolor=marks[rate].colour)
         border.plot(
             series["clients"],
             series["predicted_squared_error"] / series["zero"],
-            **GRADIENT_LOOK | {"markeredgecolor": marks[rate].colour},
+            **GRADIENT_LOOK,
+            markeredgecolor=marks[rate].colour,
         )
     plain = aligned[aligned["rate"] == 1]
     for axes, rounds in ((one, 1), (many, MANY_ROUNDS)):

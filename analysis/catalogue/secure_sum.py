@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from ...design.contracts.domains import Interval
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
@@ -39,6 +40,7 @@ from ..calibration.poisson_binomial import calibrate_poisson_binomial, calibrate
 from ..calibration.shared_noise import calibrate_discrete_gaussian, calibrate_distributed_skellam, finest_steps
 from .lower_bounds import central_lower_bound
 from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED, check_order, sum_bits, tried_bits
+from .sums_of_numbers import numbers_too
 
 BOTH = ("add-or-remove-one", "replace-one")
 CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
@@ -281,12 +283,12 @@ ENTRIES = (
         name="distributed-discrete-gaussian",
         title="Rotated, rounded vectors with discrete Gaussian noise from every client",
         paper="Kairouz, Liu, Steinke 2021, The distributed discrete Gaussian mechanism for federated learning with secure aggregation",
-        domains=(NormBall,),
+        domains=(NormBall, Interval),
         trust_model="secure-sum",
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(BITS, ROTATION_SEED),
-        calibrate=_discrete_gaussian,
+        calibrate=numbers_too(_discrete_gaussian),
         accounting=Accountable(
             "distributed-discrete-gaussian",
             "The distributed discrete Gaussian mechanism",
@@ -303,12 +305,12 @@ ENTRIES = (
         name="distributed-skellam",
         title="Rotated, rounded vectors with Skellam noise from every client",
         paper="Agarwal, Kairouz, Liu 2021, The Skellam mechanism for differentially private federated learning",
-        domains=(NormBall,),
+        domains=(NormBall, Interval),
         trust_model="secure-sum",
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(BITS, ROTATION_SEED),
-        calibrate=_skellam,
+        calibrate=numbers_too(_skellam),
         accounting=Accountable(
             "distributed-skellam",
             "The distributed Skellam mechanism",
@@ -325,12 +327,12 @@ ENTRIES = (
         name="cpsgd",
         title="A few levels for each coordinate, and binomial noise from every client",
         paper="Agarwal, Suresh, Yu, Kumar, McMahan 2018, cpSGD: communication-efficient and differentially-private distributed SGD",
-        domains=(NormBall,),
+        domains=(NormBall, Interval),
         trust_model="secure-sum",
         adjacencies=CPSGD_ADJACENCIES,
         accounts=("theorem-1", "rdp", "near-gaussian"),
         options=(BITS, ROTATED, ROTATION_SEED),
-        calibrate=_cpsgd,
+        calibrate=numbers_too(_cpsgd),
         accounting=Accountable(
             "cpsgd",
             "cpSGD: its published theorem and two closer accounts, bits and errors",
@@ -364,12 +366,12 @@ ENTRIES = (
         name="poisson-binomial",
         title="A few biased coin tosses for each coordinate, which hide each other",
         paper="Chen, Özgür, Kairouz 2022, The Poisson binomial mechanism for unbiased federated learning with secure aggregation",
-        domains=(NormBall,),
+        domains=(NormBall, Interval),
         trust_model="secure-sum",
         adjacencies=("replace-one",),
         accounts=("pure", "rdp", "pld", "rdp-extremes"),
         options=(BITS, ROTATION_SEED),
-        calibrate=_poisson_binomial,
+        calibrate=numbers_too(_poisson_binomial),
         accounting=Accountable(
             "poisson-binomial",
             "The Poisson-binomial mechanism, in the worst case over the other clients",

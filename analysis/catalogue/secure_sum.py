@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...design.contracts.domains import Interval
-from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
@@ -141,7 +141,7 @@ def target_of(task: Task, name: str) -> Target:
     return Target(task.epsilon, task.check_delta(name), task.rounds, task.adjacency, task.sampling)
 
 
-def _discrete_gaussian(task: Task, options: Values) -> Mechanism:
+def _discrete_gaussian(task: Task, options: Values) -> SecureSumMechanism:
     name = "distributed-discrete-gaussian"
     ball, target = task.ball(name, (2.0,)), target_of(task, name)
     seed = options["rotation_seed"]
@@ -159,7 +159,7 @@ def _discrete_gaussian(task: Task, options: Values) -> Mechanism:
     )
 
 
-def _skellam(task: Task, options: Values) -> Mechanism:
+def _skellam(task: Task, options: Values) -> SecureSumMechanism:
     name = "distributed-skellam"
     ball, target = task.ball(name, (2.0,)), target_of(task, name)
     seed = options["rotation_seed"]
@@ -177,7 +177,7 @@ def _skellam(task: Task, options: Values) -> Mechanism:
     )
 
 
-def _cpsgd(task: Task, options: Values) -> Mechanism:
+def _cpsgd(task: Task, options: Values) -> SecureSumMechanism:
     ball, target = task.ball("cpsgd", (2.0,)), target_of(task, "cpsgd")
     bits = None if options["bits"] is None else min(options["bits"], MOST_CPSGD_BITS)
     return calibrate_cpsgd(ball, task.clients, bits, target, rotated=options["rotated"], rotation_seed=options["rotation_seed"])
@@ -236,7 +236,7 @@ def _solve_cpsgd(target: Target, given: Values) -> Accounted:
     return replace(subject, details={**subject.details, "bits": (found.modulus - 1).bit_length()})
 
 
-def _poisson_binomial(task: Task, options: Values) -> Mechanism:
+def _poisson_binomial(task: Task, options: Values) -> SecureSumMechanism:
     ball, target = task.ball("poisson-binomial", (2.0,)), target_of(task, "poisson-binomial")
     return calibrate_poisson_binomial(ball, task.clients, options["bits"], target, frame_seed=options["rotation_seed"])
 

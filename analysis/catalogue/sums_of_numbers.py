@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...design.contracts.domains import Interval
-from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.registry import Values
 from ...design.contracts.task import Task
 from ...design.secure_sum.number_sum import NumberSum
@@ -12,10 +12,9 @@ from ...design.secure_sum.rounded_secure_sum import RoundedSecureSum
 
 # Steps that the ball is wider than the interval: calibration ends close to the longest ones, and not always equally close.
 STEP = 1.01
-Calibrate = Callable[[Task, Values], Mechanism]
 
 
-def numbers_too(calibrate: Calibrate) -> Calibrate:
+def numbers_too(calibrate: Callable[[Task, Values], SecureSumMechanism]) -> Callable[[Task, Values], Mechanism]:
     """Return the calibration that makes a `NumberSum` of a mechanism for vectors where clients hold numbers."""
 
     def calibrated(task: Task, values: Values) -> Mechanism:

@@ -62,7 +62,7 @@ def worst_pair(sketch: ItemSketch) -> WorstPair:
         return WorstPair(sketch.rows, exact=False)
     places = np.stack([sketch.places(row).astype(np.int32) for row in range(sketch.rows)])
     if sketch.rows * sketch.categories**2 <= 2 * ALL_COMPARISONS:
-        return WorstPair(max(0, _all_pairs(places)), exact=True)
+        return WorstPair(_all_pairs(places), exact=True)
     return _joined(sketch, places)
 
 
@@ -75,11 +75,12 @@ def likely_excess(sketch: ItemSketch) -> int:
 
 
 def _all_pairs(places: NDArray[np.int32]) -> int:
+    """Return the largest excess of all pairs, 0 at least."""
     # Short numbers are compared faster.
     short = places.astype(np.min_scalar_type(int(places.max())))
-    rows, count = short.shape
+    count = short.shape[1]
     at_once = max(1, AT_ONCE // count)
-    largest = -rows
+    largest = 0
     for start in range(0, count, at_once):
         excess = np.zeros((min(at_once, count - start), count - start), dtype=np.int16)
         for row in short:

@@ -38,8 +38,8 @@ def main() -> None:
             curve = seconds(partial(divergence_by_distance, table, DEFAULT_ORDERS))
             loss = seconds(partial(dominating_privacy_loss, table))
             print(
-                f"{name}, {size} x {size}: {len(DEFAULT_ORDERS)} orders {curve:.3f} s, {curve / len(DEFAULT_ORDERS) / product:.1f} x a product "
-                f"of matrices for each; privacy loss {loss:.3f} s"
+                f"{name}, {size} x {size}: {len(DEFAULT_ORDERS)} orders {curve:.3f} s, {curve / len(DEFAULT_ORDERS) / product:.1f} x a "
+                f"product of matrices for each; privacy loss {loss:.3f} s"
             )
         lengths.append(size)
         times.append(curve)

@@ -1,22 +1,28 @@
 """Exact lookup tables: integer weights and rational letters, from which a client draws with no floating point in between."""
 
 import dataclasses
-import platform
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_interval
 from ...arrays import FloatArray, WordArray
+from ...shown import BLUE, GREY, Shown
 from ..contracts.guarantee import Guarantee
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import dither, finite_values, grid_position
+from .provenance import Provenance
 from .table_facts import RowMoments, row_moments
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...shown import Axes
 
 LetterArray = NDArray[np.unsignedinteger]
 # Values whose words are drawn at a time, and those looked up at a time: positions and table indices stay in the processor's cache.
@@ -44,8 +50,8 @@ class DualCertificate:
     input_weights: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown):
     """What was recomputed from a table in exact arithmetic; variances are on the unit interval's scale.
 
     Attributes
@@ -77,25 +83,34 @@ class Certificate:
     objective: str
     dual: DualCertificate | None
 
+    @property
+    def line(self) -> str:
+        """The variances and the bound, in one line."""
+        bound = (
+            "no lower bound"
+            if self.lower_bound is None
+            else f"at least {self.lower_bound:.6g} ({100 * (self.optimality_gap or 0):.2g} % below)"
+        )
+        return (
+            f"epsilon {self.realised_epsilon:.6g}, bias {self.max_bias:g}, variance {self.mean_variance:.6g} (mean), "
+            f"{self.worst_variance:.6g} (worst), {bound}"
+        )
 
-@dataclass(frozen=True)
-class Provenance:
-    """How a table was made: software versions by name, method, root seed of the method's random numbers, duration in seconds."""
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row with everything except for the proof."""
+        import pandas as pd
 
-    versions: tuple[tuple[str, str], ...]
-    solver: str
-    seed: int
-    duration: float
+        return pd.DataFrame([{field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "dual"}])
 
-
-def record_provenance(solver: str, seed: int, duration: float) -> Provenance:
-    """Return a provenance record with the versions of the software that is running."""
-    try:
-        own = version("quietbits")
-    except PackageNotFoundError:
-        own = "not installed"
-    others = tuple((name, version(name)) for name in ("numpy", "scipy", "highspy"))
-    return Provenance((("quietbits", own), ("python", platform.python_version()), *others), solver, seed, duration)
+    def draw(self, axes: "Axes") -> None:
+        """Draw the variances as bars, beside the bound on what is minimised."""
+        axes.bar(["mean", "worst"], [self.mean_variance, self.worst_variance], color=BLUE)
+        if self.lower_bound is not None:
+            axes.axhline(self.lower_bound, color=GREY, linestyle="--", label=f"lower bound, {self.objective} variance")
+            axes.legend()
+        axes.set(
+            xlabel="over the inputs of the grid", ylabel="variance, interval of length 1", title=f"epsilon = {self.realised_epsilon:.6g}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +121,8 @@ class _Guide:
     reached: NDArray[np.uint16]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LookupTable:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class LookupTable(Shown):
     """A scalar mechanism: a value is dithered to a grid input, and a letter is drawn from that input's row of integer weights.
 
     Row i belongs to the input x_i = i / (2**bits_in - 1), letter j stands for the number alphabet[j], both on the unit interval's
@@ -162,6 +177,37 @@ class LookupTable:
         weights = np.array(self.weights, dtype=np.int64)
         weights.flags.writeable = False
         object.__setattr__(self, "weights", weights)
+
+    @property
+    def line(self) -> str:
+        """Mechanism, bits, interval and guarantee, in one line."""
+        low, high = self.interval
+        return f"{self.mechanism}, {self.bits_in} bits in, {self.bits_out} bits out, values from {low:g} to {high:g}, {self.guarantee}"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per grid input and letter: `input`, `letter`, `decoded` (on the interval's scale), `weight`, `probability`."""
+        import pandas as pd
+
+        rows, letters = self.weights.shape
+        low, high = self.interval
+        return pd.DataFrame(
+            {
+                "input": np.repeat(low + (high - low) * np.arange(rows) / (rows - 1), letters),
+                "letter": np.tile(np.arange(letters), rows),
+                "decoded": np.tile(self.letters, rows),
+                "weight": self.weights.ravel(),
+                "probability": self.probabilities.ravel(),
+            }
+        )
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw the probability of each letter, one row per grid input."""
+        low, high = self.interval
+        picture = axes.imshow(self.probabilities, cmap="Blues", vmin=0, aspect="auto")
+        axes.figure.colorbar(picture, ax=axes, label="probability")
+        axes.set_xticks(range(len(self.alphabet)), [f"{letter:.3g}" for letter in self.letters], rotation=45)
+        axes.set_yticks([0, len(self.weights) - 1], [f"{low:g}", f"{high:g}"])
+        axes.set(xlabel="letter, as it is decoded", ylabel="grid input", title=f"{self.mechanism}, epsilon = {self.epsilon:g}")
 
     @property
     def bits_per_client(self) -> float:

@@ -9,7 +9,8 @@ from scipy.stats import chi2
 
 from quietbits.design.noise.random_words import secure_words
 from quietbits.design.tables.certificate import certified_table
-from quietbits.design.tables.lookup_table import LookupTable, record_provenance
+from quietbits.design.tables.lookup_table import LookupTable
+from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 
 

@@ -15,6 +15,7 @@ from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.norm_ball import NormBall
 from ..noise.random_words import WordsLike, word_source
+from ..noise.redraws import Redraws
 from .vector_dithering import independent_rounding, rejection_bias_bound
 
 # A try is accepted with probability 1 - exp(-1/2) = 0.39 or more: 2.55 tries or fewer on average.
@@ -166,7 +167,9 @@ class ConditionalRounding:
         positions = self._positions(vectors)
         rounded = independent_rounding(positions, words.uniforms(positions.shape))
         waiting = np.flatnonzero(~self._accepted(rounded))
+        redraws = Redraws()
         while waiting.size:
+            redraws.another()
             candidates = independent_rounding(positions[waiting], words.uniforms((waiting.size, self.dimension)))
             accepted = self._accepted(candidates)
             rounded[waiting[accepted]] = candidates[accepted]

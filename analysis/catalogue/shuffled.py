@@ -27,7 +27,9 @@ from .tables import BITS_IN, BITS_OUT, DESIGN_SEED, RESPONSE_BITS, TABLE
 # Adapts a table to a target: options, clients and target in, a table out.
 TableFor = Callable[[Values, int, Target], LookupTable]
 
-CLIENTS = Option("clients", int, "Number of clients whose letters are shuffled.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population")
+CLIENTS = Option(
+    "clients", int, "Number of clients whose letters are shuffled.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population"
+)
 LOCAL_EPSILON = Option("epsilon", float, "Pure privacy parameter of a letter by itself.", low=EPSILON_LOW, high=EPSILON_HIGH, unit="nats")
 CATEGORIES = Option("categories", int, "Number of items.", low=2, high=2**31)
 # A letter more than inputs: the least variance of all tables is known there, and quickly found.

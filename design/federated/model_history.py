@@ -210,7 +210,8 @@ def apply_package(
 def _check_successor(found: ModelState, state: ModelState) -> None:
     """Refuse a whole model that the client's own cannot have become: an older one may be an attack that plays back an old package."""
     if found.rounds < state.rounds:
-        raise DataError(f"package: the model has been through {found.rounds} rounds, the client's through {state.rounds}: rollback is refused")
+        through = f"{found.rounds} rounds, the client's through {state.rounds}"
+        raise DataError(f"package: the model has been through {through}: rollback is refused")
     shapes = [(one.dimension, one.parameters.dtype.name, len(one.moments)) for one in (found, state)]
     if shapes[0] != shapes[1]:
         stated, own = (f"{dimension} parameters of {kind} with {moments} moments" for dimension, kind, moments in shapes)

@@ -9,8 +9,8 @@ MOST_REDRAWS = 1_000
 class Redraws:
     """Counts the turns of a loop that draws until something fits.
 
-    Each turn of such a loop ends it, for each thing that is drawn, with a probability of a tenth or more: a thousand of them have next to no
-    probability, and a source whose words are all the same would have no end of them.
+    Each turn of such a loop ends it, for each thing that is drawn, with a probability of a tenth or more: a thousand of them have next to
+    no probability, and a source whose words are all the same would have no end of them.
     """
 
     most: int = MOST_REDRAWS

@@ -183,7 +183,8 @@ class SecureSumSession:
         first_client = check_integer("first_client", first_client, low=0, high=last)
         masked = self._progress.masked[first_client : first_client + len(messages)]
         if masked.any():
-            raise ValueError(f"first_client must be such that each client masks once, got client {first_client + int(masked.argmax())} again")
+            again = first_client + int(masked.argmax())
+            raise ValueError(f"first_client must be such that each client masks once, got client {again} again")
         masked[:] = True
         for client, message in enumerate(messages, start=first_client):
             message[...] = modular_add(message, self.masks.self_mask(client), modulus)

@@ -1,4 +1,4 @@
-"""A source of words that is stuck makes samplers stop, and not run for ever: every mechanism of the registry, and every sampler of noise."""
+"""A source of words that is stuck makes samplers stop, and not run for ever: all mechanisms of the registry, and all samplers."""
 
 from fractions import Fraction
 

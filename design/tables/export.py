@@ -45,7 +45,8 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
 def c_header(table: LookupTable) -> bytes:
     """Return a C99 header that encodes and decodes as the table does, bit for bit given the same random words.
 
-    It defines ``qb_encode(value, dither_word, table_word)``, ``qb_decode(letter)``, and what the table guarantees, as macros.
+    It defines ``qb_encode(value, dither_word, table_word)``, the slower ``qb_encode_constant_time`` that draws the same, ``qb_decode(letter)``,
+    and what the table guarantees, as macros.
     """
     # C source, not HTML: there is nothing to escape.
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=select_autoescape(default_for_string=False))

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from ..arguments import check_choice
+from .commands import Command, Group
 
 if TYPE_CHECKING:
     from ..design.contracts.registry import Option
@@ -35,13 +35,16 @@ SAMPLING = {"sampling_probability": SamplingProbability, "population": Populatio
 REQUIRED = inspect.Parameter.empty
 
 
-def registry_group(names: Callable[[], list[str]], subcommand: Callable[[str], Callable[..., None]]) -> type[TyperGroup]:
+def registry_group(
+    names: Callable[[], list[str]], subcommand: Callable[[str], Callable[..., None]], has: Callable[[str], bool] | None = None
+) -> type[Group]:
     """Return a command with a subcommand for every name of the registry, made when it is asked for.
 
-    `names` returns the names, `subcommand` the function behind one of them, or behind several that are joined by commas, as typer takes it.
+    `names` returns the names, and `has` says whether there is one, if that is less work; `subcommand` returns the function behind one of
+    them, or behind several that are joined by commas, as typer takes it.
     """
 
-    class RegistryGroup(TyperGroup):
+    class RegistryGroup(Group):
         """Subcommands from the registry."""
 
         def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's interface
@@ -51,9 +54,10 @@ def registry_group(names: Callable[[], list[str]], subcommand: Callable[[str], C
         def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's interface
             """Return a subcommand; ValueError lists the names that there are where there is none of that name."""
             for part in cmd_name.split(","):
-                check_choice("mechanism", part, names())
+                if has is None or not has(part):
+                    check_choice("mechanism", part, names())
             single = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-            single.command(cmd_name)(subcommand(cmd_name))
+            single.command(cmd_name, cls=Command)(subcommand(cmd_name))
             return typer.main.get_command(single)
 
     return RegistryGroup
@@ -86,6 +90,13 @@ def with_options(function: Callable[..., None], options: "tuple[Option, ...]", f
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     command.__doc__ = help_text
     return command
+
+
+def adjacency_of(adjacencies: tuple[str, ...]) -> Any:
+    """Return the option of adjacency for a mechanism that has accounts for these."""
+    if len(adjacencies) == 1:
+        return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {adjacencies[0]}, the only ones there are.")]
+    return Annotated[str | None, typer.Option(help=f"{' or '.join(adjacencies)}; by default the usual ones, which are printed.")]
 
 
 def given(options: "tuple[Option, ...]", values: dict[str, Any]) -> dict[str, Any]:

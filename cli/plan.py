@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..files import STANDARD_OUTPUT
-from .console import check_folders, console, progress_bar, say, warn
+from .console import check_outputs, console, progress_bar, say, warn
 from .options import Json, Seed, typed_options
 from .simulate import Categories, Clients, Dimension, Interval
 
@@ -53,7 +53,7 @@ def plan_command(
     from ..analysis.planner.plan import plan_task
     from ..design.contracts.task import Task
 
-    check_folders(output)
+    check_outputs(output)
     if output not in (None, STANDARD_OUTPUT) and output.suffix not in KINDS:
         raise ValueError(f"output must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {output.name!r}")
     task = Task(_domain(dimension, norm, clip, categories, interval), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits)

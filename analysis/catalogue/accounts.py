@@ -2,17 +2,23 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_choice
 from ...design.contracts.registry import Accountable, AccountReport, Target, check_pairs, check_values
+from ...shown import GREY, Shown
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
 from .registry import accountables
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
+    from ...shown import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Shown):
     """Parameters that keep to a target, and the report that they give; `report.subject.details` has them by name.
 
     The report is recomputed from the parameters. Its epsilon (by the target's method) is at most the target and, where it depends
@@ -21,6 +27,21 @@ class Calibration:
 
     target: Target
     report: AccountReport
+
+    @property
+    def line(self) -> str:
+        """The target and the report, in one line."""
+        return f"target epsilon {self.target.epsilon:g}; {self.report.line}"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the report's accounts, as `PrivacyReport.to_frame`."""
+        return self.report.to_frame()
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw the report's accounts beside the target."""
+        self.report.draw(axes)
+        axes.axvline(self.target.epsilon, color=GREY, linestyle="--", label="target")
+        axes.legend()
 
     @property
     def epsilon(self) -> float:

@@ -73,3 +73,4 @@ BINOMIAL = Accountable(
     solve=_solve,
     close=False,
 )
+ACCOUNTABLES = (BINOMIAL,)

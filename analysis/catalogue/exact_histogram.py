@@ -109,3 +109,4 @@ EXACT_HISTOGRAM = Entry(
         private=False,
     ),
 )
+ENTRIES = (EXACT_HISTOGRAM,)

@@ -1,44 +1,87 @@
 """The registry: every mechanism there is, by name, and what has an account without being one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
 from types import MappingProxyType
 
 from ...arguments import check_choice
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Accountable, Entry, Values
 from ...design.contracts.task import Task
-from . import (
-    exact_histogram,
-    frequencies,
-    frequency_sums,
-    linear_compression,
-    local,
-    local_frequencies,
-    relative_entropy,
-    secure_sum,
-    shuffled,
-    tables,
-    unit_vectors,
-)
-from .binomial import BINOMIAL
+from .loaded_by_name import LoadedByName
 
-REGISTRY: dict[str, Entry] = {
-    entry.name: entry
-    for entry in (
-        *tables.ENTRIES,
-        *local.ENTRIES,
-        *unit_vectors.ENTRIES,
-        *secure_sum.ENTRIES,
-        *linear_compression.ENTRIES,
-        relative_entropy.DP_REC,
-        *frequencies.ENTRIES,
-        *local_frequencies.ENTRIES,
-        *frequency_sums.ENTRIES,
-        exact_histogram.EXACT_HISTOGRAM,
-        *shuffled.ENTRIES,
-    )
+# Which file has which entries, and what else has an account, in the order in which they are listed.
+ENTRIES: Mapping[str, tuple[str, ...]] = {
+    "tables": (
+        "mvu",
+        "bitwise-randomised-response",
+        "generalised-randomised-response",
+    ),
+    "local": (
+        "cldp",
+        "laplace",
+        "gaussian",
+        "skellam",
+        "sqkr",
+    ),
+    "unit_vectors": (
+        "privunit",
+        "privunit-g",
+        "projunit",
+        "fast-projunit",
+        "rotating-simplex",
+        "minimal-random-coding",
+        "minimal-random-coding-plain",
+        "poisson-private-representation",
+    ),
+    "secure_sum": (
+        "distributed-discrete-gaussian",
+        "distributed-skellam",
+        "cpsgd",
+        "poisson-binomial",
+    ),
+    "linear_compression": (
+        "sketched-discrete-gaussian",
+        "sparse-discrete-gaussian",
+        "central-sketch",
+    ),
+    "relative_entropy": ("dp-rec",),
+    "frequencies": ("frequency-randomised-response",),
+    "local_frequencies": (
+        "hadamard-response",
+        "recursive-hadamard-response",
+        "projective-geometry-response",
+        "unary-encoding",
+        "subset-selection",
+    ),
+    "frequency_sums": (
+        "sketched-poisson-binomial",
+        "sketched-discrete-gaussian-frequencies",
+        "sketched-skellam-frequencies",
+        "sparse-discrete-gaussian-frequencies",
+    ),
+    "exact_histogram": ("exact-histogram",),
+    "shuffled": (
+        "shuffled-mvu",
+        "shuffled-randomised-response",
+        "shuffled-frequency-randomised-response",
+    ),
 }
-"""Entries by name: add one, and commands, sweeps and the conformance tests have it."""
+ACCOUNTABLES: Mapping[str, tuple[str, ...]] = {"tables": ("table", "vector"), "shuffled": ("shuffled",), "binomial": ("binomial",)}
+
+
+def _entries(file: str) -> tuple[Entry, ...]:
+    entries: tuple[Entry, ...] = import_module(f".{file}", __package__).ENTRIES
+    return entries
+
+
+def _accountables(file: str) -> tuple[Accountable, ...]:
+    noise: tuple[Accountable, ...] = import_module(f".{file}", __package__).ACCOUNTABLES
+    return noise
+
+
+REGISTRY: MutableMapping[str, Entry] = LoadedByName(ENTRIES, _entries)
+"""Entries by name: add one, and commands, sweeps and the conformance tests have it. Each is loaded with its file when it is asked for."""
 
 
 def entry_named(name: str) -> Entry:
@@ -77,7 +120,22 @@ def build_mechanism(name: str, task: Task, options: Values = MappingProxyType({}
     return entry_named(name).build(task, options)
 
 
+class _Accountables(Mapping[str, Accountable]):
+    """The accounting of all mechanisms, and what else has one."""
+
+    _others = LoadedByName(ACCOUNTABLES, _accountables)
+
+    def __getitem__(self, name: str) -> Accountable:
+        return self._others[name] if name in self._others else REGISTRY[name].accounting
+
+    def __iter__(self) -> Iterator[str]:
+        yield from REGISTRY
+        yield from self._others
+
+    def __len__(self) -> int:
+        return len(REGISTRY) + len(self._others)
+
+
 def accountables() -> Mapping[str, Accountable]:
     """Return everything that `quietbits account` knows, by name: the mechanisms, tables and binomial noise."""
-    noise = (*tables.ACCOUNTABLES, shuffled.SHUFFLED_TABLE, BINOMIAL)
-    return {**{name: entry.accounting for name, entry in REGISTRY.items()}, **{one.name: one for one in noise}}
+    return _Accountables()

@@ -129,3 +129,4 @@ DP_REC = Entry(
     ),
     norms=(2.0,),
 )
+ENTRIES = (DP_REC,)

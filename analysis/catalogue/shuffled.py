@@ -11,7 +11,6 @@ from ...design.shuffled.shuffled_items import LARGEST_EPSILON, ShuffledRandomise
 from ...design.shuffled.shuffled_mechanism import ShuffledMechanism
 from ...design.shuffled.shuffled_privacy import SHUFFLED_ACCOUNTS
 from ...design.shuffled.shuffled_table import ShuffledTableMechanism
-from ...design.tables.file import read_table
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.mvu import design_mvu
 from ...design.tables.randomised_response import generalised_randomised_response
@@ -22,7 +21,7 @@ from ..calibration.parameter import check_target
 from ..calibration.shuffled import local_epsilon, shuffled_designed_table, shuffled_response_table
 from .local import REPLACE_ONE
 from .lower_bounds import frequency_lower_bound
-from .tables import BITS_IN, BITS_OUT, DESIGN_SEED, RESPONSE_BITS, TABLE
+from .tables import BITS_IN, BITS_OUT, DESIGN_SEED, RESPONSE_BITS, TABLE, table_of
 
 # Adapts a table to a target: options, clients and target in, a table out.
 TableFor = Callable[[Values, int, Target], LookupTable]
@@ -51,7 +50,7 @@ def _accounted(mechanism: ShuffledMechanism, title: str, local: float, adjacency
 
 
 def _account_table(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
-    table = read_table(values["table"])
+    table = table_of(values["table"])
     mechanism = ShuffledTableMechanism(table, values["clients"], values["delta"])
     return _accounted(mechanism, f"{table.mechanism} table", table.certificate.realised_epsilon, adjacency)
 
@@ -158,3 +157,4 @@ SHUFFLED_ITEMS = Entry(
     lower_bound=lambda task: frequency_lower_bound(task, "central", unbiased=True),
 )
 ENTRIES = (SHUFFLED_MVU, SHUFFLED_RESPONSE, SHUFFLED_ITEMS)
+ACCOUNTABLES = (SHUFFLED_TABLE,)

@@ -86,7 +86,7 @@ class Option:
             raise ValueError(f"{self.name} must be a text, got {value!r}")
         if self.choices:
             check_choice(self.name, value, self.choices)
-        return Path(value) if self.kind is Path else value
+        return Path(value) if self.kind is Path and isinstance(value, str) else value
 
     def within(self, bits: float, dimension: int) -> Any:
         """Return the default for a budget of bits for each coordinate, in the option's range; None where the budget changes nothing."""

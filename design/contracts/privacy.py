@@ -4,12 +4,19 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ...arguments import check_choice, check_integer, check_real
 from ...errors import InfeasibleError
+from ...shown import BLUE, GREY, Shown
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS
 from ...solvers.accounting.sampling import Sampling
 from .guarantee import ADJACENCIES, Guarantee
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...shown import Axes
 
 Scalar = str | float | bool | None
 
@@ -131,8 +138,8 @@ class AccountedEpsilon:
         return {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in document.items()}
 
 
-@dataclass(frozen=True)
-class PrivacyReport:
+@dataclass(frozen=True, repr=False)
+class PrivacyReport(Shown):
     """What is known of a client's privacy after some rounds: the answers of all accounts.
 
     Attributes
@@ -155,6 +162,29 @@ class PrivacyReport:
     trust_model: str
     sampling: Sampling | None
     accounts: tuple[AccountedEpsilon, ...]
+
+    @property
+    def line(self) -> str:
+        """The guarantee, the account that gives it, and the rounds, in one line."""
+        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+        by = "" if self.best is None else f", by {self.best.name}"
+        return f"{self.guarantee}, {rounds}" + ("" if self.sampling is None else f", {self.sampling}") + by
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per account, with `account`, `epsilon` (missing where infinite), `proven`, `assumes`, `adjacency`, `reason`."""
+        import pandas as pd
+
+        return pd.DataFrame([{"account": one.name, **one.document()} for one in self.accounts])
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw epsilon by every account that says something; what is not a guarantee for the adjacency is grey."""
+        shown = [one for one in self.accounts if math.isfinite(one.bound.epsilon)]
+        guarantees = [one.proven and one.assumes is None and one.adjacency == self.adjacency for one in shown]
+        colours = [BLUE if guarantee else GREY for guarantee in guarantees]
+        axes.barh([f"{one.name}, {one.adjacency}" for one in shown], [one.bound.epsilon for one in shown], color=colours)
+        axes.set(
+            xlabel=f"epsilon at delta = {self.delta:g}, {self.rounds} rounds", title=f"{self.trust_model} trust model, {self.adjacency}"
+        )
 
     @property
     def best(self) -> AccountedEpsilon | None:

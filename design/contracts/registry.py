@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_choice
 from ...errors import InfeasibleError
+from ...shown import Shown
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from .domains import MOST_CATEGORIES, Categories, Domain, Interval
@@ -23,6 +24,9 @@ from .privacy import Privacy, PrivacyReport, Scalar
 from .task import LARGEST_TARGET, SMALLEST_TARGET, Task
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...shown import Axes
     from ..tables.lookup_table import LookupTable
 
 # Messages of fractional bits are computed up to rounding.
@@ -67,12 +71,25 @@ class Accounted:
         return AccountReport(self, self.privacy.report(delta, self.adjacency, rounds, sampling))
 
 
-@dataclass(frozen=True, eq=False)
-class AccountReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class AccountReport(Shown):
     """What `quietbits account` says: the answers of all accounts, and what they are about."""
 
     subject: Accounted
     privacy: PrivacyReport
+
+    @property
+    def line(self) -> str:
+        """What it is about and what it reveals, in one line."""
+        return f"{self.subject.mechanism}: {self.privacy.line}"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per account, as `PrivacyReport.to_frame`."""
+        return self.privacy.to_frame()
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw epsilon by every account, as `PrivacyReport.draw`."""
+        self.privacy.draw(axes)
 
     @property
     def epsilon(self) -> float:

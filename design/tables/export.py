@@ -4,11 +4,12 @@ import io
 import json
 import os
 from collections.abc import Callable
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined, select_autoescape
+from jinja2 import Environment, StrictUndefined, Template, select_autoescape
 
 from ...arguments import check_choice
 from ...files import write_atomically
@@ -45,14 +46,11 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
 def c_header(table: LookupTable) -> bytes:
     """Return a C99 header that encodes and decodes as the table does, bit for bit given the same random words.
 
-    It defines ``qb_encode(value, dither_word, table_word)``, the slower ``qb_encode_constant_time`` that draws the same, ``qb_decode(letter)``,
-    and what the table guarantees, as macros.
+    It defines ``qb_encode(value, dither_word, table_word)``, a slower ``qb_encode_constant_time`` that draws the same,
+    ``qb_decode(letter)``, and what the table guarantees, as macros.
     """
-    # C source, not HTML: there is nothing to escape.
-    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=select_autoescape(default_for_string=False))
-    template = environment.from_string((files(__package__) / "table_sampler.h.jinja").read_text(encoding="utf-8"))
     low, high = table.interval
-    text = template.render(
+    text = _header_template().render(
         document=table_document(table),
         guarantee=str(table.guarantee),
         low=repr(low),
@@ -65,6 +63,13 @@ def c_header(table: LookupTable) -> bytes:
         dither_unit=repr(2.0**-53),
     )
     return text.encode("ascii")
+
+
+@cache
+def _header_template() -> Template:
+    # C source, not HTML: there is nothing to escape.
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=select_autoescape(default_for_string=False))
+    return environment.from_string((files(__package__) / "table_sampler.h.jinja").read_text(encoding="utf-8"))
 
 
 def npz_archive(table: LookupTable) -> bytes:

@@ -14,7 +14,8 @@ import numpy as np
 
 from ...errors import DataError, TableError
 from ...files import MEGABYTE, read_limited, write_atomically
-from .lookup_table import Certificate, DualCertificate, LookupTable, Provenance
+from .lookup_table import Certificate, DualCertificate, LookupTable
+from .provenance import Provenance
 from .verification import verify_table
 
 if TYPE_CHECKING:
@@ -35,8 +36,13 @@ def write_table(table: LookupTable, path: str | os.PathLike[str]) -> None:
         If the table does not verify; nothing is written then.
     """
     verify_table(table)
+    write_atomically(path, table_json(table))
+
+
+def table_json(table: LookupTable) -> bytes:
+    """Return the contents of a table's file, without verifying the table."""
     lines = (f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in table_document(table).items())
-    write_atomically(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii"))
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii")
 
 
 def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> LookupTable:
@@ -67,7 +73,10 @@ def verify_file(path: str | os.PathLike[str]) -> Certificate:
 
 
 def table_document(table: LookupTable) -> dict[str, Any]:
-    """Return what a table's file holds, checksum included: keys and values as in the schema, ready for JSON."""
+    """Return what a table's file holds, checksum included: keys and values as in the schema, ready for JSON.
+
+    How long the design took is left out: the same table has the same file.
+    """
     certificate, provenance = table.certificate, table.provenance
     dual = certificate.dual
     document: dict[str, Any] = {
@@ -103,7 +112,6 @@ def table_document(table: LookupTable) -> dict[str, Any]:
             "versions": dict(provenance.versions),
             "solver": provenance.solver,
             "seed": int(provenance.seed),
-            "duration": float(provenance.duration),
         },
     }
     return {**document, "sha256": checksum(document)}
@@ -196,9 +204,7 @@ def _table_from(document: dict[str, Any]) -> LookupTable:
         weights=np.array([[int(weight) for weight in row] for row in document["weights"]], dtype=np.int64),
         prior=None if prior is None else _floats(prior),
         certificate=Certificate(**{**stated, "dual": dual}),
-        provenance=Provenance(
-            tuple(provenance["versions"].items()), provenance["solver"], int(provenance["seed"]), float(provenance["duration"])
-        ),
+        provenance=Provenance(tuple(provenance["versions"].items()), provenance["solver"], int(provenance["seed"]), duration=None),
         adjacency=document["adjacency"],
         trust_model=document["trust_model"],
     )

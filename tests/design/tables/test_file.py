@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from quietbits.design.tables.certificate import certified_table, with_lower_bound
 from quietbits.design.tables.file import checksum, read_table, table_document, verify_file, write_table
-from quietbits.design.tables.lookup_table import DualCertificate, LookupTable, record_provenance
+from quietbits.design.tables.lookup_table import DualCertificate, LookupTable
+from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from quietbits.design.tables.verification import verify_table
 from quietbits.errors import TableError

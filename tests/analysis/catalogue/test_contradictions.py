@@ -1,4 +1,4 @@
-"""Noise is not credited to clients that do not exist: numbers that contradict each other are refused, for everything that has an account."""
+"""Noise is not credited to clients that do not exist: numbers that contradict each other are refused, for all that has an account."""
 
 import pytest
 

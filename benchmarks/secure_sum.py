@@ -3,7 +3,6 @@
 import resource
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +36,7 @@ def cpu_seconds(run: Callable[[], object]) -> float:
     return min(durations)
 
 
-def encode_nanoseconds(mechanism: Mechanism[Any, Any]) -> float:
+def encode_nanoseconds(mechanism: Mechanism) -> float:
     """Return how long a coordinate of a message takes."""
     vectors = np.random.default_rng(3).standard_normal((ENCODED, DIMENSION))
     rng = np.random.default_rng(4)

@@ -27,8 +27,14 @@ def test_bad_requests_are_refused(arguments: dict[str, object], message: str) ->
 
 def test_millions_of_clients_take_part_in_passes_without_memory_for_each() -> None:
     setting = TrainingSetting(
-        **{"clients": 25_000_000, "clients_per_round": 300, "rounds": 2, "delta": 1e-9, "adjacency": "replace-one"},
-        **{"sampling": "passes", "model": "mlp-60-60-60", "epsilon": 4.0},
+        clients=25_000_000,
+        clients_per_round=300,
+        rounds=2,
+        delta=1e-9,
+        adjacency="replace-one",
+        sampling="passes",
+        model="mlp-60-60-60",
+        epsilon=4.0,
     )
     task = TrainingTask(setting, TrainedMechanism("dp-fedavg"), 0)
     plan = task.prepare(None)

@@ -66,8 +66,9 @@ def main() -> None:
         coordinate = encode_nanoseconds(mechanism)
         print(
             f"{name + ',':30} encoding {coordinate:.1f} ns a coordinate, {coordinate / normal:.2f} x numpy's normal numbers, "
-            f"{coordinate / words:.1f} x the two words that rounding and noise take; calibrated in {built:5.2f} s; the round {seconds:6.2f} s, {seconds / reference:5.2f} x; squared error over "
-            f"predicted {found.squared_error / found.predicted_squared_error:.3f}, over a trusted server's "
+            f"{coordinate / words:.1f} x the two words that rounding and noise take; calibrated in {built:5.2f} s; the round "
+            f"{seconds:6.2f} s, {seconds / reference:5.2f} x; squared error over predicted "
+            f"{found.squared_error / found.predicted_squared_error:.3f}, over a trusted server's "
             f"{found.squared_error / (central or np.nan):.3f}"
         )
     print(f"largest memory of the process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")

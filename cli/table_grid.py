@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .console import complain, grid, progress_bar
+from .console import complain, grid, progress_bar, resumable, say, working
 from .options import Dask, Workers
 
 
@@ -33,7 +33,7 @@ def design_grid_command(
 
     tables = load_grid(spec)
     try:
-        with progress_bar() as on_step:
+        with resumable(output), progress_bar() as on_step:
             index = design_tables(tables, output, workers=workers, dask=dask, on_step=on_step)
     except IncompleteGridError as error:
         write_table_index(error.index, error.failures)
@@ -64,13 +64,14 @@ def verify_tables(folder: Path, json: bool) -> None:
 
     from ..analysis.table_grid.verification import verify_folder
 
-    found = verify_folder(folder)
+    with working(f"verifying the tables of {folder}"):
+        found = verify_folder(folder)
     if json:
         faults = [{"file": str(fault.path), "check": fault.check, "detail": fault.detail} for fault in found.faults]
-        typer.echo(dumps({"folder": str(folder), "tables": found.tables, "verified": found.verified, "faults": faults}))
+        say(dumps({"folder": str(folder), "tables": found.tables, "verified": found.verified, "faults": faults}))
     else:
         for fault in found.faults:
             complain(str(fault))
-        typer.echo(f"{folder}: {found.tables} tables, {'all verified' if found.verified else f'{len(found.faults)} files refused'}")
+        say(f"{folder}: {found.tables} tables, {'all verified' if found.verified else f'{len(found.faults)} files refused'}")
     if not found.verified:
         raise typer.Exit(1)

@@ -7,17 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib.resources import files
 from itertools import product
-from pathlib import Path
 from typing import Any, overload
 
 from ...arguments import check_choice, check_integer, check_interval
 from ...errors import DataError
+from ...files import MEGABYTE, read_limited
 from ...solvers.bounds.privacy_constraint import metric_name, ratio_constraint
 from ..random_streams import LARGEST_SEED
 from .task import TableTask
 
 MOST_BITS = 9
 MOST_TABLES = 1_000_000
+MOST_BYTES = MEGABYTE
 OBJECTIVES = ("mean", "worst")
 # What Python calls None; TOML has no such value.
 NONE = "none"
@@ -126,10 +127,13 @@ def example_grid() -> str:
     return (files(__package__) / "example.toml").read_text(encoding="utf-8")
 
 
-def load_grid(path: str | os.PathLike[str]) -> TableGrid:
-    """Read a grid from a TOML file; a ``DataError`` names the file and the key that is wrong."""
+def load_grid(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> TableGrid:
+    """Read a grid from a TOML file of at most the given size; a ``DataError`` names the file and the key that is wrong."""
+    content = read_limited(path, most_bytes)
     try:
-        return parse_grid(tomllib.loads(Path(path).read_text(encoding="utf-8")))
+        return parse_grid(tomllib.loads(content.decode("utf-8")))
+    except RecursionError:
+        raise DataError(f"{path}: the file nests deeper than any grid") from None
     except ValueError as error:
         # tomllib's errors, and those of text that is not UTF-8, are ValueErrors too.
         raise DataError(f"{path}: {error}") from error

@@ -14,6 +14,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.dp_rec_communication import COUNTED, FEDERATIONS, PACKAGES, SCHEMES, CommunicationPoint
+from ...arrays import FloatArray
 from ..drawing.directed_rounding import rounded_down
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
@@ -37,7 +38,7 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
     axes.set_xlim(frame["total_gib"].min() / 300, 3 * frame["total_gib"].max())
     top, middles = 0.0, []
     for training in trainings:
-        heights = top + STEP * np.arange(len(training))
+        heights = np.asarray(top + STEP * np.arange(len(training)), dtype=float)
         _draw_training(axes, heights, training)
         middles.append(heights.mean())
         top = heights[-1] + STEP + SPACE
@@ -62,7 +63,7 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def _draw_training(axes: Axes, heights: np.ndarray[Any, np.dtype[np.float64]], training: pd.DataFrame) -> None:
+def _draw_training(axes: Axes, heights: FloatArray, training: pd.DataFrame) -> None:
     """Draw a mark for each scheme, a ring around the paper's total, and the numbers beside it."""
     for height, (_, one) in zip(heights, training.iterrows(), strict=True):
         mark = MARKS[one["scheme"]]

@@ -17,6 +17,11 @@ def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(app, list(map(str, arguments)))
 
 
+def refusals(run: Result) -> list[str]:
+    """Return the lines that name a refused file: where a command takes long, others say that it is at work."""
+    return [line for line in run.stderr.splitlines() if ": refused: " in line]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bulk")
@@ -49,7 +54,7 @@ def test_each_refused_file_takes_a_line(folder: Path) -> None:
         path.write_bytes(content.replace(b"1", b"2"))
     run = invoke("verify", folder)
     assert run.exit_code == 1
-    first, second = run.stderr.splitlines()
+    first, second = refusals(run)
     assert first.startswith(f"quietbits: {changed[0]}: refused: format: ")
     assert second == f"quietbits: {changed[1]}: refused: header: it is not the C header of epsilon_2_bits_1_1.json"
     assert run.stdout == f"{folder}: 4 tables, 2 files refused\n"
@@ -64,7 +69,7 @@ def test_tables_that_cannot_be_designed_take_one_line_and_are_on_the_page(tmp_pa
     (tmp_path / "grid.toml").write_text('[grid]\nepsilon = [1, 30]\nbits_in = 2\nbits_out = 1\nmetric = ["none", "l2"]\n')
     run = invoke("design", "grid", tmp_path / "grid.toml", "--output", tmp_path / "tables")
     assert run.exit_code == 2
-    assert run.stderr == (
+    assert run.stderr.endswith(
         "quietbits: 1 of 4 tables could not be designed, the others are written: epsilon 30, 2 bits in, 1 out, objective mean, "
         "from 0 to 1: epsilon must be a number from 0.001 to 20, got 30.0\n"
     )

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from quietbits.design.tables.certificate import certified_table, with_lower_bound
 from quietbits.design.tables.file import checksum, read_table, table_document, verify_file, write_table
 from quietbits.design.tables.lookup_table import DualCertificate, LookupTable
+from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from quietbits.design.tables.verification import verify_table
@@ -57,6 +58,26 @@ def test_what_is_written_is_read(table: LookupTable, tmp_path: Path) -> None:
             assert getattr(found, field.name) == getattr(table, field.name), field.name
     assert (found.weights == table.weights).all()
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_bytes_say_nothing_of_the_time_it_took(tmp_path: Path) -> None:
+    table = design_mvu(1.0, 2, 1)
+    assert table.provenance.duration is not None
+    slower = dataclasses.replace(table, provenance=dataclasses.replace(table.provenance, duration=table.provenance.duration + 10))
+    for name, one in (("first", table), ("slower", slower), ("again", design_mvu(1.0, 2, 1))):
+        write_table(one, tmp_path / name)
+        assert (tmp_path / name).read_bytes() == (tmp_path / "first").read_bytes()
+    assert read_table(tmp_path / "first").provenance.duration is None
+
+
+def test_a_file_of_an_earlier_version_with_a_duration_still_verifies(tmp_path: Path) -> None:
+    document = table_document(certified())
+    document["provenance"]["duration"] = 0.25
+    assert verify_file(written(tmp_path / "table.json", document, mend_checksum=True)) == certified().certificate
+    # Its checksum covers the duration, as it did when it was written.
+    document["provenance"]["duration"] = 0.5
+    refused = written(tmp_path / "table.json", {**document, "sha256": checksum({**document, "provenance": {}})}, mend_checksum=False)
+    assert refusal(refused).check == "checksum"
 
 
 def test_the_keys_are_those_of_the_format() -> None:

@@ -95,7 +95,7 @@ class RoundPlan:
 
     def document(self) -> str:
         """Return the plan as JSON."""
-        return json.dumps({**asdict(self), "options": dict(self.options)}, sort_keys=True)
+        return json.dumps({**vars(self), "task": asdict(self.task), "options": dict(self.options)}, sort_keys=True)
 
     @classmethod
     def from_document(cls, document: str) -> "RoundPlan":

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from ...arguments import check_real
+from ...arguments import check_probability, check_real
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.masked_sum.client import MaskingClient, PublicKeys
 from ...design.noise.random_words import secure_words
@@ -43,12 +43,16 @@ class PrivateUpdateMod:
     largest_epsilon : float or None
         Refuse rounds whose mechanism would spend more than this over all rounds of the task, with the clients that take part and, before
         masks are taken off, with those that stay. None leaves it to the server.
+    largest_delta : float
+        Refuse rounds of a task with a larger failure probability.
     """
 
     largest_epsilon: float | None = None
+    largest_delta: float = 1e-2
 
     def __post_init__(self) -> None:
-        """Check the limit."""
+        """Check the limits."""
+        check_probability("largest_delta", self.largest_delta)
         if self.largest_epsilon is not None:
             check_real("largest_epsilon", self.largest_epsilon, low=0.0, high=1e100)
 
@@ -112,6 +116,8 @@ class PrivateUpdateMod:
 
     def _check_limit(self, plan: RoundPlan, clients: int) -> None:
         """Refuse a guarantee that is weaker than this client accepts."""
+        if plan.task.delta > self.largest_delta:
+            raise InfeasibleError(f"delta must be at most {self.largest_delta:g} for this client, got {plan.task.delta:g}")
         if self.largest_epsilon is None:
             return
         found = plan.report(plan.built_for(clients), plan.task.rounds)

@@ -170,6 +170,14 @@ def test_a_client_refuses_what_it_does_not_accept(model: ArrayRecord) -> None:
     assert "epsilon must be at most 7 for this client, got epsilon = 8" in careful.errors[-1]
 
 
+def test_a_client_refuses_a_large_failure_probability(model: ArrayRecord) -> None:
+    loop = Loop({1: 0.1, 2: 0.1})
+    federation = strategy("gaussian", task("gaussian", delta=0.02), on_refusal="skip")
+    federation.start(loop, model, num_rounds=1)
+    assert "none of 2 clients sent a message" in str(federation.reports[0].refusal)
+    assert loop.errors[-1] == "quietbits: delta must be at most 0.01 for this client, got 0.02"
+
+
 def test_no_client_reveals_a_sum_of_fewer_than_it_accepts(model: ArrayRecord) -> None:
     loop = Loop(
         dict.fromkeys((1, 2, 3, 4, 5), 0.1),

@@ -24,9 +24,9 @@ ROOT = Path(quietbits.__file__).parent
 DOCUMENT = (ROOT / "docs" / "flower.md").read_text(encoding="utf-8")
 COMMANDS = Path(sys.executable).parent
 EPSILON = 500.0
+APP = "app = ClientApp(mods=[PrivateUpdateMod()])"
 # The last node says that it trains, and does not stop.
 LOST = """
-
 def stay_away(msg, context, call_next):
     if "lost" in context.node_config:
         from pathlib import Path
@@ -37,7 +37,7 @@ def stay_away(msg, context, call_next):
     return call_next(msg, context)
 
 
-app._mods.append(stay_away)
+app = ClientApp(mods=[PrivateUpdateMod(), stay_away])
 """
 
 
@@ -93,7 +93,7 @@ def test_a_round_is_right_when_a_node_is_killed_while_it_trains(tmp_path: Path, 
     (app / "digits").mkdir(parents=True)
     (app / "pyproject.toml").write_text(block("toml", "[tool.flwr.app]"))
     (app / "digits" / "__init__.py").touch()
-    (app / "digits" / "client.py").write_text(block("python", "def train") + LOST)
+    (app / "digits" / "client.py").write_text(block("python", APP).replace(APP, LOST))
     (app / "digits" / "server.py").write_text(block("python", "def main"))
     link, *nodes = free_ports(4)
     output, lost, home = tmp_path / "digits.json", tmp_path / "lost", tmp_path / "home"

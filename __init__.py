@@ -1,8 +1,15 @@
 """quietbits: design, certify and compare mechanisms that make a client's message both private and small.
 
-The names in `__init__.pyi` are the public face; everything else is found in the module that is named for it, such as
-`quietbits.solvers.bounds.staircase`.
-A name is imported when it is first used, so that `quietbits --help` answers before numpy is loaded.
+`dir(quietbits)` lists the public names; each has a help page of its own, such as `help(quietbits.plan)`. Where to begin:
+
+- which mechanism to use: `Task`, `plan`, `check_plan`, and `REGISTRY` for all that there are;
+- one mechanism: `build_mechanism`, then its `encode`, `decode`, `guarantee`; `account` and `calibrate` for its privacy;
+- tables: `design_mvu`, `calibrate_vector_table`, `write_table`, `read_table`, `verify_file`, `export_table`;
+- what it costs: `simulate_mean`, `repeat_mean`, `audit`, `load_sweep`, `run_tasks`, `study_mean`, `write_report`;
+- mathematics: `rate_distortion`, `solve_lasso`, `CountMeanSketch`, `sample_discrete_gaussian`, `secure_words`, `SecureSum`.
+
+Everything else is found in the module that is named for it, such as `quietbits.solvers.bounds.staircase`. A name is imported when it is
+first used, so that `quietbits --help` answers before numpy is loaded.
 
 Examples
 --------
@@ -14,4 +21,5 @@ Examples
 
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+# Without `__all__`, with which `help(quietbits)` would print the help of every public name, nine thousand lines.
+__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)

@@ -78,7 +78,7 @@ from .design.local.unit_vectors.privunit_g import PrivUnitGMechanism as PrivUnit
 from .design.local.unit_vectors.projunit import ProjUnitMechanism as ProjUnitMechanism
 from .design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism as RotatingSimplexMechanism
 from .design.local.vector_calibration import calibrate_vector_table as calibrate_vector_table
-from .design.local.vector_cldp import cldp_mechanism as cldp_mechanism
+from .design.local.vector_cldp import vector_cldp_mechanism as vector_cldp_mechanism
 from .design.local.vector_gaussian import VectorGaussianMechanism as VectorGaussianMechanism
 from .design.local.vector_laplace import VectorLaplaceMechanism as VectorLaplaceMechanism
 from .design.local.vector_laplace import laplace_privacy as laplace_privacy

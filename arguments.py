@@ -4,10 +4,13 @@ import math
 from collections.abc import Collection
 from numbers import Integral, Real
 
+# Of an interval's ends: variances are squares of distances, and of letters that may lie far beyond the ends.
+LARGEST_END = 1e100
+
 
 def check_real(name: str, value: float, *, low: float, high: float) -> float:
     """Return `value` as a float if it is a finite number in [low, high]; `name` is the argument's, for the message."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or not low <= value <= high:
+    if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high or not math.isfinite(value):
         raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
     return float(value)
 
@@ -41,11 +44,14 @@ def check_choice(name: str, value: str, choices: Collection[str]) -> str:
 
 
 def check_interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:
-    """Return `interval` as two floats if these are finite, lower < upper, and their difference is finite too."""
+    """Return `interval` as two floats if lower < upper, and neither their squares nor those of their difference leave floats' range."""
     try:
         low, high = (float(end) for end in interval)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be two numbers (low, high), got {interval!r}") from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(high - low)):
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"{name} must be two finite numbers with low < high, got {interval!r}")
+    if not (low >= -LARGEST_END and high <= LARGEST_END and high - low >= 1 / LARGEST_END):
+        ends = f"from {-LARGEST_END:g} to {LARGEST_END:g}, at least {1 / LARGEST_END:g} apart"
+        raise ValueError(f"{name} must have ends {ends}, got {interval!r}")
     return low, high

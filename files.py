@@ -1,16 +1,30 @@
-"""Files that are written completely or not at all."""
+"""Files: written completely or not at all, and read up to a size that is stated."""
 
+import errno
 import os
 import secrets
+import stat
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from .arguments import check_integer
+from .errors import DataError
+
+# As an output, this stands for standard output.
+STANDARD_OUTPUT = Path("-")
+MEGABYTE = 10**6
+# What opens another descriptor of this process: a file that is found there is written on, as it may be in use.
+DESCRIPTORS = ("/dev/std", "/dev/fd/", "/proc/")
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file under a temporary name in the same folder, and rename it when it is complete.
 
-    If it cannot be written, which raises ``OSError``, what was at `path` before is still there.
+    A symbolic link is followed, a device or FIFO written into, and ``-`` is standard output. If the file cannot be written, which raises
+    ``OSError`` with the name that was given, what was at `path` before is still there.
     """
     with atomic_file(path) as temporary:
         temporary.write_bytes(content)
@@ -18,14 +32,86 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the temporary name under which a file is to be written; it is renamed if the block ends without an error, removed otherwise."""
+    """Give the temporary name under which a file is to be written; it takes its place if the block ends without an error."""
+    check_output(path)
     target = Path(path)
+    if is_stream(target):
+        with tempfile.TemporaryDirectory() as folder:
+            temporary = Path(folder) / "content"
+            yield temporary
+            with _named(path, temporary):
+                _write_into(target, temporary.read_bytes())
+        return
+    # The file that a symbolic link leads to, and not the link.
+    target = Path(os.path.realpath(target))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        yield temporary
-        # In read-write mode, which all systems ask for where a file is to be synchronised.
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        temporary.replace(target)
+        with _named(path, temporary):
+            yield temporary
+            # In read-write mode, which all systems ask for where a file is to be synchronised.
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_output(path: str | os.PathLike[str]) -> None:
+    """Raise ``OSError`` where no file can be written: in a folder that is not there, or at a folder's name."""
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a folder: name a file", str(path))
+    if not is_stream(target) and not Path(os.path.realpath(target)).parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
+
+
+def is_stream(path: Path) -> bool:
+    """Return whether an output is written into and never replaced: standard output, a device, a FIFO, another descriptor."""
+    if path == STANDARD_OUTPUT or str(path).startswith(DESCRIPTORS):
+        return True
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def read_limited(path: str | os.PathLike[str], most_bytes: int) -> bytes:
+    """Return a file's content; ``DataError`` if it has more bytes than are allowed, of which no more are read."""
+    most = check_integer("most_bytes", most_bytes, low=1, high=2**62)
+    with Path(path).open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise DataError(f"{path}: the file has more than the {most / MEGABYTE:g} megabytes that are allowed")
+    return content
+
+
+def check_size(path: Path, most_bytes: int) -> None:
+    """Raise ``DataError`` where a file that is not read as a whole has more bytes than are allowed."""
+    found, most = path.stat().st_size, check_integer("most_bytes", most_bytes, low=1, high=2**62)
+    if found > most:
+        raise DataError(f"{path}: the file has {found / MEGABYTE:g} megabytes, {most / MEGABYTE:g} are allowed")
+
+
+def _write_into(target: Path, content: bytes) -> None:
+    if target == STANDARD_OUTPUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    # Appended, as a descriptor may be of a file that something else is in already.
+    descriptor = os.open(target, os.O_WRONLY | os.O_APPEND)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str], temporary: Path) -> Iterator[None]:
+    """Give an ``OSError`` the name that was asked for, in place of the temporary one, or of none."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(temporary)):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error

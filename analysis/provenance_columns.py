@@ -3,7 +3,7 @@
 import pandas as pd
 
 from ..design.contracts.guarantee import Guarantee
-from ..design.tables.lookup_table import record_provenance
+from ..design.tables.provenance import record_provenance
 
 
 def guarantee_columns(guarantee: Guarantee) -> dict[str, object]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .console import check_folders, grid, show_document, warn
+from .console import check_outputs, console, grid, show_document, warn, working
 from .options import (
     SAMPLING,
     Adjacency,
@@ -14,6 +14,7 @@ from .options import (
     Output,
     Plot,
     Rounds,
+    adjacency_of,
     given,
     parse_sampling,
     registry_group,
@@ -32,15 +33,16 @@ def _names() -> list[str]:
 
 
 def _subcommand(name: str) -> Any:
-    from ..analysis.catalogue.registry import accountables
+    from ..analysis.catalogue.registry import REGISTRY, accountables
 
     one = accountables()[name]
+    adjacency = adjacency_of(REGISTRY[name].adjacencies) if name in REGISTRY else Adjacency
 
     def run(**values: Any) -> None:
         _account(name, given(one.parameters, values), values)
 
     own = [option.name for option in one.parameters]
-    fixed: dict[str, tuple[Any, Any]] = {"delta": (Delta, None), "rounds": (Rounds, 1), "adjacency": (Adjacency, None)}
+    fixed: dict[str, tuple[Any, Any]] = {"delta": (Delta, None), "rounds": (Rounds, 1), "adjacency": (adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
     fixed |= {"json": (Json, False), "plot": (Plot, None), "output": (Output, None)}
     return with_options(run, one.parameters, fixed, f"{one.title} (`quietbits.account`).")
@@ -62,20 +64,21 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
     from ..analysis.catalogue.accounts import account
 
     json, plot, output = values["json"], values["plot"], values["output"]
-    check_folders(plot, output)
+    check_outputs(plot, output, inputs=[values.get("table")])
     if plot is not None:
         if values["delta"] is None:
             raise ValueError("delta must be given for a plot of epsilon: a number above 0 and below 1")
         _check_plot(plot)
     sampling = None if "population" in parameters else parse_sampling(**{key: values[key] for key in SAMPLING})
-    report = account(
-        name,
-        delta=values["delta"],
-        rounds=values["rounds"],
-        adjacency=values["adjacency"],
-        sampling=sampling,
-        **parameters,
-    )
+    with working(f"accounting for {name}"):
+        report = account(
+            name,
+            delta=values["delta"],
+            rounds=values["rounds"],
+            adjacency=values["adjacency"],
+            sampling=sampling,
+            **parameters,
+        )
     if plot is not None:
         from ..figures.accounts.account_plots import write_account_plot
 
@@ -109,6 +112,8 @@ def print_report(report: "AccountReport", *rows: tuple[str, str]) -> None:
         ("trust model", privacy.trust_model),
     ]
     grid(report.subject.mechanism, lines)
+    if sum(one.proven and one.assumes is None and one.adjacency == privacy.adjacency for one in privacy.accounts) > 1:
+        console().print("Each account that is not marked otherwise is a proof by itself: epsilon is the least of them.", markup=False)
     for one in privacy.accounts:
         if one.bound.order_at_edge:
             warn(f"WARNING: order {one.bound.order:g} of {one.name} is at the edge of the orders tried; others might prove less.")

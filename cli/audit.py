@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import check_folders, grid, show_document
+from .console import check_outputs, grid, show_document, working
 from .options import Json, Output, Seed, registry_group, with_options
 from .simulate import Clients, Delta, built, entries_of, entry_names, options_of, task_options
 
@@ -42,8 +42,9 @@ def _subcommand(name: str) -> Any:
             values["categories"] = 2
         if values["dimension"] is None and "Interval" not in [domain.__name__ for domain in entry.domains]:
             values["dimension"] = 1
-        check_folders(values["output"])
-        task, mechanism = built(entry, values)
+        check_outputs(values["output"])
+        with working(f"building {name}"):
+            task, mechanism = built(entry, values)
         head = {"mechanism": name, "clients": task.clients, "dimension": task.dimension}
         _audit(mechanism, head | ({"bits": values["bits"]} if "bits" in values else {}), values)
 
@@ -63,7 +64,7 @@ def _audit_table(
     from ..design.tables.file import read_table
     from ..design.tables.table_mean import TableMeanMechanism
 
-    check_folders(output)
+    check_outputs(output, inputs=[table])
     values = {"repetitions": repetitions, "others": "zero", "confidence": confidence, "seed": seed, "json": json, "output": output}
     _audit(TableMeanMechanism(read_table(table)), {"mechanism": str(table)}, values)
 
@@ -84,13 +85,14 @@ def _audit(mechanism: "Mechanism", head: dict[str, Any], values: dict[str, Any])
     from ..analysis.audits.mechanism_audit import audit
     from ..analysis.random_streams import named_stream
 
-    found = audit(
-        mechanism,
-        values["repetitions"],
-        named_stream(values["seed"], "audit"),
-        others=values["others"],
-        confidence=values["confidence"],
-    )
+    with working(f"running {head['mechanism']} on neighbours"):
+        found = audit(
+            mechanism,
+            values["repetitions"],
+            named_stream(values["seed"], "audit"),
+            others=values["others"],
+            confidence=values["confidence"],
+        )
     document = head | {"others": values["others"], "seed": values["seed"]} | found.document()
     show_document(document, values["json"], values["output"])
     if not values["json"]:

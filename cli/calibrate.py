@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from .account import print_report
-from .console import check_folders, show_document
-from .options import REQUIRED, SAMPLING, Adjacency, Json, Output, Rounds, given, parse_sampling, registry_group, with_options
+from .console import check_outputs, show_document, working
+from .options import REQUIRED, SAMPLING, Adjacency, Json, Output, Rounds, adjacency_of, given, parse_sampling, registry_group, with_options
 
 TargetEpsilon = Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")]
 TargetDelta = Annotated[float, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
@@ -29,16 +29,17 @@ def _has(name: str) -> bool:
 
 
 def _subcommand(name: str) -> Any:
-    from ..analysis.catalogue.registry import accountables
+    from ..analysis.catalogue.registry import REGISTRY, accountables
 
     one = accountables()[name]
+    adjacency = adjacency_of(REGISTRY[name].adjacencies) if name in REGISTRY else Adjacency
 
     def run(**values: Any) -> None:
         _calibrate(name, given(one.given, values), values)
 
     own = [option.name for option in one.given]
     fixed: dict[str, tuple[Any, Any]] = {"epsilon": (TargetEpsilon, REQUIRED), "delta": (TargetDelta, REQUIRED)}
-    fixed |= {"rounds": (Rounds, 1), "method": (Method, None), "adjacency": (Adjacency, None)}
+    fixed |= {"rounds": (Rounds, 1), "method": (Method, None), "adjacency": (adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
     fixed |= {"json": (Json, False), "output": (Output, None)}
     return with_options(run, one.given, fixed, f"{one.title} (`quietbits.calibrate`).")
@@ -60,18 +61,19 @@ def _calibrate(name: str, known: dict[str, Any], values: dict[str, Any]) -> None
     from ..analysis.catalogue.accounts import calibrate
 
     json, output = values["json"], values["output"]
-    check_folders(output)
+    check_outputs(output)
     sampling = None if "population" in known else parse_sampling(**{key: values[key] for key in SAMPLING})
-    found = calibrate(
-        name,
-        epsilon=values["epsilon"],
-        delta=values["delta"],
-        rounds=values["rounds"],
-        adjacency=values["adjacency"],
-        sampling=sampling,
-        method=values["method"],
-        **known,
-    )
+    with working(f"calibrating {name}"):
+        found = calibrate(
+            name,
+            epsilon=values["epsilon"],
+            delta=values["delta"],
+            rounds=values["rounds"],
+            adjacency=values["adjacency"],
+            sampling=sampling,
+            method=values["method"],
+            **known,
+        )
     table = found.report.subject.table
     if table is not None and output is not None:
         from ..design.tables.file import write_table

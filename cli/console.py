@@ -1,15 +1,20 @@
 """What every subcommand of `quietbits` prints with: tables' width, a progress bar, and errors in one line."""
 
-import errno
+import os
+import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperGroup
 
 from ..errors import ConvergenceError
+from ..files import STANDARD_OUTPUT, check_output, is_stream
+from .commands import Group, one_line_usage
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,21 +23,36 @@ if TYPE_CHECKING:
 
 # Width of tables that go to a file or a pipe, where there is no terminal to fit.
 PLAIN_WIDTH = 132
+# Exit code of a command that Ctrl-C ends, as shells have it.
+INTERRUPTED = 130
+# Seconds until a command without a terminal says that it is at work, and between two such lines.
+FIRST_LINE, NEXT_LINE = 2.0, 10.0
+# Whether a file goes to standard output, so that what people read goes to standard error.
+_TAKEN: ContextVar[bool] = ContextVar("standard output is a file", default=False)
 
 
-class OneLineErrors(TyperGroup):
+class OneLineErrors(Group):
     """A command group whose errors end in one line on stderr and exit code 2, without a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed; exit with code 2 if an argument, a file or a solver is at fault."""
+        token = _TAKEN.set(False)
         try:
-            return super().invoke(ctx)
+            with one_line_usage():
+                return super().invoke(ctx)
         except BrokenPipeError:
             raise
+        except KeyboardInterrupt:
+            complain("stopped: nothing that was not complete has been written")
+            raise typer.Exit(INTERRUPTED) from None
+        except MemoryError as error:
+            complain(f"there is not enough memory for inputs of this size: {str(error) or 'it is used up'}")
         except OSError as error:
             complain(f"{error.filename}: {error.strerror}" if error.filename else str(error))
         except (ValueError, ConvergenceError) as error:
             complain(str(error))
+        finally:
+            _TAKEN.reset(token)
         raise typer.Exit(2)
 
 
@@ -42,31 +62,105 @@ def complain(message: str) -> None:
 
 
 def console() -> "Console":
-    """Return where tables are printed: stdout, as wide as the terminal, or `PLAIN_WIDTH` columns where there is none."""
+    """Return where tables are printed: stdout, or stderr if a file goes to stdout; `PLAIN_WIDTH` columns where there is no terminal."""
     from rich.console import Console
 
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=PLAIN_WIDTH)
+    found = Console(highlight=False, stderr=_TAKEN.get())
+    return found if found.is_terminal else Console(highlight=False, width=PLAIN_WIDTH, stderr=_TAKEN.get())
+
+
+def say(text: str) -> None:
+    """Print a line where tables are printed."""
+    typer.echo(text, err=_TAKEN.get())
 
 
 @contextmanager
 def progress_bar() -> "Iterator[OnStep]":
-    """Yield ``on_step(done, total, text)``, which shows steps as a bar on stderr, if that is a terminal, until all is done."""
+    """Yield ``on_step(done, total, text)``, which shows steps on stderr until all is done: a bar in a terminal, lines elsewhere."""
+    if not sys.stderr.isatty():
+        with _plain_lines("starting") as on_step:
+            yield on_step
+        return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    screen = Console(stderr=True)
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("starting", total=None)
         yield lambda done, total, text: progress.update(task, completed=done, total=total, description=text)
 
 
-def check_folders(*files: Path | None) -> None:
-    """Raise ``FileNotFoundError`` before a long computation whose result could not be written; None is passed over."""
-    for file in files:
-        if file is not None and not file.parent.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(file.parent))
+@contextmanager
+def working(text: str) -> Iterator[None]:
+    """Show on stderr that work without steps goes on, and for how long: a spinner in a terminal, lines elsewhere."""
+    if not sys.stderr.isatty():
+        with _plain_lines(text):
+            yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        progress.add_task(text, total=None)
+        yield
+
+
+@contextmanager
+def _plain_lines(text: str) -> "Iterator[OnStep]":
+    """Print a line now and then, from another thread, since a computation may be in the middle of a long step."""
+    start, done, shown = time.monotonic(), threading.Event(), [text]
+
+    def report() -> None:
+        wait = FIRST_LINE
+        while not done.wait(wait):
+            typer.echo(f"quietbits: {time.monotonic() - start:.0f} s: {shown[0]}", err=True)
+            wait = NEXT_LINE
+
+    def on_step(finished: int, total: int, step: str) -> None:
+        shown[0] = f"{finished} of {total}: {step}"
+
+    thread = threading.Thread(target=report, daemon=True)
+    thread.start()
+    try:
+        yield on_step
+    finally:
+        done.set()
+        thread.join()
+
+
+@contextmanager
+def resumable(folder: Path) -> Iterator[None]:
+    """Say what is kept where Ctrl-C ends a command that goes on where it was."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        complain(f"stopped: what is finished is kept in {folder}; the same command goes on with the rest")
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> None:
+    """Raise before a long computation whose result could not be written, or would overwrite what it reads; None is passed over.
+
+    Raises
+    ------
+    OSError
+        If no file can be written there.
+    ValueError
+        If an output is an input, or another output.
+    """
+    taken = {os.path.realpath(file): f"{file}, which it would overwrite" for file in inputs if file is not None}
+    for file in outputs:
+        if file is None:
+            continue
+        check_output(file)
+        if not is_stream(file) or file == STANDARD_OUTPUT:
+            place = os.path.realpath(file)
+            if place in taken:
+                raise ValueError(f"output {file} must be another file than {taken[place]}")
+            taken[place] = f"the other output {file}"
+    if STANDARD_OUTPUT in outputs:
+        _TAKEN.set(True)
 
 
 def show_document(document: dict[str, Any], json: bool, output: Path | None) -> None:
@@ -79,8 +173,8 @@ def show_document(document: dict[str, Any], json: bool, output: Path | None) -> 
     document = {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in document.items()}
     if output is not None:
         write_atomically(output, (dumps(document, indent=2, allow_nan=False) + "\n").encode())
-    if json:
-        typer.echo(dumps(document, allow_nan=False))
+    if json and output != STANDARD_OUTPUT:
+        say(dumps(document, allow_nan=False))
 
 
 def grid(title: str, rows: Iterable[tuple[str, str]]) -> None:

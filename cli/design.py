@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import TableError
-from .console import check_folders, complain, grid
-from .options import Seed
+from .commands import Command, Group
+from .console import check_outputs, complain, grid, say, working
+from .options import Megabytes, Seed
+from .table_grid import design_grid_command, verify_tables
 
 if TYPE_CHECKING:
     from ..arrays import FloatArray
@@ -45,7 +47,7 @@ class ExportFormat(StrEnum):
     parquet = "parquet"
 
 
-design_app = typer.Typer(help="Design a mechanism and export it as a certified lookup table.", no_args_is_help=True)
+design_app = typer.Typer(cls=Group, help="Design a mechanism and export it as a certified lookup table.", no_args_is_help=True)
 
 
 @design_app.callback()
@@ -53,7 +55,7 @@ def _design_group() -> None:
     """Design a mechanism and export it as a certified lookup table."""
 
 
-@design_app.command("mvu")
+@design_app.command("mvu", cls=Command)
 def design_mvu_command(
     epsilon: Epsilon,
     bits_in: BitsIn,
@@ -66,29 +68,34 @@ def design_mvu_command(
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Ask for a table that is its own mirror image.")] = False,
     interval: Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="Interval of the values.")] = (0.0, 1.0),
     seed: Seed = 0,
-    output: Annotated[Path | None, typer.Option(help="Write the table here, as JSON.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the table here, as JSON; - is standard output.")] = None,
 ) -> None:
     """Design the unbiased private table with the smallest variance, and certify it (`design_mvu`)."""
     from ..design.tables.file import write_table
     from ..design.tables.mvu import design_mvu
 
-    check_folders(output)
+    check_outputs(output, inputs=[prior_data])
     if (objective is DesignObjective.prior) != (prior_data is not None):
         raise ValueError("prior_data must be given with the objective prior, and only with it: --objective prior --prior-data FILE")
-    table = design_mvu(
-        epsilon,
-        bits_in,
-        bits_out,
-        metric=metric,
-        objective=str(objective) if prior_data is None else _prior(prior_data, prior_column, interval, bits_in),
-        solver=str(solver),
-        symmetric=symmetric,
-        interval=interval,
-        seed=seed,
-    )
+    wanted = str(objective) if prior_data is None else _prior(prior_data, prior_column, interval, bits_in)
+    with working(f"designing a table of {bits_in} bits in, {bits_out} bits out"):
+        table = design_mvu(
+            epsilon,
+            bits_in,
+            bits_out,
+            metric=metric,
+            objective=wanted,
+            solver=str(solver),
+            symmetric=symmetric,
+            interval=interval,
+            seed=seed,
+        )
     if output is not None:
         write_table(table, output)
     _print_certificate(table, f"written to {output}" if output is not None else "not written: name a file with --output")
+
+
+design_app.command("grid", cls=Command)(design_grid_command)
 
 
 def _prior(data: Path, column: str | None, interval: tuple[float, float], bits_in: int) -> "FloatArray":
@@ -99,24 +106,31 @@ def _prior(data: Path, column: str | None, interval: tuple[float, float], bits_i
 
 
 def verify_command(
-    file: Annotated[Path, typer.Argument(help="Lookup table, as JSON.")],
+    file: Annotated[Path, typer.Argument(help="Lookup table, as JSON, or a folder of tables.")],
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    most_megabytes: Megabytes = None,
 ) -> None:
-    """Recompute a table's certificate from the file alone, in exact arithmetic; exit code 1 if anything differs (`read_table`)."""
+    """Recompute a table's certificate from the file alone, in exact arithmetic; exit code 1 if anything differs (`read_table`).
+
+    In a folder, all tables are verified, with their C headers and the index if there is one (`verify_folder`).
+    """
+    if file.is_dir():
+        verify_tables(file, json)
+        return
     from json import dumps
 
-    from ..design.tables.file import read_table, table_document
+    from ..design.tables.file import table_document
 
     try:
-        table = read_table(file)
+        table = _read(file, most_megabytes)
     except TableError as error:
         if json:
-            typer.echo(dumps({"file": str(file), "verified": False, "check": error.check, "detail": error.detail}))
+            say(dumps({"file": str(file), "verified": False, "check": error.check, "detail": error.detail}))
         else:
             complain(f"{file}: refused: {error}")
         raise typer.Exit(1) from error
     if json:
-        typer.echo(dumps({"file": str(file), "verified": True, "certificate": table_document(table)["certificate"]}))
+        say(dumps({"file": str(file), "verified": True, "certificate": table_document(table)["certificate"]}))
     else:
         _print_certificate(table, f"{file}: verified")
 
@@ -124,30 +138,41 @@ def verify_command(
 def export_command(
     file: Annotated[Path, typer.Argument(help="Lookup table, as JSON.")],
     file_format: Annotated[ExportFormat, typer.Option("--format", help="What to write: c is a C99 header with a sampler.")],
-    output: Annotated[Path, typer.Option(help="Where to write it.")],
+    output: Annotated[Path, typer.Option(help="Where to write it; - is standard output.")],
+    most_megabytes: Megabytes = None,
 ) -> None:
     """Verify a table and write it in another format (`export_table`)."""
     from ..design.tables.export import export_table
-    from ..design.tables.file import read_table
 
-    check_folders(output)
-    export_table(read_table(file), output, str(file_format))
+    check_outputs(output, inputs=[file])
+    export_table(_read(file, most_megabytes), output, str(file_format))
+
+
+def _read(file: Path, most_megabytes: int | None) -> "LookupTable":
+    from ..design.tables.file import MOST_BYTES, read_table
+    from ..files import MEGABYTE
+
+    return read_table(file, MOST_BYTES if most_megabytes is None else most_megabytes * MEGABYTE)
 
 
 def _print_certificate(table: "LookupTable", title: str) -> None:
-
-    certificate = table.certificate
+    certificate, duration = table.certificate, table.provenance.duration
     low, high = table.interval
     rows = (
         ("mechanism", f"{table.mechanism}, {table.bits_in} bits in, {table.bits_out} bits out, values from {low:g} to {high:g}"),
         ("guarantee", str(table.guarantee)),
         ("realised epsilon", repr(certificate.realised_epsilon)),
         ("largest bias", f"{certificate.max_bias:g}"),
-        ("mean variance", f"{certificate.mean_variance:.9g}"),
-        ("worst variance", f"{certificate.worst_variance:.9g}"),
+        ("mean variance", _both_scales(certificate.mean_variance, high - low)),
+        ("worst variance", _both_scales(certificate.worst_variance, high - low)),
         ("objective", certificate.objective),
-        ("lower bound", "none" if certificate.lower_bound is None else f"{certificate.lower_bound:.9g}"),
+        ("lower bound", "none" if certificate.lower_bound is None else _both_scales(certificate.lower_bound, high - low)),
         ("optimality gap", "none" if certificate.optimality_gap is None else f"{certificate.optimality_gap:.3g}"),
-        ("solver", f"{table.provenance.solver}, seed {table.provenance.seed}, {table.provenance.duration:.2f} s"),
+        ("solver", f"{table.provenance.solver}, seed {table.provenance.seed}" + ("" if duration is None else f", {duration:.2f} s")),
     )
     grid(title, rows)
+
+
+def _both_scales(variance: float, length: float) -> str:
+    """Write a variance as certificates have it, for values on [0, 1], and in squared units of the values."""
+    return f"{variance:.9g} on [0, 1]" + ("" if length == 1 else f"; {variance * length**2:.9g} in squared units of the values")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import check_folders, console, progress_bar, show_document
+from .commands import Command, Group
+from .console import check_outputs, console, progress_bar, say, show_document
 from .design import BitsIn, BitsOut, Epsilon, Metric
-from .options import Adjacency, Json, Output, Seed, typed_options
+from .options import Adjacency, Json, Megabytes, Output, Seed, typed_options
 
 if TYPE_CHECKING:
     from ..analysis.study.column_data import DataColumn
@@ -27,7 +28,9 @@ class Objective(StrEnum):
     worst = "worst"
 
 
-estimate_app = typer.Typer(help="Estimate a population's statistic privately, and compare mechanisms on it.", no_args_is_help=True)
+estimate_app = typer.Typer(
+    cls=Group, help="Estimate a population's statistic privately, and compare mechanisms on it.", no_args_is_help=True
+)
 
 
 @estimate_app.callback()
@@ -35,7 +38,7 @@ def _estimate_group() -> None:
     """Estimate a population's statistic privately, and compare mechanisms on it."""
 
 
-@estimate_app.command("mean")
+@estimate_app.command("mean", cls=Command)
 def estimate_mean_command(
     data: Annotated[Path, typer.Option(help="csv, parquet or npy file with one value per client.")],
     epsilon: Epsilon,
@@ -46,8 +49,9 @@ def estimate_mean_command(
     metric: Metric = None,
     objective: Annotated[Objective, typer.Option(help="Variance that the MVU tables minimise.")] = Objective.mean,
     seed: Seed = 0,
+    most_megabytes: Megabytes = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Write the results here, as JSON.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write the results here, as JSON; - is standard output.")] = None,
 ) -> None:
     """Estimate the mean of a column with MVU, and compare it with its rivals (`study_mean`).
 
@@ -56,13 +60,15 @@ def estimate_mean_command(
     """
     from ..analysis.study.column_data import load_column
 
-    check_folders(report, output)
-    study = _run_study(load_column(data, column, interval), epsilon, bits_in, bits_out, metric, objective, seed)
+    check_outputs(report, output, inputs=[data])
+    study = _run_study(
+        load_column(data, column, interval, most_bytes=_bytes(most_megabytes)), epsilon, bits_in, bits_out, metric, objective, seed
+    )
     _print_study(study)
     _write_study(study, report, output)
 
 
-@estimate_app.command("frequencies")
+@estimate_app.command("frequencies", cls=Command)
 def estimate_frequencies_command(
     data: Annotated[Path, typer.Option(help="csv, parquet or txt file with one item per client.")],
     mechanism: Annotated[str, typer.Option(help="A mechanism of the registry for items.")],
@@ -75,8 +81,16 @@ def estimate_frequencies_command(
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A design choice of the mechanism; may be repeated.")
     ] = None,
+    count_share: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of epsilon for a first round that counts different items, and so sizes the second: for "
+            "sparse-discrete-gaussian-frequencies, by default without."
+        ),
+    ] = None,
     top: Annotated[int, typer.Option(help="Items that are listed.")] = 20,
     seed: Seed = 0,
+    most_megabytes: Megabytes = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
     json: Json = False,
     output: Output = None,
@@ -90,11 +104,12 @@ def estimate_frequencies_command(
     from ..analysis.study.frequency_study import study_frequencies
     from ..analysis.study.item_column import load_items
 
-    check_folders(report, output)
+    check_outputs(report, output, inputs=[data, domain])
     entry = entry_named(mechanism)
     choices = typed_options(entry.options, option or [])
+    items = load_items(data, column, domain, buckets, most_bytes=_bytes(most_megabytes))
     study = study_frequencies(
-        load_items(data, column, domain, buckets), mechanism, epsilon, delta, adjacency=adjacency, options=choices, top=top, seed=seed
+        items, mechanism, epsilon, delta, adjacency=adjacency, options=choices, count_share=count_share, top=top, seed=seed
     )
     show_document(study.document(), json, output)
     if report is not None:
@@ -104,7 +119,14 @@ def estimate_frequencies_command(
     if not json:
         _print_frequencies(study)
         if report is not None:
-            typer.echo(f"Report: {report}")
+            say(f"Report: {report}")
+
+
+def _bytes(most_megabytes: int | None) -> int:
+    from ..analysis.study.column_data import MOST_BYTES
+    from ..files import MEGABYTE
+
+    return MOST_BYTES if most_megabytes is None else most_megabytes * MEGABYTE
 
 
 def _print_frequencies(study: "FrequencyStudy") -> None:
@@ -126,6 +148,12 @@ def _print_frequencies(study: "FrequencyStudy") -> None:
         f"{_or_none(study.lower_bound)}. {study.bits_per_client:g} bits per client.",
         markup=False,
     )
+    if study.count is not None:
+        screen.print(
+            f"A first round, with epsilon = {study.count.epsilon:.4g} and {study.count.bits_per_client:g} of these bits, counted "
+            f"{study.count.distinct_items:.0f} different items, {study.count.upper} at most.",
+            markup=False,
+        )
     screen.print(f"Guarantee of {study.mechanism}: {study.guarantee}.", markup=False)
 
 
@@ -168,10 +196,10 @@ def _write_study(study: "MeanStudy", report: Path | None, results: Path | None) 
     command = shlex.join(["quietbits", *sys.argv[1:]])
     if report is not None:
         write_report(study, report, command=command)
-        typer.echo(f"Report: {report}")
+        say(f"Report: {report}")
     if results is not None:
         write_results(study, results, command=command)
-        typer.echo(f"Results: {results}")
+        say(f"Results: {results}")
 
 
 def _print_study(study: "MeanStudy") -> None:

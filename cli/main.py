@@ -10,14 +10,16 @@ import typer
 from .account import account_app
 from .audit import audit_app
 from .calibrate import calibrate_app
+from .commands import Command
 from .console import OneLineErrors
 from .design import design_app, export_command, verify_command
 from .estimate import demo_command, estimate_app
 from .mechanisms import mechanisms_command
 from .plan import plan_command
-from .reproduce import reproduce_command
+from .reproduce import ReproduceCommand, reproduce_command
 from .simulate import simulate_app
 from .sweep import sweep_command
+from .train import train_command
 
 app = typer.Typer(
     cls=OneLineErrors,
@@ -26,18 +28,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(design_app, name="design")
-app.command("verify")(verify_command)
-app.command("export")(export_command)
-app.command("mechanisms")(mechanisms_command)
-app.command("plan")(plan_command)
+app.command("verify", cls=Command)(verify_command)
+app.command("export", cls=Command)(export_command)
+app.command("mechanisms", cls=Command)(mechanisms_command)
+app.command("plan", cls=Command)(plan_command)
 app.add_typer(account_app, name="account")
 app.add_typer(calibrate_app, name="calibrate")
 app.add_typer(simulate_app, name="simulate")
 app.add_typer(audit_app, name="audit")
-app.command("sweep")(sweep_command)
+app.command("sweep", cls=Command)(sweep_command)
+app.command("train", cls=Command)(train_command)
 app.add_typer(estimate_app, name="estimate")
-app.command("demo")(demo_command)
-app.command("reproduce")(reproduce_command)
+app.command("demo", cls=Command)(demo_command)
+app.command("reproduce", cls=ReproduceCommand)(reproduce_command)
 
 
 def main() -> None:

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from ..arguments import check_choice
+from .commands import Command, Group
 
 if TYPE_CHECKING:
     from ..design.contracts.registry import Option
     from ..solvers.accounting.sampling import Sampling
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Output = Annotated[Path | None, typer.Option(help="Write the JSON object here.")]
+Output = Annotated[Path | None, typer.Option(help="Write the JSON object here; - is standard output.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw epsilon against rounds here: .svg, .pdf or .png.")]
 Rounds = Annotated[int, typer.Option(help="Rounds in which the same client takes part.")]
 Delta = Annotated[float | None, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
@@ -28,6 +28,7 @@ SampleSize = Annotated[int | None, typer.Option(help="Sampling in secret without
 Seed = Annotated[int, typer.Option(help="Root seed of everything random.")]
 Workers = Annotated[int, typer.Option(help="Processes.")]
 Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers do the work instead.")]
+Megabytes = Annotated[int | None, typer.Option("--most-megabytes", min=1, help="Largest file that is read; 64 for a table, 4000 for data.")]
 Cache = Annotated[Path | None, typer.Option(help="Folder where designed tables are kept; the user's cache by default.")]
 
 SAMPLING = {"sampling_probability": SamplingProbability, "population": Population, "sample_size": SampleSize}
@@ -36,14 +37,14 @@ REQUIRED = inspect.Parameter.empty
 
 def registry_group(
     names: Callable[[], list[str]], subcommand: Callable[[str], Callable[..., None]], has: Callable[[str], bool] | None = None
-) -> type[TyperGroup]:
+) -> type[Group]:
     """Return a command with a subcommand for every name of the registry, made when it is asked for.
 
     `names` returns the names, and `has` says whether there is one, if that is less work; `subcommand` returns the function behind one of
     them, or behind several that are joined by commas, as typer takes it.
     """
 
-    class RegistryGroup(TyperGroup):
+    class RegistryGroup(Group):
         """Subcommands from the registry."""
 
         def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's interface
@@ -56,7 +57,7 @@ def registry_group(
                 if has is None or not has(part):
                     check_choice("mechanism", part, names())
             single = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-            single.command(cmd_name)(subcommand(cmd_name))
+            single.command(cmd_name, cls=Command)(subcommand(cmd_name))
             return typer.main.get_command(single)
 
     return RegistryGroup
@@ -89,6 +90,13 @@ def with_options(function: Callable[..., None], options: "tuple[Option, ...]", f
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     command.__doc__ = help_text
     return command
+
+
+def adjacency_of(adjacencies: tuple[str, ...]) -> Any:
+    """Return the option of adjacency for a mechanism that has accounts for these."""
+    if len(adjacencies) == 1:
+        return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {adjacencies[0]}, the only ones there are.")]
+    return Annotated[str | None, typer.Option(help=f"{' or '.join(adjacencies)}; by default the usual ones, which are printed.")]
 
 
 def given(options: "tuple[Option, ...]", values: dict[str, Any]) -> dict[str, Any]:

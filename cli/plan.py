@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import check_folders, console, progress_bar, warn
+from ..files import STANDARD_OUTPUT
+from .console import check_outputs, console, progress_bar, say, warn
 from .options import Json, Seed, typed_options
 from .simulate import Categories, Clients, Dimension, Interval
 
@@ -42,7 +43,8 @@ def plan_command(
     seed: Seed = 0,
     json: Json = False,
     output: Annotated[
-        Path | None, typer.Option(help="Write the plan here: .csv, .parquet, .json, or .html for a page with a picture.")
+        Path | None,
+        typer.Option(help="Write the plan here: .csv, .parquet, .json, or .html for a page with a picture; - is standard output, as JSON."),
     ] = None,
 ) -> None:
     """Rank every mechanism for a task: errors, bits, bounds and commands, or why it cannot serve (`plan_task`, `check_plan`)."""
@@ -51,8 +53,8 @@ def plan_command(
     from ..analysis.planner.plan import plan_task
     from ..design.contracts.task import Task
 
-    check_folders(output)
-    if output is not None and output.suffix not in KINDS:
+    check_outputs(output)
+    if output not in (None, STANDARD_OUTPUT) and output.suffix not in KINDS:
         raise ValueError(f"output must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {output.name!r}")
     task = Task(_domain(dimension, norm, clip, categories, interval), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits)
     known = {one.name: one for entry in REGISTRY.values() for one in entry.options}
@@ -66,11 +68,11 @@ def plan_command(
     if json:
         from json import dumps
 
-        typer.echo(dumps(plan.document(), allow_nan=False))
+        say(dumps(plan.document(), allow_nan=False))
     else:
         _print(plan)
         if output is not None:
-            typer.echo(f"Plan: {output}")
+            say(f"Plan: {output}")
 
 
 def _domain(dimension: int | None, norm: str, clip: float, categories: int | None, interval: tuple[float, float]) -> "Domain":
@@ -94,7 +96,7 @@ def _write(plan: "Plan", output: Path) -> None:
         from ..figures.planner.page import write_plan_page
 
         write_plan_page(plan, output)
-    elif output.suffix == ".json":
+    elif output.suffix == ".json" or output == STANDARD_OUTPUT:
         write_atomically(output, (dumps(plan.document(), indent=2, allow_nan=False) + "\n").encode())
     elif output.suffix == ".csv":
         write_atomically(output, plan.to_frame().to_csv(index=False, lineterminator="\n").encode())

@@ -1,12 +1,29 @@
 """`quietbits reproduce`: figures of the papers, drawn again."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from .console import progress_bar
+from .commands import Command
+from .console import console, progress_bar, resumable
 from .options import Cache, Dask, Seed, Workers
+
+
+class ReproduceCommand(Command):
+    """A command whose help ends with the list of figures."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the options, then every figure with its title and how long it takes."""
+        from rich.table import Table
+
+        from ..figures.registry import FIGURES
+
+        super().format_help(ctx, formatter)
+        table = Table("figure", "what it shows", "takes, in full size", title="Figures")
+        for name, figure in FIGURES.items():
+            table.add_row(name, figure.title, figure.duration)
+        console().print(table, markup=False)
 
 
 def reproduce_command(
@@ -21,7 +38,7 @@ def reproduce_command(
     """Draw figures of the papers again: SVG, PDF, PNG, and their table as CSV and Markdown (`quietbits.figures.registry.FIGURES`)."""
     from ..figures.registry import reproduce
 
-    with progress_bar() as on_step:
+    with resumable(output), progress_bar() as on_step:
         files = reproduce(figures or (), output, seed=seed, quick=quick, workers=workers, dask=dask, cache=cache, on_step=on_step)
     for path in files:
         typer.echo(path)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import check_folders, console, grid, show_document
-from .options import REQUIRED, Adjacency, Json, Output, Seed, given, registry_group, with_options
+from .console import check_outputs, console, grid, show_document, warn, working
+from .options import REQUIRED, Adjacency, Json, Output, Seed, adjacency_of, given, registry_group, with_options
 
 if TYPE_CHECKING:
     from ..analysis.simulation.repeated_means import MeanSummary
@@ -47,6 +47,10 @@ SIMULATION: dict[str, tuple[Any, Any]] = {
         Annotated[str | None, typer.Option(help=POPULATION_HELP)],
         None,
     ),
+    "nonzero": (
+        Annotated[int | None, typer.Option(help="Coordinates of sparse and sparse-mean that are not zero; one in 16 by default.")],
+        None,
+    ),
     "repetitions": (Annotated[int, typer.Option(help="Number of rounds that are simulated.")], 1),
     "masked": (
         Annotated[bool, typer.Option("--masked", help="Send messages of a secure sum through masks: the same result takes longer.")],
@@ -80,7 +84,9 @@ def options_of(entries: "list[Entry]") -> "tuple[Option, ...]":
 
 def task_options(entries: "list[Entry]") -> dict[str, tuple[Any, Any]]:
     """Return how a task is typed; epsilon may be left out where no mechanism keeps it."""
-    return TASK if any(entry.private for entry in entries) else TASK | {"epsilon": (Unused, 1.0), "delta": (Unused, 0.0)}
+    common = tuple(one for one in entries[0].adjacencies if all(one in entry.adjacencies for entry in entries))
+    typed = TASK | {"adjacency": (adjacency_of(common) if common else Adjacency, None)}
+    return typed if any(entry.private for entry in entries) else typed | {"epsilon": (Unused, 1.0), "delta": (Unused, 0.0)}
 
 
 def built(entry: "Entry", values: dict[str, Any]) -> "tuple[Task, Mechanism]":
@@ -123,7 +129,7 @@ def _subcommand(name: str) -> Any:
     options = options_of(entries)
 
     def run(**values: Any) -> None:
-        check_folders(values["output"])
+        check_outputs(values["output"])
         if len(entries) > 1 and values["adjacency"] is None:
             raise ValueError("adjacency must be given where mechanisms are compared: replace-one or add-or-remove-one")
         found = {entry.name: _simulated(entry, values) for entry in entries}
@@ -151,10 +157,14 @@ def _simulate_group() -> None:
 
 @dataclass(frozen=True)
 class Simulated:
-    """A summary of rounds, and the least worst-case error that is proven for the task; None where nothing is."""
+    """A summary of rounds, and the least worst-case error that is proven for the task; None where nothing is.
+
+    Nor is there one where the mechanism states its error for some populations only, as it would be one on the worst inputs.
+    """
 
     summary: "MeanSummary"
     lower_bound: float | None
+    populations: tuple[str, ...] | None = None
 
     @property
     def ratio_to_bound(self) -> float | None:
@@ -167,14 +177,22 @@ class Simulated:
 
 
 def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
+    from ..analysis.simulation.input_populations import check_inputs
     from ..analysis.simulation.repeated_means import repeat_mean, summarise_means
+    from ..design.contracts.guarantee import Guarantee
     from ..design.contracts.norm_ball import NormBall
 
-    task, mechanism = built(entry, values)
-    population = values["population"] or ("sphere" if isinstance(task.domain, NormBall) else "uniform")
-    masked = values["masked"]
-    rounds = repeat_mean(mechanism, population, values["repetitions"], clients=task.clients, seed=values["seed"], masked=masked)
-    return Simulated(summarise_means(rounds), entry.lower_bound(task))
+    domain, nonzero = _domain(entry, values), values["nonzero"]
+    population = values["population"] or ("sphere" if isinstance(domain, NormBall) else "uniform")
+    # Before the mechanism is built, which may take long.
+    check_inputs(population, domain, nonzero)
+    with working(f"building {entry.name}"):
+        task, mechanism = built(entry, values)
+    asked = Guarantee(task.epsilon, task.adjacency, entry.trust_model, delta=task.delta) if entry.private else None
+    shared = {name: values[name] for name in ("nonzero", "seed", "masked")}
+    with working(f"simulating {entry.name}"):
+        rounds = repeat_mean(mechanism, population, values["repetitions"], clients=task.clients, asked=asked, rounds=task.rounds, **shared)
+    return Simulated(summarise_means(rounds), entry.lower_bound(task) if entry.populations is None else None, entry.populations)
 
 
 def _print(found: dict[str, Simulated]) -> None:
@@ -182,6 +200,7 @@ def _print(found: dict[str, Simulated]) -> None:
         ((name, simulated),) = found.items()
         summary = simulated.summary
         grid(f"{name}: {summary.clients} clients, {summary.dimension} coordinates, {summary.population}", _rows(simulated))
+        _warn_useless(found)
         return
     from rich.table import Table
 
@@ -208,6 +227,13 @@ def _print(found: dict[str, Simulated]) -> None:
     console().print(table, markup=False)
     first = next(iter(found.values())).summary
     console().print(f"Guarantees: {first.adjacency} adjacency. Vectors and numbers of {first.clients} clients.", markup=False)
+    _warn_useless(found)
+
+
+def _warn_useless(found: dict[str, Simulated]) -> None:
+    worse = [name for name, one in found.items() if one.summary.squared_error > one.summary.zero_squared_error]
+    if worse:
+        warn(f"WARNING: answering zero, or the middle, is closer here than {', '.join(worse)}: more clients or epsilon are needed.")
 
 
 def _rows(simulated: Simulated) -> list[tuple[str, str]]:
@@ -217,26 +243,31 @@ def _rows(simulated: Simulated) -> list[tuple[str, str]]:
         ("rounds", str(summary.repetitions)),
         ("squared error, measured", error),
         ("predicted for these inputs", f"{summary.predicted_squared_error:.6g}"),
-        ("worst of the domain", f"{summary.worst_squared_error:.6g}"),
+        (
+            "worst of the domain"
+            if simulated.populations is None
+            else f"of {' or '.join(simulated.populations)}, as the mechanism expects it",
+            f"{summary.worst_squared_error:.6g}",
+        ),
         ("proven least worst error", _or_none(simulated.lower_bound)),
         ("worst over proven least", _or_none(simulated.ratio_to_bound)),
         ("bias, at most", f"{summary.bias_bound:.3g}"),
         ("of answering zero, or the middle", f"{summary.zero_squared_error:.6g}"),
-        ("central Gaussian noise", _or_none(summary.central_gaussian_squared_error)),
+        ("central Gaussian noise, epsilon asked", _or_none(summary.central_gaussian_squared_error)),
         ("measured over central", _or_none(summary.ratio_to_central)),
         ("inputs clipped", f"{100 * summary.clipped_share:.3g} %"),
-        ("bits per client", f"{summary.bits_per_client:g}"),
+        ("bits per client", f"{summary.bits_per_client:g}, {summary.bits_per_coordinate:.4g} a coordinate"),
     ]
     if summary.modulus is not None:
         rows += [
-            ("bits per coordinate", f"{summary.bits_per_coordinate:g}, modulus {summary.modulus}"),
+            ("modulus", str(summary.modulus)),
             ("wrapped coordinates, measured", f"{summary.wrapped_coordinates:g} of {summary.padded_dimension} a round"),
             ("expected at most", f"{summary.wrapped_coordinates_bound:.3g}"),
             ("probability that any wraps", f"at most {summary.wrap_probability:.3g}"),
         ]
     return [
         *rows,
-        ("guarantee", f"epsilon = {summary.epsilon:.6g}, delta = {summary.delta:g}"),
+        ("guarantee, realised", f"epsilon = {summary.epsilon:.6g}, delta = {summary.delta:g}"),
         ("adjacency", summary.adjacency),
         ("trust model", summary.trust_model),
     ]

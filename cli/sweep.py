@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .console import console, progress_bar
+from .console import console, progress_bar, resumable, warn
 from .options import Cache, Dask, Workers
 
 # As a data frame they take a gigabyte.
@@ -14,13 +14,24 @@ MOST_SUMMED_ROWS = 2_000_000
 VARIED = ("trust_model", "population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "rounds", "delta")
 
 
+def _print_example(wanted: bool) -> None:
+    if wanted:
+        from ..analysis.sweeps.spec import example_sweep
+
+        typer.echo(example_sweep(), nl=False)
+        raise typer.Exit
+
+
 def sweep_command(
-    spec: Annotated[Path, typer.Argument(help="The sweep, as TOML.")],
+    spec: Annotated[Path, typer.Argument(help="The sweep, as TOML; --example prints one.")],
     output: Annotated[Path, typer.Option(help="Folder for the results; made if it is not there. A sweep that was killed goes on in it.")],
     workers: Workers = 1,
     dask: Dask = None,
     cache: Cache = None,
     seed: Annotated[int | None, typer.Option(help="Root seed, instead of the file's.")] = None,
+    example: Annotated[  # noqa: ARG001 - read before the others
+        bool, typer.Option("--example", help="Print a commented sweep that works, and exit.", callback=_print_example, is_eager=True)
+    ] = False,
 ) -> None:
     """Compare mechanisms of the registry in many settings, repeatedly; a killed sweep goes on (`load_sweep`, `run_tasks`)."""
     from dataclasses import replace
@@ -32,7 +43,7 @@ def sweep_command(
     if seed is not None:
         sweep = replace(sweep, seed=seed)
     try:
-        with progress_bar() as on_step:
+        with resumable(output), progress_bar() as on_step:
             path = run_sweep(sweep.tasks(), output, workers=workers, cache=cache, dask=dask, on_step=on_step)
     except IncompleteSweepError as error:
         _print_summary(error.results_path)
@@ -59,12 +70,12 @@ def _print_summary(path: Path) -> None:
         table = Table(title="Mean squared error of the estimated mean")
         table.add_column("mechanism")
         # In two lines, to leave room for mechanisms in a narrow terminal.
-        for heading in (*varied, "bits per\nclient", "epsilon", "MSE", "s.e.", "MSE /\ncentral"):
+        for heading in (*varied, "bits per\nclient", "epsilon", "MSE", "s.e.", "answer\nzero", "MSE /\ncentral"):
             table.add_column(heading.replace("_", " "), justify="right")
         for row in summary.to_dict("records"):
             settings = (f"{row[name]:g}" if isinstance(row[name], int | float) else str(row[name]) for name in varied)
             numbers = (f"{row['bits_per_client']:g}", f"{row['epsilon']:g}", f"{row['mean_squared_error']:.4g}")
-            maybe = (("standard_error", ".2g"), ("ratio_to_central", ".4g"))
+            maybe = (("standard_error", ".2g"), ("zero_squared_error", ".4g"), ("ratio_to_central", ".4g"))
             table.add_row(
                 row["label"], *settings, *numbers, *("" if isnan(row[name]) else format(row[name], style) for name, style in maybe)
             )
@@ -82,4 +93,8 @@ def _print_summary(path: Path) -> None:
             screen.print(
                 "Central: Gaussian noise that a trusted server would add, for the same epsilon, delta and adjacency.", markup=False
             )
+        useless = summary[summary["mean_squared_error"] > summary["zero_squared_error"]]
+        if len(useless):
+            names = ", ".join(dict.fromkeys(useless["label"]))
+            warn(f"WARNING: in {len(useless)} of {len(summary)} settings answering zero, or the middle, is closer: of {names}.")
     typer.echo(f"Results: {path}")

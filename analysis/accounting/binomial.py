@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arguments import check_choice
-from ...design.contracts.accounts import amplified_rounds, composed_rounds, needing_delta
+from ...design.contracts.accounts import amplified_rounds, composed_singles, needing_delta
+from ...design.contracts.gaussian import near_gaussian_bound
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.privacy import Account, Bound, EpsilonBound, Privacy
 from ...design.contracts.registry import Accounted, AccountReport, usual_adjacency
@@ -22,7 +23,7 @@ from ...solvers.divergences.cpsgd_theorem import (
     check_trials,
     is_theorem_doubtful,
 )
-from ...solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
+from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, binomial_near_gaussian_epsilon
 from .worst_shift import WorstShift, whole_steps, worst_shift
 
 # Uses that are composed: in one direction, and where each may be in either of two.
@@ -115,19 +116,16 @@ class BinomialNoise:
 
         if sampling is not None:
             return amplified_rounds(single, delta, rounds, sampling, self.adjacency)
-        if rounds == 1:
-            return single(delta)
-        of_one = single(delta / (2 * rounds))
-        return EpsilonBound(composed_rounds(of_one.epsilon, rounds, delta / 2), details=of_one.details)
+        return composed_singles(single, delta, rounds)
 
-    def _gaussian(self, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
-        def everyone(delta: float, rounds: int = 1) -> EpsilonBound:
-            found = binomial_near_gaussian_epsilon(self.trials, self.probability, self.l2_steps, self.dimension, delta, rounds)
-            if found is None:
-                return EpsilonBound.nothing("trials must be more for the noise to be nearly Gaussian")
-            return EpsilonBound(found)
+    @property
+    def _gaussian(self) -> "Bound":
+        def epsilon(delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:
+            return binomial_near_gaussian_epsilon(
+                self.trials, self.probability, self.l2_steps, self.dimension, delta, rounds, sampled=sampled
+            )
 
-        return everyone(delta, rounds) if sampling is None else amplified_rounds(everyone, delta, rounds, sampling, self.adjacency)
+        return near_gaussian_bound(epsilon, self.adjacency, "trials must be more for the noise to be nearly Gaussian")
 
     def _sampled_once(self, unsampled: "Bound", what: str) -> "Bound":
         """Return a bound that also holds for one sampled round: exact for a pair that is the worst at every epsilon."""

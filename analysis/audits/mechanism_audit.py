@@ -26,6 +26,7 @@ from ...design.secure_sum.sparse_sum import SparseSum
 from ...design.shuffled.shuffled_mechanism import ShuffledMechanism
 from ...design.tables.table_mean import TableMeanMechanism
 from ...design.transforms.dithering import finite_values
+from ..simulation.input_populations import check_drawable
 from .dp_rec_audit import dp_rec_score
 from .privacy_audit import AuditResult, Score, audit_score
 from .secure_sum_audit import exact_sum_score, secure_sum_score
@@ -148,6 +149,7 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
     """
     check_choice("others", others, OTHERS)
     domain = mechanism.domain
+    check_drawable(domain)
     if isinstance(mechanism, SecureSumMechanism | CentralSketchMechanism) and isinstance(domain, NormBall):
         edge = _edge(domain, direction)
         first = np.zeros((mechanism.clients, domain.dimension))

@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Generic, TypeVar
 
@@ -215,9 +215,13 @@ def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callab
 
     if error(most) > allowed:
         least = math.ceil(1000 * error(most) / plain) / 1000
+        # A Hadamard sketch of nearly all coordinates loses nearly nothing; all others lose the whole square.
+        other = replace(choice, transform="hadamard", rows=None).longest(ball.dimension)
+        serves = noise_of(most) + other.distortion * square <= allowed
+        instead = f"{'take the transform hadamard, or ' if serves else ''}give a sketch_dimension"
         raise InfeasibleError(
             f"slack must be at least {least:g} for a sketch of fewer than {ball.dimension} coordinates, got {choice.slack:g}: compression "
-            f"costs more than noise, and {without} has none; or give a sketch_dimension"
+            f"costs more than noise, and {without} has none; or {instead}"
         )
     # The noise hardly depends on the size: that which fits the noise of one guess is a better guess, until guesses repeat.
     guess, tried = most, list[int]()

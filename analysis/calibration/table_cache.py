@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...design.tables.file import FORMAT, read_table, write_table
-from ...design.tables.lookup_table import LookupTable, record_provenance
+from ...design.tables.lookup_table import LookupTable
+from ...design.tables.provenance import record_provenance
 from ...errors import TableError
 
 # To be raised when the same specification comes to mean another table.

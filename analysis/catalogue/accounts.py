@@ -2,17 +2,23 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_choice
-from ...design.contracts.registry import Accountable, AccountReport, Target, check_values
+from ...design.contracts.registry import Accountable, AccountReport, Target, check_pairs, check_values
+from ...shown import GREY, Shown
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
 from .registry import accountables
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
+    from ...shown import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Shown):
     """Parameters that keep to a target, and the report that they give; `report.subject.details` has them by name.
 
     The report is recomputed from the parameters. Its epsilon (by the target's method) is at most the target and, where it depends
@@ -21,6 +27,21 @@ class Calibration:
 
     target: Target
     report: AccountReport
+
+    @property
+    def line(self) -> str:
+        """The target and the report, in one line."""
+        return f"target epsilon {self.target.epsilon:g}; {self.report.line}"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the report's accounts, as `PrivacyReport.to_frame`."""
+        return self.report.to_frame()
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw the report's accounts beside the target."""
+        self.report.draw(axes)
+        axes.axvline(self.target.epsilon, color=GREY, linestyle="--", label="target")
+        axes.legend()
 
     @property
     def epsilon(self) -> float:
@@ -65,7 +86,7 @@ def account(
     Raises
     ------
     ValueError
-        If a name is not known, or a value is missing or out of range.
+        If a name is not known, a value is missing or out of range, or two contradict each other, such as more clients than there are.
     InfeasibleError
         If no account says anything, though the mechanism is to keep a budget; the message has the reasons.
 
@@ -78,6 +99,7 @@ def account(
     one = _named(name)
     failure = 0.0 if delta is None else check_delta(delta)
     values = check_values(name, one.parameters, parameters) | {"delta": failure}
+    check_pairs(one.parameters, {**values, **_numbers(sampling)})
     report = one.account(values, adjacency, sampling).report(failure, rounds, sampling)
     if not one.private:
         return report
@@ -132,8 +154,14 @@ def calibrate(
             f"mechanism must have parameters to calibrate, got {name!r}: design a table with quietbits design or calibrate vector"
         )
     target = Target(epsilon, delta, rounds, adjacency, sampling, method)
-    subject = one.solve(target, check_values(name, one.given, given))
+    values = check_values(name, one.given, given)
+    check_pairs(one.given, {**values, **_numbers(sampling)})
+    subject = one.solve(target, values)
     return Calibration(target, subject.report(delta, rounds, sampling))
+
+
+def _numbers(sampling: Sampling | None) -> dict[str, Any]:
+    return {} if sampling is None else vars(sampling)
 
 
 def _named(name: str) -> Accountable:

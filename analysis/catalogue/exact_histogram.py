@@ -102,7 +102,7 @@ EXACT_HISTOGRAM = Entry(
         TITLE,
         (
             Option("categories", int, "Number of items, for the bits of a message.", None, 1, MOST_CATEGORIES, "items"),
-            Option("clients", int, "Number of clients, for the bits of a message.", None, 1, MOST_CLIENTS, "clients"),
+            Option("clients", int, "Number of clients, for the bits of a message.", None, 1, MOST_CLIENTS, "clients", at_most="population"),
             *OPTIONS,
         ),
         _account,

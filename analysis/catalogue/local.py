@@ -18,7 +18,7 @@ from ...design.contracts.task import Task
 from ...design.local.cldp import CLDPMechanism
 from ...design.local.laplace import LaplaceMechanism
 from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
-from ...design.local.vector_cldp import cldp_mechanism
+from ...design.local.vector_cldp import vector_cldp_mechanism
 from ...design.local.vector_gaussian import VectorGaussianMechanism
 from ...design.local.vector_laplace import LARGEST_PURE_EPSILON, VectorLaplaceMechanism, laplace_privacy
 from ...design.local.vector_skellam import SkellamMechanism, skellam_mechanism, skellam_privacy
@@ -100,7 +100,7 @@ def _cldp(task: Task, _: Values) -> Mechanism:
     if isinstance(task.domain, Interval):
         return CLDPMechanism(per_round_epsilon(task), task.interval("cldp"))
     ball = task.ball("cldp", (1.0, 2.0, math.inf))
-    return over_rounds(task, lambda epsilon: cldp_mechanism(epsilon, ball))
+    return over_rounds(task, lambda epsilon: vector_cldp_mechanism(epsilon, ball))
 
 
 def _laplace(task: Task, _: Values) -> Mechanism:
@@ -223,7 +223,7 @@ CLDP = Entry(
     accounts=PURE_ACCOUNTS,
     options=(),
     calibrate=_cldp,
-    accounting=pure_accountable("cldp", "CLDP", lambda epsilon, ball, _: cldp_mechanism(epsilon, ball), (math.inf, 1.0, 2.0)),
+    accounting=pure_accountable("cldp", "CLDP", lambda epsilon, ball, _: vector_cldp_mechanism(epsilon, ball), (math.inf, 1.0, 2.0)),
     norms=(1.0, 2.0, math.inf),
     lower_bound=unbiased_lower_bound,
 )

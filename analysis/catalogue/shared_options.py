@@ -16,7 +16,9 @@ from ..calibration.parameter import calibrate_parameter
 
 SMALLEST_PURE_EPSILON = 1e-6
 
-CLIENTS = Option("clients", int, "Number of clients whose messages are added up.", low=1, high=MOST_CLIENTS, unit="clients")
+CLIENTS = Option(
+    "clients", int, "Number of clients whose messages are added up.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population"
+)
 CLIP = Option("clip", float, "Norm that vectors are clipped to.", 1.0, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, unit="vectors' units")
 DIMENSION = Option("dimension", int, "Number of coordinates.", low=1, high=LARGEST_DIMENSION, unit="coordinates")
 ROTATION_SEED = Option("rotation_seed", int, "Public seed of the random rotation or frame.", 0, 0, LARGEST_SEED)

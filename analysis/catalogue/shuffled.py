@@ -11,7 +11,6 @@ from ...design.shuffled.shuffled_items import LARGEST_EPSILON, ShuffledRandomise
 from ...design.shuffled.shuffled_mechanism import ShuffledMechanism
 from ...design.shuffled.shuffled_privacy import SHUFFLED_ACCOUNTS
 from ...design.shuffled.shuffled_table import ShuffledTableMechanism
-from ...design.tables.file import read_table
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.mvu import design_mvu
 from ...design.tables.randomised_response import generalised_randomised_response
@@ -22,12 +21,14 @@ from ..calibration.parameter import check_target
 from ..calibration.shuffled import local_epsilon, shuffled_designed_table, shuffled_response_table
 from .local import REPLACE_ONE
 from .lower_bounds import frequency_lower_bound
-from .tables import BITS_IN, BITS_OUT, DESIGN_SEED, RESPONSE_BITS, TABLE
+from .tables import BITS_IN, BITS_OUT, DESIGN_SEED, RESPONSE_BITS, TABLE, table_of
 
 # Adapts a table to a target: options, clients and target in, a table out.
 TableFor = Callable[[Values, int, Target], LookupTable]
 
-CLIENTS = Option("clients", int, "Number of clients whose letters are shuffled.", low=1, high=MOST_CLIENTS, unit="clients")
+CLIENTS = Option(
+    "clients", int, "Number of clients whose letters are shuffled.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population"
+)
 LOCAL_EPSILON = Option("epsilon", float, "Pure privacy parameter of a letter by itself.", low=EPSILON_LOW, high=EPSILON_HIGH, unit="nats")
 CATEGORIES = Option("categories", int, "Number of items.", low=2, high=2**31)
 # A letter more than inputs: the least variance of all tables is known there, and quickly found.
@@ -49,7 +50,7 @@ def _accounted(mechanism: ShuffledMechanism, title: str, local: float, adjacency
 
 
 def _account_table(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
-    table = read_table(values["table"])
+    table = table_of(values["table"])
     mechanism = ShuffledTableMechanism(table, values["clients"], values["delta"])
     return _accounted(mechanism, f"{table.mechanism} table", table.certificate.realised_epsilon, adjacency)
 

@@ -1,6 +1,7 @@
 """The registry's entries of lookup tables: one letter for a number, or for each coordinate of a vector."""
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,10 @@ DESIGN_SEED = 0
 # From this epsilon of a round on, another bit of a coordinate may be worth its time; and a number of coordinates with which tables of fine
 # grids take long.
 GENEROUS, MANY_COORDINATES = 3.0, 2**16
+_FOR_NUMBERS = (
+    "this table is designed for numbers: any two inputs differ by epsilon, so that a vector's epsilon grows with its coordinates; "
+    "quietbits calibrate vector designs one for vectors of a ball"
+)
 PAPER = "Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis"
 
 BITS_IN = Option("bits_in", int, "Bits of the grid that inputs are dithered to.", 5, 1, 9, "bits")
@@ -51,6 +56,15 @@ RESPONSE_BITS = Option("bits", int, "Bits of the grid and of a message.", 3, 1, 
 TABLE = Option("table", Path, "Lookup table, as JSON; it is verified first.")
 ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one round there.", None)
 RADIUS = Option("radius", float, "Largest L_p distance between two inputs, on the table's unit scale.", 1.0, 1e-9, 1e6)
+
+
+def table_of(table: str | os.PathLike[str] | LookupTable) -> LookupTable:
+    """Return a table itself, or the one that a path leads to, which is verified first."""
+    if isinstance(table, LookupTable):
+        return table
+    if isinstance(table, str | os.PathLike):
+        return read_table(table)
+    raise ValueError(f"table must be a LookupTable or the path of one, got {table!r}")
 
 
 def _mvu(task: Task, options: Values) -> Mechanism:
@@ -156,17 +170,18 @@ def account_table(table: LookupTable, dimension: int, norm: float, radius: float
             "dimension": dimension,
             "norm": "inf" if math.isinf(norm) else norm,
             "radius": radius,
+            "advice": _FOR_NUMBERS if table.metric is None and dimension > 1 else None,
         },
     )
 
 
 def _account_vector(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
     norm = parse_norm(values["norm"])
-    return account_table(read_table(values["table"]), values["dimension"], norm, values["radius"], values["order"], adjacency)
+    return account_table(table_of(values["table"]), values["dimension"], norm, values["radius"], values["order"], adjacency)
 
 
 def _account_scalar(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
-    return account_table(read_table(values["table"]), 1, 1.0, 1.0, values["order"], adjacency)
+    return account_table(table_of(values["table"]), 1, 1.0, 1.0, values["order"], adjacency)
 
 
 def _solve_vector(target: Target, given: Values) -> Accounted:

@@ -1,7 +1,7 @@
-"""DP-REC's error of a mean against bits, the prior's quality and epsilon, beside SQKR, PrivUnitG, MMRC and a trusted server.
+"""DP-REC's error of a mean against bits, the clip ratio and epsilon, beside SQKR, PrivUnitG, MMRC and a trusted server.
 
-Triastcyn, Reisser, Louizos 2021, *DP-REC*, section D.2: 200 dimensions, 10 000 clients. What is not given there, and is chosen here: clip
-ratios, bits, groups and priors.
+Triastcyn, Reisser, Louizos 2021, *DP-REC*, section D.2: 200 dimensions, 10 000 clients, one bit, a prior at zero and a better one at
+1 / sqrt(200) in every coordinate. What is not given there, and is chosen here: clip ratios and norms, and all settings of more bits.
 """
 
 import math
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...arrays import FloatArray
 from ...design.contracts.gaussian import central_gaussian_error
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import VectorMechanism
@@ -27,14 +26,14 @@ from ..accounting.dp_rec import DpRecTraining
 from ..provenance_columns import guarantee_columns
 from ..random_streams import named_stream
 from ..simulation.dp_rec_law import least_error_clip_ratio
-from ..simulation.dp_rec_mean import rough_estimate, simulate_dp_rec_mean, two_level_chunks
+from ..simulation.dp_rec_mean import equal_coordinates, simulate_dp_rec_mean, two_level_chunks
 from ..simulation.mean import simulate_mean
 from .dp_rec_references import calibrated_clip_ratio
 from .point import Point
 
-ZERO, ROUGH, GROUPED, SQKR, PRIVUNIT, MMRC = (
+ZERO, EQUAL, GROUPED, SQKR, PRIVUNIT, MMRC = (
     "DP-REC, prior at zero",
-    "DP-REC, prior at an estimate",
+    "DP-REC, prior at 1/√d",
     "DP-REC, prior at zero, groups",
     "SQKR",
     "PrivUnitG",
@@ -42,12 +41,8 @@ ZERO, ROUGH, GROUPED, SQKR, PRIVUNIT, MMRC = (
 )
 LOCAL = (SQKR, PRIVUNIT, MMRC)
 ADJACENCY = "add-or-remove-one"
-# Clip norms around a rough estimate, over the root mean square of what is left of vectors there: next to none lie outside.
-CLIP_MARGIN = 1.2
-# Mean squared distance of the unit vectors from their middle, nearly.
-SPREAD = 0.02
-# Squared distance of a rough estimate from the middle of the vectors: the error that SQKR has with one bit.
-ROUGH_ERROR = 0.07
+# Clip norm around the prior at 1 / sqrt(d): how far the farther half of the vectors are from it.
+EQUAL_CLIP_NORM = math.sqrt(2 - math.sqrt(2))
 # Groups of private messages, and bits of each.
 GROUPS, GROUP_BITS = 6, 7
 CLIENTS, DIMENSION, REPETITIONS, SQKR_REPETITIONS = 10_000, 200, 6, 4
@@ -73,8 +68,8 @@ class MeanSetting:
         Target; infinite for no privacy.
     account : str
         DP-REC's account that keeps the target: ``"published"`` or ``"conservative"``.
-    prior_error : float or None
-        Squared distance of the prior's mean from the middle of the vectors; None where there is no prior, or it is at zero.
+    clip_ratio : float or None
+        DP-REC's, instead of the one that is chosen.
     coded : bool
         Whether vectors are coded, sent and decoded, or messages are drawn from their law.
     clients, dimension : int
@@ -87,7 +82,7 @@ class MeanSetting:
     groups: int = 1
     epsilon: float = math.inf
     account: str = ""
-    prior_error: float | None = None
+    clip_ratio: float | None = None
     coded: bool = False
     clients: int = CLIENTS
     dimension: int = DIMENSION
@@ -107,11 +102,11 @@ class MeanSetting:
         if self.series == SQKR:
             return sqkr_mechanism(self.epsilon, ball) if self.bits is None else SQKRMechanism(self.epsilon, self.bits, ball)
         bits = GROUP_BITS if self.bits is None else self.bits
-        ratio = least_error_clip_ratio(self.dimension, self.groups, bits, self.clients)
+        ratio = self.clip_ratio or least_error_clip_ratio(self.dimension, self.groups, bits, self.clients)
         if math.isfinite(self.epsilon):
             largest = calibrated_clip_ratio(Target(self.epsilon, self.delta, method=self.account), self._training(ratio, bits))
             ratio = min(largest, ratio)
-        clip_norm = 1.0 if self.prior_error is None else CLIP_MARGIN * math.sqrt(SPREAD + self.prior_error)
+        clip_norm = EQUAL_CLIP_NORM if self.series == EQUAL else 1.0
         return DpRecMechanism(NormBall(self.dimension, 2.0, clip_norm), ratio, uniform_layout(self.dimension, self.groups, bits))
 
     def guarantee(self, mechanism: DpRecMechanism | VectorMechanism) -> Guarantee:
@@ -149,9 +144,9 @@ class MeanPoint(Point):
         """The setting in words."""
         of = self.of
         bits = "" if of.bits is None else f", {of.bits} bits"
-        prior = "" if of.prior_error is None else f", prior off by {of.prior_error:g}"
+        ratio = "" if of.clip_ratio is None else f", clip ratio {of.clip_ratio:g}"
         epsilon = "" if math.isinf(of.epsilon) else f", epsilon {of.epsilon:g}"
-        return f"{of.series}{bits}{prior}{epsilon}"
+        return f"{of.series}{bits}{ratio}{epsilon}"
 
     @property
     def design(self) -> MeanSetting:
@@ -186,7 +181,6 @@ class MeanPoint(Point):
                 "message_bits": mechanism.bits_per_client,
                 "clip_norm": mechanism.ball.clip_norm,
                 "clip_ratio": mechanism.clip_ratio if isinstance(mechanism, DpRecMechanism) else math.nan,
-                "prior_error": math.nan if of.prior_error is None else of.prior_error,
                 "drawn_from": "messages" if of.coded or layout is None else "law",
                 "repetition": self.repetition,
                 **self._measured(mechanism),
@@ -212,7 +206,8 @@ class MeanPoint(Point):
         if math.isfinite(of.epsilon):
             draws = named_stream(self.seed, f"draws, {run}")
             copies = draws.multinomial(of.clients, np.full(of.clients, 1 / of.clients))
-        found = simulate_dp_rec_mean(mechanism, chunks, rng, prior_mean=self._prior_mean(), copies=copies, coded=of.coded)
+        prior_mean = equal_coordinates(of.dimension) if of.series == EQUAL else None
+        found = simulate_dp_rec_mean(mechanism, chunks, rng, prior_mean=prior_mean, copies=copies, coded=of.coded)
         return {
             "squared_error": found.squared_error,
             "predicted_squared_error": found.predicted_squared_error,
@@ -220,15 +215,9 @@ class MeanPoint(Point):
             "clipped": found.clipped,
         }
 
-    def _prior_mean(self) -> FloatArray | None:
-        of = self.of
-        if of.prior_error is None:
-            return None
-        return rough_estimate(of.dimension, of.prior_error, named_stream(self.seed, f"prior, {self.repetition}"))
-
     def _stream(self, mechanism: DpRecMechanism | VectorMechanism) -> str:
         of = self.of
-        fields = (of.panel, of.series, mechanism.bits_per_client, mechanism.ball.clip_norm, of.account, of.epsilon)
+        fields = (of.panel, of.series, mechanism.bits_per_client, of.clip_ratio, of.account, of.epsilon)
         layout = mechanism.layout.bits if isinstance(mechanism, DpRecMechanism) else None
         return f"{fields}, {layout}, {of.coded}"
 
@@ -244,31 +233,31 @@ def mean_points(
     grouped_bits: tuple[int, ...] = (1, 2, 3, 5, 7),
     coded_bits: tuple[int, ...] = (1, 7),
     sqkr_bits: tuple[int, ...] = (1, 4),
-    prior_errors: tuple[float, ...] = (0.001, 0.01, 0.03, 0.1, 0.3, 1.0),
-    prior_bits: tuple[int, ...] = (1, 3, 7),
+    clip_ratios: tuple[float, ...] = (0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8),
     epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0, 8.0),
     sqkr_epsilons: tuple[float, ...] = (1.0, 4.0, 8.0),
     mmrc_epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0),
 ) -> list[MeanPoint]:
     """Return the runs of the comparison: SQKR and MMRC, whose encoders take longer, have fewer, and vectors are coded once.
 
-    MMRC's encoder draws more than e^epsilon candidates. Panels are ``"bits"`` and ``"prior"``, without privacy, and ``"epsilon"``.
+    MMRC's encoder draws more than e^epsilon candidates. Panels are ``"bits"`` and ``"ratio"``, one bit by clip ratio, without privacy, and
+    ``"epsilon"``.
     """
-    priors = ((ZERO, None), (ROUGH, ROUGH_ERROR))
+    priors = (ZERO, EQUAL)
     settings = [
-        MeanSetting("bits", name, bits=number, prior_error=error, coded=coded)
+        MeanSetting("bits", name, bits=number, coded=coded)
         for coded, numbers in ((True, coded_bits), (False, bits))
-        for name, error in priors
+        for name in priors
         for number in numbers
     ]
     settings += [MeanSetting("bits", GROUPED, bits=number, groups=GROUPS) for number in grouped_bits]
     settings += [MeanSetting("bits", SQKR, bits=number) for number in sqkr_bits]
-    settings += [MeanSetting("prior", ROUGH, bits=number, prior_error=error) for number in prior_bits for error in prior_errors]
+    settings += [MeanSetting("ratio", name, bits=1, clip_ratio=ratio) for name in priors for ratio in clip_ratios]
     for epsilon in epsilons:
         settings += [
-            MeanSetting("epsilon", name, groups=GROUPS, epsilon=epsilon, account=account, prior_error=error)
+            MeanSetting("epsilon", name, groups=GROUPS, epsilon=epsilon, account=account)
             for account in ("published", "conservative")
-            for name, error in priors
+            for name in priors
         ]
         tried = ((PRIVUNIT, epsilons), (SQKR, sqkr_epsilons), (MMRC, mmrc_epsilons))
         settings += [MeanSetting("epsilon", name, epsilon=epsilon) for name, shown in tried if epsilon in shown]
@@ -285,7 +274,7 @@ def mean_points(
     ]
 
 
-SETTING = ("panel", "series", "variant", "bits", "clip_norm", "prior_error", "drawn_from", "target_epsilon")
+SETTING = ("panel", "series", "variant", "bits", "clip_ratio", "drawn_from", "target_epsilon")
 
 
 def summarise_means(rows: pd.DataFrame) -> pd.DataFrame:

@@ -4,13 +4,17 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.task import Task
+from ...shown import GREY, Shown
 from .references import CENTRAL_GAUSSIAN, Reference
+
+if TYPE_CHECKING:
+    from ...shown import Axes
 
 TRUST_MODELS = ("local", "shuffled", "secure-sum", "central")
 """In the order in which plans show them: from nobody who is trusted to a trusted server."""
@@ -139,8 +143,8 @@ class Refusal:
     mechanisms: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
     """The registry's answer to a task.
 
     Attributes
@@ -159,6 +163,24 @@ class Plan:
     population: str
     mechanisms: tuple[PlannedMechanism, ...]
     references: tuple[Reference, ...]
+
+    @property
+    def line(self) -> str:
+        """How many mechanisms can serve, and the best one of each trust model."""
+        first = ", ".join(f"{model} {self.of(model)[0].name}" for model in self.trust_models)
+        return f"{len(self.feasible)} of {len(self.mechanisms)} mechanisms can serve; the least error: {first or 'none'}"
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw predicted error against bits for those that can serve, by trust model, with the references as lines."""
+        for model in self.trust_models:
+            found = self.of(model)
+            bits = [one.bits_per_coordinate or math.nan for one in found]
+            axes.scatter(bits, [one.predicted_error or math.nan for one in found], label=model)
+        for style, one in zip(("--", ":"), self.references, strict=True):
+            if one.predicted_error is not None:
+                axes.axhline(one.predicted_error, color=GREY, linestyle=style, label=one.name)
+        axes.set(xscale="log", yscale="log", xlabel="bits of a message over coordinates", ylabel="predicted squared L2 error of the mean")
+        axes.legend()
 
     @property
     def feasible(self) -> tuple[PlannedMechanism, ...]:

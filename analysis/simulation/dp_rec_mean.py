@@ -1,7 +1,7 @@
 """A mean estimated by DP-REC, with a prior at zero or at a public vector: what it was off by, beside what was predicted.
 
-Vectors are those of Chen, Kairouz, Özgür 2020, *Breaking the communication-privacy-accuracy trilemma*, with whose SQKR section D.2 of
-Triastcyn, Reisser, Louizos 2021, *DP-REC*, compares.
+Vectors are those of Chen, Kairouz, Özgür 2020, *Breaking the communication-privacy-accuracy trilemma*, as its published code makes them:
+section D.2 of Triastcyn, Reisser, Louizos 2021, *DP-REC*, compares with the SQKR of that paper on them.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import check_integer, check_real
+from ...arguments import check_integer
 from ...arrays import FloatArray
 from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.relative_entropy.dp_rec import DpRecMechanism
@@ -20,8 +20,6 @@ from .dp_rec_law import draw_decoded, message_law
 from .vector_populations import CHUNK_COORDINATES
 
 LOW_LEVEL, HIGH_LEVEL = 1.0, 10.0
-# From one direction to the opposite one.
-LARGEST_SQUARED_DISTANCE = 4.0
 
 
 @dataclass(frozen=True)
@@ -53,35 +51,33 @@ class SimulatedDpRecMean:
 
 
 def two_level_chunks(clients: int, dimension: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-    """Yield unit vectors around one direction, in chunks: memory does not grow with the number of clients.
+    """Yield unit vectors of two kinds of clients, in chunks: memory does not grow with the number of clients.
 
-    Coordinates of the first half are independent N(1, 1), those of the second half N(10, 1); then each vector is scaled to norm 1. The
-    dimension is at least 2; the second half is the longer one of an odd number.
+    Coordinates of the first half of the clients are independent N(10, 1), those of the others N(1, 1); then each vector is scaled to norm
+    1.
 
     Examples
     --------
     >>> mean = sum(chunk.sum(axis=0) for chunk in two_level_chunks(2000, 200, np.random.default_rng(0))) / 2000
     >>> round(float(mean @ mean), 2)
-    0.98
+    0.72
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-    levels = _levels(dimension)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
     size = max(1, CHUNK_COORDINATES // dimension)
     for start in range(0, clients, size):
-        vectors = levels + rng.standard_normal((min(size, clients - start), dimension))
+        number = np.arange(start, min(start + size, clients))
+        levels = np.where(number < (clients + 1) // 2, HIGH_LEVEL, LOW_LEVEL)[:, None]
+        vectors = levels + rng.standard_normal((len(number), dimension))
         yield vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def rough_estimate(dimension: int, squared_distance: float, rng: np.random.Generator) -> FloatArray:
-    """Return a public vector at a given distance from the middle of `two_level_chunks`, in a random direction: an earlier estimate.
+def equal_coordinates(dimension: int) -> FloatArray:
+    """Return the unit vector of equal coordinates, 1 / sqrt(dimension): the better prior mean of section D.2.
 
-    The squared distance, 0 to 4, is the error of that estimate. The middle is the two levels over the root mean square of the norm before
-    scaling, within 0.002 of the mean of many vectors from 20 dimensions on.
+    Vectors of the higher level are around it, at squared distance 0.01; those of the lower level at 2 - sqrt(2), about.
     """
-    levels = _levels(dimension)
-    distance = math.sqrt(check_real("squared_distance", squared_distance, low=0.0, high=LARGEST_SQUARED_DISTANCE))
-    direction = rng.standard_normal(dimension)
-    return np.asarray(levels / math.sqrt(float(levels @ levels) + dimension) + distance * direction / np.linalg.norm(direction))
+    return np.full(dimension, 1 / math.sqrt(check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)))
 
 
 def simulate_dp_rec_mean(
@@ -163,8 +159,3 @@ def simulate_dp_rec_mean(
         predicted_squared_error=squared_bias + variance / messages**2,
         squared_bias=squared_bias,
     )
-
-
-def _levels(dimension: int) -> FloatArray:
-    dimension = check_integer("dimension", dimension, low=2, high=LARGEST_DIMENSION)
-    return np.where(np.arange(dimension) < dimension // 2, LOW_LEVEL, HIGH_LEVEL)

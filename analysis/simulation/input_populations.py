@@ -14,6 +14,9 @@ from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
 from .category_populations import SHARES, item_chunks
 from .vector_populations import CHUNK_COORDINATES, check_population, population_chunks
 
+# Of inputs that are drawn: a vector then takes an eighth of a gigabyte, and encoding one a few of them.
+MOST_DRAWN_COORDINATES = 2**24
+
 NUMBERS: dict[str, Callable[[int, np.random.Generator], FloatArray]] = {
     "uniform": lambda clients, rng: rng.uniform(-1.0, 1.0, clients),
     "ends": lambda clients, rng: np.where(rng.integers(0, 2, clients) == 1, 1.0, -1.0),
@@ -59,6 +62,7 @@ def input_chunks(
 
 def check_inputs(kind: str, domain: Domain, nonzero: int | None) -> Domain:
     """Return a domain that has a population, or raise ValueError; and refuse a number of non-zero coordinates for one that has none."""
+    check_drawable(domain)
     if isinstance(domain, NormBall):
         check_population(kind, nonzero, domain.dimension)
         return domain
@@ -66,6 +70,13 @@ def check_inputs(kind: str, domain: Domain, nonzero: int | None) -> Domain:
     if nonzero is not None:
         raise ValueError(f"nonzero must be left out for numbers and items, got {nonzero!r}")
     return domain
+
+
+def check_drawable(domain: Domain) -> None:
+    """Raise ValueError where a single input, or estimate, would take more memory than simulations allow for."""
+    if domain.dimension > MOST_DRAWN_COORDINATES:
+        name = "categories" if isinstance(domain, Categories) else "dimension"
+        raise ValueError(f"{name} must be at most {MOST_DRAWN_COORDINATES} where inputs are drawn, got {domain.dimension}")
 
 
 def _number_chunks(kind: str, interval: Interval, clients: int, rng: np.random.Generator, scale: float) -> Iterator[FloatArray]:

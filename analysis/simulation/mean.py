@@ -37,8 +37,6 @@ class Wrapping:
         M, modulo which messages are added up.
     padded_dimension : int
         Number of coordinates of a message.
-    bits_per_coordinate : float
-        log2(M): bits of one coordinate of a message.
     wrapped_coordinates : int
         How many of the padded coordinates came back other than they were.
     wrapped_coordinates_bound : float
@@ -49,7 +47,6 @@ class Wrapping:
 
     modulus: int
     padded_dimension: int
-    bits_per_coordinate: float
     wrapped_coordinates: int
     wrapped_coordinates_bound: float
     coordinate_wrap_probability: float
@@ -246,7 +243,6 @@ class _ModularServer(_Server):
         wrapping = Wrapping(
             modulus=self.sum.modulus,
             padded_dimension=self.sum.padded_dimension,
-            bits_per_coordinate=float(np.log2(self.sum.modulus)),
             wrapped_coordinates=int(np.count_nonzero(self.sum.recovered_steps(total) != self.step_sum)),
             wrapped_coordinates_bound=self.sum.padded_dimension * self.sum.coordinate_wrap_probability,
             coordinate_wrap_probability=self.sum.coordinate_wrap_probability,

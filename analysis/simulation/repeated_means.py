@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from ...arguments import check_integer
+from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.privacy import Scalar
 from ..random_streams import named_stream
@@ -34,6 +35,8 @@ def repeat_mean(
     seed: int = 0,
     nonzero: int | None = None,
     masked: bool = False,
+    asked: Guarantee | None = None,
+    rounds: int = 1,
 ) -> pd.DataFrame:
     """Simulate several rounds of one mechanism: inputs, noise and sketches drawn anew each time, other public randomness the same.
 
@@ -53,13 +56,17 @@ def repeat_mean(
         Of the population, as there.
     masked : bool
         As in `simulate_mean`.
+    asked : Guarantee or None
+        What central Gaussian noise, the reference, keeps: of mechanisms that are compared, the same for all. None for the mechanism's own.
+    rounds : int
+        Number of rounds that `asked` is for.
 
     Returns
     -------
     DataFrame
         One row per round: `repetition`, `seed`, `population`, `dimension`, `bits_per_client`, `bias_bound`, the mechanism's guarantee, the
-        fields of `SimulatedMean` and `Wrapping`, `central_gaussian_squared_error` (`central_squared_error`, for the mechanism's own
-        guarantee) and `ratio_to_central`; what does not apply is missing.
+        fields of `SimulatedMean` and `Wrapping`, `central_gaussian_squared_error` (`central_squared_error`) and `ratio_to_central`; what
+        does not apply is missing.
     """
     domain = check_inputs(population, mechanism.domain, nonzero)
     repetitions = check_integer("repetitions", repetitions, low=1, high=MOST_REPETITIONS)
@@ -71,10 +78,11 @@ def repeat_mean(
     if clients is None:
         raise ValueError("clients must be given for a mechanism that is not made for a number of clients, got None")
     guarantee = mechanism.guarantee
-    central = central_squared_error(domain, clients, guarantee)
+    central = central_squared_error(domain, clients, guarantee) if asked is None else central_squared_error(domain, clients, asked, rounds)
     common: dict[str, Scalar] = {
         "dimension": domain.dimension,
         "bits_per_client": mechanism.bits_per_client,
+        "bits_per_coordinate": mechanism.bits_per_client / domain.dimension,
         "bias_bound": mechanism.bias_bound,
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
@@ -108,6 +116,8 @@ class MeanSummary:
         Number of rounds.
     dimension : int
         Coordinates of an input.
+    bits_per_coordinate : float
+        Bits of a message over `dimension`, whatever it is padded to.
     clipped_share : float
         Share of the inputs that were clipped.
     squared_error, unclipped_squared_error, predicted_squared_error, zero_squared_error : float
@@ -129,7 +139,7 @@ class MeanSummary:
     dimension: int
     padded_dimension: int | None
     modulus: int | None
-    bits_per_coordinate: float | None
+    bits_per_coordinate: float
     bits_per_client: float
     clipped_share: float
     squared_error: float

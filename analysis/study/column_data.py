@@ -16,8 +16,12 @@ from numpy.typing import NDArray
 from ...arguments import check_interval
 from ...arrays import FloatArray
 from ...errors import DataError
+from ...files import MEGABYTE, check_size
 
 FORMATS = (".csv", ".parquet", ".npy")
+MOST_BYTES = 4000 * MEGABYTE
+NPY_MAGIC = b"\x93NUMPY"
+LONGEST_MESSAGE = 200
 # What a csv cell without a number may say, in lower case.
 MISSING = ("", "na", "n/a", "nan", "none", "null")
 
@@ -58,14 +62,14 @@ class DataColumn:
         return int(np.count_nonzero(self.clipped != self.values))
 
 
-def load_column(path: Path, column: str | None, interval: tuple[float, float] | None) -> DataColumn:
+def load_column(path: Path, column: str | None, interval: tuple[float, float] | None, *, most_bytes: int = MOST_BYTES) -> DataColumn:
     """Read a column, as `read_column` does, and attach its public interval (low, high).
 
     Without one, the smallest and the largest value are taken: this is not private, and the result says so. `DataError` if these are equal.
     """
     if interval is not None:
         interval = check_interval("interval", interval)
-    values = read_column(path, column)
+    values = read_column(path, column, most_bytes)
     name = column if column is not None else path.stem
     if interval is not None:
         return DataColumn(name, path.name, values, interval)
@@ -75,7 +79,7 @@ def load_column(path: Path, column: str | None, interval: tuple[float, float] | 
     return DataColumn(name, path.name, values, check_interval("interval", (low, high)), interval_is_public=False)
 
 
-def read_column(path: Path, column: str | None) -> FloatArray:
+def read_column(path: Path, column: str | None, most_bytes: int = MOST_BYTES) -> FloatArray:
     """Read one numeric column; nothing is skipped, filled or guessed.
 
     Parameters
@@ -85,10 +89,13 @@ def read_column(path: Path, column: str | None) -> FloatArray:
     column : str or None
         The column's name; in a two-dimensional npy array its number, counted from 0. None for a npy array with one dimension.
 
+    most_bytes : int
+        Largest file that is read, and most bytes that the column may take.
+
     Raises
     ------
     DataError
-        If there is no such file or column, the file cannot be read, or the column is empty or holds anything but finite numbers; the
+        If there is no such file or column, the file is too large or cannot be read, or the column is empty or holds anything but finite numbers; the
         message gives their number and the first row (row 1 is the first row of data).
     """
     readers = {".csv": _read_csv, ".parquet": _read_parquet, ".npy": _read_npy}
@@ -97,11 +104,14 @@ def read_column(path: Path, column: str | None) -> FloatArray:
         raise DataError(f"{path}: the file's name must end in one of {', '.join(FORMATS)}")
     if not path.is_file():
         raise DataError(f"{path}: there is no such file")
+    check_size(path, most_bytes)
     try:
         values = readers[suffix](path, column)
     except (pa.ArrowException, EOFError, OSError) as error:
         raise DataError(f"{path}: the file cannot be read: {str(error).splitlines()[0]}") from error
     where = f"{path}" if column is None else f"{path}: column {column!r}"
+    if values.nbytes > most_bytes:
+        raise DataError(f"{where}: the values take {values.nbytes / MEGABYTE:g} megabytes, {most_bytes / MEGABYTE:g} are allowed")
     if len(values) == 0:
         raise DataError(f"{where}: there are no rows")
     _refuse(where, np.isnan(values), "missing or NaN")
@@ -140,10 +150,15 @@ def _read_parquet(path: Path, column: str | None) -> FloatArray:
 
 
 def _read_npy(path: Path, column: str | None) -> FloatArray:
+    with path.open("rb") as file:
+        if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
+            raise DataError(f"{path}: the file is not an npy array: it does not begin as one")
     try:
-        array = np.load(path, allow_pickle=False)
-    except ValueError as error:
-        raise DataError(f"{path}: the file is not an npy array of numbers: {error}") from error
+        # Mapped, so that a shape larger than the file is refused and no memory is taken for it.
+        with np.errstate(over="raise"):
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, ArithmeticError) as error:
+        raise DataError(f"{path}: the file is not an npy array of numbers: {str(error)[:LONGEST_MESSAGE]}") from error
     if array.dtype.names is not None and array.ndim == 1:
         array = array[chosen_column(path, column, list(array.dtype.names))]
     elif array.ndim == 2:
@@ -154,7 +169,7 @@ def _read_npy(path: Path, column: str | None) -> FloatArray:
         raise DataError(f"{path}: there is no column {column!r}: the array has one dimension, so name no column")
     if array.dtype.kind not in "iuf":
         raise DataError(f"{path}: the array is not numeric: it holds {array.dtype}")
-    return np.asarray(array, dtype=float)
+    return np.array(array, dtype=float)
 
 
 def chosen_column(path: Path, column: str | None, names: list[str]) -> str:

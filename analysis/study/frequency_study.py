@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -19,11 +19,14 @@ from ...errors import InfeasibleError
 from ..catalogue.registry import entry_named
 from ..random_streams import named_stream
 from ..simulation.mean import central_squared_error, estimate_once
+from ..simulation.two_round_frequencies import two_round_frequencies
 from .item_column import TAKEN, ItemColumn
 
 MOST_SHOWN = 10**6
 # Buckets of a hashed domain, as a yardstick for what an unknown list of items costs.
 UNKNOWN_BUCKETS = 2**20
+# What a count of different items sizes.
+COUNTED = "sparse-discrete-gaussian-frequencies"
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,26 @@ class ItemEstimate:
     frequency: float
     standard_error: float
     true_frequency: float
+
+
+@dataclass(frozen=True)
+class ItemCount:
+    """What a first round has said of how many different items are held.
+
+    Attributes
+    ----------
+    distinct_items : float
+        Its estimate.
+    upper : int
+        Number that the second round reckons with.
+    epsilon, bits_per_client : float
+        Of the first round alone; the study's own are of both.
+    """
+
+    distinct_items: float
+    upper: int
+    epsilon: float
+    bits_per_client: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +96,8 @@ class FrequencyStudy:
     unknown_domain_ratio : float or None
         Standard error of an item, hashed into 2**20 public buckets in place of the list, over that with the list; None where the mechanism
         cannot serve so many.
+    count : ItemCount or None
+        The first of two rounds; None where there was only one.
     """
 
     column: ItemColumn
@@ -89,6 +114,7 @@ class FrequencyStudy:
     central_squared_error: float | None
     lower_bound: float | None
     unknown_domain_ratio: float | None
+    count: ItemCount | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the study as JSON holds it: what is infinite is null."""
@@ -117,6 +143,7 @@ class FrequencyStudy:
             "central_squared_error": self.central_squared_error,
             "lower_bound": self.lower_bound,
             "unknown_domain_ratio": self.unknown_domain_ratio,
+            "count": None if self.count is None else asdict(self.count),
         }
 
 
@@ -128,6 +155,7 @@ def study_frequencies(
     *,
     adjacency: str | None = None,
     options: Values = MappingProxyType({}),
+    count_share: float | None = None,
     top: int = 20,
     seed: int = 0,
 ) -> FrequencyStudy:
@@ -145,6 +173,9 @@ def study_frequencies(
         Which data sets are neighbours; None for the mechanism's first one.
     options : mapping
         Design choices of the mechanism.
+    count_share : float or None
+        Share of epsilon for a first round, which counts different items and so sizes the second one (`two_round_frequencies`); None for one
+        round.
     top : int
         How many items are listed.
     seed : int
@@ -153,23 +184,24 @@ def study_frequencies(
     Raises
     ------
     ValueError
-        If the mechanism is not for categories, or a value is out of range.
+        If the mechanism is not for categories, or a value is out of range; if a count is asked for with options, or for a mechanism that
+        has no use for it.
     InfeasibleError
         If the mechanism cannot serve the task; the message says what is needed.
     """
     entry, clients = entry_named(mechanism), len(column.items)
     domain = Categories(column.categories)
     task = Task(domain, clients, epsilon, delta, adjacency or entry.adjacencies[0])
-    built = entry.build(task, options)
-    if not isinstance(built, FrequencyMechanism):
-        raise ValueError(f"mechanism must be one for the frequencies of items, got {mechanism!r}")
     top = check_integer("top", top, low=1, high=MOST_SHOWN)
-    words = named_stream(seed, f"frequencies: {column.name}, {mechanism}")
-    estimate = estimate_once(built, column.items, words)
+    found = (
+        _one_round(column, task, mechanism, options, seed)
+        if count_share is None
+        else _two_rounds(column, task, mechanism, options, count_share, seed)
+    )
+    built, estimate, guarantee = found.mechanism, found.frequencies, found.guarantee
     true = domain.total(column.items) / clients
     errors = built.standard_errors(estimate, clients)
     order = np.argsort(-estimate, kind="stable")[:top].tolist()
-    guarantee = built.guarantee
     asked = replace(guarantee, epsilon=epsilon, delta=delta) if entry.private else guarantee
     return FrequencyStudy(
         column=column,
@@ -181,7 +213,7 @@ def study_frequencies(
             for item in order
         ),
         guarantee=guarantee,
-        bits_per_client=built.bits_per_client,
+        bits_per_client=found.bits_per_client,
         squared_error=float(np.sum((estimate - true) ** 2)),
         largest_error=float(np.max(np.abs(estimate - true))),
         predicted_squared_error=_predicted(built, column, true),
@@ -189,7 +221,38 @@ def study_frequencies(
         central_squared_error=central_squared_error(domain, clients, replace(asked, trust_model="central")),
         lower_bound=entry.lower_bound(task),
         unknown_domain_ratio=_unknown_domain(column, mechanism, task, options, float(np.median(errors))),
+        count=found.count,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Estimated:
+    mechanism: FrequencyMechanism
+    frequencies: FloatArray
+    guarantee: Guarantee
+    bits_per_client: float
+    count: ItemCount | None = None
+
+
+def _one_round(column: ItemColumn, task: Task, name: str, options: Values, seed: int) -> _Estimated:
+    built = entry_named(name).build(task, options)
+    if not isinstance(built, FrequencyMechanism):
+        raise ValueError(f"mechanism must be one for the frequencies of items, got {name!r}")
+    words = named_stream(seed, f"frequencies: {column.name}, {name}")
+    return _Estimated(built, estimate_once(built, column.items, words), built.guarantee, built.bits_per_client)
+
+
+def _two_rounds(column: ItemColumn, task: Task, name: str, options: Values, share: float, seed: int) -> _Estimated:
+    if name != COUNTED:
+        raise ValueError(f"mechanism must be {COUNTED} for count_share, as no other is sized by a count, got {name!r}")
+    if options:
+        raise ValueError(f"options must not be given with count_share: the sketch is chosen by the count, got {', '.join(options)}")
+    found = two_round_frequencies(
+        column.items, column.categories, task.epsilon, task.delta, adjacency=task.adjacency, count_share=share, seed=seed
+    )
+    first, said = found.count, found.counted
+    count = ItemCount(said.distinct_items, said.upper, first.epsilon, first.bits_per_client)
+    return _Estimated(found.mechanism, found.frequencies, found.guarantee, found.bits_per_client, count)
 
 
 def _predicted(mechanism: FrequencyMechanism, column: ItemColumn, true: FloatArray) -> float:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from ...arguments import check_integer
 from ...arrays import IntegerArray
 from ...errors import DataError
-from .column_data import chosen_column
+from ...files import check_size
+from .column_data import MOST_BYTES, chosen_column
 
 FORMATS = (".csv", ".parquet", ".txt")
 MOST_BUCKETS = 2**30
@@ -54,7 +55,9 @@ class ItemColumn:
         return self.numbering != TAKEN
 
 
-def load_items(path: Path, column: str | None, domain: Path | None = None, buckets: int | None = None) -> ItemColumn:
+def load_items(
+    path: Path, column: str | None, domain: Path | None = None, buckets: int | None = None, *, most_bytes: int = MOST_BYTES
+) -> ItemColumn:
     """Read a column of items, and number them.
 
     Parameters
@@ -67,15 +70,17 @@ def load_items(path: Path, column: str | None, domain: Path | None = None, bucke
         A text file with an item on each line: the public list. An item of the data that is not on it is an error.
     buckets : int or None
         Hash items into so many public buckets. Without list and buckets the list is taken from the data.
+    most_bytes : int
+        Largest file that is read.
 
     Raises
     ------
     DataError
         If a file cannot be read, has no such column, is empty, or holds an empty item or one that is not on the list.
     """
-    texts = read_items(path, column)
+    texts = read_items(path, column, most_bytes)
     name, where = column or path.stem, f"{path}" if column is None else f"{path}: column {column!r}"
-    listed = None if domain is None else read_items(domain, None)
+    listed = None if domain is None else read_items(domain, None, most_bytes)
     if listed is not None and len(set(listed)) < len(listed):
         raise DataError(f"{domain}: the list has {len(listed) - len(set(listed))} items twice")
     if buckets is not None:
@@ -101,13 +106,14 @@ def hashed_items(texts: NDArray[Any], buckets: int, name: str, source: str) -> I
     return ItemColumn(name, source, places[codes], count, names, HASHED)
 
 
-def read_items(path: Path, column: str | None) -> NDArray[Any]:
+def read_items(path: Path, column: str | None, most_bytes: int = MOST_BYTES) -> NDArray[Any]:
     """Return the texts of a column, stripped of white space around them; nothing is skipped or filled."""
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         raise DataError(f"{path}: the file's name must end in one of {', '.join(FORMATS)}")
     if not path.is_file():
         raise DataError(f"{path}: there is no such file")
+    check_size(path, most_bytes)
     try:
         texts = _texts(path, suffix, column)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

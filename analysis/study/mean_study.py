@@ -7,8 +7,9 @@ from functools import partial
 
 from ...design.contracts.mechanism import ScalarMechanism
 from ...design.local.laplace import LaplaceMechanism
-from ...design.tables.lookup_table import LookupTable, Provenance, record_provenance
+from ...design.tables.lookup_table import LookupTable
 from ...design.tables.mvu import design_mvu
+from ...design.tables.provenance import Provenance, record_provenance
 from ...design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from ...design.tables.table_mean import TableMeanMechanism
 from ...progress import OnStep, silent

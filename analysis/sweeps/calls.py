@@ -14,6 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 from ...errors import ConvergenceError
 from .protocol import SweepTask
+from .reused_memory import reuse_memory
 from .rows import EncodedRows, encode_rows
 from .store import software_versions
 
@@ -23,6 +24,7 @@ FAULTS = (ValueError, ArithmeticError, ConvergenceError, MemoryError)
 LONGEST_CALL_SECONDS = 1.0
 # Folders whose modules make results.
 SOURCE = ("solvers", "design", "analysis")
+SOURCE_KINDS = {".py", ".jinja", ".json", ".toml"}
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ def prepare(task: SweepTask, cache: Path, with_code: bool) -> Prepared:
 
 def run_together(prepared: Prepared | None, tasks: Sequence[SweepTask], cache: Path, with_code: bool) -> Ran:
     """Run tasks one after the other, as many as can be begun in a second; `prepared` is for all, or None if each prepares for itself."""
+    reuse_memory()
     start = time.perf_counter()
     codes = {code for code in (code_version() if with_code else None, None if prepared is None else prepared.code) if code is not None}
     outcomes: list[EncodedRows | Exception] = []
@@ -97,9 +100,9 @@ def _run(task: SweepTask, prepared: Prepared | None, cache: Path) -> EncodedRows
 
 @keep
 def code_version() -> str:
-    """Return a hash of the versions of the software, and of this package's own modules."""
+    """Return a hash of the versions of the software, and of this package's own modules and templates."""
     root = Path(__file__).parents[2]
-    files = sorted(path for folder in SOURCE for path in (root / folder).rglob("*.py"))
+    files = sorted(path for folder in SOURCE for path in (root / folder).rglob("*") if path.suffix in SOURCE_KINDS)
     digest = hashlib.sha256(repr(software_versions()).encode())
     for path in files:
         digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())

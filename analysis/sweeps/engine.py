@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -23,6 +23,8 @@ COMMIT_SECONDS = 0.1
 # How long to wait where there is nobody to run calls, before looking again.
 WAIT_SECONDS = 1.0
 STEP_WIDTH = 60
+
+OnRows = Callable[[EncodedRows], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +54,8 @@ class SweepRun:
         Whether workers may have other software than this process: their results are then refused.
     on_step : callable
         As in `run_sweep`.
+    on_rows : callable
+        Called with the rows of each task that is finished, before they are saved.
 
     Attributes
     ----------
@@ -60,11 +64,19 @@ class SweepRun:
     """
 
     def __init__(
-        self, tasks: Sequence[SweepTask], store: SweepStore, workers: Workers, *, cache: Path, check_code: bool, on_step: OnStep
+        self,
+        tasks: Sequence[SweepTask],
+        store: SweepStore,
+        workers: Workers,
+        *,
+        cache: Path,
+        check_code: bool,
+        on_step: OnStep,
+        on_rows: OnRows | None = None,
     ) -> None:
         self.errors: dict[int, Exception] = {}
         self._tasks, self._store, self._workers = tasks, store, workers
-        self._cache, self._check_code, self._on_step = cache, check_code, on_step
+        self._cache, self._check_code, self._on_step, self._on_rows = cache, check_code, on_step, on_rows
         positions, designs = store.pending()
         self._groups = PendingGroups(tasks, positions, designs)
         self._steps = len(tasks) + self._groups.designs
@@ -147,6 +159,8 @@ class SweepRun:
         group, count = flight.group, len(ran.outcomes)
         for position, outcome in zip(flight.positions, ran.outcomes, strict=False):
             if isinstance(outcome, EncodedRows):
+                if self._on_rows is not None:
+                    self._on_rows(outcome)
                 self._store.add(position, outcome)
             else:
                 self.errors[position] = outcome

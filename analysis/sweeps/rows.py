@@ -35,6 +35,13 @@ class EncodedRows:
     layout: str
     values: str
 
+    def decoded(self) -> list[dict[str, Scalar]]:
+        """Return the rows."""
+        count, columns = json.loads(self.values)
+        names = [name for name, _ in json.loads(self.layout)]
+        whole = [column if len(column) == count else column * count for column in columns]
+        return [dict(zip(names, row, strict=True)) for row in zip(*whole, strict=True)]
+
 
 def encode_rows(rows: Sequence[Mapping[str, Scalar]]) -> EncodedRows:
     """Return rows as text; a column that a row does not have is None there. Raises ValueError for what a table cannot hold."""

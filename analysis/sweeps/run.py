@@ -10,7 +10,7 @@ import pandas as pd
 from ...arguments import check_integer
 from ...progress import OnStep, silent
 from ..calibration.table_cache import default_folder
-from .engine import SweepRun
+from .engine import OnRows, SweepRun
 from .protocol import SweepTask
 from .store import SweepStore
 from .workers import open_workers
@@ -138,17 +138,39 @@ def run_sweep(
     OSError
         If a file cannot be written, or the scheduler not reached.
     """
-    workers = check_integer("workers", workers, low=1, high=MOST_WORKERS)
-    if dask is not None and find_spec("distributed") is None:
-        raise ValueError(f"dask needs the package distributed, which is not installed: install quietbits[dask]; got {dask!r}")
-    # Workers of a cluster may have other working directories.
-    folder = (default_folder() if cache is None else cache).absolute()
+    check_workers(workers, dask)
     with SweepStore(output, tasks) as store:
-        with open_workers(workers, dask) as pool:
-            run = SweepRun(tasks, store, pool, cache=folder, check_code=dask is not None, on_step=on_step)
-            run.run()
+        failures = run_pending(tasks, store, workers=workers, cache=cache, dask=dask, on_step=on_step)
         results = store.write_results()
-    if run.errors:
-        failures = tuple(TaskFailure(tasks[number], run.errors[number]) for number in sorted(run.errors))
+    if failures:
         raise IncompleteSweepError(failures, results, len(tasks))
     return results
+
+
+def check_workers(workers: int, dask: str | None) -> None:
+    """Raise ValueError if there cannot be as many workers, or a scheduler is named and Dask is not installed."""
+    check_integer("workers", workers, low=1, high=MOST_WORKERS)
+    if dask is not None and find_spec("distributed") is None:
+        raise ValueError(f"dask needs the package distributed, which is not installed: install quietbits[dask]; got {dask!r}")
+
+
+def run_pending(
+    tasks: Sequence[SweepTask],
+    store: SweepStore,
+    *,
+    workers: int,
+    cache: Path | None,
+    dask: str | None,
+    on_step: OnStep,
+    on_rows: OnRows | None = None,
+) -> tuple[TaskFailure, ...]:
+    """Run the tasks of a store that are not finished yet, and return those that failed; other arguments are those of `run_sweep`.
+
+    `on_rows` is called, in this process, with the rows of each task that finishes.
+    """
+    # Workers of a cluster may have other working directories.
+    folder = (default_folder() if cache is None else cache).absolute()
+    with open_workers(workers, dask) as pool:
+        run = SweepRun(tasks, store, pool, cache=folder, check_code=dask is not None, on_step=on_step, on_rows=on_rows)
+        run.run()
+    return tuple(TaskFailure(tasks[number], run.errors[number]) for number in sorted(run.errors))

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from pathlib import Path
+from importlib.resources import files
 from typing import Any, overload
 
 from ...arguments import check_choice, check_integer, check_real
@@ -16,6 +16,7 @@ from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
 from ...design.contracts.task import Task
 from ...errors import DataError
+from ...files import MEGABYTE, read_limited
 from ..catalogue.registry import entry_named
 from ..random_streams import LARGEST_SEED
 from ..simulation.input_populations import check_inputs
@@ -202,16 +203,25 @@ class SweepTasks(Sequence[MeanTask]):
         return MeanTask(mechanism, task, population, nonzero, float(scale), repetition, self._spec.seed)
 
 
+MOST_BYTES = MEGABYTE
 SINGLE = ("repetitions", "seed", "adjacency")
 MAY_BE_EMPTY = ("dimension", "norm", "interval", "categories", "nonzero")
 KEYS = tuple(field.name for field in fields(SweepSpec))
 REQUIRED = ("mechanism", "population", "clients", "epsilon", "delta", "adjacency")
 
 
-def load_sweep(path: str | os.PathLike[str]) -> SweepSpec:
-    """Read a sweep from a TOML file; a ``DataError`` names the file and the key that is wrong."""
+def example_sweep() -> str:
+    """Return a commented sweep, as TOML, that can be run as it is."""
+    return (files(__package__) / "example.toml").read_text(encoding="utf-8")
+
+
+def load_sweep(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> SweepSpec:
+    """Read a sweep from a TOML file of at most the given size; a ``DataError`` names the file and the key that is wrong."""
+    content = read_limited(path, most_bytes)
     try:
-        return parse_sweep(tomllib.loads(Path(path).read_text(encoding="utf-8")))
+        return parse_sweep(tomllib.loads(content.decode("utf-8")))
+    except RecursionError:
+        raise DataError(f"{path}: the file nests deeper than any sweep") from None
     except ValueError as error:
         # tomllib's errors, and those of text that is not UTF-8, are ValueErrors too.
         raise DataError(f"{path}: {error}") from error

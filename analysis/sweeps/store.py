@@ -6,7 +6,7 @@ import logging
 import os
 import platform
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...design.contracts.privacy import Scalar
-from ...design.tables.lookup_table import record_provenance
+from ...design.tables.provenance import record_provenance
 from ...files import write_atomically
 from .protocol import SweepTask
 from .rows import EncodedRows, combined_columns, write_rows
@@ -28,6 +28,8 @@ STORE_NAME = "tasks.sqlite"
 # Names the process that uses the folder; SQLite's lock keeps others out.
 OWNER_NAME = "in-use.json"
 DIGEST_BYTES = 16
+# Of the plan in memory: keys come in no order, and where most of them are on disk, each costs a read and a write.
+PLAN_KIBIBYTES = 2**15
 
 _log = logging.getLogger(__name__)
 
@@ -125,26 +127,35 @@ class SweepStore:
         if self._database.in_transaction:
             self._database.execute("COMMIT")
 
-    def write_results(self) -> Path:
-        """Write the rows of all finished tasks, in the tasks' order, to ``results.parquet``, and return its path.
+    def finished(self) -> Iterator[EncodedRows]:
+        """Yield the rows of each finished task, in the tasks' order."""
+        layouts = self._layouts()
+        found = self._database.execute("SELECT layout, payload FROM wanted JOIN store.results USING (key) ORDER BY position")
+        return (EncodedRows(layouts[layout], payload.decode()) for layout, payload in found)
+
+    def write_results(self, name: str = RESULTS_NAME, leave_out: Collection[str] = ()) -> Path:
+        """Write the rows of all finished tasks, in the tasks' order, to a parquet file in the folder, and return its path.
 
         Columns are those of all tasks, in the order in which they come up, then the seed, where rows do not have it, and the versions; one
         that is missing throughout has no type. No time and no date: the same tasks and versions give the same bytes.
         """
         layouts = self._layouts()
         used = self._database.execute("SELECT layout FROM wanted JOIN store.results USING (key) GROUP BY layout ORDER BY min(position)")
-        columns = combined_columns(layouts[name] for (name,) in used)
+        columns = combined_columns(layouts[layout] for (layout,) in used)
+        for column in leave_out:
+            columns.pop(column, None)
         if columns:
             columns = columns | {"seed": "int"} | dict.fromkeys(software_versions(), "text")
         found = self._database.execute("SELECT seed, layout, payload FROM wanted JOIN store.results USING (key) ORDER BY position")
         parts = ((layouts[layout], payload, _provenance(seed)) for seed, layout, payload in found)
-        path = self._folder / RESULTS_NAME
+        path = self._folder / name
         write_rows(path, columns, parts)
         return path
 
     def _plan(self, tasks: Sequence[SweepTask]) -> None:
         execute = self._database.execute
         execute("PRAGMA main.synchronous = OFF")
+        execute(f"PRAGMA main.cache_size = -{PLAN_KIBIBYTES}")
         execute("CREATE TABLE wanted (position INTEGER PRIMARY KEY, key BLOB UNIQUE, seed INTEGER, design INTEGER)")
         execute("BEGIN")
         self._database.executemany(

@@ -9,6 +9,7 @@ AVERAGED = {
     "unclipped_squared_error": "unclipped_squared_error",
     "predicted_squared_error": "predicted_squared_error",
     "worst_squared_error": "worst_squared_error",
+    "zero_squared_error": "zero_squared_error",
     "wrapped_coordinates": "wrapped_coordinates",
 }
 
@@ -26,7 +27,8 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         The settings in their order, with `repetitions`; averages over them: `mean_squared_error` (squared L2 distance of the estimate from
         the mean of the clipped inputs) with its `standard_error` (missing for one repetition), `unclipped_squared_error`,
-        `predicted_squared_error` and `worst_squared_error` (from the mechanism's own variances), `clipped_share`, `wrapped_coordinates`
+        `predicted_squared_error` and `worst_squared_error` (from the mechanism's own variances), `zero_squared_error` (of answering
+        zero, or the interval's middle), `clipped_share`, `wrapped_coordinates`
         (missing where nothing is added up modulo M); and `ratio_to_central`, the mean squared error over `central_error` (missing where
         there is no such noise).
     """

@@ -147,16 +147,29 @@ def amplified_rounds(
     """Return the bound of sampled rounds from that of one round with everyone, as a function of delta.
 
     Each round has ln(1 + q (e^epsilon - 1)) at q delta. Rounds that are (e, d)-private each are, for every d', (e', T d + d')-private
-    together, with e' that of T uses of binary randomised response: half of delta is spent on either (`composed_rounds`).
+    together, with e' that of T uses of binary randomised response (`composed_singles`).
     """
     share = sampled_share(sampling, adjacency)
-    of_one_round = delta if rounds == 1 else delta / (2 * rounds)
-    everyone = single(delta_of_everyone(of_one_round, share))
-    if math.isinf(everyone.epsilon):
-        return everyone
-    amplified = amplified_epsilon(everyone.epsilon, share)
-    epsilon = amplified if rounds == 1 else composed_rounds(amplified, rounds, delta / 2)
-    return replace(everyone, epsilon=epsilon)
+
+    def sampled(delta: float) -> EpsilonBound:
+        everyone = single(delta_of_everyone(delta, share))
+        return replace(everyone, epsilon=amplified_epsilon(everyone.epsilon, share)) if math.isfinite(everyone.epsilon) else everyone
+
+    return composed_singles(sampled, delta, rounds)
+
+
+def composed_singles(single: Callable[[float], EpsilonBound], delta: float, rounds: int) -> EpsilonBound:
+    """Return the bound of rounds from that of one, as a function of delta, by `composed_rounds`: half of delta is spent on either part.
+
+    Of one round the least of its own bound and of what rounds in general are said to reveal, which is less where epsilon is tiny: more
+    rounds never reveal less.
+    """
+    of_one = single(delta / (2 * rounds))
+    composed = replace(of_one, epsilon=composed_rounds(of_one.epsilon, rounds, delta / 2)) if math.isfinite(of_one.epsilon) else of_one
+    if rounds > 1:
+        return composed
+    whole = single(delta)
+    return composed if composed.epsilon < whole.epsilon else whole
 
 
 def composed_rounds(epsilon: float, rounds: int, delta: float) -> float:

@@ -33,7 +33,7 @@ class NormBall:
     dimension : int
         Length of the vectors, at least 1.
     norm : float
-        p of the L_p norm, from 1 to 64 or infinity.
+        p of the L_p norm, from 1 to 64 or infinity; a text such as ``"inf"`` is parsed as on the command line.
     clip_norm : float
         Largest norm that a vector keeps, in the vectors' units; above 0.
 
@@ -51,7 +51,8 @@ class NormBall:
     def __post_init__(self) -> None:
         """Check the fields' ranges."""
         object.__setattr__(self, "dimension", check_integer("dimension", self.dimension, low=1, high=LARGEST_DIMENSION))
-        object.__setattr__(self, "norm", check_norm(self.norm, high=LARGEST_NORM))
+        norm = parse_norm(self.norm) if isinstance(self.norm, str) else check_norm(self.norm, high=LARGEST_NORM)
+        object.__setattr__(self, "norm", norm)
         object.__setattr__(self, "clip_norm", check_real("clip_norm", self.clip_norm, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM))
 
     def check(self, vectors: ArrayLike) -> FloatArray:
@@ -64,9 +65,14 @@ class NormBall:
     def norms(self, vectors: FloatArray) -> FloatArray:
         """Return the L_p norm of each vector, shape (clients,)."""
         # Powers of coordinates that are neither tiny nor huge: nothing overflows or underflows.
-        largest = np.abs(vectors).max(axis=1)
+        largest = np.maximum(vectors.max(axis=1), -vectors.min(axis=1))
         scale = np.where(largest > 0, largest, 1.0)
-        return np.asarray(scale * np.linalg.norm(vectors / scale[:, None], ord=self.norm, axis=1))
+        scaled = vectors / scale[:, None]
+        if self.norm == 2:
+            # As NumPy's norm, in half the time.
+            scaled *= scaled
+            return np.asarray(scale * np.sqrt(scaled.sum(axis=1)))
+        return np.asarray(scale * np.linalg.norm(scaled, ord=self.norm, axis=1))
 
     def clip(self, vectors: ArrayLike) -> FloatArray:
         """Return vectors moved into the ball: scaled down for finite p, each coordinate cut off for p = infinity.

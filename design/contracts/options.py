@@ -49,6 +49,8 @@ class Option:
     budget : str
         What `Task.bits` makes of a number of bits that is not given: for ``"coordinate"`` its default is `Task.bits`, for ``"at most"`` its
         usual default or `Task.bits` if that is less, for ``"message"`` the bits of the whole message; empty where it makes nothing of it.
+    at_most : str
+        Name of another parameter, or of a sampling's field such as ``"population"``, that the number may not exceed where both are given.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Option:
     choices: tuple[str, ...] = ()
     flags: str = ""
     budget: str = ""
+    at_most: str = ""
 
     @property
     def required(self) -> bool:
@@ -83,7 +86,7 @@ class Option:
             raise ValueError(f"{self.name} must be a text, got {value!r}")
         if self.choices:
             check_choice(self.name, value, self.choices)
-        return Path(value) if self.kind is Path else value
+        return Path(value) if self.kind is Path and isinstance(value, str) else value
 
     def within(self, bits: float, dimension: int) -> Any:
         """Return the default for a budget of bits for each coordinate, in the option's range; None where the budget changes nothing."""
@@ -107,6 +110,14 @@ class Option:
             "choices": list(self.choices),
             "unit": self.unit or None,
         }
+
+
+def check_pairs(options: tuple[Option, ...], values: Values) -> None:
+    """Raise ValueError where a number exceeds another one that bounds it (`Option.at_most`), which may be a sampling's."""
+    for option in options:
+        value, most = values.get(option.name), values.get(option.at_most)
+        if value is not None and most is not None and value > most:
+            raise ValueError(f"{option.name} must be at most the {option.at_most}, {most}, got {value}")
 
 
 def check_values(what: str, options: tuple[Option, ...], values: Values) -> dict[str, Any]:

@@ -4,12 +4,19 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ...arguments import check_choice, check_integer, check_real
 from ...errors import InfeasibleError
+from ...shown import BLUE, GREY, Shown
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS
 from ...solvers.accounting.sampling import Sampling
 from .guarantee import ADJACENCIES, Guarantee
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...shown import Axes
 
 Scalar = str | float | bool | None
 
@@ -49,6 +56,27 @@ Bound = Callable[[float, int, Sampling | None], EpsilonBound]
 
 
 @dataclass(frozen=True, eq=False)
+class _LeastOfBoth:
+    """The bound of a secret sample, or that of everyone where it is less: given the sample, rounds reveal no more than with everyone."""
+
+    bound: Bound
+
+    def __call__(self, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        if sampling is None:
+            return self.bound(delta, rounds, None)
+        sampled = _or_nothing(self.bound, delta, rounds, sampling)
+        everyone = _or_nothing(self.bound, delta, rounds, None)
+        return everyone if everyone.epsilon < sampled.epsilon else sampled
+
+
+def _or_nothing(bound: Bound, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+    try:
+        return bound(delta, rounds, sampling)
+    except InfeasibleError as error:
+        return EpsilonBound.nothing(str(error))
+
+
+@dataclass(frozen=True, eq=False)
 class Account:
     """One way of accounting for a mechanism.
 
@@ -59,7 +87,9 @@ class Account:
     adjacency : str
         Which data sets are neighbours.
     bound : callable
-        Epsilon at (delta, rounds, sampling); delta is from 0 to below 1. An ``InfeasibleError`` counts as a reason to say nothing.
+        Epsilon at (delta, rounds, sampling); delta is from 0 to below 1. An ``InfeasibleError`` counts as a reason to say nothing. Whoever
+        is not drawn sends zeros, or nothing: what holds where everyone takes part holds for a secret sample too, and the account says the
+        less of both.
     proven : bool
         Whether the bound is a theorem wherever it is finite. A published theorem that is known to be false somewhere is not.
     assumes : str or None
@@ -71,6 +101,11 @@ class Account:
     bound: Bound
     proven: bool = True
     assumes: str | None = None
+
+    def __post_init__(self) -> None:
+        """Make the bound of sampled rounds no larger than that of rounds in which everyone takes part."""
+        if not isinstance(self.bound, _LeastOfBoth):
+            object.__setattr__(self, "bound", _LeastOfBoth(self.bound))
 
     @property
     def is_guarantee(self) -> bool:
@@ -103,8 +138,8 @@ class AccountedEpsilon:
         return {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in document.items()}
 
 
-@dataclass(frozen=True)
-class PrivacyReport:
+@dataclass(frozen=True, repr=False)
+class PrivacyReport(Shown):
     """What is known of a client's privacy after some rounds: the answers of all accounts.
 
     Attributes
@@ -127,6 +162,29 @@ class PrivacyReport:
     trust_model: str
     sampling: Sampling | None
     accounts: tuple[AccountedEpsilon, ...]
+
+    @property
+    def line(self) -> str:
+        """The guarantee, the account that gives it, and the rounds, in one line."""
+        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+        by = "" if self.best is None else f", by {self.best.name}"
+        return f"{self.guarantee}, {rounds}" + ("" if self.sampling is None else f", {self.sampling}") + by
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per account, with `account`, `epsilon` (missing where infinite), `proven`, `assumes`, `adjacency`, `reason`."""
+        import pandas as pd
+
+        return pd.DataFrame([{"account": one.name, **one.document()} for one in self.accounts])
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw epsilon by every account that says something; what is not a guarantee for the adjacency is grey."""
+        shown = [one for one in self.accounts if math.isfinite(one.bound.epsilon)]
+        guarantees = [one.proven and one.assumes is None and one.adjacency == self.adjacency for one in shown]
+        colours = [BLUE if guarantee else GREY for guarantee in guarantees]
+        axes.barh([f"{one.name}, {one.adjacency}" for one in shown], [one.bound.epsilon for one in shown], color=colours)
+        axes.set(
+            xlabel=f"epsilon at delta = {self.delta:g}, {self.rounds} rounds", title=f"{self.trust_model} trust model, {self.adjacency}"
+        )
 
     @property
     def best(self) -> AccountedEpsilon | None:
@@ -232,10 +290,7 @@ class Privacy:
             )
 
         def answer(one: Account) -> AccountedEpsilon:
-            try:
-                bound = one.bound(delta, rounds, sampling)
-            except InfeasibleError as error:
-                bound = EpsilonBound.nothing(str(error))
+            bound = _or_nothing(one.bound, delta, rounds, sampling)
             return AccountedEpsilon(one.name, one.adjacency, one.proven, one.assumes, bound)
 
         answers = tuple(answer(one) for one in self.accounts)

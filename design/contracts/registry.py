@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_choice
 from ...errors import InfeasibleError
+from ...shown import Shown
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from .domains import MOST_CATEGORIES, Categories, Domain, Interval
@@ -17,11 +18,15 @@ from .norm_ball import LARGEST_CLIP_NORM, NormBall, parse_norm
 from .options import REQUIRED as REQUIRED
 from .options import Option as Option
 from .options import Values as Values
+from .options import check_pairs as check_pairs
 from .options import check_values as check_values
 from .privacy import Privacy, PrivacyReport, Scalar
 from .task import LARGEST_TARGET, SMALLEST_TARGET, Task
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...shown import Axes
     from ..tables.lookup_table import LookupTable
 
 # Messages of fractional bits are computed up to rounding.
@@ -66,12 +71,25 @@ class Accounted:
         return AccountReport(self, self.privacy.report(delta, self.adjacency, rounds, sampling))
 
 
-@dataclass(frozen=True, eq=False)
-class AccountReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class AccountReport(Shown):
     """What `quietbits account` says: the answers of all accounts, and what they are about."""
 
     subject: Accounted
     privacy: PrivacyReport
+
+    @property
+    def line(self) -> str:
+        """What it is about and what it reveals, in one line."""
+        return f"{self.subject.mechanism}: {self.privacy.line}"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per account, as `PrivacyReport.to_frame`."""
+        return self.privacy.to_frame()
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw epsilon by every account, as `PrivacyReport.draw`."""
+        self.privacy.draw(axes)
 
     @property
     def epsilon(self) -> float:
@@ -307,7 +325,7 @@ def derived_accounting(entry: Entry) -> Accountable:
         Option("clip", float, "Norm that vectors are clipped to.", 1.0, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, "vectors' units"),
     )
     alone = 1 if entry.trust_model == "local" else REQUIRED
-    clients = Option("clients", int, "Number of clients.", alone, 1, MOST_CLIENTS, "clients")
+    clients = Option("clients", int, "Number of clients.", alone, 1, MOST_CLIENTS, "clients", at_most="population")
     epsilon = Option("epsilon", float, "Epsilon of one round that the mechanism is built for.", low=SMALLEST_TARGET, high=LARGEST_TARGET)
     categories = Option("categories", int, "Number of items.", low=1, high=MOST_CATEGORIES)
     given = (*(size if vectors else ()), *((categories,) if items else ()), clients, *entry.options)

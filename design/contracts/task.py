@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ...arguments import check_choice, check_integer, check_real
 from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS
-from ...solvers.accounting.sampling import Sampling
+from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from .domains import Categories, Domain, Interval
 from .guarantee import ADJACENCIES
 from .mechanism import MOST_CLIENTS
@@ -58,6 +58,8 @@ class Task:
         object.__setattr__(self, "delta", check_real("delta", self.delta, low=0.0, high=1 - 1e-16))
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         object.__setattr__(self, "rounds", check_integer("rounds", self.rounds, low=1, high=MOST_ROUNDS))
+        if isinstance(self.sampling, FixedSizeSampling) and self.clients > self.sampling.population:
+            raise ValueError(f"clients must be at most the population, {self.sampling.population}, got {self.clients}")
         if self.bits is not None:
             object.__setattr__(self, "bits", check_real("bits", self.bits, low=FEWEST_BITS, high=MOST_BITS))
 

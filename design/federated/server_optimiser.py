@@ -72,7 +72,7 @@ class ServerSGD:
 
     def step(self, state: ModelState, mean_update: FloatArray) -> ModelState:
         """Return the state after one more gradient step."""
-        update = _check_update(state, mean_update, moments=1 if self.momentum else 0)
+        update = check_update(state, mean_update, moments=1 if self.momentum else 0)
         # Overflow is found when the state is made.
         with np.errstate(over="ignore", invalid="ignore"):
             if not self.momentum:
@@ -124,7 +124,7 @@ class FedAdam:
 
     def step(self, state: ModelState, mean_update: FloatArray) -> ModelState:
         """Return the state after one more adaptive step."""
-        update = _check_update(state, mean_update, moments=2)
+        update = check_update(state, mean_update, moments=2)
         with np.errstate(over="ignore", invalid="ignore"):
             first = self.first_decay * state.moments[0] + (1.0 - self.first_decay) * update
             second = self.second_decay * state.moments[1] + (1.0 - self.second_decay) * (update * update)
@@ -132,7 +132,7 @@ class FedAdam:
         return ModelState(state.rounds + 1, parameters, (first, second))
 
 
-def _check_update(state: ModelState, mean_update: FloatArray, moments: int) -> StateArray:
+def check_update(state: ModelState, mean_update: FloatArray, moments: int) -> StateArray:
     """Return the update in the state's own type, in which everything is computed."""
     if len(state.moments) != moments:
         raise ValueError(f"state must have {moments} moments for this optimiser, got {len(state.moments)}")

@@ -17,11 +17,12 @@ from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS, SMALLEST_SIGMA, discrete_gaussian_tau
-from ...solvers.divergences.near_gaussian_noise import skellam_near_gaussian_epsilon
+from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, skellam_near_gaussian_epsilon
 from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences
-from ..contracts.accounts import loss_account, renyi_account
+from ..contracts.accounts import needing_delta, renyi_account
+from ..contracts.gaussian import near_gaussian_bound
 from ..contracts.guarantee import ADJACENCIES
-from ..contracts.privacy import Privacy
+from ..contracts.privacy import Account, Privacy
 from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordsLike, WordSource, word_source
@@ -99,10 +100,12 @@ def skellam_items_privacy(
         orders = np.array(DEFAULT_ORDERS[:-1])
         return RenyiCurve(orders, skellam_renyi_divergences(variance, float(differing * steps), norm, orders))
 
-    def by_loss(rounds: int, delta: float) -> float | None:
-        return skellam_near_gaussian_epsilon(variance, norm, differing, delta, rounds)
+    def by_gaussian(delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:
+        return skellam_near_gaussian_epsilon(variance, norm, differing, delta, rounds, sampled)
 
-    return Privacy("secure-sum", (renyi_account(curve, adjacency), loss_account("near-gaussian", by_loss, adjacency)))
+    too_little = "local_variance must be larger for the noise to be nearly Gaussian"
+    bound = near_gaussian_bound(by_gaussian, adjacency, too_little, of_a_pair=True)
+    return Privacy("secure-sum", (renyi_account(curve, adjacency), Account("near-gaussian", adjacency, needing_delta(bound))))
 
 
 def _norm(squared_distance: int, steps: int) -> float:

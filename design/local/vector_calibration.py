@@ -15,8 +15,8 @@ from ...solvers.accounting.renyi_divergence import divergence_by_distance
 from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon
 from ...solvers.numerics.safe_root import safe_root
 from ..contracts.norm_ball import NormBall
-from ..tables.lookup_table import Provenance, record_provenance
 from ..tables.mvu import design_mvu
+from ..tables.provenance import Provenance, record_provenance
 from ..tables.renyi_table import RenyiTable
 from .vector_grid import VectorGrid
 from .vector_table import VectorTableMechanism
@@ -211,7 +211,7 @@ def _stretched_to(epsilon: float, rounds: int, floats: RenyiTable, like: VectorT
 
 
 def _ended_with(mechanism: VectorTableMechanism, began: float, solver: str) -> VectorTableMechanism:
-    duration = mechanism.table.provenance.duration + time.perf_counter() - began
+    duration = (mechanism.table.provenance.duration or 0.0) + time.perf_counter() - began
     provenance = replace(mechanism.table.provenance, solver=solver, duration=duration)
     return replace(mechanism, table=replace(mechanism.table, provenance=provenance))
 

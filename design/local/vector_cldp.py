@@ -139,12 +139,12 @@ class CLDPL1Mechanism(SampledSignMechanism):
         return self.ball.clip_norm / self._contrast * walsh_hadamard(signed)[: self.ball.dimension]
 
 
-def cldp_mechanism(epsilon: float, ball: NormBall) -> SampledSignMechanism:
+def vector_cldp_mechanism(epsilon: float, ball: NormBall) -> SampledSignMechanism:
     """Return the mechanism of CLDP for a ball of norm 1, 2 or infinity.
 
     Examples
     --------
-    >>> type(cldp_mechanism(1.0, NormBall(dimension=128, norm=1.0))).__name__
+    >>> type(vector_cldp_mechanism(1.0, NormBall(dimension=128, norm=1.0))).__name__
     'CLDPL1Mechanism'
     """
     mechanisms: dict[float, Callable[[float, NormBall], SampledSignMechanism]] = {

@@ -12,8 +12,8 @@ from .brick_cover import ALLOWANCE, BRICK_BITS, BrickCover, UnimodalCurve, cover
 from .random_words import WordSource
 
 WORD_BITS = 64
-# Points drawn at a time: their words and bricks stay in the processor's cache.
-CHUNK = 2**15
+# Points whose words are drawn at a time, and those looked up at a time: words and bricks stay in the processor's cache.
+CHUNK, PART = 2**15, 2**13
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,18 @@ class ExactSampler:
         """Fill an array with points, and return the places of those that were not kept."""
         cover = self.cover
         drawn = words(len(points))
-        bricks = (drawn >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
-        np.take(cover.starts, bricks, out=points, mode="clip")
-        if cover.block_bits:
-            points += (drawn & np.uint64(2**cover.block_bits - 1)).view(np.int64)
-        doubtful = np.flatnonzero(bricks >= cover.rectangles)
-        kinds = bricks[doubtful]
+        places, numbers = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.int64)]
+        for start in range(0, len(points), PART):
+            part, found = drawn[start : start + PART], points[start : start + PART]
+            bricks = (part >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
+            np.take(cover.starts, bricks, out=found, mode="clip")
+            if cover.block_bits:
+                part &= np.uint64(2**cover.block_bits - 1)
+                found += part.view(np.int64)
+            uncertain = np.flatnonzero(bricks >= cover.rectangles)
+            places.append(start + uncertain)
+            numbers.append(bricks[uncertain])
+        doubtful, kinds = np.concatenate(places), np.concatenate(numbers)
         kept = np.zeros(len(doubtful), dtype=bool)
         wedges = np.flatnonzero(kinds < cover.wedges)
         layers = cover.wedge_layers[kinds[wedges] - cover.rectangles]

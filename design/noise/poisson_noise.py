@@ -4,8 +4,6 @@ import math
 from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-
 from ...arrays import IntegerArray
 from .exact_sampler import ExactSampler
 from .random_words import WordsLike, word_source
@@ -43,8 +41,8 @@ def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: W
     shape = sample_shape(size)
     parts = math.ceil(exact / LARGEST_PART)
     sampler = _sampler(exact / parts)
-    total = np.zeros(math.prod(shape), dtype=np.int64)
-    for _ in range(parts):
+    total = sampler.draw(math.prod(shape), words)
+    for _ in range(parts - 1):
         total += sampler.draw(len(total), words)
     return total.reshape(shape)
 

@@ -16,6 +16,8 @@ from .key_stream import KeyStream
 
 MOST_WORDS = 2**48
 LARGEST_HIGH = 2**63
+# Those whose raw output are words of 64 bits.
+GENERATORS_OF_WORDS = (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64)
 
 
 class WordSource(ABC):
@@ -98,6 +100,9 @@ class SeededWords(WordSource):
 
     def __call__(self, count: int) -> WordArray:
         """Return the next words."""
+        if type(self.rng.bit_generator) in GENERATORS_OF_WORDS:
+            # The same words in less time.
+            return np.asarray(self.rng.bit_generator.random_raw(count), dtype=np.uint64)
         return self.rng.integers(0, 2**64, size=count, dtype=np.uint64)
 
     def uniforms(self, shape: int | tuple[int, ...]) -> FloatArray:

@@ -2,8 +2,6 @@
 
 from fractions import Fraction
 
-import numpy as np
-
 from ...arrays import IntegerArray
 from .poisson_noise import LARGEST_RATE, LEAST_RATE, sample_poisson
 from .random_words import WordsLike, word_source
@@ -31,4 +29,6 @@ def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], word
     """
     words = word_source(words)
     rate = rational_parameter("variance", variance, low=2 * LEAST_RATE, high=2 * LARGEST_RATE) / 2
-    return np.asarray(sample_poisson(rate, size, words) - sample_poisson(rate, size, words))
+    noise = sample_poisson(rate, size, words)
+    noise -= sample_poisson(rate, size, words)
+    return noise

@@ -24,11 +24,12 @@ from ...solvers.divergences.cpsgd_theorem import (
     is_theorem_doubtful,
 )
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS
-from ...solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
+from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, binomial_near_gaussian_epsilon
 from ...solvers.divergences.quantised_divergence import quantised_epsilon
 from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS, QuantisedSensitivity, quantised_l2_bound, quantised_sensitivity
 from ...solvers.numerics.rounding import SLACK
-from ..contracts.accounts import amplified_rounds, composed_rounds, needing_delta
+from ..contracts.accounts import amplified_rounds, composed_singles, needing_delta
+from ..contracts.gaussian import near_gaussian_bound
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall
@@ -188,7 +189,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         """Privacy of sums: ``"theorem-1"`` of the paper as published, ``"rdp"`` and ``"near-gaussian"``.
 
         The theorem is not proven: exact accounts contradict it for large epsilon, and where it is known to fail it says nothing
-        (`theorem_epsilon`). Several rounds of it compose as (epsilon, delta), and so do sampled rounds of the others.
+        (`theorem_epsilon`). Several rounds of it compose as (epsilon, delta).
         """
 
         def theorem(delta: float) -> EpsilonBound:
@@ -200,18 +201,10 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
                 return EpsilonBound.nothing("probability must be 1/2, and trials more, for Rényi divergences")
             return EpsilonBound(found.epsilon, order=found.order, order_at_edge=found.at_edge)
 
-        def gaussian(delta: float, rounds: int = 1) -> EpsilonBound:
-            found = self.gaussian_epsilon(delta, rounds)
-            if found is None:
-                return EpsilonBound.nothing("trials must be more for their noise to be nearly Gaussian")
-            return EpsilonBound(found)
-
         def theorem_bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
             if sampling is not None:
                 return amplified_rounds(theorem, delta, rounds, sampling, self.adjacency)
-            if rounds == 1:
-                return theorem(delta)
-            return EpsilonBound(composed_rounds(self.theorem_epsilon(delta / (2 * rounds)), rounds, delta / 2))
+            return composed_singles(theorem, delta, rounds)
 
         def renyi_bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
             if sampling is None:
@@ -220,9 +213,8 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
                 return EpsilonBound.nothing("rounds must be 1 for the account of sampled vectors by Rényi divergences")
             return amplified_rounds(renyi, delta, 1, sampling, self.adjacency)
 
-        def gaussian_bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
-            return gaussian(delta, rounds) if sampling is None else amplified_rounds(gaussian, delta, rounds, sampling, self.adjacency)
-
+        too_little = "trials must be more for their noise to be nearly Gaussian"
+        gaussian_bound = near_gaussian_bound(self.gaussian_epsilon, self.adjacency, too_little, of_a_pair=True)
         return Privacy(
             "secure-sum",
             (
@@ -274,17 +266,17 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         trials, apart = self.clients * self.trials, self.distance / self.step
         return quantised_epsilon(trials, self.padded_dimension, self.levels, apart, delta, rounds)
 
-    def gaussian_epsilon(self, delta: float, rounds: int = 1) -> float | None:
+    def gaussian_epsilon(self, delta: float, rounds: int = 1, sampled: GaussianEpsilon | None = None) -> float | None:
         """Return the epsilon of all rounds together by that of the Gaussian noise that binomial noise nearly is; errs upward.
 
         A hundredth of delta is what the L2 distance of the rounded vectors may fail with (`quantised_l2_bound`). None where trials are too
-        few, or `probability` is too uneven (`near_gaussian_noise`).
+        few, or `probability` is too uneven (`near_gaussian_noise`, also for `sampled`).
         """
         trials, spared = self.clients * self.trials, SPARED * check_delta(delta)
         rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
         apart = quantised_l2_bound(self.padded_dimension, self.distance / self.step, spared / rounds)
         # Given the uniform numbers of the rounding, unless they are among those that the bound fails for.
-        return binomial_near_gaussian_epsilon(trials, self.probability, apart, self.padded_dimension, delta - spared, rounds)
+        return binomial_near_gaussian_epsilon(trials, self.probability, apart, self.padded_dimension, delta - spared, rounds, sampled)
 
     def for_clients(self, clients: int) -> Self:
         """Levels of rotated vectors depend on the number of clients."""

@@ -12,13 +12,14 @@ from ...arguments import check_choice, check_integer, check_real
 from ...arrays import IntegerArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS, rounded_norm
-from ...solvers.divergences.near_gaussian_noise import skellam_near_gaussian_epsilon
+from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, skellam_near_gaussian_epsilon
 from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences
 from ...solvers.numerics.bisection import bisect
-from ..contracts.accounts import loss_account, renyi_account
+from ..contracts.accounts import needing_delta, renyi_account
+from ..contracts.gaussian import near_gaussian_bound
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.norm_ball import NormBall
-from ..contracts.privacy import Privacy
+from ..contracts.privacy import Account, Privacy
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordSource
 from ..noise.skellam_noise import sample_skellam
@@ -65,10 +66,11 @@ def distributed_skellam_privacy(
         orders = np.array(DEFAULT_ORDERS[:-1])
         return RenyiCurve(orders, skellam_renyi_divergences(variance, l1, l2, orders))
 
-    def by_loss(rounds: int, delta: float) -> float | None:
-        return skellam_near_gaussian_epsilon(variance, l2, dimension, delta, rounds)
+    def by_gaussian(delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:
+        return skellam_near_gaussian_epsilon(variance, l2, dimension, delta, rounds, sampled)
 
-    return Privacy("secure-sum", (renyi_account(curve, adjacency), loss_account("near-gaussian", by_loss, adjacency)))
+    bound = near_gaussian_bound(by_gaussian, adjacency, "local_variance must be larger for the noise to be nearly Gaussian")
+    return Privacy("secure-sum", (renyi_account(curve, adjacency), Account("near-gaussian", adjacency, needing_delta(bound))))
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,8 @@ def residues(values: ArrayLike, modulus: int) -> WordArray:
     """
     modulus = check_modulus(modulus)
     array = _whole_numbers("values", values)
+    if modulus & (modulus - 1) == 0:
+        return _low_bits(array, modulus, np.dtype(np.uint64))
     word = np.uint64 if array.dtype.kind == "u" else np.int64
     return np.mod(array.astype(word, copy=False), word(modulus)).astype(np.uint64)
 
@@ -51,7 +53,10 @@ def messages_modulo(values: ArrayLike, modulus: int) -> NDArray[Any]:
     >>> messages_modulo([-1, 0, 7], 300)
     array([299,   0,   7], dtype=uint16)
     """
-    return residues(values, modulus).astype(np.min_scalar_type(modulus - 1), copy=False)
+    modulus, narrow = check_modulus(modulus), np.min_scalar_type(modulus - 1)
+    if modulus & (modulus - 1) == 0:
+        return _low_bits(_whole_numbers("values", values), modulus, narrow)
+    return residues(values, modulus).astype(narrow, copy=False)
 
 
 def centred_representatives(values: ArrayLike, modulus: int) -> NDArray[np.int64]:
@@ -134,6 +139,13 @@ def _reduced_once(sums: WordArray, modulus: int) -> WordArray:
     """Reduce sums below 2 M: below M, the difference wraps around and is the larger of the two."""
     reduced: WordArray = np.minimum(sums, sums - np.uint64(modulus))
     return reduced
+
+
+def _low_bits(array: NDArray[np.integer], modulus: int, word: np.dtype[Any]) -> NDArray[Any]:
+    """Return numbers modulo a power of two: conversion to narrower words, and of signs to unsigned ones, drops higher bits only."""
+    low = array.astype(word)
+    low &= word.type(modulus - 1)
+    return low
 
 
 def _whole_numbers(name: str, values: ArrayLike) -> NDArray[np.integer]:

@@ -23,6 +23,7 @@ from ..contracts.norm_ball import NormBall
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.conditional_rounding import ConditionalRounding
 from ..transforms.rotation import RandomisedFourier, RandomisedHadamard, Rotation
+from ..transforms.vector_dithering import row_blocks
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_modulo, summed_messages
 
 ROTATIONS = ("hadamard", "fourier")
@@ -150,7 +151,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         return replace(self, clients=clients)  # type: ignore[type-var]
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return `rounded_steps` and `noise_steps` together. Six arrays of the padded shape are in use: encode in chunks."""
+        """Return `rounded_steps` and `noise_steps` together. Three arrays of the padded shape are in use: encode in chunks."""
         words = word_source(words)
         noisy = self.rounded_steps(vectors, words)
         noisy += self.noise_steps(len(noisy), words)
@@ -158,7 +159,9 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     def rounded_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return each vector clipped, rotated and rounded, shape (clients of the chunk, padded_dimension)."""
-        return self._rounding.round(self._rotation.forward(self.ball.clip(vectors)), words)
+        array = self.ball.check(vectors)
+        blocks = row_blocks(len(array), self.padded_dimension)
+        return self._rounding.round_parts((self._rotation.forward(self.ball.clip(array[block])) for block in blocks), len(array), words)
 
     def noise_steps(self, count: int, words: WordsLike) -> IntegerArray:
         """Return the noise of a number of clients, in steps, shape (count, padded_dimension)."""

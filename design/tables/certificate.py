@@ -10,7 +10,8 @@ from ...arguments import check_choice, check_interval
 from ...solvers.bounds.dual_bound import dual_lower_bound
 from ...solvers.bounds.privacy_constraint import ratio_constraint
 from ...solvers.bounds.ray_pricing import DualValues
-from .lookup_table import Certificate, DualCertificate, LookupTable, Provenance
+from .lookup_table import Certificate, DualCertificate, LookupTable
+from .provenance import Provenance
 from .table_facts import RowMoments, realised_epsilon, rounded_up, row_moments
 
 OBJECTIVES = ("mean", "worst", "prior")

@@ -9,7 +9,8 @@ from ...errors import ConvergenceError
 from ...solvers.bounds.privacy_constraint import ratio_constraint
 from .certificate import certified_table
 from .exact_rounding import TOTAL_BITS, round_table
-from .lookup_table import DualCertificate, LookupTable, Provenance
+from .lookup_table import DualCertificate, LookupTable
+from .provenance import Provenance
 from .table_facts import realised_epsilon
 
 # Shares of epsilon kept back for the rounding, tried in turn. The first is enough unless a table has few letters and tiny entries.

@@ -4,11 +4,12 @@ import io
 import json
 import os
 from collections.abc import Callable
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined, select_autoescape
+from jinja2 import Environment, StrictUndefined, Template, select_autoescape
 
 from ...arguments import check_choice
 from ...files import write_atomically
@@ -47,11 +48,8 @@ def c_header(table: LookupTable) -> bytes:
 
     It defines ``qb_encode(value, dither_word, table_word)``, ``qb_decode(letter)``, and what the table guarantees, as macros.
     """
-    # C source, not HTML: there is nothing to escape.
-    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=select_autoescape(default_for_string=False))
-    template = environment.from_string((files(__package__) / "table_sampler.h.jinja").read_text(encoding="utf-8"))
     low, high = table.interval
-    text = template.render(
+    text = _header_template().render(
         document=table_document(table),
         guarantee=str(table.guarantee),
         low=repr(low),
@@ -64,6 +62,13 @@ def c_header(table: LookupTable) -> bytes:
         dither_unit=repr(2.0**-53),
     )
     return text.encode("ascii")
+
+
+@cache
+def _header_template() -> Template:
+    # C source, not HTML: there is nothing to escape.
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=select_autoescape(default_for_string=False))
+    return environment.from_string((files(__package__) / "table_sampler.h.jinja").read_text(encoding="utf-8"))
 
 
 def npz_archive(table: LookupTable) -> bytes:

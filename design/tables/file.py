@@ -4,17 +4,18 @@ import hashlib
 import json
 import math
 import os
+import sys
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ...errors import TableError
-from ...files import write_atomically
-from .lookup_table import Certificate, DualCertificate, LookupTable, Provenance
+from ...errors import DataError, TableError
+from ...files import MEGABYTE, read_limited, write_atomically
+from .lookup_table import Certificate, DualCertificate, LookupTable
+from .provenance import Provenance
 from .verification import verify_table
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 FORMAT = "quietbits-table/1"
 LONGEST_MESSAGE = 200
+# The largest table, of 512 rows and letters, has some six megabytes.
+MOST_BYTES = 64 * MEGABYTE
 
 
 def write_table(table: LookupTable, path: str | os.PathLike[str]) -> None:
@@ -33,19 +36,28 @@ def write_table(table: LookupTable, path: str | os.PathLike[str]) -> None:
         If the table does not verify; nothing is written then.
     """
     verify_table(table)
+    write_atomically(path, table_json(table))
+
+
+def table_json(table: LookupTable) -> bytes:
+    """Return the contents of a table's file, without verifying the table."""
     lines = (f"  {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in table_document(table).items())
-    write_atomically(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii"))
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode("ascii")
 
 
-def read_table(path: str | os.PathLike[str]) -> LookupTable:
-    """Read a table from a file, and verify it fully.
+def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> LookupTable:
+    """Read a table from a file of at most the given number of bytes, and verify it fully.
 
     Raises
     ------
     TableError
-        At the first check that fails: ``json``, ``format``, ``schema``, ``checksum``, or one of those of `verify_table`.
+        At the first check that fails: ``size``, ``json``, ``format``, ``schema``, ``checksum``, or one of those of `verify_table`.
     """
-    document = _parsed(Path(path).read_bytes())
+    try:
+        content = read_limited(path, most_bytes)
+    except DataError as error:
+        raise TableError("size", str(error)) from None
+    document = _parsed(content)
     _check_schema(document)
     found, stated = checksum(document), document["sha256"]
     if found != stated:
@@ -61,7 +73,10 @@ def verify_file(path: str | os.PathLike[str]) -> Certificate:
 
 
 def table_document(table: LookupTable) -> dict[str, Any]:
-    """Return what a table's file holds, checksum included: keys and values as in the schema, ready for JSON."""
+    """Return what a table's file holds, checksum included: keys and values as in the schema, ready for JSON.
+
+    How long the design took is left out: the same table has the same file.
+    """
     certificate, provenance = table.certificate, table.provenance
     dual = certificate.dual
     document: dict[str, Any] = {
@@ -97,7 +112,6 @@ def table_document(table: LookupTable) -> dict[str, Any]:
             "versions": dict(provenance.versions),
             "solver": provenance.solver,
             "seed": int(provenance.seed),
-            "duration": float(provenance.duration),
         },
     }
     return {**document, "sha256": checksum(document)}
@@ -115,7 +129,9 @@ def checksum(document: dict[str, Any]) -> str:
 def _parsed(content: bytes) -> Any:
     try:
         text = content.decode("utf-8")
-        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_without_duplicates)
+        return json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_bounded, object_pairs_hook=_without_duplicates
+        )
     except RecursionError:
         raise TableError("json", "the file nests deeper than any table") from None
     except ValueError as error:
@@ -133,12 +149,20 @@ def _finite(text: str) -> float:
     return value
 
 
+def _bounded(text: str) -> int:
+    value = int(text)
+    if abs(value) > sys.float_info.max:
+        raise ValueError(f"{text[:20]}..., of {len(text)} digits, is too large")
+    return value
+
+
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise ValueError(f"the key {key!r} occurs twice")
-    return dict(pairs)
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen = set[str]()
+        again = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {again[:LONGEST_MESSAGE]!r} occurs twice")
+    return found
 
 
 @cache
@@ -180,9 +204,7 @@ def _table_from(document: dict[str, Any]) -> LookupTable:
         weights=np.array([[int(weight) for weight in row] for row in document["weights"]], dtype=np.int64),
         prior=None if prior is None else _floats(prior),
         certificate=Certificate(**{**stated, "dual": dual}),
-        provenance=Provenance(
-            tuple(provenance["versions"].items()), provenance["solver"], int(provenance["seed"]), float(provenance["duration"])
-        ),
+        provenance=Provenance(tuple(provenance["versions"].items()), provenance["solver"], int(provenance["seed"]), duration=None),
         adjacency=document["adjacency"],
         trust_model=document["trust_model"],
     )

@@ -1,26 +1,34 @@
 """Exact lookup tables: integer weights and rational letters, from which a client draws with no floating point in between."""
 
 import dataclasses
-import platform
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_interval
 from ...arrays import FloatArray, WordArray
+from ...shown import BLUE, GREY, Shown
 from ..contracts.guarantee import Guarantee
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import dither, finite_values, grid_position
+from .provenance import Provenance
 from .table_facts import RowMoments, row_moments
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ...shown import Axes
+
 LetterArray = NDArray[np.unsignedinteger]
-# Values encoded at a time: their positions, words and table indices stay in the processor's cache.
-CHUNK = 2**15
+# Values whose words are drawn at a time, and those looked up at a time: positions and table indices stay in the processor's cache.
+CHUNK, PART = 2**15, 2**13
+# Bits by which a guide is finer than the letters, and logarithm of its entries at most, which take a megabyte.
+GUIDE_BITS, MOST_GUIDE_BITS = 3, 19
 
 
 @dataclass(frozen=True)
@@ -42,8 +50,8 @@ class DualCertificate:
     input_weights: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown):
     """What was recomputed from a table in exact arithmetic; variances are on the unit interval's scale.
 
     Attributes
@@ -75,29 +83,46 @@ class Certificate:
     objective: str
     dual: DualCertificate | None
 
+    @property
+    def line(self) -> str:
+        """The variances and the bound, in one line."""
+        bound = (
+            "no lower bound"
+            if self.lower_bound is None
+            else f"at least {self.lower_bound:.6g} ({100 * (self.optimality_gap or 0):.2g} % below)"
+        )
+        return (
+            f"epsilon {self.realised_epsilon:.6g}, bias {self.max_bias:g}, variance {self.mean_variance:.6g} (mean), "
+            f"{self.worst_variance:.6g} (worst), {bound}"
+        )
 
-@dataclass(frozen=True)
-class Provenance:
-    """How a table was made: software versions by name, method, root seed of the method's random numbers, duration in seconds."""
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row with everything except for the proof."""
+        import pandas as pd
 
-    versions: tuple[tuple[str, str], ...]
-    solver: str
-    seed: int
-    duration: float
+        return pd.DataFrame([{field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "dual"}])
 
-
-def record_provenance(solver: str, seed: int, duration: float) -> Provenance:
-    """Return a provenance record with the versions of the software that is running."""
-    try:
-        own = version("quietbits")
-    except PackageNotFoundError:
-        own = "not installed"
-    others = tuple((name, version(name)) for name in ("numpy", "scipy", "highspy"))
-    return Provenance((("quietbits", own), ("python", platform.python_version()), *others), solver, seed, duration)
+    def draw(self, axes: "Axes") -> None:
+        """Draw the variances as bars, beside the bound on what is minimised."""
+        axes.bar(["mean", "worst"], [self.mean_variance, self.worst_variance], color=BLUE)
+        if self.lower_bound is not None:
+            axes.axhline(self.lower_bound, color=GREY, linestyle="--", label=f"lower bound, {self.objective} variance")
+            axes.legend()
+        axes.set(
+            xlabel="over the inputs of the grid", ylabel="variance, interval of length 1", title=f"epsilon = {self.realised_epsilon:.6g}"
+        )
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LookupTable:
+@dataclass(frozen=True, eq=False)
+class _Guide:
+    """Numbers of cumulative weights that draws have reached, by row and by their first `bits` bits."""
+
+    bits: int
+    reached: NDArray[np.uint16]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class LookupTable(Shown):
     """A scalar mechanism: a value is dithered to a grid input, and a letter is drawn from that input's row of integer weights.
 
     Row i belongs to the input x_i = i / (2**bits_in - 1), letter j stands for the number alphabet[j], both on the unit interval's
@@ -152,6 +177,37 @@ class LookupTable:
         weights = np.array(self.weights, dtype=np.int64)
         weights.flags.writeable = False
         object.__setattr__(self, "weights", weights)
+
+    @property
+    def line(self) -> str:
+        """Mechanism, bits, interval and guarantee, in one line."""
+        low, high = self.interval
+        return f"{self.mechanism}, {self.bits_in} bits in, {self.bits_out} bits out, values from {low:g} to {high:g}, {self.guarantee}"
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return one row per grid input and letter: `input`, `letter`, `decoded` (on the interval's scale), `weight`, `probability`."""
+        import pandas as pd
+
+        rows, letters = self.weights.shape
+        low, high = self.interval
+        return pd.DataFrame(
+            {
+                "input": np.repeat(low + (high - low) * np.arange(rows) / (rows - 1), letters),
+                "letter": np.tile(np.arange(letters), rows),
+                "decoded": np.tile(self.letters, rows),
+                "weight": self.weights.ravel(),
+                "probability": self.probabilities.ravel(),
+            }
+        )
+
+    def draw(self, axes: "Axes") -> None:
+        """Draw the probability of each letter, one row per grid input."""
+        low, high = self.interval
+        picture = axes.imshow(self.probabilities, cmap="Blues", vmin=0, aspect="auto")
+        axes.figure.colorbar(picture, ax=axes, label="probability")
+        axes.set_xticks(range(len(self.alphabet)), [f"{letter:.3g}" for letter in self.letters], rotation=45)
+        axes.set_yticks([0, len(self.weights) - 1], [f"{low:g}", f"{high:g}"])
+        axes.set(xlabel="letter, as it is decoded", ylabel="grid input", title=f"{self.mechanism}, epsilon = {self.epsilon:g}")
 
     @property
     def bits_per_client(self) -> float:
@@ -213,9 +269,12 @@ class LookupTable:
         letters = np.empty(array.size, dtype=self._letter_type)
         flat = array.ravel()
         for start in range(0, array.size, CHUNK):
-            chunk = flat[start : start + CHUNK]
+            chunk, found = flat[start : start + CHUNK], letters[start : start + CHUNK]
             drawn = words(2 * len(chunk))
-            letters[start : start + CHUNK] = self._look_up(chunk, drawn[: len(chunk)], drawn[len(chunk) :])
+            dither_words, table_words = drawn[: len(chunk)], drawn[len(chunk) :]
+            for first in range(0, len(chunk), PART):
+                part = slice(first, first + PART)
+                found[part] = self._look_up(chunk[part], dither_words[part], table_words[part])
         return letters.reshape(array.shape)
 
     def letters_from_words(self, values: ArrayLike, dither_words: WordArray, table_words: WordArray) -> LetterArray:
@@ -275,13 +334,47 @@ class LookupTable:
     def _look_up(self, values: FloatArray, dither_words: WordArray, table_words: WordArray) -> LetterArray:
         return self._draw(dither(grid_position(values, self.interval, len(self.weights) - 1), dither_words), table_words)
 
+    @cached_property
+    def _guide(self) -> _Guide:
+        """Where to look for a letter, by the row and the first bits of its word.
+
+        A number of cumulative weights is reached by every draw that begins with these bits; where two or more others lie among such
+        draws, the number of letters takes its place: those draws are searched for.
+        """
+        rows, letters = self.weights.shape
+        total_bits = self.total.bit_length() - 1
+        bits = min(letters.bit_length() - 1 + GUIDE_BITS, max(MOST_GUIDE_BITS - (rows.bit_length() - 1), 0), total_bits)
+        rest = np.uint64(total_bits - bits)
+        # The first of the buckets that lie beyond each cumulative weight; that of the last letter lies beyond all of them.
+        beyond = ((self._cumulative + ((np.uint64(1) << rest) - np.uint64(1))) >> rest).astype(np.intp).reshape(rows, letters)
+        buckets = 1 << bits
+        counts = np.bincount((beyond + np.arange(rows)[:, None] * (buckets + 1)).ravel(), minlength=rows * (buckets + 1))
+        reached = counts.reshape(rows, buckets + 1).cumsum(axis=1)
+        return _Guide(bits, np.where(np.diff(reached) > 1, letters, reached[:, :-1]).astype(np.uint16).ravel())
+
     def _draw(self, rows: NDArray[np.intp], table_words: WordArray) -> LetterArray:
-        draws = table_words >> np.uint64(65 - self.total.bit_length())
+        shape, rows, letters = rows.shape, rows.ravel(), len(self.alphabet)
+        draws = table_words.ravel() >> np.uint64(65 - self.total.bit_length())
+        if letters == 2:
+            return self._search(rows, draws).astype(self._letter_type).reshape(shape)
+        guide = self._guide
+        places = (draws >> np.uint64(self.total.bit_length() - 1 - guide.bits)).view(np.int64)
+        places += rows << guide.bits
+        found = guide.reached.take(places, mode="clip")
+        np.left_shift(rows, letters.bit_length() - 1, out=places)
+        places += found
+        drawn = found + (self._cumulative.take(places, mode="clip") <= draws)
+        several = np.flatnonzero(found == letters)
+        if several.size:
+            drawn[several] = self._search(rows[several], draws[several])
+        return drawn.astype(self._letter_type, copy=False).reshape(shape)
+
+    def _search(self, rows: NDArray[np.intp], draws: WordArray) -> NDArray[np.intp]:
+        """Return the number of cumulative weights that each draw has reached, by binary search without branches."""
         letters = len(self.alphabet)
         position = rows * letters
-        # Binary search without branches for the number of cumulative weights that the draw has reached.
         half = letters // 2
         while half:
             position += half * (self._cumulative.take(position + (half - 1)) <= draws)
             half //= 2
-        return (position & (letters - 1)).astype(self._letter_type)
+        return position & (letters - 1)

@@ -16,7 +16,8 @@ from ...solvers.bounds.staircase import staircase_bound
 from ...solvers.table_search.table_strategy import NEARLY_PUBLIC, staircase_design, table_at_letters
 from .certificate import certified_table, objective_value, with_lower_bound
 from .exact_table import exact_table
-from .lookup_table import DualCertificate, LookupTable, Provenance, record_provenance
+from .lookup_table import DualCertificate, LookupTable
+from .provenance import Provenance, record_provenance
 from .randomised_response import generalised_randomised_response
 
 SOLVERS = ("staircase", "trust-region", "alternating")

@@ -10,7 +10,8 @@ import numpy as np
 from ...arguments import check_integer, check_real
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from .certificate import certified_table
-from .lookup_table import LookupTable, record_provenance
+from .lookup_table import LookupTable
+from .provenance import record_provenance
 
 TOTAL = 2**62
 LARGEST_BITS = 9

@@ -10,7 +10,8 @@ from ...solvers.bounds.privacy_constraint import RatioConstraint
 from ...solvers.table_search.renyi_search import RenyiDesign
 from .certificate import certified_table
 from .exact_rounding import DUST, TOTAL_BITS, round_table
-from .lookup_table import LookupTable, Provenance
+from .lookup_table import LookupTable
+from .provenance import Provenance
 from .table_facts import realised_epsilon
 
 # How much closer than the table's own ratios the rounding may have to keep them.

@@ -6,6 +6,7 @@ within it is decided without floating point, and privacy rests on nothing else h
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.norm_ball import NormBall
 from ..noise.random_words import WordsLike, word_source
-from .vector_dithering import independent_rounding, rejection_bias_bound
+from .vector_dithering import independent_rounding, rejection_bias_bound, row_blocks
 
 # A try is accepted with probability 1 - exp(-1/2) = 0.39 or more: 2.55 tries or fewer on average.
 BETA = math.exp(-0.5)
@@ -160,17 +161,30 @@ class ConditionalRounding:
         Returns
         -------
         ndarray of int64, shape (clients, dimension)
-            Grid points, in steps, of squared norm at most `largest_squared_norm`. At most five more arrays of this size are in use.
+            Grid points, in steps, of squared norm at most `largest_squared_norm`. Beside it only what was rejected takes memory.
         """
+        array = NormBall(self.dimension, 2.0).check(vectors)
+        return self.round_parts((array[part] for part in row_blocks(*array.shape)), len(array), words)
+
+    def round_parts(self, parts: Iterable[FloatArray], count: int, words: WordsLike) -> IntegerArray:
+        """Round vectors that come some at a time, `count` in all, as `round` does: the same words give the same numbers."""
         words = word_source(words)
-        positions = self._positions(vectors)
-        rounded = independent_rounding(positions, words.uniforms(positions.shape))
-        waiting = np.flatnonzero(~self._accepted(rounded))
+        rounded = np.empty((count, self.dimension), dtype=np.int64)
+        rejected, again, start = [np.empty(0, dtype=np.intp)], [np.empty((0, self.dimension))], 0
+        for part in parts:
+            positions = self._positions(part)
+            found = rounded[start : start + len(positions)]
+            found[...] = independent_rounding(positions, words.uniforms(positions.shape))
+            outside = np.flatnonzero(~self._accepted(found))
+            rejected.append(start + outside)
+            again.append(positions[outside])
+            start += len(positions)
+        waiting, positions = np.concatenate(rejected), np.concatenate(again)
         while waiting.size:
-            candidates = independent_rounding(positions[waiting], words.uniforms((waiting.size, self.dimension)))
+            candidates = independent_rounding(positions, words.uniforms(positions.shape))
             accepted = self._accepted(candidates)
             rounded[waiting[accepted]] = candidates[accepted]
-            waiting = waiting[~accepted]
+            waiting, positions = waiting[~accepted], positions[~accepted]
         return rounded
 
     @property

@@ -27,7 +27,11 @@ def grid_position(values: FloatArray, interval: tuple[float, float], steps: int)
     """Return where finite values lie on a grid, in steps from 0 to `steps`; values outside the interval count as its nearer end."""
     low, high = interval
     # The C header repeats these operations in this order: the two must round alike.
-    return np.asarray((np.clip(values, low, high) - low) / (high - low) * steps)
+    positions = np.clip(values, low, high)
+    positions -= low
+    positions /= high - low
+    positions *= steps
+    return np.asarray(positions)
 
 
 def dither(positions: FloatArray, words: WordArray) -> NDArray[np.intp]:
@@ -37,5 +41,7 @@ def dither(positions: FloatArray, words: WordArray) -> NDArray[np.intp]:
     never rests on it: whatever it returns is a row of the table. The upper 53 bits of one uniformly random word per value are compared
     with the fractional part.
     """
-    lower = positions.astype(np.intp)
-    return lower + ((words >> np.uint64(11)) * 2.0**-53 < positions - lower)
+    lower = np.floor(positions)
+    # Signed numbers of 53 bits are made floats faster than unsigned ones.
+    up = (words >> np.uint64(11)).view(np.int64) * 2.0**-53 < positions - lower
+    return np.asarray(lower.astype(np.intp) + up)

@@ -4,7 +4,7 @@ Positions are signed, in grid steps, and zero is a grid point. Privacy rests on 
 and so on nothing that floating point could get wrong: it is checked after rounding.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ UniformSource = Callable[[int], FloatArray]
 # `quietbits.solvers.numerics.rounding`), and a pairwise sum of up to 2^31 terms adds 160: together a quarter of it. What passes is longer
 # than the bound by less than a tenth of SLACK, which the budgets of `vector_divergences` and the sensitivities of Skellam noise allow for.
 ROUNDING = 1e-13
+# Coordinates worked on at a time, a quarter of a megabyte.
+BLOCK = 2**15
 
 
 def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
@@ -62,7 +64,15 @@ def independent_rounding(positions: FloatArray, uniforms: FloatArray) -> Integer
     The numbers in `uniforms`, one per coordinate, are uniform in [0, 1).
     """
     lower = np.floor(positions)
-    return np.asarray(lower + (uniforms < positions - lower), dtype=np.int64)
+    lower += uniforms < positions - lower
+    return lower.astype(np.int64)
+
+
+def row_blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Yield slices of rows, as many at a time as a processor's cache holds with what is computed from them, and at least one."""
+    step = max(1, BLOCK // columns)
+    for start in range(0, rows, step):
+        yield slice(start, start + step)
 
 
 def inside(rounded: IntegerArray, norm: float, bound: float) -> NDArray[np.bool_]:

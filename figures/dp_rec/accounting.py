@@ -39,6 +39,8 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "Gaussian, pld": "Gaussian, privacy loss",
     }
 )
+# The noise of the paper's DP-FedAvg.
+NOISE_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.8})
 # How much of a setting's row the accounts spread over, and how far the line reaches that stands for the paper.
 SPREAD, REACH = 0.64, 0.42
 
@@ -52,6 +54,7 @@ def draw_accounts(frame: pd.DataFrame) -> Figure:
         own = frame[(frame["dataset"] == setting["dataset"]) & (frame["paper_epsilon"] == setting["paper_epsilon"])]
         for axes, reference in ((left, setting["paper_epsilon"]), (right, setting["sum_noise_multiplier"])):
             axes.plot([reference] * 2, [row - REACH, row + REACH], color=GREY)
+        right.plot([setting["paper_noise_multiplier"]] * 2, [row - REACH, row + REACH], **NOISE_LOOK)
         heights = row + np.linspace(-SPREAD, SPREAD, len(own)) / 2
         _draw_epsilons(left, own, heights)
         for height, (_, account) in zip(heights, own.iterrows(), strict=True):
@@ -70,6 +73,7 @@ def draw_accounts(frame: pd.DataFrame) -> Figure:
         axes.margins(x=0.1)
     handles = [Line2D([], [], label=LABELS[name], **_look(name)) for name in MARKS]
     handles.append(Line2D([], [], color=GREY, label="the paper"))
+    handles.append(Line2D([], [], label="the paper's DP-FedAvg", **NOISE_LOOK))
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
     add_caption(figure, _caption(frame))
     return figure
@@ -99,16 +103,22 @@ def _look(account: str) -> dict[str, Any]:
 
 def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
+    bits = "; ".join(
+        f"{dataset} {' or '.join(str(one) for one in own.unique())}" for dataset, own in frame.groupby("dataset", sort=False)["bits"]
+    )
+    others = frame[frame["rounds"] != frame["noise_rounds"]].drop_duplicates("dataset")
+    rounds = "".join(f", {one['noise_rounds']} for {one['dataset']} where DP-REC has {one['rounds']}" for _, one in others.iterrows())
     return (
-        f"DP-REC in its paper's settings, {first['bits']} bits per message, δ = 1/N^1.1 for N clients. As printed: the paper's theorem, "
-        "which adds two dependent privacy losses as if they were independent. Conservative: with Hölder's inequality. Both take all groups "
-        "as one list of samples. Any bits and groups: derived from the weights as they are normalised. All three assume that the other "
-        "clients' messages count as samples of the prior. Hollow: infinite with these bits, drawn for the fewest that are enough. "
-        "Gaussian: DP-FedAvg, clients chosen by Poisson sampling, noise on the sum. Left: with as much noise in the sum as DP-REC, whose "
-        "standard deviation is sqrt(clients of a round) / clip ratio in clip norms. Right: that number for the paper's ε. The three "
-        "Gaussian accounts are of the same noise: by the conversion of Rényi divergences that DP-REC's theorem uses, by the optimal one, "
-        f"and by the privacy loss distribution. All ε are for {first['adjacency']} adjacency, {first['trust_model']} trust model. Those of "
-        "DP-REC rest on the assumption, and the printed one is not proven even then."
+        f"DP-REC in its paper's settings, 7 bits per group (bits per message: {bits}), δ = 1/N^1.1 for N clients. As printed: the paper's "
+        "theorem, which adds two dependent privacy losses as if they were independent. Conservative: with Hölder's inequality. Both take "
+        "all groups as one list of samples. Any bits and groups: derived from the weights as they are normalised. All three assume that "
+        "the other clients' messages count as samples of the prior. Hollow: infinite with these bits, drawn for the fewest that are "
+        "enough. Gaussian: DP-FedAvg, clients chosen by Poisson sampling, noise on the sum. Left: with as much noise in the sum as DP-REC, "
+        "whose standard deviation is sqrt(clients of a round) / clip ratio in clip norms, over as many rounds. Right: that number for the "
+        f"paper's ε, over the rounds of the paper's DP-FedAvg{rounds}; dotted, the noise it reports, which the older conversion gives. "
+        "The three Gaussian accounts are of the same noise: by the conversion of Rényi divergences that DP-REC's theorem uses, by the "
+        f"optimal one, and by the privacy loss distribution. All ε are for {first['adjacency']} adjacency, {first['trust_model']} trust "
+        "model. Those of DP-REC rest on the assumption, and the printed one is not proven even then."
     )
 
 

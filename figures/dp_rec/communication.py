@@ -1,77 +1,88 @@
-"""Bytes of DP-REC in both directions, in its paper's federations (Triastcyn, Reisser, Louizos 2021), beside uncompressed models."""
+"""Bytes of DP-REC's published federations (Triastcyn, Reisser, Louizos 2021), beside the paper's totals and other schemes."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.transforms import blended_transform_factory
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.dp_rec_communication import FEDERATIONS, FIRST_MODELS, CommunicationPoint
+from ...analysis.comparisons.dp_rec_communication import COUNTED, FEDERATIONS, PACKAGES, SCHEMES, CommunicationPoint
+from ...arrays import FloatArray
 from ..drawing.directed_rounding import rounded_down
-from ..drawing.marks import BLUE, GREEN, VERMILION, Mark
+from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 
-# Heights of the three marks of a training, around its row.
-OFFSETS = (-0.25, 0.0, 0.25)
-LABELS = ("up: messages", "down: history, first model public", "down: history, first model sent", "up or down, uncompressed")
-MARKS: tuple[Mark, ...] = (BLUE, GREEN, VERMILION)
+MARKS: Mapping[str, Mark] = MappingProxyType(dict(zip(SCHEMES, (BLACK, ORANGE, PURPLE, BLUE, GREEN, VERMILION), strict=True)))
+PAPER_LOOK: Mapping[str, Any] = MappingProxyType(
+    {"color": GREY, "marker": "o", "markersize": 10, "fillstyle": "none", "linestyle": "", "markeredgewidth": 0.8}
+)
+# Height of a scheme, and the space between two trainings.
+STEP, SPACE = 0.3, 0.32
 
 
 def draw_bytes(frame: pd.DataFrame) -> Figure:
-    """Draw the bytes of a training, up and down, and how many times fewer they are than without compression."""
-    trainings = [training for _, training in frame.groupby("dataset", sort=False)]
-    figure = Figure(figsize=(WIDTH, 2.1 + 0.75 * len(trainings)), layout="constrained")
+    """Draw the bytes of every training by every scheme, with the paper's, and how many times fewer they are than without compression."""
+    trainings = [training for _, training in frame.groupby("federation", sort=False)]
+    figure = Figure(figsize=(WIDTH, 2.9 + 0.9 * STEP * len(frame) + 0.3 * len(trainings)), layout="constrained")
     axes = figure.subplots()
-    for row, training in enumerate(trainings):
-        _draw_training(axes, row, training)
-    names = [
-        f"{one['dataset'].iloc[0]}\n{one['model'].iloc[0]}\n{one['parameters'].iloc[0] / 1e6:.2f} million parameters" for one in trainings
-    ]
-    axes.set_yticks(range(len(trainings)), names)
-    axes.set_ylim(len(trainings) - 0.5, -0.5)
     axes.set_xscale("log")
+    # Room for the numbers to the left of the leftmost mark.
+    axes.set_xlim(frame["total_gib"].min() / 300, 3 * frame["total_gib"].max())
+    top, middles = 0.0, []
+    for training in trainings:
+        heights = np.asarray(top + STEP * np.arange(len(training)), dtype=float)
+        _draw_training(axes, heights, training)
+        middles.append(heights.mean())
+        top = heights[-1] + STEP + SPACE
+        across = blended_transform_factory(axes.transAxes, axes.transData)
+        axes.plot([0, 1], [top - (STEP + SPACE) / 2] * 2, color="#dddddd", linewidth=0.5, transform=across)
+    names = [
+        f"{one['federation'].iloc[0]}\n{one['model'].iloc[0]}\n{one['parameters'].iloc[0] / 1e6:.2f} million parameters"
+        for one in trainings
+    ]
+    axes.set_yticks(middles, names)
+    axes.set_ylim(top - (STEP + SPACE) / 2, -(STEP + SPACE) / 2)
     axes.xaxis.set_major_locator(LogLocator())
-    axes.xaxis.set_major_formatter(EngFormatter(unit="B"))
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel("bytes of all clients and rounds")
-    # Room for the number to the left of the leftmost mark.
-    axes.set_xlim(frame["bytes_up"].min() / 30, 3 * frame["uncompressed_bytes"].max())
+    axes.set_xlabel("GiB of all clients and rounds, up and down")
     axes.tick_params(axis="y", length=0)
     axes.grid(visible=True, axis="x")
-    handles = [
-        Line2D([], [], color=mark.colour, marker=mark.marker, linestyle="", label=label) for mark, label in zip(MARKS, LABELS, strict=False)
-    ]
-    handles.append(Line2D([], [], color=GREY, label=LABELS[-1]))
+    handles = [Line2D([], [], color=mark.colour, marker=mark.marker, linestyle="", label=scheme) for scheme, mark in MARKS.items()]
+    handles.append(Line2D([], [], label="the paper (in brackets)", **PAPER_LOOK))
     figure.legend(handles=handles, loc="outside upper center", ncols=2)
     add_caption(figure, _caption(frame))
     return figure
 
 
-def _draw_training(axes: Axes, row: int, training: pd.DataFrame) -> None:
-    """Draw three marks, a line where uncompressed models are, and the factors between."""
-    public, sent = (training[training["first_model"] == kind].iloc[0] for kind in ("public", "sent"))
-    uncompressed = public["uncompressed_bytes"]
-    values = (public["bytes_up"], public["bytes_down"], sent["bytes_down"])
-    factors = (public["compression_up"], public["compression_down"], sent["compression_down"])
-    axes.plot([uncompressed] * 2, [row - 0.4, row + 0.4], color=GREY, linewidth=1.6)
-    for value, factor, offset, mark in zip(values, factors, OFFSETS, MARKS, strict=True):
-        axes.plot([value, uncompressed], [row + offset] * 2, color=mark.colour, linewidth=0.5, linestyle=(0, (1, 3)))
-        axes.plot(value, row + offset, color=mark.colour, marker=mark.marker, linestyle="")
+def _draw_training(axes: Axes, heights: FloatArray, training: pd.DataFrame) -> None:
+    """Draw a mark for each scheme, a ring around the paper's total, and the numbers beside it."""
+    for height, (_, one) in zip(heights, training.iterrows(), strict=True):
+        mark = MARKS[one["scheme"]]
+        axes.plot(one["total_gib"], height, color=mark.colour, marker=mark.marker, linestyle="")
+        axes.plot(one["paper_gib"], height, **PAPER_LOOK)
+        words = f"{one['total_gib']:.4g}"
+        if one["scheme"] in (COUNTED, *PACKAGES):
+            words = f"\N{DIVISION SIGN} {_factor(one['compression'])}: {words}"
+        if not np.isnan(one["paper_gib"]):
+            words += f" ({one['paper_gib']:g})"
         axes.annotate(
-            f"\N{DIVISION SIGN} {_factor(factor)}",
-            (value, row + offset),
-            xytext=(-6, 0),
+            words,
+            (one["total_gib"], height),
+            xytext=(-9, 0),
             textcoords="offset points",
             color=mark.colour,
             horizontalalignment="right",
             verticalalignment="center",
         )
-    if row:
-        across = blended_transform_factory(axes.transAxes, axes.transData)
-        axes.plot([0, 1], [row - 0.5] * 2, color="#dddddd", linewidth=0.5, transform=across)
 
 
 def _factor(value: float) -> str:
@@ -84,30 +95,32 @@ def _thousands(number: int) -> str:
 
 
 def _caption(frame: pd.DataFrame) -> str:
+    counted = frame[frame["scheme"] == COUNTED]
     federations = "; ".join(
-        f"{one['dataset']} {_thousands(one['population'])}, {one['clients_per_round']}, {one['rounds']}, {one['message_bytes']}"
-        for _, one in frame.drop_duplicates("dataset").iterrows()
+        f"{one['federation']} {_thousands(one['population'])}, {one['clients_per_round']}, {one['rounds']}, {one['message_bits']:g}"
+        for _, one in counted.iterrows()
     )
     first = frame.iloc[0]
     return (
-        f"Bytes of a whole training. Clients, messages per round, rounds, bytes per message: {federations}. The first three are the DP-REC "
-        "paper's, and so are 7 bits per group, after a seed of 64 bits. Models are standard ones of the literature, with a group for each "
-        "tensor; StackOverflow has the paper's six groups. A client gets the messages of all rounds since it was last there, or the "
-        "float32 parameters where these are shorter. In its first round it gets all messages so far, if the first model is public, and "
-        "else the parameters. Numbers: how many times fewer bytes than without compression, where the parameters go to and from each "
-        "client of each round, rounded down. Who takes part is simulated, with replacement. Bytes do not depend on ε; DP-REC's promise is "
-        f"for {first['adjacency']} adjacency, {first['trust_model']} trust model."
+        "Bytes of a whole training, both directions. Clients, messages per round, rounds, bits per message as the paper counts: "
+        f"{federations}. A message has 7 bits per group after a seed: 32 bits as the paper counts, inferred from its totals like the two "
+        "convolutional networks; 64 in the messages made here, which are filled up to bytes. A client gets the messages of all rounds "
+        "since it was last there, or the float32 parameters where these are shorter; in its first round all messages so far, if the "
+        "first model is public, and else the parameters. As the paper counts: expected over who takes part, with replacement, and "
+        "without headers. The other two: packages made here, with headers and checksums, for simulated participants. Uncompressed: "
+        "parameters to and from each draw of each round. Rings: the paper's totals. Numbers: GiB; how many times fewer, rounded down. "
+        f"Bytes do not depend on ε; DP-REC's promise is for {first['adjacency']} adjacency, {first['trust_model']} trust model."
     )
 
 
 def communication_tasks(seed: int, _: bool) -> list[CommunicationPoint]:
-    """Return two tasks for each training, which are quick anyway."""
-    return [CommunicationPoint(seed=seed, federation=one, first_model=first) for one in FEDERATIONS for first in FIRST_MODELS]
+    """Return a task for each training and scheme, which are quick anyway."""
+    return [CommunicationPoint(seed=seed, federation=one, scheme=scheme) for one in FEDERATIONS for scheme in one.schemes]
 
 
 FIGURE = FigureEntry(
     name="dprec-communication",
-    title="Bytes of DP-REC in both directions, in its paper's federations, beside uncompressed models",
+    title="Bytes of DP-REC's published federations in both directions, beside the paper's totals and other schemes",
     paper=entry_named("dp-rec").paper,
     duration="five seconds",
     experiment="DP-REC in both directions",

@@ -1,4 +1,4 @@
-"""DP-REC's error of a mean (Triastcyn, Reisser, Louizos 2021, section D.2): against bits, the prior's quality, and epsilon."""
+"""DP-REC's error of a mean (Triastcyn, Reisser, Louizos 2021, section D.2): against bits, the clip ratio, and epsilon."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.dp_rec_mean import GROUPED, MMRC, PRIVUNIT, ROUGH, SQKR, ZERO, MeanPoint, mean_points, summarise_means
+from ...analysis.comparisons.dp_rec_mean import EQUAL, GROUPED, MMRC, PRIVUNIT, SQKR, ZERO, MeanPoint, mean_points, summarise_means
 from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
@@ -24,14 +24,13 @@ QUICK: Mapping[str, Any] = MappingProxyType(
         "bits": (1, 3, 7),
         "grouped_bits": (1, 3, 7),
         "coded_bits": (1,),
-        "prior_errors": (0.001, 0.03, 1.0),
-        "prior_bits": (1, 7),
+        "clip_ratios": (0.5, 0.7, 2.0),
         "epsilons": (1.0, 4.0),
         "sqkr_epsilons": (4.0,),
         "mmrc_epsilons": (1.0, 4.0),
     }
 )
-MARKS: Mapping[str, Mark] = MappingProxyType({ZERO: BLUE, ROUGH: GREEN, GROUPED: PURPLE, SQKR: VERMILION, PRIVUNIT: ORANGE, MMRC: SKY})
+MARKS: Mapping[str, Mark] = MappingProxyType({ZERO: BLUE, EQUAL: GREEN, GROUPED: PURPLE, SQKR: VERMILION, PRIVUNIT: ORANGE, MMRC: SKY})
 CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
 PAPER_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": "-", "linewidth": 0.7, "marker": ""})
 CODED_LOOK: Mapping[str, Any] = MappingProxyType({"marker": "x", "markersize": 8, "linestyle": ""})
@@ -40,26 +39,26 @@ PAPER_ERRORS: Mapping[str, float] = MappingProxyType({"poor prior": 0.3, "SQKR":
 
 
 def draw_errors(frame: pd.DataFrame) -> Figure:
-    """Draw squared errors against bits (left), the error of the prior's mean (middle), and epsilon (right)."""
+    """Draw squared errors against bits (left), the clip ratio (middle), and epsilon (right)."""
     figure = Figure(figsize=(WIDTH, 5.9), layout="constrained")
-    by_bits, by_prior, by_epsilon = figure.subplots(1, 3)
+    by_bits, by_ratio, by_epsilon = figure.subplots(1, 3)
     _draw_bits(by_bits, frame[frame["panel"] == "bits"])
-    _draw_priors(by_prior, frame[frame["panel"] == "prior"])
+    _draw_ratios(by_ratio, frame[frame["panel"] == "ratio"])
     _draw_epsilons(by_epsilon, frame[frame["panel"] == "epsilon"])
-    for axes in (by_bits, by_prior):
+    for axes in (by_bits, by_ratio):
         for error in PAPER_ERRORS.values():
             axes.axhline(error, **PAPER_LOOK)
-    for axes in (by_bits, by_prior, by_epsilon):
-        axes.set_xscale("log", base=10 if axes is by_prior else 2)
+    for axes in (by_bits, by_ratio, by_epsilon):
+        axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.grid(visible=True)
-    for axes in (by_bits, by_epsilon):
+    for axes in (by_bits, by_ratio, by_epsilon):
         axes.xaxis.set_major_locator(LogLocator(base=2, numticks=16))
         axes.xaxis.set_major_formatter("{x:g}")
     by_bits.set(title="no privacy", xlabel="bits per client", ylabel="squared L2 error of the mean")
-    by_prior.set(title="no privacy", xlabel="squared error of the prior's mean")
+    by_ratio.set(title="no privacy, one bit", xlabel="clip ratio")
     by_epsilon.set(title="with privacy", xlabel="ε")
     handles = [Line2D([], [], label=name, **_look(mark)) for name, mark in MARKS.items()]
     handles.append(Line2D([], [], color=GREY, label="messages really coded", **CODED_LOOK))
@@ -97,23 +96,12 @@ def _draw_bits(axes: Axes, frame: pd.DataFrame) -> None:
         axes.plot(series["bits"], series["mean_squared_error"], color=MARKS[str(name)].colour, **CODED_LOOK)
 
 
-def _draw_priors(axes: Axes, frame: pd.DataFrame) -> None:
-    for bits, series in frame.groupby("bits"):
-        _draw_series(axes, series, "prior_error", MARKS[ROUGH])
-        first = series.iloc[0]
-        axes.annotate(
-            f"{bits:g} bit{'s' if bits != 1 else ''}",
-            (first["prior_error"], first["predicted_squared_error"]),
-            xytext=(2, -12),
-            textcoords="offset points",
-            color=MARKS[ROUGH].colour,
-        )
-    # Room for what is written under the lowest line.
-    axes.margins(y=0.1)
+def _draw_ratios(axes: Axes, frame: pd.DataFrame) -> None:
+    for name, series in frame.groupby("series", sort=False):
+        _draw_series(axes, series, "clip_ratio", MARKS[str(name)])
     for name, error in PAPER_ERRORS.items():
-        axes.annotate(
-            name, (frame["prior_error"].min(), error), xytext=(0, 2), textcoords="offset points", color=GREY, horizontalalignment="left"
-        )
+        place = (frame["clip_ratio"].min(), error)
+        axes.annotate(name, place, xytext=(0, 2), textcoords="offset points", color=GREY, horizontalalignment="left")
 
 
 def _draw_epsilons(axes: Axes, frame: pd.DataFrame) -> None:
@@ -127,17 +115,17 @@ def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
     private = frame[frame["variant"] != ""].iloc[0]
     grouped = frame[frame["series"] == GROUPED].iloc[0]
-    rough = frame[(frame["panel"] == "bits") & (frame["series"] == ROUGH)].iloc[0]
+    equal = frame[frame["series"] == EQUAL].iloc[0]
     mmrc = sorted(frame.loc[frame["series"] == MMRC, "bits"].unique())
     coded = f"{mmrc[0]:g} bits" if len(mmrc) == 1 else f"{mmrc[0]:g} to {mmrc[-1]:g} bits"
     return (
-        f"Mean of {first['clients']:,} unit vectors of dimension {first['dimension']}: coordinates N(1, 1) in the first half, N(10, 1) in "
-        "the second, then normalised. Points: means of repetitions, with standard errors, of messages drawn from their exact law; lines: "
-        f"predicted. One group, except for the series with groups, which has {grouped['groups']}. Prior at an estimate: around a public "
-        f"vector at squared distance {rough['prior_error']:g} from the middle of the vectors, what SQKR makes of one bit; in the middle "
-        "panel the distance varies. Clip ratios have the least error that can be predicted without seeing vectors. Bits: what depends on "
-        "the vector; neither seeds of 64 bits, which a client of DP-REC draws itself for privacy, nor what is public for SQKR and MMRC are "
-        "counted. The paper's errors are for bits, clip ratios and priors that we do not know. With privacy: "
+        f"Mean of {first['clients']:,} unit vectors of dimension {first['dimension']}: coordinates N(10, 1) for half of the clients and "
+        "N(1, 1) for the others, then normalised. Points: means of repetitions, with standard errors, of messages drawn from their exact "
+        f"law; lines: predicted. One group, except for the series with groups, which has {grouped['groups']}. The prior at 1/√d in every "
+        f"coordinate is the paper's better one; vectors are clipped to {equal['clip_norm']:.2g} around it. Clip ratios, except in the "
+        "middle: those of the least error that can be predicted without seeing vectors. Bits: what depends on the vector; neither seeds of "
+        "64 bits, which a client of DP-REC draws itself for privacy, nor what is public for SQKR and MMRC are counted. The paper's errors "
+        "are for one bit; its clip ratio and norm are not known. With privacy: "
         f"{private['groups']} groups of {private['bits_per_group']} bits; as many clients drawn with replacement as there are; δ = "
         f"{private['delta']:.1e}; full marks by DP-REC's theorem as printed, which is not proven, hollow by its conservative variant, "
         "which assumes that the other clients' messages count as samples of the prior. ε of DP-REC and of the trusted server is for "
@@ -153,7 +141,7 @@ def mean_tasks(seed: int, quick: bool) -> list[MeanPoint]:
 
 FIGURE = FigureEntry(
     name="dprec-mean",
-    title="Error of a mean by DP-REC, against bits, the prior's quality and epsilon, beside SQKR, PrivUnitG and a trusted server",
+    title="Error of a mean by DP-REC, against bits, the clip ratio and epsilon, beside SQKR, PrivUnitG and a trusted server",
     paper=f"{entry_named('dp-rec').paper}, section D.2",
     duration="three minutes",
     experiment="DP-REC's mean of vectors",

@@ -1,58 +1,91 @@
 """Larger cohorts at one epsilon: error against the number of clients, with and without compression, and where zero is better."""
 
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint, arrange_sketches
+from ...analysis.comparisons.linear_compression.sketched_sums import ALIGNED, SketchPoint, arrange_sketches
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
-from .error_panels import CENTRAL_LOOK, ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
+from .error_panels import CENTRAL_LOOK, ZERO_LOOK, add_legend, draw_series, finish, look, marks_of, panels
 
 RATES = (1.0, 4.0, 11.5, 40.0)
 MANY_ROUNDS = 100
+# Gradients at the largest cohort, with the rate that is ten times less communication and without a sketch.
+GRADIENTS, GRADIENT_RATES = "digits-gradients", (1.0, 11.5)
+GRADIENT_LOOK: Mapping[str, Any] = {"linestyle": "", "marker": "*", "markersize": 12, "markerfacecolor": "none", "markeredgewidth": 1.2}
 
 
 def draw_cohorts(frame: pd.DataFrame) -> Figure:
-    """Draw errors of one round (left), and what they fall to over 100 rounds (right), beside zero, which stays."""
-    figure, grid = panels(2, 4.2)
+    """Draw errors of one round, what they fall to over 100 rounds beside zero, which stays, and the number of rounds that zero takes."""
+    figure, (one, many, border) = panels(3, 4.2, shared=False)
+    many.sharey(one)
     marks = marks_of(sorted(frame["rate"].unique()))
-    for axes, rounds in zip(grid, (1, MANY_ROUNDS), strict=True):
-        shown = frame.copy()
-        shown[["predicted_squared_error", "squared_error", "standard_error", "central_squared_error"]] /= rounds
-        for rate, series in shown.groupby("rate"):
-            if rounds == 1:
-                draw_series(axes, series, "clients", marks[rate])
-            else:
-                axes.plot(series["clients"], series["predicted_squared_error"], color=marks[rate].colour, linestyle=marks[rate].line)
-        plain = shown[shown["rate"] == 1]
-        axes.plot(plain["clients"], plain["central_squared_error"], **CENTRAL_LOOK)
+    aligned, gradients = frame[frame["population"] == ALIGNED], frame[frame["population"] != ALIGNED]
+    for rate, series in aligned.groupby("rate"):
+        line = {"color": marks[rate].colour, "linestyle": marks[rate].line}
+        draw_series(one, series, "clients", marks[rate])
+        many.plot(series["clients"], series["predicted_squared_error"] / MANY_ROUNDS, **line)
+        border.plot(series["clients"], series["predicted_squared_error"] / series["zero"], **look(marks[rate]))
+    for rate, series in gradients.groupby("rate"):
+        one.plot(series["clients"], series["squared_error"], **GRADIENT_LOOK | {"markeredgecolor": marks[rate].colour})
+        border.plot(
+            series["clients"],
+            series["predicted_squared_error"] / series["zero"],
+            **GRADIENT_LOOK | {"markeredgecolor": marks[rate].colour},
+        )
+    plain = aligned[aligned["rate"] == 1]
+    for axes, rounds in ((one, 1), (many, MANY_ROUNDS)):
+        axes.plot(plain["clients"], plain["central_squared_error"] / rounds, **CENTRAL_LOOK)
         axes.plot(plain["clients"], plain["zero"], **ZERO_LOOK)
-        finish(axes, frame["clients"], "clients n", "one round" if rounds == 1 else f"average of {rounds} rounds, each with this ε")
-    grid[0].set_ylabel("squared L2 error of the mean (c²)")
+        finish(axes, frame["clients"], "clients n", "one round" if rounds == 1 else f"average of {rounds} rounds")
+    finish(border, frame["clients"], "clients n", "rounds until zero loses")
+    one.set_ylabel("squared L2 error of the mean (c²)")
+    border.set_ylabel("rounds R with zero\N{RIGHT SINGLE QUOTATION MARK}s error")
     add_legend(figure, {f"rate {rate:g}" if rate > 1 else "no sketch": mark for rate, mark in marks.items()}, central=True, columns=3)
-    first = frame.iloc[0]
+    first = aligned.iloc[0]
     add_caption(
         figure,
         f"Mean of n vectors of dimension {first['dimension']:,.0f} and norm c, whose mean has norm {first['mean_norm']:g} c, by sketches "
         f"of {first['rows']:.0f} rows in a secure sum with discrete Gaussian noise, {first['bits']:.0f} bits a coordinate, at ε = "
         f"{first['epsilon']:g}, δ = {first['delta']:g} in each round. Lines: predicted, points: measured, {first['repetitions']:.0f} "
-        "rounds. Where noise is large, a sketch of a tenth of the coordinates costs little beside it; there a single round is worse than "
-        "the answer zero, whose error does not fall over the rounds. Right: predicted only, for one and the same mean in all rounds. "
+        f"rounds. {_gradients_in_words(gradients)}Where noise is large, a sketch of a tenth of the coordinates costs little beside it; "
+        "there a single round is worse than the answer zero, whose error does not fall over the rounds. Right: the border; below the lines "
+        "zero has less error than the average. Middle and right: predicted, for one and the same mean in all rounds. "
         f"Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model; for the trusted server, central trust model.",
     )
     return figure
 
 
+def _gradients_in_words(gradients: pd.DataFrame) -> str:
+    """Return what is measured on gradients: their mean's norm, and the sketch's error over that without one."""
+    if gradients.empty:
+        return ""
+    errors, last = gradients.set_index("rate")["squared_error"], gradients.iloc[-1]
+    ratios = ", ".join(f"{errors[rate] / errors[1.0]:.3g} at rate {rate:g}" for rate in errors.index if rate != 1)
+    return (
+        f"Stars: gradients of single images of digits at a network that is being trained, whose mean has norm {last['zero'] ** 0.5:.2g} "
+        f"c; measured errors over that without a sketch: {ratios}. "
+    )
+
+
 def cohort_tasks(seed: int, quick: bool) -> list[SketchPoint]:
     """Return a task for each number of clients, rate and repetition."""
     dimension, clients, repetitions = (2**12, (30, 100, 300), 2) if quick else (2**20, (100, 200, 500, 1000), 2)
-    return [
-        SketchPoint(seed=seed, dimension=dimension, clients=count, rate=rate, epsilon=1.0, repetition=repetition)
-        for rate in RATES
-        for count in clients
+    point = partial(SketchPoint, seed=seed, dimension=dimension, epsilon=1.0)
+    aligned = [
+        point(clients=count, rate=rate, repetition=repetition) for rate in RATES for count in clients for repetition in range(repetitions)
+    ]
+    gradients = [
+        point(clients=clients[-1], rate=rate, population=GRADIENTS, mean_norm=0.0, repetition=repetition)
+        for rate in GRADIENT_RATES
         for repetition in range(repetitions)
     ]
+    return aligned + gradients
 
 
 FIGURE = FigureEntry(

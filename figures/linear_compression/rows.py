@@ -1,42 +1,54 @@
-"""The number of rows of a sketch: what it does to the error, and to the sketches that are clipped."""
+"""The number of rows of a sketch: what it does to the error of compression, and to the whole error."""
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint, arrange_sketches
-from ..drawing.style import add_caption
+from ..drawing.style import GREY, add_caption
 from ..entry import FigureEntry
-from .error_panels import add_legend, look, marks_of, panels
+from .error_panels import ZERO_LOOK, add_legend, draw_series, look, marks_of, panels
 
 ROWS = (1, 2, 5, 10, 15, 20, 25)
 RATES = (4.0, 10.0, 40.0)
 
 
 def draw_rows(frame: pd.DataFrame) -> Figure:
-    """Draw the compression error over its prediction (left), and the share of clipped sketches (right)."""
-    figure, (left, right) = panels(2, 3.6, shared=False)
+    """Draw the compression error over its prediction (left), and the whole error beside that of answering zero (right)."""
+    figure, (left, right) = panels(2, 3.7, shared=False)
     marks = marks_of(sorted(frame["rate"].unique()))
     for rate, series in frame.groupby("rate"):
         series = series.sort_values("rows")
-        left.plot(series["rows"], series["compression"] / series["predicted_compression"], **look(marks[rate]))
-        right.plot(series["rows"], 100 * series["clipped_sketches"], **look(marks[rate]))
-    left.set(xlabel="rows t of the sketch", ylabel="compression error over (d \N{MINUS SIGN} 1)/m ‖mean‖²", ylim=(0, None))
-    right.set(xlabel="rows t of the sketch", ylabel="sketches longer than 1.1 c (%)", ylim=(0, None))
+        ratio, spread = (series[name] / series["predicted_compression"] for name in ("compression", "compression_standard_error"))
+        left.errorbar(series["rows"], ratio, yerr=spread, capsize=2, **look(marks[rate]))
+        draw_series(right, series, "rows", marks[rate])
+    left.axhline(1.0, color=GREY, linewidth=0.9)
+    right.axhline(frame["zero"].mean(), **ZERO_LOOK)
+    left.set(xlabel="rows t of the sketch", ylabel="compression error over its prediction")
+    right.set(xlabel="rows t of the sketch", ylabel="squared L2 error of the mean (c²)", yscale="log")
     for axes in (left, right):
-        axes.set_xticks(ROWS)
+        ticks = sorted(frame["rows"].unique())
+        axes.set_xticks(ticks, [f"{value}" for value in ticks])
         axes.grid(visible=True)
-    add_legend(figure, {f"rate {rate:g}": mark for rate, mark in marks.items()}, zero=False)
+    add_legend(figure, {f"rate {rate:g}": mark for rate, mark in marks.items()})
     first = frame.iloc[0]
     add_caption(
         figure,
-        f"Sketches of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} and norm c, {first['repetitions']:.0f} "
-        "rounds. The same number m of coordinates is arranged in more or fewer rows: the error that compression has on average does not "
-        "depend on the rows, and neither does the variance of a sketch's length, 2/m at most; vectors that are spread over many "
-        f"coordinates need one row. The paper's ablation has 10 to 25 rows, and its experiments 15. Guarantee: {first['adjacency']} "
-        f"adjacency, {first['trust_model']} trust model, ε = {first['realised_epsilon']:.3g}, δ = {first['delta']:g}.",
+        f"Mean of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} and norm c, whose mean has norm "
+        f"{first['mean_norm']:g} c; {first['repetitions']:.0f} rounds, with standard errors. The same number m of coordinates is arranged "
+        "in more or fewer rows. Left: compression alone, over (d \N{MINUS SIGN} 1)/m times the square of the mean's norm, which no number "
+        f"of rows changes. Right: with noise, predicted (lines) and measured (points). {_clipped(frame)} of the sketches were longer than "
+        "the norm that they are clipped to, 1.1 c: the variance of a sketch's squared length, 2/m at most, does not depend on the rows "
+        "either. Vectors that are spread over many coordinates need one row. The paper's ablation has 10 to 25 rows, and its "
+        f"experiments 15. Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model, ε = "
+        f"{first['realised_epsilon']:.3g}, δ = {first['delta']:g}.",
     )
     return figure
+
+
+def _clipped(frame: pd.DataFrame) -> str:
+    share = float(frame["clipped_sketches"].mean())
+    return "None" if share == 0 else f"{100 * share:.2g} %"
 
 
 def row_tasks(seed: int, quick: bool) -> list[SketchPoint]:

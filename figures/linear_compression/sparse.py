@@ -5,7 +5,12 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.linear_compression.sparse_recovery import RecoveryPoint, arrange_recovery, recovery_tasks
+from ...analysis.comparisons.linear_compression.sparse_recovery import (
+    RecoveryPoint,
+    arrange_recovery,
+    map_zero_wins,
+    recovery_tasks,
+)
 from ..drawing.marks import BLUE, GREEN, ORANGE, VERMILION, Mark
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
@@ -27,18 +32,20 @@ def draw_sparse(frame: pd.DataFrame) -> Figure:
         series = panel[panel["decoder"] == decoder]
         left.errorbar(series["sparsity"], series["mean_squared_error"], yerr=series["standard_error"], capsize=2, **look(mark))
     left.axhline(1.0, **ZERO_LOOK)
-    left.set(xscale="log", yscale="log", xlabel="sparsity s", ylabel="squared L2 error (‖x‖²)", title=f"noise {noise:g} a measurement")
+    left.set(xscale="log", yscale="log", xlabel="sparsity s", ylabel="squared L2 error (‖x‖²)", title=f"noise {noise:g} of a measurement")
     left.grid(visible=True)
     found = frame[frame["decoder"].isin(["lasso", "lasso-refit", "ordinary"])]
     table = found.groupby(["noise_deviation", "sparsity"])["mean_squared_error"].min().unstack("sparsity")
     image = right.imshow(table.clip(lower=LEAST_RATIO), cmap="Blues_r", norm=LogNorm(LEAST_RATIO, 1.0), aspect="auto", origin="lower")
     right.set_xticks(range(len(table.columns)), [f"{sparsity}" for sparsity in table.columns], rotation=90)
     right.set_yticks(range(len(table.index)), [f"{level:g}" for level in table.index])
-    right.set(xlabel="sparsity s", ylabel="noise a measurement", title="\N{MULTIPLICATION SIGN}: answering zero is as good")
-    for row, level in enumerate(table.index):
-        for column, sparsity in enumerate(table.columns):
-            if table.loc[level, sparsity] >= 1:
-                right.text(column, row, "\N{MULTIPLICATION SIGN}", ha="center", va="center", color="black")
+    right.set(xlabel="sparsity s", ylabel="noise of a measurement", title="\N{MULTIPLICATION SIGN}: zero is as good as any")
+    for _, point in map_zero_wins(frame).iterrows():
+        place = (list(table.columns).index(point["sparsity"]), list(table.index).index(point["noise_deviation"]))
+        if point["zero_wins"]:
+            right.text(*place, "\N{MULTIPLICATION SIGN}", ha="center", va="center", color="black")
+        if point["zero_beats_oracle"]:
+            right.plot(*place, marker="o", markersize=8, markerfacecolor="none", markeredgecolor="black", markeredgewidth=0.8)
     figure.colorbar(image, ax=right, label="least squared error of the decoders (‖x‖²)", extend="both")
     add_legend(figure, {LABELS[name]: mark for name, mark in MARKS.items()}, columns=3)
     first = frame.iloc[0]
@@ -47,8 +54,9 @@ def draw_sparse(frame: pd.DataFrame) -> Figure:
         f"A vector with s equal entries, norm 1 and dimension {first['dimension']:,}, from {first['measurements']:,} noisy measurements "
         "by a subsampled randomised Hadamard transform; without noise a measurement has the mean square 1, so that noise of standard "
         f"deviation 1 is as large as the signal. {first['repetitions']:.0f} repetitions, with standard errors. The Lasso's penalty is "
-        "what noise alone exceeds with probability 0.05; refitted: least squares on the entries that it found. Nothing here is private: "
-        "noise stands for that of a mechanism.",
+        "what noise alone exceeds with probability 0.05; refitted: least squares on the entries that it found. Right: crossed where no "
+        "decoder but the oracle has less error than the answer zero, circled where the oracle has not less either. Nothing here is "
+        "private: noise stands for that of a mechanism.",
     )
     return figure
 

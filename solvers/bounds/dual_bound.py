@@ -9,6 +9,9 @@ from ...errors import ConvergenceError
 from .privacy_constraint import RatioConstraint
 from .ray_pricing import DualValues, PricedRays, price_rays
 
+# Beyond, pricing could overflow, and letters that are not numbers would be left out of the maximum: no bound would be proven.
+LARGEST_PRICE, LEAST_WEIGHT = 1e60, 1e-100
+
 
 @dataclass(frozen=True, eq=False)
 class FeasibleDuals:
@@ -37,7 +40,7 @@ def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioCon
 
     Any dual values give a bound, and better ones a higher one. It is for the objective sum_i input_weights_i Var_i, and so also for the
     largest variance, whatever the weights, on the unit interval's scale; it errs downward (an allowance for floating-point rounding is
-    subtracted).
+    subtracted). ValueError if a dual value is above 1e60, where pricing might overflow.
 
     Examples
     --------
@@ -48,7 +51,12 @@ def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioCon
     >>> round(dual_lower_bound(duals, np.array([0.0, 1.0]), RatioConstraint(1.0, False)), 6)
     0.920674
     """
-    return feasible_duals(duals, inputs, constraint).bound
+    largest = float(np.abs([duals.normalisation, duals.unbiasedness]).max())
+    if not largest <= LARGEST_PRICE:
+        raise ValueError(f"dual values must be from {-LARGEST_PRICE:g} to {LARGEST_PRICE:g}, got {largest:g}")
+    # A smaller objective, whose bound is one for the objective itself.
+    weights = np.where(duals.input_weights < LEAST_WEIGHT, 0.0, duals.input_weights)
+    return feasible_duals(DualValues(duals.normalisation, duals.unbiasedness, weights), inputs, constraint).bound
 
 
 def feasible_duals(duals: DualValues, inputs: FloatArray, constraint: RatioConstraint, max_iterations: int = 100) -> FeasibleDuals:

@@ -20,11 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arguments import check_integer, check_real
 from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
-from ..accounting.renyi_curve import MOST_ROUNDS, check_delta
 from ..numerics.rounding import UNIT
-from .discrete_gaussian_divergence import LARGEST_DIMENSION, discrete_gaussian_tau, theta_log_ratios
+from .discrete_gaussian_divergence import discrete_gaussian_tau, theta_log_ratios
 
 # Squares of the parameter s of random rounding that are tried: theta(s) falls from 2e-4 to 2e-34 over them.
 SMOOTHING_VARIANCES = tuple(quarter / 4 for quarter in range(2, 17))
@@ -68,33 +66,6 @@ def smoothed_sums(clients: int, sigma: float) -> list[SmoothedSum]:
         for square, ratio in zip(SMOOTHING_VARIANCES, theta_log_ratios(np.array(SMOOTHING_VARIANCES)).tolist(), strict=True)
         if square < variance
     ]
-
-
-def smoothed_gaussian_epsilon(
-    clients: int, sigma: float, l2_sensitivity: float, dimension: int, delta: float, rounds: int = 1
-) -> float | None:
-    """Return epsilon of a sum of whole vectors with discrete Gaussian noise from every client, by that of Gaussian noise.
-
-    Errs upward; None where there is too little noise for this way of accounting. Parameters are those of
-    `discrete_gaussian_divergence.discrete_gaussian_renyi`, with the failure probability and the number of all rounds together.
-
-    Examples
-    --------
-    Gaussian noise of the same variance has 0.90635; a grid costs little here.
-
-    >>> round(smoothed_gaussian_epsilon(1000, 4.0, 31.0, 1024, 1e-5), 4)
-    0.9064
-    """
-    l2 = check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=1e100)
-    coordinates = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION) * check_integer(
-        "rounds", rounds, low=1, high=MOST_ROUNDS
-    )
-    delta = check_delta(delta)
-    sums = smoothed_sums(clients, sigma)
-    if l2 == 0:
-        return 0.0
-    found = [rounded_gaussian_epsilon(one.sigma / (l2 * math.sqrt(rounds)), coordinates * one.log_ratio, delta) for one in sums]
-    return min((epsilon for epsilon in found if epsilon is not None), default=None)
 
 
 def rounded_gaussian_epsilon(noise_multiplier: float, log_ratio: float, delta: float) -> float | None:

@@ -9,6 +9,10 @@ and the same with P and G exchanged for t < 0, where t - 1 becomes -t. Noise tha
 x, e one way, x', e' the other, and G (epsilon, d)-private, P is (epsilon + x + x', e + e^x d + e^(x + epsilon) e')-private. G is
 accounted for as in `quietbits.solvers.divergences.discrete_gaussian_smoothing`.
 
+What is released over all rounds is a function of the noise and of all else that is random: which vectors are in the sums, and what was
+released before. Given all else, P(S) <= e^x G(S) + e holds for events of the noise, and so, averaged, for events of what is released. It
+does not matter what that function is: with G (epsilon, d)-private for clients that are sampled in secret, so is P, as above.
+
 L is about He4(u) / (24 v), u in standard deviations, for Skellam noise, and a few times less for binomial noise with p = 1/2: x is of the
 order of sqrt(n ln(1 / e)) / v, which is nothing once there is more than a little noise.
 """
@@ -42,9 +46,14 @@ LARGEST_EXPONENT = 600.0
 # units. The logarithms beside them, below 1, are off by 6 units, and the expansions leave out less than 5.
 ROUNDING = 90 * UNIT
 SERIES = np.arange(3, 64)
+# What sampled rounds may differ from those of Gaussian noise: a logarithm of a ratio, all coordinates together.
+NEGLIGIBLE_RATIO = 1e-8
 # Largest offset as a share of the mean numbers, for series to converge; and the widest window.
 LARGEST_SLOPE = 0.5
 MOST_DEVIATIONS = 40.0
+
+GaussianEpsilon = Callable[[float, float], float | None]
+"""Epsilon of all rounds of Gaussian noise, as a function of its multiplier in one round and of delta; None where it is not known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +169,9 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
     return NoiseRatio(variance, deviations, offsets, log_ratios + exponents, log_tail, ROUNDING * (1 + 2 * largest) + shifted)
 
 
-def skellam_near_gaussian_epsilon(variance: float, l2_sensitivity: float, dimension: int, delta: float, rounds: int = 1) -> float | None:
+def skellam_near_gaussian_epsilon(
+    variance: float, l2_sensitivity: float, dimension: int, delta: float, rounds: int = 1, sampled: GaussianEpsilon | None = None
+) -> float | None:
     """Return epsilon of whole vectors with Skellam noise, by that of Gaussian noise.
 
     Parameters
@@ -175,6 +186,8 @@ def skellam_near_gaussian_epsilon(variance: float, l2_sensitivity: float, dimens
         Failure probability of all rounds together, above 0 and below 1.
     rounds : int
         Number of rounds, at least 1.
+    sampled : callable or None
+        For clients that are sampled in secret, what all rounds of Gaussian noise reveal; None where everyone takes part.
 
     Returns
     -------
@@ -190,11 +203,17 @@ def skellam_near_gaussian_epsilon(variance: float, l2_sensitivity: float, dimens
     if not LEAST_VARIANCE <= variance <= LARGEST_VARIANCE:
         return None
     widest = LARGEST_SLOPE * math.sqrt(variance)
-    return _epsilon(lambda width: skellam_noise_ratio(variance, width), variance, widest, l2_sensitivity, dimension, delta, rounds)
+    return _epsilon(lambda width: skellam_noise_ratio(variance, width), variance, widest, l2_sensitivity, dimension, delta, rounds, sampled)
 
 
 def binomial_near_gaussian_epsilon(
-    trials: int, probability: float, l2_sensitivity: float, dimension: int, delta: float, rounds: int = 1
+    trials: int,
+    probability: float,
+    l2_sensitivity: float,
+    dimension: int,
+    delta: float,
+    rounds: int = 1,
+    sampled: GaussianEpsilon | None = None,
 ) -> float | None:
     """Return epsilon of whole vectors with binomial noise, by that of Gaussian noise; as `skellam_near_gaussian_epsilon`.
 
@@ -211,7 +230,9 @@ def binomial_near_gaussian_epsilon(
     if variance < LEAST_VARIANCE:
         return None
     widest = LARGEST_SLOPE * trials * min(rate, 1 - rate) / math.sqrt(variance)
-    return _epsilon(lambda width: binomial_noise_ratio(trials, rate, width), variance, widest, l2_sensitivity, dimension, delta, rounds)
+    return _epsilon(
+        lambda width: binomial_noise_ratio(trials, rate, width), variance, widest, l2_sensitivity, dimension, delta, rounds, sampled
+    )
 
 
 def _epsilon(
@@ -222,8 +243,13 @@ def _epsilon(
     dimension: int,
     delta: float,
     rounds: int,
+    sampled: GaussianEpsilon | None,
 ) -> float | None:
     """Return epsilon of noise whose ratio to a discrete Gaussian is a function of the window's width, at most `widest`."""
+
+    def of_everyone(multiplier: float, delta: float) -> float:
+        return gaussian_epsilon(multiplier / math.sqrt(rounds), min(delta, LARGEST_DELTA))
+
     l2 = check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=1e100)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
@@ -245,13 +271,20 @@ def _epsilon(
     log_outside = math.log(coordinates) + ratio.log_tail
     forth, back = (coordinates * ratio_log_moments(ratio, sign) for sign in (1, -1))
     found = []
-    for smoothed in smoothed_sums(1, math.sqrt(variance)):
+    choices = smoothed_sums(1, math.sqrt(variance))
+    if sampled is not None:
+        # One is nearly as good as the best of them, and sampled rounds take long to account for.
+        choices = [one for one in choices if coordinates * one.log_ratio <= NEGLIGIBLE_RATIO][:1]
+    for smoothed in choices:
         log_ratio = coordinates * smoothed.log_ratio
         first = _excess(forth, EXPONENTS, log_spared) + coordinates * ratio.rounding
         allowed = delta * (1 - 2 * SPARED) * math.exp(-first - log_ratio)
         if log_outside > log_spared - math.log(2) or allowed < SMALLEST_DELTA:
             continue
-        epsilon = gaussian_epsilon(smoothed.sigma / (l2 * math.sqrt(rounds)), min(allowed, LARGEST_DELTA)) + 2 * log_ratio + first
+        of_gaussian = (sampled or of_everyone)(smoothed.sigma / l2, allowed)
+        if of_gaussian is None:
+            continue
+        epsilon = of_gaussian + 2 * log_ratio + first
         log_share = log_spared - epsilon
         if log_outside <= log_share - math.log(2):
             found.append(epsilon + _excess(back, EXPONENTS, log_share) + coordinates * ratio.rounding)

@@ -1,16 +1,18 @@
 """The Walsh-Hadamard transform, in Sylvester's order: fast on whole arrays, and single entries of its matrix."""
 
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
-from ...arrays import FloatArray
 
 LARGEST_DIMENSION = 2**31
-# Rows of the Hadamard matrices that the transform is made of.
-LARGEST_FACTOR = 16
-# Numbers transformed at a time, a quarter of a megabyte, and columns of vectors that are longer.
-PIECE, COLUMNS = 2**15, 2**12
+# Logarithm of the rows of the Hadamard matrices that the transform is made of.
+FACTOR_BITS = 4
+# Numbers transformed at a time, an eighth of a megabyte, and columns of vectors that are longer.
+PIECE, COLUMNS = 2**14, 2**12
 
 
 def padded_dimension(dimension: int) -> int:
@@ -24,15 +26,16 @@ def padded_dimension(dimension: int) -> int:
     return 1 << (check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION) - 1).bit_length()
 
 
-def walsh_hadamard(vectors: ArrayLike) -> NDArray[np.float64]:
+def walsh_hadamard(vectors: ArrayLike) -> NDArray[Any]:
     """Multiply vectors by the Hadamard matrix H, whose entries are 1 and -1: H is symmetric, and H H = dimension times the identity.
 
     H is the Kronecker product of Hadamard matrices of at most 16 rows. Vectors are multiplied by one after the other, in matrix products:
-    first within pieces that fit into a processor's cache, then, for longer vectors, across the pieces. That takes 16 multiplications and
-    additions per number and factor of 16, and less than a megabyte beside the result, or a copy of what is not a contiguous float64 array.
+    for vectors that don't fit into a processor's cache first across pieces that do, then within the pieces. That takes at most 16
+    multiplications and additions per number and factor, and less than a megabyte beside the result, or a copy of what is not a contiguous
+    array. Numbers of type float32 keep their type; all others become float64.
 
-    Whole numbers stay exact if their absolute values add up to at most 2**53 in each vector: so do all intermediate results, then.
-    Divided by the square root of the dimension, the transform is a rotation.
+    Whole numbers stay exact if their absolute values add up to at most 2**53 in each vector (2**24 for float32): so do all intermediate
+    results, then. Divided by the square root of the dimension, the transform is a rotation.
 
     Parameters
     ----------
@@ -44,59 +47,81 @@ def walsh_hadamard(vectors: ArrayLike) -> NDArray[np.float64]:
     >>> walsh_hadamard([1.0, 2.0, 3.0, 5.0]).tolist()
     [11.0, -3.0, -5.0, 1.0]
     """
-    array = np.asarray(vectors, dtype=float, order="C")
+    array = np.asarray(vectors, order="C")
+    if array.dtype != np.float32:
+        array = array.astype(float, copy=False)
     dimension = array.shape[-1] if array.ndim else 0
     if dimension == 0 or dimension & (dimension - 1):
         raise ValueError(f"vectors must have a last axis whose length is a power of two, got the shape {array.shape}")
-    if dimension == 1:
-        return array.copy()
-    result = np.empty(array.shape)
+    if array.size <= PIECE:
+        return _transform_few(array)
+    result = np.empty_like(array)
     length = min(dimension, PIECE)
-    _transform_pieces(array.reshape(-1, length), result.reshape(-1, length))
-    _transform_across(result.reshape(-1), length, dimension)
+    current = _transform_across(array, result, length) if length < dimension else array
+    _transform_pieces(current.reshape(-1, length), result.reshape(-1, length))
     return result
 
 
-def _transform_pieces(pieces: FloatArray, result: FloatArray) -> None:
-    """Transform each row, as many at a time as the cache holds."""
-    count, length = pieces.shape
-    factors = _factors(length)
-    at_once = max(1, min(PIECE // length, count))
-    scratch = np.empty((2, at_once * length))
-    for start in range(0, count, at_once):
-        current, target = pieces[start : start + at_once], result[start : start + at_once]
-        stride = 1
-        for number, factor in enumerate(factors):
-            rows = len(factor)
-            output = target if number == len(factors) - 1 else scratch[number % 2, : target.size]
-            if stride == 1:
-                # One product instead of many small ones; H is symmetric.
-                np.matmul(current.reshape(-1, rows), factor, out=output.reshape(-1, rows))
+def _transform_few(vectors: NDArray[Any]) -> NDArray[Any]:
+    """Transform what the cache holds at once, with as few calls as possible: they are what takes time."""
+    current, stride = vectors, 1
+    for factor in _factors(vectors.shape[-1], vectors.dtype.char):
+        rows = len(factor)
+        # One product instead of many small ones; H is symmetric.
+        current = current.reshape(-1, rows) @ factor if stride == 1 else factor @ current.reshape(-1, rows, stride)
+        stride *= rows
+    return current.reshape(vectors.shape)
+
+
+def _transform_across(vectors: NDArray[Any], result: NDArray[Any], stride: int) -> NDArray[Any]:
+    """Write to the result what is left to transform within pieces of length `stride`, and return it."""
+    current = vectors
+    for factor in _factors(vectors.shape[-1] // stride, vectors.dtype.char):
+        rows = len(factor)
+        before, after = current.reshape(-1, rows, stride), result.reshape(-1, rows, stride)
+        for start in range(0, stride, COLUMNS):
+            columns = slice(start, start + COLUMNS)
+            if current is vectors:
+                np.matmul(factor, before[:, :, columns], out=after[:, :, columns])
             else:
-                np.matmul(factor, current.reshape(-1, rows, stride), out=output.reshape(-1, rows, stride))
+                for vector in after:
+                    vector[:, columns] = factor @ vector[:, columns]
+        current, stride = result, stride * rows
+    return current
+
+
+def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any]) -> None:
+    """Transform each row, as many at a time as the cache holds; the result may be the pieces themselves."""
+    count, length = pieces.shape
+    first, *others = _factors(length, pieces.dtype.char)
+    if not others:
+        np.matmul(pieces, first, out=result)
+        return
+    at_once = max(1, min(PIECE // length, count))
+    scratch = np.empty((2, at_once * length), pieces.dtype)
+    for start in range(0, count, at_once):
+        target = result[start : start + at_once]
+        current = scratch[0, : target.size]
+        np.matmul(pieces[start : start + at_once].reshape(-1, len(first)), first, out=current.reshape(-1, len(first)))
+        stride = len(first)
+        for number, factor in enumerate(others, 1):
+            rows = len(factor)
+            output = target if number == len(others) else scratch[number % 2, : target.size]
+            np.matmul(factor, current.reshape(-1, rows, stride), out=output.reshape(-1, rows, stride))
             current, stride = output, stride * rows
 
 
-def _transform_across(numbers: FloatArray, stride: int, dimension: int) -> None:
-    """Finish, in place, vectors one behind the other of which every piece of length `stride` is transformed."""
-    for factor in _factors(dimension // stride):
-        rows = len(factor)
-        for vector in numbers.reshape(-1, rows, stride):
-            for start in range(0, stride, COLUMNS):
-                columns = vector[:, start : start + COLUMNS]
-                columns[...] = factor @ columns
-        stride *= rows
-
-
-def _factors(dimension: int) -> list[FloatArray]:
-    """Return Hadamard matrices of at most 16 rows whose Kronecker product is that of a dimension."""
+@lru_cache(maxsize=64)
+def _factors(dimension: int, dtype: str) -> tuple[NDArray[Any], ...]:
+    """Return Hadamard matrices of at most 16 rows, about as large as each other, whose Kronecker product is that of a dimension."""
+    bits = dimension.bit_length() - 1
+    count = max(1, -(-bits // FACTOR_BITS))
     factors = []
-    while dimension > 1:
-        rows = min(dimension, LARGEST_FACTOR)
-        indices = np.arange(rows)
-        factors.append(hadamard_entries(indices[:, None], indices).astype(float))
-        dimension //= rows
-    return factors
+    for number in range(count):
+        indices = np.arange(1 << (bits + number) // count)
+        factors.append(hadamard_entries(indices[:, None], indices).astype(dtype))
+        factors[-1].flags.writeable = False
+    return tuple(reversed(factors))
 
 
 def hadamard_entries(rows: ArrayLike, columns: ArrayLike) -> NDArray[np.int8]:

@@ -1,6 +1,7 @@
 """`quietbits calibrate` as it is typed: what is found keeps the target, and is what `account` says of it."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -164,7 +165,7 @@ def test_a_method_names_the_account_that_keeps_the_target(answer: Answer) -> Non
     by_theorem = answer("calibrate", *CPSGD, *BUDGET, "--method", "theorem-1", "--plain")
     assert 1.9 < by_theorem["accounts"]["theorem-1"]["epsilon"] <= 2
     assert by_theorem["epsilon"] < by_theorem["accounts"]["theorem-1"]["epsilon"]
-    assert by_theorem["bits_per_coordinate"] <= by_theorem["bits"]
+    assert math.log2(by_theorem["modulus"]) <= by_theorem["bits"]
     assert answer("calibrate", "binomial", *SIZES, "--epsilon", 1, "--delta", 1e-6)["trials"] == 80
     by_extremes = answer("calibrate", "poisson-binomial", *TYPED["poisson-binomial"][0], *BUDGET, "--method", "rdp-extremes")
     assert by_extremes["theta"] > answer("calibrate", "poisson-binomial", *TYPED["poisson-binomial"][0], *BUDGET)["theta"]

@@ -10,6 +10,7 @@ from typer.testing import Result
 
 Answer = Callable[..., dict[str, Any]]
 Run = Callable[..., Result]
+SPARSE = ("--mechanism", "sparse-discrete-gaussian-frequencies", "--delta", "1e-5", "--count-share", ".2")
 COMMAND = ("estimate", "frequencies", "--data", "data.csv", "--column", "fruit")
 
 
@@ -32,6 +33,15 @@ def test_sums_of_items_are_estimated_too(answer: Answer) -> None:
     found = answer(*COMMAND, "--mechanism", "sketched-discrete-gaussian-frequencies", "--epsilon", "1", "--delta", "1e-5")
     assert (found["trust_model"], found["items"][0]["item"]) == ("secure-sum", "pear")
     assert abs(found["items"][0]["frequency"] - 0.5) < 5 * found["items"][0]["standard_error"]
+
+
+def test_a_first_round_may_count_different_items(answer: Answer) -> None:
+    budget = ("--epsilon", "2", "--delta", "1e-5")
+    found = answer(*COMMAND, "--mechanism", "sparse-discrete-gaussian-frequencies", *budget, "--count-share", "0.25")
+    assert found["count"]["epsilon"] == 0.5
+    assert 1.99 < found["epsilon"] <= 2
+    assert (found["items"][0]["item"], found["count"]["upper"]) == ("pear", 3)
+    assert answer(*COMMAND, "--mechanism", "hadamard-response")["count"] is None
 
 
 def test_exact_frequencies_have_no_epsilon_and_no_error(answer: Answer) -> None:
@@ -63,6 +73,12 @@ def test_a_list_from_the_data_is_warned_of_and_the_report_is_written(run: Run, f
         (("--mechanism", "hadamard-response", "--option", "blocks"), "option must be NAME=VALUE, got 'blocks'"),
         (("--mechanism", "hadamard-response", "--option", "blocks=many"), "blocks must be of the type int, got 'many'"),
         (("--mechanism", "hadamard-response", "--option", "rows=1"), "option must be one of blocks, got 'rows'"),
+        (
+            ("--mechanism", "hadamard-response", "--count-share", ".2"),
+            "mechanism must be sparse-discrete-gaussian-frequencies for",
+        ),
+        ((*SPARSE, "--option", "rows=3"), "options must not be given with count_share: the sketch is chosen by the count, got rows"),
+        ((*SPARSE, "--count-share", "1"), "count_share must be a number above 0 and below 1, got 1.0"),
         (("--mechanism", "hadamard-response", "--buckets", "1"), "buckets must be a whole number from 2"),
         (("--mechanism", "hadamard-response", "--domain", "none.txt"), "none.txt: there is no such file"),
     ],

@@ -14,6 +14,7 @@ import quietbits
 from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.analysis.simulation.repeated_means import MeanSummary, repeat_mean, summarise_means
 from quietbits.design.contracts.domains import Categories, Interval
+from quietbits.design.contracts.guarantee import Guarantee
 from quietbits.design.contracts.norm_ball import NormBall
 
 Answer = Callable[..., dict[str, Any]]
@@ -28,14 +29,15 @@ def test_a_simulation_is_one_call(answer: Answer) -> None:
     found = answer(*SIMULATION, "--repetitions", 3, "--seed", 5, "--population", "sparse", "--rotation-seed", 7)
     task = quietbits.Task(quietbits.NormBall(12, 2.0, 2.0), 50, 2.0, 1e-5, "add-or-remove-one")
     mechanism = quietbits.build_mechanism("distributed-discrete-gaussian", task, {"bits": 16, "rotation_seed": 7})
-    summary = summarise_means(repeat_mean(mechanism, "sparse", 3, seed=5))
+    asked = Guarantee(2.0, "add-or-remove-one", "secure-sum", delta=1e-5)
+    summary = summarise_means(repeat_mean(mechanism, "sparse", 3, seed=5, asked=asked))
     least = REGISTRY["distributed-discrete-gaussian"].lower_bound(task)
     assert least is not None
     assert least < summary.worst_squared_error
     bounds = {"lower_bound": least, "ratio_to_bound": summary.worst_squared_error / least}
     assert found == {"mechanism": "distributed-discrete-gaussian"} | summary.document() | bounds
     assert found.keys() == {"mechanism", *bounds} | {field.name for field in fields(MeanSummary)}
-    assert (found["bits_per_coordinate"], found["bits_per_client"], found["padded_dimension"]) == (16, 256, 16)
+    assert (found["bits_per_coordinate"], found["bits_per_client"], found["padded_dimension"]) == (256 / 12, 256, 16)
 
 
 @pytest.mark.parametrize("name", [name for name, entry in REGISTRY.items() if entry.private])
@@ -105,6 +107,21 @@ def test_the_table_says_what_was_measured_and_what_is_proven(run: Run, answer: A
         assert text in shown
 
 
+def test_a_sparse_mean_is_found_at_the_predicted_error(answer: Answer, run: Run) -> None:
+    """With as many coordinates as the mechanism expects, which the population's default is not."""
+    sizes = ("--clients", 300, "--dimension", 1000, "--epsilon", 1, "--delta", 1e-5, "--adjacency", "add-or-remove-one", "--bits", 18)
+    typed = ("simulate", "sparse-discrete-gaussian", *sizes, "--sparsity", 3, "--population", "sparse-mean")
+    found = answer(*typed, "--nonzero", 3, "--repetitions", 5)
+    # The sum of 15 squares, nearly Gaussian.
+    assert 0.3 < found["squared_error"] / found["predicted_squared_error"] < 2.2
+    assert found["squared_error"] < 0.01 * found["zero_squared_error"]
+    # The bound is on the worst vectors of the ball, which the stated error is not for.
+    assert found["lower_bound"] is found["ratio_to_bound"] is None
+    assert "of sparse-mean, as the mechanism expects it" in run(*typed).stdout
+    # One coordinate in 16: far more than expected, and nothing is promised.
+    assert answer(*typed)["squared_error"] > 0.1 * found["zero_squared_error"]
+
+
 def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
     assert run(*SIMULATION, "--output", "found.json").exit_code == 0
     assert json.loads((folder / "found.json").read_text()) == answer(*SIMULATION)
@@ -122,6 +139,7 @@ def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
         ([*SIMULATION, "--population", "cloud"], "population must be one of uniform-l1"),
         ([*SIMULATION, "--repetitions", "0"], "repetitions must be a whole number from 1 to 1000000, got 0"),
         ([*SIMULATION, "--bits", "3"], "bits must be at least"),
+        ([*SIMULATION, "--nonzero", "3"], "nonzero must be left out for the population sphere"),
         ([*SIMULATION, "--clip", "0"], "clip_norm must be a number from"),
         ([*SIMULATION, "--output", "nowhere/x.json"], "nowhere: there is no such folder"),
     ],

@@ -28,7 +28,11 @@ TARGETS = sorted({command for command in [*LINES, *SPANS] if command.startswith(
 SESSION = [command for command in [*LINES, *SPANS] if command.startswith("quietbits ")]
 # What each command leaves behind, by its first words.
 WRITES = {
-    "quietbits design": ["table.json"],
+    "quietbits design mvu": ["table.json"],
+    "quietbits design grid": [
+        *(f"tables/epsilon_{epsilon}_bits_1_2.{kind}" for epsilon in (1, 2) for kind in ("json", "h")),
+        *(f"tables/index.{kind}" for kind in ("html", "parquet")),
+    ],
     "quietbits verify": [],
     "quietbits export": ["table.h"],
     "quietbits estimate": ["report.html"],
@@ -36,6 +40,7 @@ WRITES = {
     "quietbits account": [],
     "quietbits calibrate": ["vector.json"],
     "quietbits sweep": ["results/results.parquet"],
+    "quietbits train": ["trained/report.html", "trained/results.parquet"],
     "quietbits simulate": [],
     "quietbits mechanisms": [],
     "quietbits plan": ["plan.html"],
@@ -59,6 +64,19 @@ repetitions = 2
 
 [[mechanism]]
 name = ["cldp", "gaussian"]
+"""
+
+
+TRAINING = """
+clients = 100
+clients_per_round = 20
+rounds = 2
+delta = 0.0
+adjacency = "replace-one"
+
+[[mechanism]]
+name = ["none", "cldp"]
+round_epsilon = 4.0
 """
 
 
@@ -92,14 +110,16 @@ def test_every_quietbits_command_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     ages = np.random.default_rng(1).integers(18, 95, 500)
     (tmp_path / "people.csv").write_text("age\n" + "".join(f"{age}\n" for age in ages))
     (tmp_path / "sweep.toml").write_text(SWEEP)
+    (tmp_path / "training.toml").write_text(TRAINING)
+    (tmp_path / "grid.toml").write_text("[grid]\nepsilon = [1, 2]\nbits_in = 1\nbits_out = 2\n")
     # Designed tables go to a cache of the user's own.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path.parent / "cache"))
     there = files(tmp_path)
     for command in SESSION:
         result = CliRunner().invoke(app, shlex.split(command)[1:])
         assert result.exit_code == 0, f"{command}\n{result.stderr}"
-        written = {name for name in files(tmp_path) - there if not name.endswith(".sqlite")}
-        assert written == set(WRITES[" ".join(command.split()[:2])]), command
+        written = {name for name in files(tmp_path) - there if not name.endswith((".sqlite", ".npy"))}
+        assert written == set(next(names for words, names in WRITES.items() if command.startswith(words))), command
         there = files(tmp_path)
 
 

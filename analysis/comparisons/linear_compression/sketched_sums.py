@@ -162,12 +162,12 @@ SETTING = ["dimension", "clients", "bits", "rate", "rows", "epsilon", "noise_mul
 
 
 def arrange_sketches(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per setting, averaged over repetitions: errors and their parts, and standard errors of the whole."""
+    """Return one row per setting, averaged over repetitions: errors, their parts, and standard errors of the whole and of compression."""
     found = rows[rows["reason"].isna()].drop(columns=["reason", "repetition"])
     groups = found.groupby(SETTING, dropna=False, sort=False)
     averages = groups.mean(numeric_only=True)
-    errors = groups["squared_error"]
-    averages.insert(0, "repetitions", errors.size())
-    averages["standard_error"] = errors.std() / np.sqrt(errors.size())
+    averages.insert(0, "repetitions", groups.size())
+    for error, column in (("squared_error", "standard_error"), ("compression", "compression_standard_error")):
+        averages[column] = groups[error].std() / np.sqrt(groups.size())
     words = groups[["adjacency", "trust_model"]].first()
     return averages.join(words).reset_index()

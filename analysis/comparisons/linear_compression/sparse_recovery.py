@@ -8,20 +8,23 @@ square 1: noise of standard deviation 1 is as large as the signal.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse.linalg import LinearOperator
 
 from ....arguments import check_integer, check_real
 from ....arrays import FloatArray
+from ....design.transforms.hadamard_sketch import HadamardSketch
+from ....design.transforms.linear_sketch import LinearSketch
 from ....solvers.decoders.lasso import solve_lasso
 from ....solvers.decoders.noise_penalty import noise_penalty
 from ....solvers.decoders.support_refit import refit_support
-from ....solvers.numerics.walsh_hadamard import padded_dimension, walsh_hadamard
 from ...random_streams import named_stream
 from ..point import Point
+
+if TYPE_CHECKING:
+    from scipy.sparse.linalg import LinearOperator
 
 DECODERS = ("ordinary", "lasso", "lasso-refit", "oracle", "zero")
 DIMENSION, MEASUREMENTS, REPETITIONS = 2**16, 2**12, 3
@@ -43,7 +46,7 @@ class RecoveryPoint(Point):
     noise_deviation : float
         Standard deviation of the noise of one measurement, above 0.
     dimension, measurements : int
-        d, a power of two, and m, at most d.
+        d, and m, at most d.
     failure_probability : float
         That of the Lasso's penalty, `noise_penalty`.
     repetition : int
@@ -70,11 +73,12 @@ class RecoveryPoint(Point):
         ValueError
             If a field is out of range.
         """
-        measurements = self.measurements
+        measurements = check_integer("measurements", self.measurements, low=1, high=self.dimension)
         sparsity = check_integer("sparsity", self.sparsity, low=1, high=measurements)
         noise = check_real("noise_deviation", self.noise_deviation, low=1 / LARGEST_NOISE, high=LARGEST_NOISE)
         rng = named_stream(self.seed, f"sparse recovery: {sparsity} of {self.dimension}, {measurements}, repetition {self.repetition}")
-        operator = subsampled_hadamard(self.dimension, measurements, rng)
+        sketch = HadamardSketch(self.dimension, measurements, seed=int(rng.integers(2**63)))
+        operator = measuring_operator(sketch)
         support = rng.choice(self.dimension, sparsity, replace=False)
         vector = np.zeros(self.dimension)
         vector[support] = 1 / math.sqrt(sparsity)
@@ -90,7 +94,7 @@ class RecoveryPoint(Point):
             "zero": np.zeros(self.dimension),
         }
         predicted = {
-            "ordinary": self.dimension / measurements * (1 + noise**2) - 1,
+            "ordinary": sketch.distortion + sketch.noise_gain * noise**2,
             "oracle": sparsity * noise**2 / measurements,
             "zero": 1.0,
         }
@@ -113,27 +117,9 @@ class RecoveryPoint(Point):
         ]
 
 
-def subsampled_hadamard(dimension: int, measurements: int, rng: np.random.Generator) -> Any:
-    """Return random rows of the Walsh-Hadamard matrix with random column signs, a LinearOperator of shape (measurements, dimension).
-
-    Rows are drawn without replacement; every column has the norm sqrt(measurements).
-    """
-    if padded_dimension(dimension) != dimension:
-        raise ValueError(f"dimension must be a power of two, got {dimension!r}")
-    measurements = check_integer("measurements", measurements, low=1, high=dimension)
-    signs = rng.choice(np.array([-1.0, 1.0]), dimension)
-    rows = rng.choice(dimension, measurements, replace=False)
-
-    def forward(vector: FloatArray) -> FloatArray:
-        transformed: FloatArray = walsh_hadamard(signs * vector.ravel())[rows]
-        return transformed
-
-    def adjoint(values: FloatArray) -> FloatArray:
-        padded = np.zeros(dimension)
-        padded[rows] = values.ravel()
-        return signs * walsh_hadamard(padded)
-
-    return LinearOperator((measurements, dimension), matvec=forward, rmatvec=adjoint, dtype=float)
+def measuring_operator(sketch: LinearSketch) -> "LinearOperator":
+    """Return a sketch whose columns have the norm sqrt(m) on average, as in the paper, for solvers."""
+    return math.sqrt(sketch.sketch_dimension) * sketch.operator()
 
 
 def recovery_tasks(

@@ -301,3 +301,22 @@ def test_sampled_rounds_by_the_theorem() -> None:
     assert needed < everyone / 100
     with pytest.raises(ValueError, match="sampling must be for replace-one adjacency, got Poisson sampling"):
         binomial_account(*arguments, 1e-6, adjacency="replace-one", sampling=PoissonSampling(0.1))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "exact", "of_many"),
+    [
+        (0.1, 1e-5, 0.0594, 0.0187),
+        (0.5, 1e-5, 0.3476, 0.1111),
+        (1, 1e-5, 0.7619, 0.2373),
+        (1, 1e-9, 0.8698, 0.2834),
+        (2, 1e-5, 1.9496, 0.5101),
+    ],
+)
+def test_eight_logarithms_of_trials_suffice_for_one_number(epsilon: float, delta: float, exact: float, of_many: float) -> None:
+    # The table of docs/cpsgd.md: cpSGD's corollary, beside the constant 64 of Dwork et al. 2006.
+    for constant, expected in ((8, exact), (64, of_many)):
+        trials = math.ceil(constant * math.log(2 / delta) / epsilon**2)
+        found = binomial_account(trials, 0.5, 1, 1, 1, 1, 1, delta).epsilon_by("exact")
+        assert found == pytest.approx(expected, abs=6e-5)
+        assert found <= epsilon

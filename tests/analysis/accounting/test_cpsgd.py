@@ -45,7 +45,9 @@ def test_one_round_is_what_the_mechanism_says() -> None:
     assert report.epsilon == MECHANISM.guarantee.epsilon == min(found.epsilon, near)
     details = report.subject.details
     assert (details["padded_dimension"], details["dimension"]) == (128, 100)
-    assert details["bits_per_coordinate"] == math.log2(1000 * 2032 + 1)
+    assert details["modulus"] == 1000 * 2032 + 1
+    # Of the coordinates that there are: padded ones are sent too.
+    assert details["bits_per_coordinate"] == 128 * math.log2(1000 * 2032 + 1) / 100
     assert details["bits_before_aggregation"] == math.log2(2033)
     assert details["squared_error"] <= details["squared_error_bound"]
 

@@ -138,6 +138,18 @@ def test_a_slack_that_no_sketch_keeps_is_refused_with_the_least_that_one_does(ca
 
 
 @pytest.mark.parametrize("calibrate", [summed, central])
+def test_where_noise_is_as_large_as_the_clip_a_hadamard_sketch_is_named(calibrate: Any) -> None:
+    """Any count-mean sketch loses the square of the norm, a Hadamard sketch of nearly all coordinates hardly anything."""
+    changes = {"ball": NormBall(2**13, 2.0), "clients": 350}
+    with pytest.raises(InfeasibleError, match="or take the transform hadamard, or give a sketch_dimension"):
+        calibrate(SketchChoice(), **changes)
+    assert calibrate(SketchChoice("hadamard"), **changes).mechanism.sketch_dimension < 2**13
+    # The margin of the clip alone takes 1.21: no transform serves.
+    with pytest.raises(InfeasibleError, match="has none; or give a sketch_dimension"):
+        calibrate(SketchChoice(slack=1.2), **changes)
+
+
+@pytest.mark.parametrize("calibrate", [summed, central])
 @pytest.mark.parametrize(("dimension", "rows", "least"), [(1, None, 16), (15, None, 16), (3, 3, 4), (1, 1, 2)])
 def test_vectors_that_are_too_short_for_a_sketch_are_refused(calibrate: Any, dimension: int, rows: int | None, least: int) -> None:
     with pytest.raises(InfeasibleError, match=f"dimension must be at least {least} for a shorter sketch, got {dimension}; or give rows"):

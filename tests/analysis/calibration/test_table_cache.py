@@ -12,7 +12,8 @@ import pytest
 from quietbits.analysis.calibration import table_cache
 from quietbits.analysis.calibration.table_cache import TableCache, default_folder
 from quietbits.design.tables.file import read_table
-from quietbits.design.tables.lookup_table import LookupTable, Provenance
+from quietbits.design.tables.lookup_table import LookupTable
+from quietbits.design.tables.provenance import Provenance
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.errors import ConvergenceError, TableError
 

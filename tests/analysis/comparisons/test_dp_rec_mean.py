@@ -20,8 +20,7 @@ SMALL: dict[str, Any] = {
     "grouped_bits": (3,),
     "coded_bits": (2,),
     "sqkr_bits": (1,),
-    "prior_errors": (0.01, 1.0),
-    "prior_bits": (1,),
+    "clip_ratios": (0.5, 2.0),
     "epsilons": (1.0, 4.0),
     "sqkr_epsilons": (4.0,),
     "mmrc_epsilons": (4.0,),
@@ -42,8 +41,9 @@ def test_what_was_measured_is_near_what_was_predicted(frame: pd.DataFrame) -> No
     assert (own["message_bits"] >= own["bits"] + 64).all()
     assert set(frame.loc[frame["repetitions"] == 1, "drawn_from"]) == {"messages"}
     # A better prior is worth more than a worse one.
-    by_prior = frame[frame["panel"] == "prior"]
-    assert by_prior["predicted_squared_error"].is_monotonic_increasing
+    by_ratio = frame[frame["panel"] == "ratio"].pivot(index="clip_ratio", columns="series", values="predicted_squared_error")
+    assert by_ratio.index.tolist() == [0.5, 2.0]
+    assert (by_ratio["DP-REC, prior at 1/√d"] < by_ratio["DP-REC, prior at zero"]).all()
 
 
 def test_private_points_keep_their_promise(frame: pd.DataFrame) -> None:
@@ -61,7 +61,7 @@ def test_private_points_keep_their_promise(frame: pd.DataFrame) -> None:
 
 
 def test_a_point_does_not_depend_on_which_other_points_there_are(frame: pd.DataFrame, rows_of: Rows) -> None:
-    fewer = SMALL | {"bits": (7,), "grouped_bits": (), "coded_bits": (), "prior_errors": (), "epsilons": (4.0,)}
+    fewer = SMALL | {"bits": (7,), "grouped_bits": (), "coded_bits": (), "clip_ratios": (), "epsilons": (4.0,)}
     again = summarise_means(rows_of(mean_points(1, **fewer)))
     keys = ["panel", "series", "variant", "bits", "target_epsilon", "drawn_from"]
     expected = frame.set_index(keys).loc[again.set_index(keys).index].reset_index()

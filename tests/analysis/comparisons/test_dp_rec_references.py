@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,12 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
 from quietbits.analysis.accounting.dp_rec import dp_rec_account
+from quietbits.analysis.comparisons import dp_rec_references
+from quietbits.analysis.comparisons.dp_rec_communication import FEDERATIONS
 from quietbits.analysis.comparisons.dp_rec_references import (
     ACCOUNTS,
     GAUSSIAN_ACCOUNTS,
+    PUBLISHED_SETTINGS,
     TRAINING_ACCOUNTS,
     PublishedSetting,
     ReferencePoint,
@@ -65,6 +69,34 @@ def test_references_put_all_accounts_beside_each_other() -> None:
         assert row["epsilon_at_minimum_bits"] == training_epsilon(1.0, int(row["minimum_bits"]), account)
         ratio = math.sqrt(10) / row["target_noise_multiplier"]
         assert 0 <= SMALL.epsilon - training_epsilon(ratio, 42, account) <= 1e-6
+
+
+# What the paper reports has two or three digits.
+@pytest.mark.parametrize("setting", PUBLISHED_SETTINGS, ids=str)
+def test_the_papers_noise_is_that_of_the_older_conversion_over_its_own_rounds(setting: PublishedSetting) -> None:
+    of_noise = replace(setting, rounds=setting.gaussian_rounds)
+    assert setting.noise_multiplier is not None
+    found = gaussian_reference_epsilon(setting.noise_multiplier, of_noise, "classic")
+    assert found == pytest.approx(setting.epsilon, rel=0.04)
+    if setting.dataset == "FEMNIST":
+        assert (setting.gaussian_rounds, setting.rounds) == (1500, 4000)
+        assert gaussian_reference_epsilon(setting.noise_multiplier, setting, "classic") > 1.5 * setting.epsilon
+
+
+def test_bits_are_seven_for_each_group() -> None:
+    assert {setting.dataset: setting.bits for setting in PUBLISHED_SETTINGS} == {one.dataset: 7 * one.groups for one in FEDERATIONS[::-1]}
+
+
+def test_gaussian_noise_has_the_rounds_of_its_own_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    # An account that is quick, and can be inverted by hand.
+    monkeypatch.setattr(dp_rec_references, "gaussian_reference_epsilon", lambda noise, setting, _: setting.rounds / noise)
+    setting = replace(SMALL, rounds=9, noise_rounds=4, noise_multiplier=2.0)
+    (row,) = ReferencePoint(seed=0, published=setting, account="Gaussian, classic").run()
+    assert (row["rounds"], row["noise_rounds"], row["paper_noise_multiplier"]) == (9, 4, 2.0)
+    assert row["epsilon"] == pytest.approx(9 / math.sqrt(10))
+    assert row["paper_noise_epsilon"] == 2.0
+    assert 4 <= row["target_noise_multiplier"] <= 4.01
+    assert 9 <= row["same_rounds_noise_multiplier"] <= 9.02
 
 
 @pytest.mark.parametrize("account", TRAINING_ACCOUNTS)

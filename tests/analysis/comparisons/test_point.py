@@ -22,7 +22,7 @@ def test_a_name_is_canonical_and_has_everything_but_the_seed() -> None:
 def test_settings_are_in_words() -> None:
     assert POINT.setting == "trials 1000, scale 0.1, delta 1e-06, probability 0.5, sensitivity 1"
     assert ReferencePoint(seed=0, published=PUBLISHED_SETTINGS[0], account="Gaussian, pld").setting == "MNIST at epsilon 3, Gaussian, pld"
-    assert CommunicationPoint(seed=0, federation=FEDERATIONS[1], first_model="sent").setting == "FEMNIST, sent"
+    assert CommunicationPoint(seed=0, federation=FEDERATIONS[2], scheme="uncompressed").setting == "FEMNIST, 1500 rounds, uncompressed"
 
 
 @pytest.mark.parametrize("quick", [False, True], ids=["full", "quick"])

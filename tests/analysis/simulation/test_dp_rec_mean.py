@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from quietbits.analysis.simulation.dp_rec_law import draw_decoded, least_error_clip_ratio, message_law, worst_mean_error
-from quietbits.analysis.simulation.dp_rec_mean import rough_estimate, simulate_dp_rec_mean, two_level_chunks
+from quietbits.analysis.simulation.dp_rec_mean import equal_coordinates, simulate_dp_rec_mean, two_level_chunks
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
 from quietbits.design.relative_entropy.group_layout import GroupLayout, uniform_layout
@@ -83,24 +83,36 @@ def test_the_worst_error_is_that_of_equal_vectors_with_equal_groups() -> None:
 # Vectors, and the simulated mean.
 
 
-def test_two_level_vectors_are_unit_vectors_around_the_middle() -> None:
-    chunks = list(two_level_chunks(3000, 200, np.random.default_rng(5)))
-    assert [len(chunk) for chunk in chunks] == [1310, 1310, 380]
+def test_vectors_of_half_of_the_clients_are_near_equal_coordinates() -> None:
+    chunks = list(two_level_chunks(3001, 200, np.random.default_rng(5)))
+    assert [len(chunk) for chunk in chunks] == [1310, 1310, 381]
     every = np.concatenate(chunks)
     assert np.linalg.norm(every, axis=1) == pytest.approx(1.0)
-    middle = rough_estimate(200, 0.0, np.random.default_rng(0))
-    assert np.linalg.norm(every.mean(axis=0) - middle) < 0.01
-    assert middle[-1] == pytest.approx(10 * middle[0])
-    spread = np.mean(np.sum((every - middle) ** 2, axis=1))
-    assert spread == pytest.approx(0.02, abs=0.002)
-    estimate = rough_estimate(200, 0.07, np.random.default_rng(0))
-    assert np.sum((estimate - middle) ** 2) == pytest.approx(0.07)
+    prior = equal_coordinates(200)
+    assert np.linalg.norm(prior) == pytest.approx(1.0)
+    distances = np.sum((every - prior) ** 2, axis=1)
+    assert distances[:1501].mean() == pytest.approx(0.01, abs=0.001)
+    assert distances[1501:].mean() == pytest.approx(2 - math.sqrt(2), abs=0.01)
+    assert distances[:1501].max() < 0.02 < 0.3 < distances[1501:].min()
+    # Half way between the two kinds: cosines of 0.995 and 0.71 with equal coordinates.
+    assert every.mean(axis=0) @ prior == pytest.approx((0.995 + math.sqrt(0.5)) / 2, abs=0.002)
+
+
+def test_one_bit_gives_the_papers_errors_with_both_priors() -> None:
+    # Section D.2: 0.3 with the prior at zero, 0.03 with the better one. The clip ratio that is best at zero gives both to a digit.
+    errors = {}
+    for name, prior, norm in (("zero", None, 1.0), ("better", equal_coordinates(200), math.sqrt(2 - math.sqrt(2)))):
+        coder = DpRecMechanism(NormBall(200, 2.0, norm), 0.7, uniform_layout(200, 1, 1))
+        chunks = two_level_chunks(10_000, 200, np.random.default_rng(0))
+        errors[name] = simulate_dp_rec_mean(coder, chunks, np.random.default_rng(1), prior_mean=prior).predicted_squared_error
+    assert round(errors["zero"], 1) == 0.3
+    assert round(errors["better"], 2) == 0.03
 
 
 @pytest.mark.parametrize("coded", [False, True])
 def test_measured_errors_are_those_predicted(coded: bool) -> None:
     coder = DpRecMechanism(NormBall(40, 2.0, 0.5), 0.8, uniform_layout(40, 2, 4))
-    prior = rough_estimate(40, 0.1, np.random.default_rng(1))
+    prior = equal_coordinates(40)
     copies = np.random.default_rng(6).multinomial(300, np.full(300, 1 / 300))
     runs = [
         simulate_dp_rec_mean(
@@ -150,9 +162,9 @@ def test_faults_of_a_simulation() -> None:
         simulate_dp_rec_mean(coder, [], np.random.default_rng(0))
     with pytest.raises(ValueError, match="copies must have a number for each client, got 1 for at least 3 clients"):
         simulate_dp_rec_mean(coder, [np.ones((3, 4))], np.random.default_rng(0), copies=np.array([1]))
-    with pytest.raises(ValueError, match=r"dimension must be .*, got 1"):
-        next(two_level_chunks(3, 1, np.random.default_rng(0)))
-    with pytest.raises(ValueError, match=r"squared_distance must be .*, got 5"):
-        rough_estimate(4, 5.0, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"dimension must be .*, got 0"):
+        next(two_level_chunks(3, 0, np.random.default_rng(0)))
+    with pytest.raises(ValueError, match=r"dimension must be .*, got 0"):
+        equal_coordinates(0)
     with pytest.raises(ValueError, match=r"groups must be .*, got 5"):
         worst_mean_error(1.0, dimension=4, groups=5, bits=2, clients=10)

@@ -139,7 +139,6 @@ def test_every_number_of_a_secure_sum_by_hand() -> None:
         wrapping=Wrapping(
             modulus=100,
             padded_dimension=2,
-            bits_per_coordinate=pytest.approx(np.log2(100), rel=1e-14),
             wrapped_coordinates=0,
             wrapped_coordinates_bound=0.5,
             coordinate_wrap_probability=0.25,

@@ -79,7 +79,7 @@ def test_a_repetition_is_one_round_of_streams_with_names() -> None:
 def test_mechanisms_without_a_modulus() -> None:
     results = repeat_mean(LAPLACE, "ends", 3, clients=40)
     missing = [
-        *("modulus", "padded_dimension", "bits_per_coordinate", "wrapped_coordinates", "wrapped_coordinates_bound"),
+        *("modulus", "padded_dimension", "wrapped_coordinates", "wrapped_coordinates_bound"),
         *("coordinate_wrap_probability", "wrap_probability", "central_gaussian_squared_error", "ratio_to_central"),
     ]
     assert results[missing].isna().all(axis=None)

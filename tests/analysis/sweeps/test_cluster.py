@@ -15,7 +15,9 @@ from nap_tasks import Deadly, Nap
 
 from quietbits.analysis.sweeps import engine
 from quietbits.analysis.sweeps.run import IncompleteSweepError, run_tasks
-from quietbits.analysis.sweeps.store import RESULTS_NAME
+from quietbits.analysis.sweeps.store import RESULTS_NAME, STORE_NAME
+from quietbits.analysis.table_grid.run import design_tables
+from quietbits.analysis.table_grid.spec import TableGrid
 from quietbits.errors import DataError
 
 PATIENCE = 30.0
@@ -92,6 +94,16 @@ def test_workers_that_come_late_and_go_early_change_no_byte(cluster: Cluster, tm
     assert (tmp_path / "there" / RESULTS_NAME).read_bytes() == (tmp_path / "here" / RESULTS_NAME).read_bytes()
     assert first.poll() is not None
     assert others[0].poll() is None
+
+
+def test_a_cluster_designs_tables_that_are_written_where_the_command_was_given(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.worker()
+    grid = TableGrid(epsilon=(1.0, 2.0), bits_in=(1,), bits_out=(1, 2), interval=((0.0, 1.0), (-1.0, 1.0)))
+    design_tables(grid, tmp_path / "there", dask=cluster.address)
+    design_tables(grid, tmp_path / "here")
+    here, there = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in (tmp_path / "here", tmp_path / "there"))
+    assert len(here) == 2 * 8 + 2
+    assert {name for name in here if here[name] != there.get(name)} <= {STORE_NAME}
 
 
 def test_nobody_is_waited_for_in_silence_and_a_deadly_task_fails_by_itself(cluster: Cluster, tmp_path: Path) -> None:

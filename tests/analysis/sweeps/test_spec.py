@@ -264,7 +264,7 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (changed(dimension=0), "dimension must be a whole number from 1 to"),
         (changed(dimension="4"), "dimension must be a whole number from 1 to .*, got '4'"),
         (changed(norm=0.5), "norm must be a number from 1 to 64, got 0.5"),
-        (changed(norm="inf"), "norm must be a number from 1 to 64, got 'inf'; the number inf stands for the largest coordinate"),
+        (changed(norm="infinite"), "norm must be a number of at least 1, or inf, got 'infinite'"),
         (changed(clip_norm=0), "clip_norm must be a number from .*, got 0"),
         (changed(scale=0), "scale must be a number from .*, got 0"),
         (changed(repetitions=0), "repetitions must be a whole number from 1 to 1000000, got 0"),

@@ -113,3 +113,9 @@ def test_other_dimensions_are_refused(dimension: int) -> None:
 def test_other_clip_norms_are_refused(clip_norm: float) -> None:
     with pytest.raises(ValueError, match=r"clip_norm must be a number from 1e-100 to 1e\+100, got"):
         NormBall(2, 2.0, clip_norm)
+
+
+def test_a_norm_may_be_typed_as_on_the_command_line() -> None:
+    assert NormBall(3, "inf") == NormBall(3, math.inf)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="norm must be a number of at least 1, or inf, got 'big'"):
+        NormBall(3, "big")  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from quietbits.design.local.laplace import LaplaceMechanism
 from quietbits.design.local.sqkr import SQKRMechanism
 from quietbits.design.local.unit_vectors.minimal_random_coding import MinimalRandomCodingMechanism
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
-from quietbits.design.local.vector_cldp import cldp_mechanism
+from quietbits.design.local.vector_cldp import vector_cldp_mechanism
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism
 from quietbits.design.local.vector_laplace import VectorLaplaceMechanism
 from quietbits.design.local.vector_skellam import skellam_mechanism
@@ -45,9 +45,9 @@ CASES: dict[str, tuple[Mechanism, list[Any]]] = {
         [[14, 25, 53], [43, 25, 34]],
     ),
     "vector table, p = infinity": (VectorTableMechanism(generalised_randomised_response(5.0, 3), LINF), [[5, 3, 4], [5, 3, 3]]),
-    "CLDP, p = 1": (cldp_mechanism(2.0, L1), [0, 1]),
-    "CLDP, p = 2": (cldp_mechanism(2.0, L2), [0, 0]),
-    "CLDP, p = infinity": (cldp_mechanism(2.0, LINF), [0, 1]),
+    "CLDP, p = 1": (vector_cldp_mechanism(2.0, L1), [0, 1]),
+    "CLDP, p = 2": (vector_cldp_mechanism(2.0, L2), [0, 0]),
+    "CLDP, p = infinity": (vector_cldp_mechanism(2.0, LINF), [0, 1]),
     "vector Laplace": (
         VectorLaplaceMechanism(2.0, L1),
         [[-0.9581330182159796, -0.20144531909038915, 0.3268964788035704], [-2.458094032569488, -1.417895377944748, 2.040877157278818]],

@@ -10,7 +10,7 @@ import scipy.linalg
 
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.sampled_sign import SampledSignMechanism
-from quietbits.design.local.vector_cldp import CLDPL1Mechanism, CLDPL2Mechanism, CLDPLinfMechanism, cldp_mechanism
+from quietbits.design.local.vector_cldp import CLDPL1Mechanism, CLDPL2Mechanism, CLDPLinfMechanism, vector_cldp_mechanism
 
 NORMS = [1.0, 2.0, math.inf]
 
@@ -45,7 +45,7 @@ def inputs(ball: NormBall) -> Iterator[np.ndarray]:
 @pytest.mark.parametrize("dimension", [1, 2, 3, 5, 8])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_no_message_breaks_epsilon_and_the_realised_one_is_attained(norm: float, dimension: int, epsilon: float) -> None:
-    mechanism = cldp_mechanism(epsilon, NormBall(dimension, norm, 2.5))
+    mechanism = vector_cldp_mechanism(epsilon, NormBall(dimension, norm, 2.5))
     rows = np.array([message_probabilities(mechanism, vector).ravel() for vector in inputs(mechanism.ball)])
     np.testing.assert_allclose(rows.sum(axis=1), 1.0, rtol=1e-12)
     realised = float(np.log(rows.max(axis=0) / rows.min(axis=0)).max())
@@ -58,7 +58,7 @@ def test_no_message_breaks_epsilon_and_the_realised_one_is_attained(norm: float,
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("dimension", [1, 2, 3, 6])
 def test_decoded_messages_have_the_vector_as_mean_and_the_stated_variance_exactly(norm: float, dimension: int) -> None:
-    mechanism = cldp_mechanism(1.3, NormBall(dimension, norm, 2.5))
+    mechanism = vector_cldp_mechanism(1.3, NormBall(dimension, norm, 2.5))
     identity = np.eye(2 * mechanism.indices, dtype=np.int64).reshape(-1, mechanism.indices, 2)
     decoded = np.array([mechanism.decode(histogram, 1) for histogram in identity])
     for vector in inputs(mechanism.ball):
@@ -72,7 +72,7 @@ def test_decoded_messages_have_the_vector_as_mean_and_the_stated_variance_exactl
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_messages_are_drawn_with_the_stated_probabilities(norm: float) -> None:
-    mechanism = cldp_mechanism(1.0, NormBall(5, norm, 2.5))
+    mechanism = vector_cldp_mechanism(1.0, NormBall(5, norm, 2.5))
     clients = 200_000
     for vector in list(inputs(mechanism.ball))[-3:]:
         messages = mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(11))
@@ -128,7 +128,7 @@ def test_the_cube_around_an_l2_ball_is_served_better_than_the_ball() -> None:
     ("norm", "dimension", "bits"), [(1.0, 100, 8), (1.0, 128, 8), (1.0, 1, 1), (2.0, 128, 8), (2.0, 129, 9), (math.inf, 3, 3)]
 )
 def test_a_message_takes_an_index_and_a_bit(norm: float, dimension: int, bits: int) -> None:
-    assert cldp_mechanism(1.0, NormBall(dimension, norm)).bits_per_client == bits
+    assert vector_cldp_mechanism(1.0, NormBall(dimension, norm)).bits_per_client == bits
 
 
 def test_chunks_of_clients_get_the_same_hadamard_signs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,13 +142,13 @@ def test_chunks_of_clients_get_the_same_hadamard_signs(monkeypatch: pytest.Monke
 @pytest.mark.parametrize("norm", [1.5, 3.0])
 def test_other_norms_are_refused(norm: float) -> None:
     with pytest.raises(ValueError, match=f"ball must be of norm 1, 2 or infinity for CLDP, got norm {norm:g}"):
-        cldp_mechanism(1.0, NormBall(4, norm))
+        vector_cldp_mechanism(1.0, NormBall(4, norm))
     with pytest.raises(ValueError, match=f"ball must be of norm 1 for CLDPL1Mechanism, got norm {norm:g}"):
         CLDPL1Mechanism(1.0, NormBall(4, norm))
 
 
 def test_messages_and_histograms_that_cannot_be_are_refused() -> None:
-    mechanism = cldp_mechanism(1.0, NormBall(4, 2.0))
+    mechanism = vector_cldp_mechanism(1.0, NormBall(4, 2.0))
     with pytest.raises(ValueError, match="messages must be whole numbers from 0 to 7, got 0 to 8"):
         mechanism.aggregate(np.array([0, 8]))
     with pytest.raises(ValueError, match=r"messages must be whole numbers from 0 to 7, got 0\.5 to 1\.0"):

@@ -12,7 +12,7 @@ from quietbits.design.contracts.gaussian import central_gaussian_error, l2_radiu
 from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
-from quietbits.design.local.vector_cldp import cldp_mechanism
+from quietbits.design.local.vector_cldp import vector_cldp_mechanism
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism
 from quietbits.design.local.vector_laplace import VectorLaplaceMechanism, laplace_privacy
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
@@ -35,7 +35,7 @@ def surface(ball: NormBall, seed: int, count: int) -> np.ndarray:
         *(VectorLaplaceMechanism(1.5, NormBall(DIMENSION, norm, CLIP_NORM)) for norm in (1.0, math.inf)),
         VectorGaussianMechanism(1.5, 1e-5, NormBall(DIMENSION, 2.0, CLIP_NORM)),
         PrivUnitGMechanism(1.5, NormBall(DIMENSION, 2.0, CLIP_NORM)),
-        cldp_mechanism(1.5, NormBall(DIMENSION, 1.0, CLIP_NORM)),
+        vector_cldp_mechanism(1.5, NormBall(DIMENSION, 1.0, CLIP_NORM)),
     ],
     ids=["laplace 1", "laplace inf", "gaussian", "privunit", "cldp"],
 )
@@ -52,7 +52,7 @@ def test_losses_prove_less_epsilon_than_renyi_divergences_and_pure_privacy(mecha
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, 101.0, math.nan, "1"])
 def test_a_bad_epsilon_is_refused(epsilon: float) -> None:
     ball = NormBall(DIMENSION, 2.0)
-    for build in (cldp_mechanism, VectorLaplaceMechanism, PrivUnitGMechanism, lambda e, b: VectorGaussianMechanism(e, 1e-5, b)):
+    for build in (vector_cldp_mechanism, VectorLaplaceMechanism, PrivUnitGMechanism, lambda e, b: VectorGaussianMechanism(e, 1e-5, b)):
         with pytest.raises(ValueError, match=r"epsilon must be a number from 0\.001 to 100"):
             build(epsilon, ball)
 

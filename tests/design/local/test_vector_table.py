@@ -13,8 +13,9 @@ from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.noise.random_words import WordSource, secure_words, seeded_words
 from quietbits.design.tables.certificate import certified_table
-from quietbits.design.tables.lookup_table import LookupTable, record_provenance
+from quietbits.design.tables.lookup_table import LookupTable
 from quietbits.design.tables.mvu import design_mvu
+from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve

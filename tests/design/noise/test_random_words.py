@@ -44,6 +44,15 @@ class Script(WordSource):
 # Draws
 
 
+@pytest.mark.parametrize("kind", [*random_words.GENERATORS_OF_WORDS, np.random.MT19937])
+def test_seeded_words_are_those_of_any_generator(kind: type[np.random.BitGenerator]) -> None:
+    words, rng = seeded_words(np.random.Generator(kind(1))), np.random.Generator(kind(1))
+    # Half a word that is kept for the next short draw changes nothing.
+    assert words.rng.integers(5, dtype=np.uint32) == rng.integers(5, dtype=np.uint32)
+    for count in (0, 1, 1000):
+        np.testing.assert_array_equal(words(count), rng.integers(0, 2**64, size=count, dtype=np.uint64))
+
+
 def test_seeded_draws_are_those_of_the_generator() -> None:
     words, rng = seeded_words(np.random.default_rng(1)), np.random.default_rng(1)
     np.testing.assert_array_equal(words(5), rng.integers(0, 2**64, size=5, dtype=np.uint64))

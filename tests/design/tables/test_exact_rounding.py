@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from quietbits.design.tables.exact_rounding import RoundedTable, lifted, rebalanced, round_table
 from quietbits.design.tables.exact_table import exact_table
 from quietbits.design.tables.letter_grid import letter_grid, position_candidates
-from quietbits.design.tables.lookup_table import LookupTable, record_provenance
+from quietbits.design.tables.lookup_table import LookupTable
+from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.table_facts import realised_epsilon, row_moments
 from quietbits.design.tables.verification import verify_table
 from quietbits.errors import ConvergenceError

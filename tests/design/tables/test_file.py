@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from quietbits.design.tables.certificate import certified_table, with_lower_bound
 from quietbits.design.tables.file import checksum, read_table, table_document, verify_file, write_table
-from quietbits.design.tables.lookup_table import DualCertificate, LookupTable, record_provenance
+from quietbits.design.tables.lookup_table import DualCertificate, LookupTable
+from quietbits.design.tables.mvu import design_mvu
+from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from quietbits.design.tables.verification import verify_table
 from quietbits.errors import TableError
@@ -56,6 +58,26 @@ def test_what_is_written_is_read(table: LookupTable, tmp_path: Path) -> None:
             assert getattr(found, field.name) == getattr(table, field.name), field.name
     assert (found.weights == table.weights).all()
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_bytes_say_nothing_of_the_time_it_took(tmp_path: Path) -> None:
+    table = design_mvu(1.0, 2, 1)
+    assert table.provenance.duration is not None
+    slower = dataclasses.replace(table, provenance=dataclasses.replace(table.provenance, duration=table.provenance.duration + 10))
+    for name, one in (("first", table), ("slower", slower), ("again", design_mvu(1.0, 2, 1))):
+        write_table(one, tmp_path / name)
+        assert (tmp_path / name).read_bytes() == (tmp_path / "first").read_bytes()
+    assert read_table(tmp_path / "first").provenance.duration is None
+
+
+def test_a_file_of_an_earlier_version_with_a_duration_still_verifies(tmp_path: Path) -> None:
+    document = table_document(certified())
+    document["provenance"]["duration"] = 0.25
+    assert verify_file(written(tmp_path / "table.json", document, mend_checksum=True)) == certified().certificate
+    # Its checksum covers the duration, as it did when it was written.
+    document["provenance"]["duration"] = 0.5
+    refused = written(tmp_path / "table.json", {**document, "sha256": checksum({**document, "provenance": {}})}, mend_checksum=False)
+    assert refusal(refused).check == "checksum"
 
 
 def test_the_keys_are_those_of_the_format() -> None:
@@ -142,6 +164,7 @@ TAMPERING: list[tuple[str, Change, str, str]] = [
     ("few-letters", lambda d: d["alphabet"].pop(), "shape", "alphabet must have 8 letters, got 7"),
     ("ragged", lambda d: d["weights"][1].pop(), "shape", "rows of weights must have equal lengths, got from 7 to 8"),
     ("interval", set_in("interval", value=[1.0, 1.0]), "parameters", "interval must be two finite numbers"),
+    ("vast-interval", set_in("interval", value=[0.0, 1e155]), "parameters", "interval must have ends from -1e"),
     ("metric-name", set_in("metric", value="l2.0"), "parameters", "metric must be written 'l2'"),
     ("metric-power", set_in("metric", value="l0.5"), "parameters", "finite p >= 1"),
     ("vast-metric", set_in("metric", value="l1e300"), "parameters", "power must be at most 64"),
@@ -185,6 +208,9 @@ def test_a_changed_file_is_refused_even_with_a_recomputed_checksum(change: Chang
         (set_in("certificate", "dual", "input_weights", value=[0.4, 0.6]), "certificate"),
         (set_in("certificate", "dual", "normalisation", value=[0.0, 0.0, 0.0, 0.0]), "certificate"),
         (set_in("epsilon", value=1000.0), "certificate"),
+        # Pricing would overflow, and miss every violation.
+        (set_in("certificate", "dual", "unbiasedness", value=[-1e308, -1e308]), "certificate"),
+        (set_in("certificate", "dual", "normalisation", value=[1e308, 1e308]), "certificate"),
     ],
 )
 def test_a_bound_that_its_dual_values_do_not_prove_is_refused(change: Change, check: str, tmp_path: Path) -> None:
@@ -217,6 +243,7 @@ GARBAGE = {
     "infinity": b'{"format": -Infinity}',
     "vast-number": b'{"format": 1e999}',
     "vast-integer": b'{"format": ' + b"9" * 5000 + b"}",
+    "vast-float": b'{"format": ' + b"9" * 400 + b"}",
     "twice": b'{"format": "quietbits-table/1", "format": "quietbits-table/1"}',
     "deep": b"[" * 100_000,
     "only-format": b'{"format": "quietbits-table/1"}',
@@ -245,6 +272,38 @@ def test_no_edit_of_the_text_gets_through(tmp_path_factory: pytest.TempPathFacto
         return
     # What is read nevertheless is the same table in other words: white space, or 1.0 for 1.
     assert table_document(found) == json.loads(TEXT)
+
+
+@pytest.mark.parametrize(("key", "number"), [("realised_epsilon", 10**400), ("lower_bound", -(10**309)), ("mean_variance", 10**400)])
+def test_a_number_beyond_floats_is_refused_as_json(key: str, number: int, tmp_path: Path) -> None:
+    document = table_document(certified())
+    document["certificate"][key] = number
+    error = refusal(written(tmp_path / "table.json", document, mend_checksum=True))
+    assert (error.check, "is too large" in error.detail) == ("json", True)
+
+
+def test_dual_values_that_overflow_prove_nothing(tmp_path: Path) -> None:
+    # Such dual values once made a bound of the sum of the normalisation prices: any certificate at all could be forged.
+    document = table_document(certified())
+    stated = document["certificate"]
+    stated["dual"]["unbiasedness"], stated["dual"]["normalisation"] = [-1e308, -1e308], [0.46, 0.46]
+    stated["lower_bound"], stated["optimality_gap"] = 0.92, 1 - 0.92 / stated["mean_variance"]
+    assert refusal(written(tmp_path / "table.json", document, mend_checksum=True)).check == "certificate"
+
+
+def test_many_keys_take_linear_time(tmp_path: Path) -> None:
+    # A quadratic search took 12 minutes.
+    path = tmp_path / "table.json"
+    path.write_text("{" + ",".join(f'"{key}":0' for key in range(100_000)) + ', "7": 1}')
+    assert "the key '7' occurs twice" in refusal(path).detail
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "table.json"
+    write_table(certified(), path)
+    assert read_table(path, most_bytes=path.stat().st_size).epsilon == 1.0
+    with pytest.raises(TableError, match=r"size: .*table\.json: the file has more than the 0\.001 megabytes that are allowed"):
+        read_table(path, most_bytes=1000)
 
 
 def test_a_missing_file_is_not_a_table_error(tmp_path: Path) -> None:

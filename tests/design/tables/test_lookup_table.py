@@ -9,7 +9,8 @@ from scipy.stats import chi2
 
 from quietbits.design.noise.random_words import secure_words
 from quietbits.design.tables.certificate import certified_table
-from quietbits.design.tables.lookup_table import LookupTable, record_provenance
+from quietbits.design.tables.lookup_table import LookupTable
+from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 
 
@@ -83,6 +84,21 @@ def test_every_draw_of_a_small_table_counts_once() -> None:
     for row in (0, 1):
         letters = table.letters_from_words(np.full(16, float(row)), np.zeros(16, np.uint64), words)
         assert np.bincount(letters, minlength=4).tolist() == weights[row].tolist()
+
+
+@pytest.mark.parametrize("total_bits", [7, 20, 62])
+@pytest.mark.parametrize("crowded", [1.0, 0.01])
+def test_letters_are_right_on_either_side_of_every_cumulative_weight(total_bits: int, crowded: float) -> None:
+    # 64 letters, with all but the last in a hundredth of the row if crowded: many within one bucket of the guide.
+    rng = np.random.default_rng(9)
+    ends = np.sort((rng.random((4, 63)) * crowded * 2**total_bits).astype(np.int64), axis=1)
+    weights = np.diff(ends, axis=1, prepend=0, append=2**total_bits)
+    table = table_of(weights, [Fraction(j) for j in range(64)])
+    draws = np.unique(np.clip(np.concatenate([(ends + shift).ravel() for shift in (-1, 0, 1)]), 0, 2**total_bits - 1))
+    words = draws.astype(np.uint64) << np.uint64(64 - total_bits)
+    for row in range(4):
+        letters = table.letters_of_rows(np.full(len(words), row), words)
+        assert letters.tolist() == np.searchsorted(ends[row], draws, side="right").tolist()
 
 
 @pytest.mark.parametrize("value", [-1.0, -0.3, 0.0, 0.123, 1.0])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from quietbits.design.tables.lookup_table import record_provenance
+from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.renyi_table import RenyiTable
 from quietbits.design.tables.verification import verify_table
 from quietbits.errors import ConvergenceError

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from quietbits.analysis.comparisons import dp_rec_references as references
-from quietbits.figures.dp_rec.accounting import FIGURE, MARKS, draw_accounts, reference_table
+from quietbits.figures.dp_rec.accounting import FIGURE, MARKS, NOISE_LOOK, draw_accounts, reference_table
 from quietbits.figures.drawing.style import print_style
 
 
@@ -19,7 +19,7 @@ def frame(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> pd.DataFrame:
     # any differently from this one.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(references, "gaussian_reference_epsilon", lambda noise_multiplier, *_: 3 / noise_multiplier)
-        setting = references.PublishedSetting("few bits", 50, 5, 3, 1.6, 1.0, bits=17)
+        setting = references.PublishedSetting("few bits", 50, 5, 3, 1.6, 1.0, bits=17, noise_multiplier=2.5, noise_rounds=2)
         points = [references.ReferencePoint(seed=0, published=setting, account=account) for account in references.ACCOUNTS]
         return reference_table(rows_of(points))
 
@@ -52,11 +52,15 @@ def test_every_account_is_drawn_in_both_panels_and_in_the_legend(frame: pd.DataF
         assert axes.get_xscale() == "log"
     right = [line.get_xdata()[0] for line in picture.axes[1].lines if line.get_marker() != "None"]
     assert right == 2 * frame["target_noise_multiplier"].tolist()
-    assert len(picture.legends[0].get_texts()) == len(MARKS) + 1
+    noise = [line.get_xdata()[0] for line in picture.axes[1].lines if line.get_linewidth() == NOISE_LOOK["linewidth"]]
+    assert noise == [2.5] * 2
+    assert len(picture.legends[0].get_texts()) == len(MARKS) + 2
 
 
 def test_it_fits_a_page_and_says_what_the_guarantee_is(picture: Figure, check_page: Callable[..., None]) -> None:
     check_page(picture, "add-or-remove-one adjacency, central trust model")
+    words = " ".join(" ".join(text.get_text() for text in picture.texts).split())
+    assert "DP-FedAvg, 2 for few bits where DP-REC has 3, 2 for enough bits where DP-REC has 3; dotted" in words
 
 
 def test_what_is_drawn_by_default() -> None:

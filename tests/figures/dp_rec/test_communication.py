@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
@@ -27,18 +26,23 @@ def picture(frame: pd.DataFrame) -> Figure:
 
 def test_every_number_of_the_table_is_drawn(frame: pd.DataFrame, picture: Figure) -> None:
     (axes,) = picture.axes
-    points = {mark.colour: [] for mark in MARKS}
-    for line in axes.lines:
-        if line.get_marker() not in ("", "None"):
-            points[line.get_color()].append(float(line.get_xdata()[0]))
-    sent, public = (frame[frame["first_model"] == kind] for kind in ("sent", "public"))
-    assert list(points.values()) == [public["bytes_up"].tolist(), public["bytes_down"].tolist(), sent["bytes_down"].tolist()]
-    lines = [line.get_xdata()[0] for line in axes.lines if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2]
-    assert lines == public["uncompressed_bytes"].tolist()
-    numbers = [float(text.get_text().removeprefix("\N{DIVISION SIGN} ").replace("\N{NARROW NO-BREAK SPACE}", "")) for text in axes.texts]
-    factors = np.column_stack([public["compression_up"], public["compression_down"], sent["compression_down"]]).ravel()
-    # Rounded down, to whole numbers or to one decimal.
-    assert all(0 <= factor - number < (1 if factor >= 10 else 0.1) for number, factor in zip(numbers, factors, strict=True))
+    colours = {mark.colour: scheme for scheme, mark in MARKS.items()}
+    points = [
+        (colours[line.get_color()], float(line.get_xdata()[0]))
+        for line in axes.lines
+        if line.get_color() in colours and line.get_marker() not in ("", "None")
+    ]
+    assert points == list(zip(frame["scheme"], frame["total_gib"], strict=True))
+    rings = [float(line.get_xdata()[0]) for line in axes.lines if line.get_fillstyle() == "none"]
+    assert pd.Series(rings).dropna().tolist() == frame["paper_gib"].dropna().tolist()
+    for text, (_, row) in zip(axes.texts, frame.iterrows(), strict=True):
+        words = text.get_text().removeprefix("\N{DIVISION SIGN} ").replace("\N{NARROW NO-BREAK SPACE}", "").split(": ")
+        total, *paper = words[-1].split(" ")
+        assert float(total) == pytest.approx(row["total_gib"], rel=1e-3)
+        assert paper == ([] if pd.isna(row["paper_gib"]) else [f"({row['paper_gib']:g})"])
+        if len(words) == 2:
+            # Rounded down, to whole numbers or to one decimal.
+            assert 0 <= row["compression"] - float(words[0]) < (1 if row["compression"] >= 10 else 0.1)
 
 
 def test_the_figure_fits_a_page_and_can_be_read(picture: Figure, check_page: Callable[..., None]) -> None:

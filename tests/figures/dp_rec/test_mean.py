@@ -21,8 +21,7 @@ SMALL: dict[str, Any] = {
     "grouped_bits": (3,),
     "coded_bits": (2,),
     "sqkr_bits": (1,),
-    "prior_errors": (0.01, 1.0),
-    "prior_bits": (1,),
+    "clip_ratios": (0.5, 2.0),
     "epsilons": (1.0, 4.0),
     "sqkr_epsilons": (4.0,),
     "mmrc_epsilons": (4.0,),
@@ -44,16 +43,12 @@ def test_every_series_is_drawn(frame: pd.DataFrame, picture: Figure) -> None:
     legend = {text.get_text() for text in picture.legends[0].get_texts()}
     assert legend >= set(MARKS)
     assert set(frame["series"]) == set(MARKS)
-    for axes, panel in zip(picture.axes, ("bits", "prior", "epsilon"), strict=True):
+    for axes, panel in zip(picture.axes, ("bits", "ratio", "epsilon"), strict=True):
         drawn = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
-        for keys, series in frame[frame["panel"] == panel].groupby(["series", "variant", series_key(panel), "drawn_from"], sort=False):
+        for keys, series in frame[frame["panel"] == panel].groupby(["series", "variant", "drawn_from"], sort=False):
             assert series["mean_squared_error"].tolist() in drawn, keys
             if keys[-1] == "law":
                 assert series["predicted_squared_error"].tolist() in drawn, keys
-
-
-def series_key(panel: str) -> str:
-    return "bits" if panel == "prior" else "panel"
 
 
 def test_the_figure_fits_a_page_and_says_what_the_guarantees_are(picture: Figure, check_page: Callable[..., None]) -> None:
@@ -63,4 +58,4 @@ def test_the_figure_fits_a_page_and_says_what_the_guarantees_are(picture: Figure
 def test_what_is_drawn_by_default() -> None:
     points = FIGURE.tasks(0, False)
     assert {(point.of.clients, point.of.dimension) for point in points} == {(10_000, 200)}
-    assert len({point.of for point in points}) == 75
+    assert len({point.of for point in points}) == 71

@@ -22,14 +22,16 @@ def test_the_fast_transform_is_the_matrix(dimension: int) -> None:
     np.testing.assert_array_equal(walsh_hadamard(walsh_hadamard(whole)), dimension * whole)
 
 
-@pytest.mark.parametrize(("piece", "columns", "factor"), [(4, 2, 2), (8, 8, 4), (16, 4, 16), (32, 1, 8)])
+@pytest.mark.parametrize(("piece", "columns", "factor"), [(4, 2, 1), (8, 8, 2), (16, 4, 4), (32, 1, 3)])
 @pytest.mark.parametrize("dimension", [2, 16, 32, 256])
 def test_pieces_and_columns_of_any_size_make_the_same_transform(
     monkeypatch: pytest.MonkeyPatch, piece: int, columns: int, factor: int, dimension: int
 ) -> None:
     monkeypatch.setattr(module, "PIECE", piece)
     monkeypatch.setattr(module, "COLUMNS", columns)
-    monkeypatch.setattr(module, "LARGEST_FACTOR", factor)
+    monkeypatch.setattr(module, "FACTOR_BITS", factor)
+    # Nothing kept from other sizes.
+    monkeypatch.setattr(module, "_factors", module._factors.__wrapped__)
     # A number of vectors that does not fill the last piece.
     whole = np.random.default_rng(5).integers(-1000, 1000, (7, dimension))
     np.testing.assert_array_equal(walsh_hadamard(whole), whole @ scipy.linalg.hadamard(dimension))
@@ -43,6 +45,16 @@ def test_a_vector_of_many_pieces() -> None:
     rows = rng.integers(0, dimension, 5)
     np.testing.assert_array_equal(transformed[:, rows], whole @ hadamard_entries(np.arange(dimension)[:, None], rows).astype(np.int64))
     np.testing.assert_array_equal(walsh_hadamard(transformed), dimension * whole)
+
+
+@pytest.mark.parametrize("dimension", [1, 16, 256, 2**15])
+def test_single_precision_stays_single_precision(dimension: int) -> None:
+    whole = np.random.default_rng(7).integers(-(2**8), 2**8, (2, dimension))
+    transformed = walsh_hadamard(whole.astype(np.float32))
+    assert transformed.dtype == np.float32
+    # Absolute values add up to less than 2**24.
+    np.testing.assert_array_equal(transformed, walsh_hadamard(whole))
+    assert walsh_hadamard(whole.astype(np.float16)).dtype == np.float64
 
 
 def test_whole_numbers_are_exact_up_to_a_sum_of_two_to_the_53() -> None:

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
-from quietbits.design.local.vector_cldp import cldp_mechanism
+from quietbits.design.local.vector_cldp import vector_cldp_mechanism
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
 from quietbits.solvers.accounting.pure_privacy import pure_renyi_divergences
@@ -138,7 +138,7 @@ def test_the_loss_gives_the_hockey_stick_divergence_of_opposite_vectors() -> Non
 def test_it_beats_one_bit_by_far_and_approximate_privacy_at_high_epsilon(epsilon: float) -> None:
     ball = NormBall(128, 2.0)
     variance = PrivUnitGMechanism(epsilon, ball).worst_variance
-    assert cldp_mechanism(epsilon, ball).worst_variance > 100 * variance
+    assert vector_cldp_mechanism(epsilon, ball).worst_variance > 100 * variance
     assert VectorGaussianMechanism(epsilon, 1e-5, ball).worst_variance > variance
 
 

@@ -1,0 +1,39 @@
+"""Examples in memory, dealt out to clients by a split."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import FloatArray, IntegerArray
+from .federated_data import Cohort, Examples, FederatedData
+from .splits import Split
+
+
+def divided_data(
+    inputs: NDArray[Any],
+    labels: IntegerArray,
+    test: Examples,
+    split: Split,
+    classes: int,
+    image_shape: tuple[int, int, int] | None = None,
+    *,
+    unit: float = 1.0,
+) -> FederatedData:
+    """Return clients who have the rows of `inputs`, over `unit`, and `labels` that a split gives them.
+
+    Inputs may be of any type of number, such as bytes with a unit of 255: they become float64 when a client's are asked for.
+    """
+
+    def rows(chosen: IntegerArray) -> Examples:
+        return Examples(_as_floats(inputs[chosen], unit), labels[chosen])
+
+    def cohort(clients: IntegerArray) -> Cohort:
+        parts = [split.part(int(client)) for client in clients]
+        return Cohort(rows(np.concatenate(parts)), np.array([len(part) for part in parts], dtype=np.int64))
+
+    return FederatedData(split.clients, inputs.shape[1], classes, test, lambda client: rows(split.part(client)), image_shape, cohort)
+
+
+def _as_floats(values: NDArray[Any], unit: float) -> FloatArray:
+    return np.asarray(values, dtype=float) / unit

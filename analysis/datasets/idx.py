@@ -1,0 +1,91 @@
+"""MNIST and EMNIST from the files in which they are published, IDX, compressed or not (LeCun, Cortes, Burges; Cohen et al. 2017)."""
+
+import math
+import struct
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arguments import check_choice
+from ...arrays import IntegerArray
+from ...errors import DataError
+from .divided_data import divided_data
+from .federated_data import Examples, FederatedData
+from .splits import chosen_split
+from .stored_files import found_file, read_whole
+
+SIDE, WHITE = 28, 255
+UNSIGNED_BYTES = 8
+MNIST_SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+EMNIST_SOURCE = "https://www.nist.gov/itl/products-and-services/emnist-dataset"
+# Number of classes, and the number of the first one.
+EMNIST_PARTS = {"byclass": (62, 0), "bymerge": (47, 0), "balanced": (47, 0), "digits": (10, 0), "mnist": (10, 0), "letters": (26, 1)}
+
+
+def read_idx(path: Path) -> NDArray[np.uint8]:
+    """Read an array of bytes from an IDX file; a `DataError` if the file is not one, or its length is not what its header says."""
+    content = read_whole(path)
+    if len(content) < 4 or content[:2] != b"\0\0":
+        raise DataError(f"{path}: is not an IDX file: it begins with {content[:4].hex() or 'nothing'}")
+    kind, dimensions = content[2], content[3]
+    if kind != UNSIGNED_BYTES:
+        raise DataError(f"{path}: must hold unsigned bytes, type 8, it has type {kind}")
+    start = 4 + 4 * dimensions
+    if len(content) < start:
+        raise DataError(f"{path}: ends in its header, which has {start} bytes; there are {len(content)}")
+    shape = struct.unpack(f">{dimensions}I", content[4:start])
+    # Of Python's whole numbers, which do not overflow; nothing is made until it is known to be there.
+    if math.prod(shape) != len(content) - start:
+        raise DataError(f"{path}: its header says {' x '.join(map(str, shape))} bytes, there are {len(content) - start}")
+    return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
+
+
+def mnist_data(folder: Path, clients: int, seed: int, *, split: str = "iid", alpha: float = 1.0) -> FederatedData:
+    """Divide MNIST among clients, as `digits_data` does its digits; the folder has the four files under their published names.
+
+    Pixels are from 0 to 1; the published test images are the test.
+    """
+    names = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+    train, test = _read_pairs(folder, names, MNIST_SOURCE, classes=10, first=0)
+    return divided_data(*train, _as_examples(test), chosen_split(train[1], clients, split, alpha, seed), 10, (SIDE, SIDE, 1), unit=WHITE)
+
+
+def emnist_data(folder: Path, clients: int, seed: int, *, part: str = "byclass", split: str = "iid", alpha: float = 1.0) -> FederatedData:
+    """Divide a part of EMNIST among clients, in the same way: digits and letters, of 62, 47, 26 or 10 classes.
+
+    Images are turned upright: the files have their columns as rows. Files do not say who wrote: for that, `femnist_data`.
+    """
+    classes, first = EMNIST_PARTS[check_choice("part", part, EMNIST_PARTS)]
+    names = tuple(f"emnist-{part}-{one}-{kind}" for one in ("train", "test") for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
+    train, test = (
+        (images.reshape(-1, SIDE, SIDE).transpose(0, 2, 1).reshape(len(images), -1), labels)
+        for images, labels in _read_pairs(folder, names, EMNIST_SOURCE, classes, first)
+    )
+    dealt = chosen_split(train[1], clients, split, alpha, seed)
+    return divided_data(*train, _as_examples(test), dealt, classes, (SIDE, SIDE, 1), unit=WHITE)
+
+
+Pair = tuple[NDArray[np.uint8], IntegerArray]
+
+
+def _read_pairs(folder: Path, names: tuple[str, ...], source: str, classes: int, first: int) -> list[Pair]:
+    """Return images, one a row, and labels from 0, of the training and of the test."""
+    paths = [found_file(folder, (name, f"{name}.gz"), source) for name in names]
+    return [_read_pair(images, labels, classes, first) for images, labels in (paths[:2], paths[2:])]
+
+
+def _read_pair(images_path: Path, labels_path: Path, classes: int, first: int) -> Pair:
+    images, labels = read_idx(images_path), read_idx(labels_path)
+    if images.ndim != 3 or images.shape[1:] != (SIDE, SIDE) or not len(images):
+        raise DataError(f"{images_path}: must hold images of {SIDE} x {SIDE}, its shape is {images.shape}")
+    if labels.shape != (len(images),):
+        raise DataError(f"{labels_path}: must hold a label for each of {len(images)} images, its shape is {labels.shape}")
+    low, high = int(labels.min()), int(labels.max())
+    if low < first or high >= first + classes:
+        raise DataError(f"{labels_path}: labels must be from {first} to {first + classes - 1}, they are from {low} to {high}")
+    return images.reshape(len(images), -1), labels.astype(np.int64) - first
+
+
+def _as_examples(pair: Pair) -> Examples:
+    return Examples(pair[0] / WHITE, pair[1])

@@ -1,0 +1,96 @@
+"""Which client has which examples, where there are finitely many."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...arguments import check_choice, check_integer, check_real
+from ...arrays import IntegerArray
+from ..random_streams import named_stream
+
+SPLITS = ("iid", "dirichlet")
+# From one class per client to all alike.
+SMALLEST_ALPHA, LARGEST_ALPHA = 0.01, 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The examples of each client, by number.
+
+    Attributes
+    ----------
+    order : ndarray of int64, shape (examples,)
+        Numbers of examples, one client's after the other's.
+    starts : ndarray of int64, shape (clients + 1,)
+        Where each client's begin, and at last where they end.
+    """
+
+    order: IntegerArray
+    starts: IntegerArray
+
+    @property
+    def clients(self) -> int:
+        """Number of clients."""
+        return len(self.starts) - 1
+
+    def part(self, client: int) -> IntegerArray:
+        """Return the numbers of a client's examples."""
+        client = check_integer("client", client, low=0, high=self.clients - 1)
+        return self.order[self.starts[client] : self.starts[client + 1]]
+
+
+def iid_split(examples: int, clients: int, seed: int) -> Split:
+    """Deal examples out at random: every client has as many as any other, or one more or less."""
+    sizes = _equal_sizes(examples, clients)
+    return Split(named_stream(seed, "split, iid").permutation(examples), np.append(0, np.cumsum(sizes)))
+
+
+def dirichlet_split(labels: ArrayLike, clients: int, alpha: float, seed: int) -> Split:
+    """Deal examples out so that each client has its own shares of the classes, drawn from a symmetric Dirichlet distribution.
+
+    Clients have equally many examples, except for one, as in Hsu, Qi, Brown 2019 (*Measuring the effects of non-identical data
+    distribution*); a class that is used up is left out of the shares of the clients after. Alpha is from 0.01, about one class for each
+    client, to 10**6, all alike.
+    """
+    classes = np.asarray(labels)
+    alpha = check_real("alpha", alpha, low=SMALLEST_ALPHA, high=LARGEST_ALPHA)
+    sizes = _equal_sizes(len(classes), clients)
+    rng = named_stream(seed, "split, Dirichlet")
+    _, found = np.unique(classes, return_inverse=True)
+    piles = [rng.permutation(np.flatnonzero(found == one)) for one in range(found.max() + 1)]
+    left = np.array([len(pile) for pile in piles])
+    parts = []
+    for size in sizes:
+        shares = rng.dirichlet(np.full(len(piles), alpha))
+        wanted = size
+        while wanted:
+            possible = np.where(left > 0, np.maximum(shares, np.finfo(float).tiny), 0.0)
+            taken = np.minimum(rng.multinomial(wanted, possible / possible.sum()), left)
+            parts += [piles[one][left[one] - taken[one] : left[one]] for one in np.flatnonzero(taken)]
+            left -= taken
+            wanted -= int(taken.sum())
+    return Split(np.concatenate(parts), np.append(0, np.cumsum(sizes)))
+
+
+def writer_split(writers: Sequence[str]) -> Split:
+    """Give every writer's examples to a client of its own; clients are in the order in which writers first appear."""
+    if not len(writers):
+        raise ValueError("writers must have at least one example's, got none")
+    numbers: dict[str, int] = {}
+    clients = np.array([numbers.setdefault(writer, len(numbers)) for writer in writers])
+    return Split(np.argsort(clients, kind="stable"), np.append(0, np.cumsum(np.bincount(clients))))
+
+
+def chosen_split(labels: ArrayLike, clients: int, split: str, alpha: float, seed: int) -> Split:
+    """Return the split of a name, ``"iid"`` or ``"dirichlet"``; only the latter has an alpha."""
+    check_choice("split", split, SPLITS)
+    if split == "iid":
+        return iid_split(len(np.asarray(labels)), clients, seed)
+    return dirichlet_split(labels, clients, alpha, seed)
+
+
+def _equal_sizes(examples: int, clients: int) -> IntegerArray:
+    clients = check_integer("clients", clients, low=1, high=examples)
+    return examples // clients + (np.arange(clients) < examples % clients)

@@ -1,0 +1,222 @@
+"""StackOverflow's questions and their tags, from the files of TensorFlow Federated: a client for each user.
+
+Inputs and labels are those of tag prediction in Reddi et al. 2021 (*Adaptive Federated Optimization*), which DP-REC trains too: of each
+sentence and its question's title, the shares of the most frequent words among all words; and which of the most frequent tags it has.
+"""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...arguments import check_integer
+from ...errors import DataError
+from .federated_data import Examples, FederatedData
+from .stored_files import found_file, read_whole
+from .tf_example import read_example
+
+SOURCE = "https://storage.googleapis.com/tff-datasets-public/: stackoverflow.{0} and decompress it"
+SQLITE, TRAINING_H5, TEST_H5 = "stackoverflow.sqlite", "stackoverflow_train.h5", "stackoverflow_test.h5"
+WORDS, TAGS = 10_000, 500
+MOST_WORDS, MOST_EXAMPLES = 10**6, 10**7
+COUNTS_BYTES = 2**28
+
+
+@dataclass(frozen=True)
+class Post:
+    """A sentence of a question or an answer.
+
+    Attributes
+    ----------
+    tokens : str
+        Its words, with spaces between them.
+    title : str
+        Of the question.
+    tags : str
+        Of the question, with ``|`` between them.
+    """
+
+    tokens: str
+    title: str
+    tags: str
+
+
+@dataclass(frozen=True, eq=False)
+class Posts:
+    """The posts of two files, or of two parts of one.
+
+    Attributes
+    ----------
+    users : tuple of str
+        Who wrote those for training, in the order of their names.
+    of_user : callable
+        Returns a user's first posts, of the training's; not more than a number.
+    test : callable
+        Returns the test's first posts, not more than a number.
+    """
+
+    users: tuple[str, ...]
+    of_user: Callable[[str, int], list[Post]]
+    test: Callable[[int], list[Post]]
+
+
+def stackoverflow_tags(
+    folder: Path, *, words: int = WORDS, tags: int = TAGS, most_examples: int = 1000, test_examples: int = 10_000
+) -> FederatedData:
+    """Read tag prediction on StackOverflow; labels are of shape (n, tags), as a sentence has several tags.
+
+    Parameters
+    ----------
+    folder : Path
+        With ``stackoverflow.word_count`` and ``stackoverflow.tag_count``, and either ``stackoverflow.sqlite`` or, if h5py is installed,
+        ``stackoverflow_train.h5`` and ``stackoverflow_test.h5``. Posts are read when a client's are asked for.
+    words, tags : int
+        How many of the most frequent ones count, from 1 to 10**6.
+    most_examples : int
+        A user's posts from this one on are left out, from 1 to 10**7: some have a hundred thousand.
+    test_examples : int
+        Number of test posts that are read, from 1 to 10**7.
+    """
+    words = check_integer("words", words, low=1, high=MOST_WORDS)
+    tags = check_integer("tags", tags, low=1, high=MOST_WORDS)
+    most = check_integer("most_examples", most_examples, low=1, high=MOST_EXAMPLES)
+    test_examples = check_integer("test_examples", test_examples, low=1, high=MOST_EXAMPLES)
+    word_places, tag_places = _frequent_words(folder, words), _frequent_tags(folder, tags)
+    posts = _sqlite_posts(folder / SQLITE) if (folder / SQLITE).is_file() else _h5_posts(folder)
+    if not posts.users:
+        raise DataError(f"{folder}: the files have no users")
+
+    def examples(found: Iterable[Post]) -> Examples:
+        return _examples(list(found), word_places, tag_places)
+
+    def client(number: int) -> Examples:
+        return examples(posts.of_user(posts.users[check_integer("client", number, low=0, high=len(posts.users) - 1)], most))
+
+    return FederatedData(len(posts.users), len(word_places), len(tag_places), examples(posts.test(test_examples)), client)
+
+
+def _examples(posts: list[Post], words: dict[str, int], tags: dict[str, int]) -> Examples:
+    inputs, labels = np.zeros((len(posts), len(words))), np.zeros((len(posts), len(tags)), dtype=np.int64)
+    for row, post in enumerate(posts):
+        said = f"{post.tokens} {post.title}".split()
+        for word in said:
+            if word in words:
+                inputs[row, words[word]] += 1
+        # Rare words count too.
+        inputs[row] /= max(len(said), 1)
+        labels[row, [tags[tag] for tag in post.tags.split("|") if tag in tags]] = 1
+    return Examples(inputs, labels)
+
+
+def _frequent_words(folder: Path, count: int) -> dict[str, int]:
+    """Return the places of the first words of a file that has a word and its count in every line, the most frequent first."""
+    path = found_file(folder, ("stackoverflow.word_count",), SOURCE.format("word_count.tar.bz2"))
+    try:
+        lines = read_whole(path, COUNTS_BYTES).decode().splitlines()[:count]
+        found = {line.split()[0]: place for place, line in enumerate(lines)}
+    except (UnicodeDecodeError, IndexError) as error:
+        raise DataError(f"{path}: must have a word and its count in every line: {error}") from error
+    if len(found) < count:
+        raise DataError(f"{path}: has {len(found)} different words in its first {count} lines: ask for fewer words")
+    return found
+
+
+def _frequent_tags(folder: Path, count: int) -> dict[str, int]:
+    path = found_file(folder, ("stackoverflow.tag_count",), SOURCE.format("tag_count.tar.bz2"))
+    try:
+        counts = json.loads(read_whole(path, COUNTS_BYTES))
+        ordered = sorted(counts, key=lambda tag: -int(counts[tag]))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise DataError(f"{path}: must be a JSON object of tags and their counts: {error}") from error
+    if len(ordered) < count:
+        raise DataError(f"{path}: has {len(ordered)} tags: ask for fewer")
+    return {tag: place for place, tag in enumerate(ordered[:count])}
+
+
+def _sqlite_posts(path: Path) -> Posts:
+    """Return the posts of a database with the tables ``examples`` and ``client_metadata``; it is opened for reading only."""
+
+    def query(statement: str, *values: str | int) -> list[Any]:
+        try:
+            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+                return connection.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise DataError(f"{path}: cannot be read as TensorFlow Federated's database: {error}") from error
+
+    def read(rows: list[Any]) -> list[Post]:
+        return [_post(path, serialised) for (serialised,) in rows]
+
+    where = "SELECT serialized_example_proto FROM examples WHERE split_name ="
+    users = query("SELECT client_id FROM client_metadata WHERE split_name = 'train' ORDER BY client_id")
+    return Posts(
+        tuple(user for (user,) in users),
+        lambda user, most: read(query(f"{where} 'train' AND client_id = ? ORDER BY rowid LIMIT ?", user, most)),
+        lambda most: read(query(f"{where} 'test' LIMIT ?", most)),
+    )
+
+
+def _post(path: Path, serialised: object) -> Post:
+    try:
+        if not isinstance(serialised, bytes):
+            raise DataError("is not an Example message of TensorFlow: it is no blob")
+        features = read_example(serialised)
+        return Post(*(_text(features[name]) for name in ("tokens", "title", "tags")))
+    except KeyError as error:
+        raise DataError(f"{path}: an example has no {error}") from error
+    except DataError as error:
+        raise DataError(f"{path}: an example {error}") from error
+
+
+def _text(values: list[Any]) -> str:
+    if len(values) != 1 or not isinstance(values[0], bytes):
+        raise DataError(f"must have one text in every feature, one has {values!r:.50}")
+    return values[0].decode(errors="replace")
+
+
+def _h5_posts(folder: Path) -> Posts:
+    """Return the posts of two files of HDF5, which have a group ``examples`` with a group for each user."""
+    source = SOURCE.format("sqlite.lzma")
+    train, test = (found_file(folder, (name, SQLITE), source) for name in (TRAINING_H5, TEST_H5))
+
+    def test_posts(most: int) -> list[Post]:
+        with _h5_users(test) as users:
+            every = (post for user in users for post in _h5_user(test, users[user], most))
+            return list(islice(every, most))
+
+    def user_posts(user: str, most: int) -> list[Post]:
+        with _h5_users(train) as users:
+            return list(_h5_user(train, users[user], most))
+
+    with _h5_users(train) as users:
+        names = tuple(sorted(users))
+    return Posts(names, user_posts, test_posts)
+
+
+@contextmanager
+def _h5_users(path: Path) -> Iterator[Any]:
+    try:
+        import h5py
+    except ImportError:
+        raise DataError(f"{path}: needs h5py to be read: pip install 'quietbits[hdf5]', or use {SQLITE}, which needs nothing") from None
+    try:
+        with h5py.File(path, "r") as file:
+            yield file["examples"]
+    except DataError:
+        raise
+    except (KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read as TensorFlow Federated's HDF5: {error}") from error
+
+
+def _h5_user(path: Path, group: Any, most: int) -> Iterator[Post]:
+    # Slices are cut off at the end of what there is, and read no further: what a file says of its size is not believed.
+    columns = [group[name][:most] for name in ("tokens", "title", "tags")]
+    if len({len(column) for column in columns}) != 1:
+        raise DataError(f"{path}: a user has {', '.join(str(len(column)) for column in columns)} tokens, titles and tags")
+    for texts in zip(*columns, strict=True):
+        yield Post(*(_text([text]) for text in texts))

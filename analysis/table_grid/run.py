@@ -1,0 +1,98 @@
+"""Tables in bulk: the tables of a grid designed in parallel and written with their C headers and an index; a killed run goes on."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from ...design.contracts.privacy import Scalar
+from ...files import write_atomically
+from ...progress import OnStep, silent
+from ..sweeps.run import TaskFailure, check_workers, run_pending
+from ..sweeps.store import SweepStore
+from .spec import TableGrid
+from .task import CONTENTS
+
+INDEX_NAME = "index.parquet"
+# How many tables that failed a message names; `IncompleteGridError.failures` has them all.
+NAMED_FAILURES = 5
+
+
+class IncompleteGridError(ValueError):
+    """Some tables of a grid could not be designed; the others are written.
+
+    Parameters
+    ----------
+    failures : tuple of TaskFailure
+        The tables that could not be designed, in their order.
+    index : Path
+        The index of the others.
+    total : int
+        Number of tables of the grid.
+    """
+
+    def __init__(self, failures: tuple[TaskFailure, ...], index: Path, total: int) -> None:
+        named = [f"{failure.task.setting}: {failure.message}" for failure in failures[:NAMED_FAILURES]]
+        if len(failures) > len(named):
+            named.append(f"and {len(failures) - len(named)} more")
+        super().__init__(f"{len(failures)} of {total} tables could not be designed, the others are written: {'; '.join(named)}")
+        self.failures = failures
+        self.index = index
+        self.total = total
+
+
+def design_tables(grid: TableGrid, output: Path, *, workers: int = 1, dask: str | None = None, on_step: OnStep = silent) -> Path:
+    """Design, certify and write every table of a grid; those that are finished are not designed again.
+
+    Each table is written, as ``<name>.json`` and ``<name>.h``, when it is finished. ``tasks.sqlite`` in the same folder remembers it: a
+    run that was killed goes on where it was, and a file that was changed or removed since is written again. The files depend on the grid
+    and the versions of the software only.
+
+    Parameters
+    ----------
+    grid : TableGrid
+        The tables; `load_grid` reads one from a file.
+    output : Path
+        Folder of the tables; made if it is not there. One run may use it at a time.
+    workers, dask, on_step
+        As in `run_tasks`. Workers of a cluster need not see the folder.
+
+    Returns
+    -------
+    Path
+        ``output/index.parquet``: a row for each table, in the order of the grid, with its files, what was asked for, what its certificate
+        says (variances on the unit interval's scale), its size in bytes, its checksum, and the versions of the software.
+
+    Raises
+    ------
+    ValueError
+        As `run_tasks`; nothing is done then.
+    IncompleteGridError
+        If tables could not be designed; the others are written.
+    OSError
+        If a file cannot be written, or the scheduler not reached.
+    """
+    check_workers(workers, dask)
+    tasks = grid.tasks()
+    with SweepStore(output, tasks) as store:
+        failures = run_pending(
+            tasks,
+            store,
+            workers=workers,
+            cache=None,
+            dask=dask,
+            on_step=on_step,
+            on_rows=lambda rows: _write_missing(output, rows.decoded()[0]),
+        )
+        for rows in store.finished():
+            _write_missing(output, rows.decoded()[0])
+        index = store.write_results(INDEX_NAME, leave_out=CONTENTS)
+    if failures:
+        raise IncompleteGridError(failures, index, len(tasks))
+    return index
+
+
+def _write_missing(folder: Path, row: Mapping[str, Scalar]) -> None:
+    """Write a table's files, except where they are there as they should be."""
+    for contents, name in CONTENTS.items():
+        path, wanted = folder / str(row[name]), str(row[contents]).encode("ascii")
+        if not path.is_file() or path.read_bytes() != wanted:
+            write_atomically(path, wanted)

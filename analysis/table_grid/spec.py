@@ -1,0 +1,178 @@
+"""Grids of tables as files: TOML in, a list of tasks out; what can be checked without a design is checked before any work begins."""
+
+import math
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from itertools import product
+from typing import Any, overload
+
+from ...arguments import check_choice, check_integer, check_interval
+from ...errors import DataError
+from ...files import MEGABYTE, read_limited
+from ...solvers.bounds.privacy_constraint import metric_name, ratio_constraint
+from ..random_streams import LARGEST_SEED
+from .task import TableTask
+
+MOST_BITS = 9
+MOST_TABLES = 1_000_000
+MOST_BYTES = MEGABYTE
+OBJECTIVES = ("mean", "worst")
+# What Python calls None; TOML has no such value.
+NONE = "none"
+REQUIRED = ("epsilon", "bits_in", "bits_out")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableGrid:
+    """Tables to be designed: every combination of the values. The fields except `seed` are the keys under ``[grid]`` of a grid's file.
+
+    Attributes
+    ----------
+    epsilon : tuple of float
+        Privacy parameters.
+    bits_in, bits_out : tuple of int
+        Bits of the input grid and of a message, 1 to 9.
+    metric : tuple of str or None
+        As in `design_mvu`.
+    objective : tuple of str
+        ``"mean"`` or ``"worst"``.
+    interval : tuple of (float, float)
+        Where values lie.
+    seed : int
+        Root seed of the searches.
+
+    Raises
+    ------
+    ValueError
+        If a value is out of range whatever the others are, there is none, or one is there twice. A combination that has no table fails
+        when it is designed.
+    """
+
+    epsilon: tuple[float, ...]
+    bits_in: tuple[int, ...]
+    bits_out: tuple[int, ...]
+    metric: tuple[str | None, ...] = (None,)
+    objective: tuple[str, ...] = ("mean",)
+    interval: tuple[tuple[float, float], ...] = ((0.0, 1.0),)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the values, and write metrics by their canonical names."""
+        for name in ("bits_in", "bits_out"):
+            for bits in getattr(self, name):
+                check_integer(name, bits, low=1, high=MOST_BITS)
+        for objective in self.objective:
+            check_choice("objective", objective, OBJECTIVES)
+        object.__setattr__(self, "metric", tuple(map(metric_name, self.metric)))
+        object.__setattr__(self, "interval", tuple(check_interval("interval", pair) for pair in self.interval))
+        check_integer("seed", self.seed, low=0, high=LARGEST_SEED)
+        for name in KEYS:
+            values = getattr(self, name)
+            if not values:
+                raise ValueError(f"{name} must have at least one value, got none")
+            for position, value in enumerate(values):
+                if value in values[:position]:
+                    raise ValueError(f"{name} must not have the same value twice, got {value!s} twice")
+        # The metric with the highest power allows the largest epsilon.
+        widest = max(product(self.metric, self.bits_in), key=lambda pair: (float((pair[0] or "l0")[1:]), pair[1]))
+        for epsilon in self.epsilon:
+            ratio_constraint(epsilon, widest[1], widest[0])
+        if len(self.tasks()) > MOST_TABLES:
+            raise ValueError(f"a grid must have at most {MOST_TABLES} tables, got {len(self.tasks())}: ask for fewer values")
+
+    def tasks(self) -> "GridTasks":
+        """Return a task for each table; epsilon varies slowest, the interval fastest. Each is made when it is asked for."""
+        return GridTasks(self)
+
+
+class GridTasks(Sequence[TableTask]):
+    """The tasks of a grid, which take no memory."""
+
+    def __init__(self, grid: TableGrid) -> None:
+        self._grid = grid
+        self._axes: tuple[Sequence[Any], ...] = tuple(getattr(grid, key) for key in KEYS)
+
+    def __len__(self) -> int:
+        """Return the number of tables."""
+        return math.prod(map(len, self._axes))
+
+    @overload
+    def __getitem__(self, place: int) -> TableTask: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[TableTask]: ...
+
+    def __getitem__(self, place: int | slice) -> TableTask | list[TableTask]:
+        """Return the task at a place, or a list of tasks."""
+        if isinstance(place, slice):
+            return [self[number] for number in range(*place.indices(len(self)))]
+        rest = range(len(self))[place]
+        values = []
+        for axis in reversed(self._axes):
+            rest, digit = divmod(rest, len(axis))
+            values.append(axis[digit])
+        interval, objective, metric, bits_out, bits_in, epsilon = values
+        shared = len(self._grid.interval) > 1
+        return TableTask(float(epsilon), bits_in, bits_out, metric, objective, interval, self._grid.seed, shared)
+
+
+KEYS = tuple(field.name for field in fields(TableGrid) if field.name != "seed")
+
+
+def example_grid() -> str:
+    """Return a commented grid of tables, as TOML, that can be run as it is."""
+    return (files(__package__) / "example.toml").read_text(encoding="utf-8")
+
+
+def load_grid(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> TableGrid:
+    """Read a grid from a TOML file of at most the given size; a ``DataError`` names the file and the key that is wrong."""
+    content = read_limited(path, most_bytes)
+    try:
+        return parse_grid(tomllib.loads(content.decode("utf-8")))
+    except RecursionError:
+        raise DataError(f"{path}: the file nests deeper than any grid") from None
+    except ValueError as error:
+        # tomllib's errors, and those of text that is not UTF-8, are ValueErrors too.
+        raise DataError(f"{path}: {error}") from error
+
+
+def parse_grid(document: Mapping[str, Any]) -> TableGrid:
+    """Return the grid that a TOML document, as `tomllib` returns it, describes.
+
+    Every key under ``[grid]`` takes one value or a list; ``"none"`` stands for local privacy in `metric`.
+
+    Examples
+    --------
+    >>> len(parse_grid({"grid": {"epsilon": [0.5, 1, 2], "bits_in": 3, "bits_out": [2, 3]}}).tasks())
+    6
+    """
+    for key in document:
+        if key not in ("grid", "seed"):
+            raise ValueError(f"{key} is not a key of a grid's file: there are [grid], and seed")
+    block = document.get("grid")
+    if not isinstance(block, dict):
+        raise ValueError(f"[grid] must be a table with {', '.join(REQUIRED)}, got {block!r}")
+    for key in block:
+        if key not in KEYS:
+            raise ValueError(f"{key} is not a key of [grid]: there are {', '.join(KEYS)}")
+    for key in REQUIRED:
+        if key not in block:
+            raise ValueError(f"{key} is missing: [grid] must have {', '.join(REQUIRED)}")
+    values = {key: tuple(value) if isinstance(value, list) else (value,) for key, value in block.items()}
+    if "metric" in values:
+        values["metric"] = tuple(None if metric == NONE else metric for metric in values["metric"])
+    if "interval" in values:
+        values["interval"] = _pairs(block["interval"])
+    return TableGrid(**values, seed=document.get("seed", 0))
+
+
+def _pairs(value: Any) -> tuple[Any, ...]:
+    """Return one interval, or a list of them, as pairs."""
+    pairs = value if isinstance(value, list) and all(isinstance(pair, list) for pair in value) else [value]
+    for pair in pairs:
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise ValueError(f"interval must be [low, high], or a list of such, got {pair!r}")
+    return tuple(tuple(pair) for pair in pairs)

@@ -1,0 +1,116 @@
+"""One table of a grid: designed, certified, and turned into its files and its row of the index."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ...design.contracts.privacy import Scalar
+from ...design.tables.export import c_header
+from ...design.tables.file import table_document, table_json
+from ...design.tables.lookup_table import LookupTable
+from ...design.tables.mvu import design_mvu
+from ...design.tables.verification import verify_table
+
+# Columns of a task's row that hold the contents of files, and the columns with their names.
+CONTENTS = {"table_text": "file", "header_text": "header"}
+
+
+@dataclass(frozen=True)
+class TableDesign:
+    """What a table is designed for; tables that share it differ in their interval only."""
+
+    epsilon: float
+    bits_in: int
+    bits_out: int
+    metric: str | None
+    objective: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class TableTask:
+    """A table of a grid; arguments are those of `design_mvu`.
+
+    Attributes
+    ----------
+    shared : bool
+        Whether there are tasks that differ in the interval only: they are then designed once.
+    """
+
+    epsilon: float
+    bits_in: int
+    bits_out: int
+    metric: str | None = None
+    objective: str = "mean"
+    interval: tuple[float, float] = (0.0, 1.0)
+    seed: int = 0
+    shared: bool = False
+
+    @property
+    def design(self) -> TableDesign | None:
+        """What is designed once for several tasks."""
+        return self._design if self.shared else None
+
+    @property
+    def name(self) -> str:
+        """The task in canonical JSON; `TableDesign` has the seed, which a task's name leaves out."""
+        record = {key: value for key, value in asdict(self._design).items() if key != "seed"}
+        return json.dumps({"table": record | {"interval": self.interval}}, sort_keys=True, separators=(",", ":"))
+
+    @property
+    def setting(self) -> str:
+        """The table in words."""
+        metric = "" if self.metric is None else f", metric {self.metric}"
+        low, high = self.interval
+        asked = f"epsilon {self.epsilon:g}, {self.bits_in} bits in, {self.bits_out} out{metric}"
+        return f"{asked}, objective {self.objective}, from {low:g} to {high:g}"
+
+    @property
+    def stem(self) -> str:
+        """Name of the table's files, without their suffix; different tables of a grid have different ones."""
+        parts = [f"epsilon_{_number(self.epsilon)}", f"bits_{self.bits_in}_{self.bits_out}"]
+        parts += [] if self.metric is None else [self.metric]
+        parts += [] if self.objective == "mean" else [self.objective]
+        parts += [] if self.interval == (0.0, 1.0) else [f"from_{_number(self.interval[0])}_to_{_number(self.interval[1])}"]
+        return "_".join(parts)
+
+    def prepare(self, _: Path | None) -> LookupTable:
+        """Design the table, on the unit interval."""
+        return design_mvu(self.epsilon, self.bits_in, self.bits_out, metric=self.metric, objective=self.objective, seed=self.seed)
+
+    def run(self, prepared: LookupTable) -> list[dict[str, Scalar]]:
+        """Return one row: what was asked for, what the certificate says, and the contents of the table's files."""
+        table = prepared.with_interval(*self.interval)
+        verify_table(table)
+        text, certificate = table_json(table), table.certificate
+        row: dict[str, Scalar] = {
+            "file": f"{self.stem}.json",
+            "header": f"{self.stem}.h",
+            "epsilon": self.epsilon,
+            "bits_in": self.bits_in,
+            "bits_out": self.bits_out,
+            "metric": self.metric,
+            "objective": self.objective,
+            "low": self.interval[0],
+            "high": self.interval[1],
+            "adjacency": table.adjacency,
+            "trust_model": table.trust_model,
+            "realised_epsilon": certificate.realised_epsilon,
+            "max_bias": certificate.max_bias,
+            "mean_variance": certificate.mean_variance,
+            "worst_variance": certificate.worst_variance,
+            "lower_bound": certificate.lower_bound,
+            "optimality_gap": certificate.optimality_gap,
+            "solver": table.provenance.solver,
+            "size": len(text),
+            "checksum": table_document(table)["sha256"],
+        }
+        return [row | {"table_text": text.decode("ascii"), "header_text": c_header(table).decode("ascii")}]
+
+    @property
+    def _design(self) -> TableDesign:
+        return TableDesign(self.epsilon, self.bits_in, self.bits_out, self.metric, self.objective, self.seed)
+
+
+def _number(value: float) -> str:
+    return repr(value).removesuffix(".0")

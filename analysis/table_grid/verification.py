@@ -1,0 +1,106 @@
+"""Verification of a folder of tables: every table, its C header, and the index."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...design.tables.export import c_header
+from ...design.tables.file import read_table, table_document
+from ...design.tables.lookup_table import LookupTable
+from ...errors import DataError, TableError
+from ..sweeps.store import OWNER_NAME
+from .run import INDEX_NAME
+
+
+@dataclass(frozen=True)
+class FileFault:
+    """A file of a folder that was refused.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    check : str
+        The check that failed: one of `read_table`'s; ``"header"``, ``"index"`` or ``"file"``, for a C header that is not the table's, an
+        index that says otherwise, and a file that cannot be read.
+    detail : str
+        What was found.
+    """
+
+    path: Path
+    check: str
+    detail: str
+
+    def __str__(self) -> str:
+        """Return the fault in one line."""
+        return f"{self.path}: refused: {self.check}: {self.detail}"
+
+
+@dataclass(frozen=True)
+class FolderVerification:
+    """What was found in a folder: the number of its tables, and the files that were refused."""
+
+    tables: int
+    faults: tuple[FileFault, ...]
+
+    @property
+    def verified(self) -> bool:
+        """Whether no file was refused."""
+        return not self.faults
+
+
+def verify_folder(folder: Path) -> FolderVerification:
+    """Verify all tables of a folder from their files alone, in exact arithmetic.
+
+    Every ``.json`` file in it must be a table that `read_table` accepts. Where there is an index, the tables that it lists must be there
+    with the checksums that it states, and their C headers as `export_table` writes them.
+
+    Raises
+    ------
+    DataError
+        If the folder has neither tables nor an index.
+    """
+    paths = sorted(path for path in folder.glob("*.json") if path.name != OWNER_NAME and not path.name.startswith("."))
+    index = folder / INDEX_NAME
+    if not paths and not index.exists():
+        raise DataError(f"{folder}: it has no tables: there must be .json files, or an {INDEX_NAME}")
+    faults: list[FileFault] = []
+    listed = _listed(index, faults) if index.exists() else {}
+    missing = sorted(listed.keys() - {path.name for path in paths})
+    faults += [FileFault(folder / name, "index", f"{INDEX_NAME} lists it, and it is not there") for name in missing]
+    for path in paths:
+        try:
+            table = read_table(path)
+        except TableError as error:
+            faults.append(FileFault(path, error.check, error.detail))
+        except OSError as error:
+            faults.append(FileFault(path, "file", error.strerror or str(error)))
+        else:
+            if path.name in listed:
+                faults += _faults_beside(table, path, *listed[path.name])
+    return FolderVerification(len(paths), tuple(faults))
+
+
+def _listed(index: Path, faults: list[FileFault]) -> dict[str, tuple[str, str]]:
+    """Return the header's name and the checksum of each table that an index lists, by the table's name."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        rows = pq.read_table(index, columns=["file", "header", "checksum"]).to_pylist()
+        return {Path(row["file"]).name: (Path(row["header"]).name, str(row["checksum"])) for row in rows}
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
+        faults.append(FileFault(index, "file", f"it is not an index: {' '.join(str(error).split())}"))
+        return {}
+
+
+def _faults_beside(table: LookupTable, path: Path, header_name: str, checksum: str) -> list[FileFault]:
+    """Return what is wrong with a table's place in the index and with its C header."""
+    faults = []
+    if (found := table_document(table)["sha256"]) != checksum:
+        faults.append(FileFault(path, "index", f"the table has sha256 {found}, {INDEX_NAME} states {checksum}"))
+    header = path.with_name(header_name)
+    if not header.is_file():
+        faults.append(FileFault(header, "index", f"{INDEX_NAME} lists it, and it is not there"))
+    elif header.read_bytes() != c_header(table):
+        faults.append(FileFault(header, "header", f"it is not the C header of {path.name}"))
+    return faults

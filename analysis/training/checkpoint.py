@@ -1,0 +1,61 @@
+"""The state of a run on disk: written whole, read only if it is this run's and undamaged."""
+
+import hashlib
+import io
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...files import write_atomically
+
+DIGEST_BYTES = 32
+Arrays = dict[str, NDArray[Any]]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file with arrays.
+
+    Attributes
+    ----------
+    path : Path
+        The file; its folder is made if it is not there.
+    every : int
+        After how many rounds it is written.
+    key : bytes
+        Names the run and the software: what another run or another version has written is not read.
+    """
+
+    path: Path
+    every: int
+    key: bytes
+
+    def save(self, arrays: Arrays) -> None:
+        """Write the arrays; a process that is killed meanwhile leaves the file as it was."""
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy's stub takes a flag by name
+        content = buffer.getvalue()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path, self._digest(content) + content)
+
+    def load(self) -> Arrays | None:
+        """Return the arrays; None if there are none, or not of this run, or damaged, which is logged."""
+        try:
+            found = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        content = found[DIGEST_BYTES:]
+        if found[:DIGEST_BYTES] != self._digest(content):
+            _log.warning("%s is damaged, or of other software: the run begins again", self.path)
+            return None
+        with np.load(io.BytesIO(content)) as arrays:
+            return dict(arrays)
+
+    def _digest(self, content: bytes) -> bytes:
+        return hashlib.sha256(self.key + content).digest()

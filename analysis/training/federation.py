@@ -1,0 +1,210 @@
+"""The engine: rounds of clients who train, messages that are added up, and a server that moves its model."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import FloatArray
+from ...design.contracts.mechanism import Mechanism, VectorMechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.federated.adaptive_clipping import AdaptiveClipping, central_fraction, fraction_within
+from ...design.federated.model_state import ModelState
+from ...design.noise.discrete_gaussian import sample_discrete_gaussian
+from ...design.noise.random_words import word_source
+from ...design.secure_sum.modular_arithmetic import messages_modulo
+from ...design.secure_sum.noisy_count import NoisyCount
+from ..datasets.federated_data import FederatedData
+from ..random_streams import named_stream
+from .checkpoint import Arrays, Checkpoint
+from .downloads import Downloads
+from .local_training import KeptExamples, LocalTraining, update_chunks
+from .message_sum import MessageSum
+from .models.network import Network, score_accuracy
+from .plan import TrainingPlan
+from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism
+from .rivals import DpRecOverTraining
+from .setting import TrainingSetting
+from .update_clipping import LayerClipping
+
+# Columns of what is measured after each round.
+RECORDED = ("participants", "messages", "accuracy", "clip_norm", "bytes_up", "bytes_down")
+
+
+@dataclass(frozen=True)
+class RoundReport:
+    """What a round did, for progress: bytes are those of all rounds so far."""
+
+    number: int
+    rounds: int
+    accuracy: float
+    epsilon: float
+    bytes_up: int
+    bytes_down: int
+
+
+OnRound = Callable[["Federation"], None]
+"""Called after each round."""
+
+
+@dataclass(eq=False)
+class Federation:
+    """One run of a training.
+
+    What a round draws depends on the seed, the run's name and the round's number only: a run that goes on from a checkpoint ends with the
+    same bits as one that was never interrupted. Memory grows with the model and the clients of a chunk, not with the clients there are.
+
+    Attributes
+    ----------
+    setting : TrainingSetting
+        What to do.
+    plan : TrainingPlan
+        The mechanism, and what it reveals.
+    data : FederatedData
+        The clients.
+    seed : int
+        Root seed.
+    name : str
+        Of the run, for the messages' randomness: runs with different mechanisms share clients and first models.
+    """
+
+    setting: TrainingSetting
+    plan: TrainingPlan
+    data: FederatedData
+    seed: int
+    name: str
+    state: ModelState = field(init=False)
+    records: dict[str, list[float]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Draw the first model."""
+        setting, mechanism = self.setting, self.plan.mechanism
+        self._network: Network = setting.network(self.data)
+        self._examples = KeptExamples(self.data)
+        self._local = LocalTraining(setting.local_epochs, setting.batch, setting.client_rate)
+        first = self._network.start(named_stream(self.seed, f"training, first model: {setting.model}"))
+        self._optimiser = setting.optimiser
+        self.state = self._optimiser.start(first.astype(f"f{setting.precision // 8}"))
+        self.records = {name: [] for name in RECORDED}
+        self._clipping = AdaptiveClipping(setting.clip).start()
+        self._message_bytes = -(-int(np.ceil(self.plan.message_bits)) // 8)
+        self._downloads = Downloads(
+            setting.download == "history", self.state.parameters.nbytes, self.state.state_bytes, self._message_bytes
+        )
+        self._layers = LayerClipping(self._network.layers, setting.clip) if setting.clipping == "per-layer" else None
+        self._repeats = isinstance(mechanism, DpRecOverTraining)
+
+    def run(self, checkpoint: Checkpoint | None = None, on_round: OnRound | None = None) -> None:
+        """Run the rounds that are left; from a checkpoint's if there is one."""
+        if checkpoint is not None and (arrays := checkpoint.load()) is not None:
+            self._restore(arrays)
+        while self.state.rounds < self.setting.rounds:
+            self._round(self.state.rounds + 1)
+            number = self.state.rounds
+            if on_round is not None:
+                on_round(self)
+            if checkpoint is not None and (number % checkpoint.every == 0 or number == self.setting.rounds):
+                checkpoint.save(self._arrays())
+
+    def accuracy(self) -> float:
+        """Return the accuracy on the test's examples (`score_accuracy`)."""
+        test = self.data.test
+        return score_accuracy(self._network.scores(self.state.parameters.astype(float), test.inputs), test.labels)
+
+    def _stream(self, number: int, part: str) -> np.random.Generator:
+        return named_stream(self.seed, f"training, round {number}, {part}")
+
+    def _round(self, number: int) -> None:
+        setting, plan = self.setting, self.plan
+        cohorts = setting.cohorts
+        clients = cohorts.draw(number, self._stream(number, f"clients: {cohorts}"), repeats=self._repeats, seats=plan.seats)
+        words = self._stream(number, f"messages: {self.name}")
+        mechanism = plan.mechanism.renewed(int(words.integers(2**63)))
+        if isinstance(mechanism, CentralGaussianMechanism):
+            # The server's noise is the same, however many clients came.
+            mechanism = replace(mechanism, clients=max(1, len(clients)))
+        scale = self._clipping.clip_norm / setting.clip
+        messages, norms = MessageSum(mechanism), [np.empty(0)]
+        parameters = self.state.parameters.astype(float)
+        for updates in update_chunks(
+            self._local, self._network, parameters, self._examples, clients, self._stream(number, "local training")
+        ):
+            if setting.clipping == "adaptive":
+                norms.append(_ball(mechanism).norms(updates))
+                updates = self._scaled(mechanism, updates, scale)
+            if self._layers is not None:
+                updates = self._layers.clip(updates)
+            messages.add(updates, words)
+        empty = max((plan.seats or 0) - len(clients), 1 if isinstance(mechanism, CentralGaussianMechanism) and not len(clients) else 0)
+        messages.add(np.zeros((empty, self.state.dimension)), words)
+        sent = messages.messages if plan.seats is not None else len(clients)
+        down = self._downloads.send(clients, sent)
+        used = self._clipping.clip_norm
+        if setting.clipping == "adaptive":
+            self._adapt(np.concatenate(norms), words)
+        mean = messages.total(self.state.dimension) * (scale / setting.clients_per_round)
+        self.state = self._optimiser.step(self.state, mean)
+        measured = number % setting.evaluate_every == 0 or number == setting.rounds
+        found = (len(clients), sent, self.accuracy() if measured else np.nan, used, sent * self._message_bytes, down)
+        for name, value in zip(RECORDED, found, strict=True):
+            self.records[name].append(float(value))
+
+    def _scaled(self, mechanism: Mechanism, updates: FloatArray, scale: float) -> FloatArray:
+        """Return updates in units in which the round's clip norm is the mechanism's."""
+        if isinstance(mechanism, FloatMechanism):
+            return replace(_ball(mechanism), clip_norm=self._clipping.clip_norm).clip(updates) / scale
+        return updates / scale
+
+    def _adapt(self, norms: FloatArray, words: np.random.Generator) -> None:
+        """Move the clip norm toward the median, by what the server learns of the norms."""
+        clip, plan = self._clipping.clip_norm, self.plan
+        if plan.count is not None:
+            fraction = self._counted(plan.count, norms <= clip, words)
+        elif plan.count_deviation is not None and len(norms):
+            fraction = central_fraction(norms, clip, self.setting.clients_per_round, plan.count_deviation, words)
+        elif plan.count_deviation is not None:
+            fraction = 0.5 + plan.count_deviation * words.standard_normal() / self.setting.clients_per_round
+        else:
+            fraction = fraction_within(norms, clip) if len(norms) else 0.5
+        self._clipping = AdaptiveClipping(self.setting.clip).step(self._clipping, fraction)
+
+    def _counted(self, count: NoisyCount, answers: NDArray[np.bool_], words: np.random.Generator) -> float:
+        """Return the noisy fraction of yes by a secure sum; seats that are left add noise alone."""
+        empty = sample_discrete_gaussian(count.local_sigma, (count.clients - len(answers),), word_source(words))
+        total = messages_modulo(empty, 1 << count.bits).sum(keepdims=True, dtype=np.int64)
+        if len(answers):
+            total = total + count.encode(answers, words).sum(keepdims=True, dtype=np.int64)
+        return 0.5 + (count.fraction(total) - 0.5) * count.clients / self.setting.clients_per_round
+
+    def report(self) -> RoundReport:
+        """Return where the run is, after its first round."""
+        number = self.state.rounds
+        known = [value for value in self.records["accuracy"] if not np.isnan(value)]
+        up, down = (int(sum(self.records[name])) for name in ("bytes_up", "bytes_down"))
+        accuracy = known[-1] if known else np.nan
+        return RoundReport(number, self.setting.rounds, accuracy, float(self.plan.epsilons[number - 1]), up, down)
+
+    def _arrays(self) -> Arrays:
+        state = self.state
+        return {
+            "rounds": np.array(state.rounds),
+            "parameters": state.parameters,
+            "moments": np.array(state.moments).reshape(len(state.moments), state.dimension),
+            "clip_norm": np.array(self._clipping.clip_norm),
+            **{f"record_{name}": np.array(values) for name, values in self.records.items()},
+            **{f"download_{name}": array for name, array in self._downloads.arrays().items()},
+        }
+
+    def _restore(self, arrays: Arrays) -> None:
+        moments: Any = arrays["moments"]
+        self.state = ModelState(int(arrays["rounds"]), arrays["parameters"], tuple(moments))
+        self.records = {name: arrays[f"record_{name}"].tolist() for name in RECORDED}
+        self._clipping = replace(self._clipping, rounds=self.state.rounds, clip_norm=float(arrays["clip_norm"]))
+        self._downloads.restore({name: arrays[f"download_{name}"] for name in ("messages", "models")})
+
+
+def _ball(mechanism: Mechanism) -> NormBall:
+    assert isinstance(mechanism, VectorMechanism)  # noqa: S101 - what entries for vectors build
+    return mechanism.ball

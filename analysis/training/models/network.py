@@ -1,0 +1,94 @@
+"""What a model is to the engine: parameters in one vector, scores, and a gradient for each client. Losses, and how models are named."""
+
+import re
+from typing import Protocol
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from ....arguments import check_integer
+from ....arrays import FloatArray, IntegerArray
+from ....design.federated.model_layers import ModelLayers
+
+# Of answers with several labels, what counts is whether they are among so many best scores (DP-REC's StackOverflow tags).
+RECALL_AT = 5
+
+
+class Network(Protocol):
+    """A model whose parameters lie in one vector, layer by layer."""
+
+    @property
+    def layers(self) -> ModelLayers:
+        """Shapes of the tensors, in the order in which they lie in a vector."""
+
+    def start(self, rng: np.random.Generator) -> FloatArray:
+        """Draw the first parameters, shape (dimension,)."""
+
+    def scores(self, parameters: FloatArray, inputs: FloatArray) -> FloatArray:
+        """Return a score for each class, shape (n, classes), of inputs of shape (n, features)."""
+
+    def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> FloatArray:
+        """Return each client's gradient of the mean loss of its examples, shape (clients, dimension).
+
+        Parameters are of shape (dimension,), the same for all, or (clients, dimension); inputs of shape (clients, examples, features).
+        Labels are of shape (clients, examples), or (clients, examples, classes) of 0 and 1 where an example has several.
+        """
+
+
+def score_errors(scores: FloatArray, labels: IntegerArray) -> FloatArray:
+    """Return the derivatives by the scores of a client's mean loss: softmax with cross-entropy, or a sigmoid for each class."""
+    if labels.ndim == scores.ndim:
+        errors = expit(scores) - labels
+    else:
+        errors = softmax(scores, axis=-1)
+        np.put_along_axis(errors, labels[..., None], np.take_along_axis(errors, labels[..., None], axis=-1) - 1, axis=-1)
+    return np.asarray(errors / scores.shape[-2])
+
+
+def score_accuracy(scores: FloatArray, labels: IntegerArray) -> float:
+    """Return the share of examples whose class has the best score, or the mean recall at 5 where examples have several classes."""
+    if labels.ndim == 1:
+        return float(np.mean(scores.argmax(axis=1) == labels))
+    best = np.argpartition(-scores, min(RECALL_AT, scores.shape[1]) - 1, axis=1)[:, :RECALL_AT]
+    found = np.take_along_axis(labels, best, axis=1).sum(axis=1)
+    return float(np.mean(found / np.maximum(labels.sum(axis=1), 1)))
+
+
+def network_named(name: str, features: int, classes: int, image_shape: tuple[int, int, int] | None = None) -> Network:
+    """Return a model by its name.
+
+    Parameters
+    ----------
+    name : str
+        ``"softmax"``; ``"mlp-60-60-60"``, with widths of hidden layers of ReLU units; or ``"cnn-8-32"``: channels of a 3 by 3 convolution,
+        ReLU, average pooling by 2, and widths of hidden layers.
+    features, classes : int
+        Numbers of an input, and classes.
+    image_shape : tuple of int or None
+        (height, width, channels) of an input, for a CNN.
+
+    Examples
+    --------
+    >>> [network_named(name, 64, 10, (8, 8, 1)).layers.dimension for name in ("softmax", "mlp-60-60-60", "cnn-8-32")]
+    [650, 11830, 2746]
+    """
+    from .convolutional_network import ConvolutionalNetwork
+    from .dense_network import DenseNetwork
+
+    found = re.fullmatch(r"(softmax|mlp|cnn)((?:-\d+)*)", name) if isinstance(name, str) else None
+    kind, widths = (found[1], [int(width) for width in found[2].split("-")[1:]]) if found else ("", [])
+    if kind == "softmax" and not widths:
+        return DenseNetwork((features, classes))
+    if kind == "mlp" and widths:
+        return DenseNetwork((features, *widths, classes))
+    if kind == "cnn" and widths:
+        if image_shape is None:
+            raise ValueError(f"model must be softmax or an mlp for inputs that are not images, got {name!r}")
+        return ConvolutionalNetwork(image_shape, widths[0], (*widths[1:], classes))
+    raise ValueError(f"model must be softmax, mlp-WIDTH-... or cnn-CHANNELS-WIDTH-..., got {name!r}")
+
+
+def check_widths(widths: tuple[int, ...]) -> None:
+    """Refuse layers without units, and too wide ones."""
+    for width in widths:
+        check_integer("width of a layer", width, low=1, high=2**20)

@@ -1,0 +1,195 @@
+"""What a training is prepared with: the mechanism for its budget, and what every round reveals, before any client is asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...arrays import FloatArray
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.privacy import Account, Privacy
+from ...design.contracts.registry import Entry, Values
+from ...design.contracts.task import LARGEST_TARGET, Task
+from ...design.federated.adaptive_clipping import usual_count_deviation
+from ...design.federated.model_layers import ModelLayers
+from ...design.secure_sum.noisy_count import NoisyCount
+from ...errors import InfeasibleError
+from ...solvers.accounting.sampling import PoissonSampling, Sampling
+from .client_sampling import OVERFLOW_SHARE
+from .rivals import COUNT_DEVIATION, DP_REC_TRAINING, POPULATION, SIZES, needs_budget, training_entry
+from .setting import TrainingSetting
+
+# After the first rounds, numbers of rounds that are accounted for are this far apart, and farther where losses of Poisson-sampled rounds
+# are composed, which takes long: in between, epsilon is that of the next one.
+SPARSE_RATIO, DENSE_RATIO = 1.25, 1.02
+# Up to here every round is accounted for, unless rounds are Poisson-sampled.
+DENSE_ROUNDS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingPlan:
+    """A mechanism, and what it reveals round after round.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        For the setting's clip norm.
+    trust_model : str
+        Whom `epsilons` are against.
+    seats : int or None
+        How many clients share the noise of a secure sum, some of them with nothing to report; None where there is none.
+    count : NoisyCount or None
+        The secure sum by which adaptive clipping asks about norms.
+    count_deviation : float or None
+        Noise in that count by a trusted server.
+    epsilons : ndarray of shape (rounds,)
+        Proven epsilon of the first 1, 2, ... rounds at the setting's delta and adjacency; errs upward.
+    amplified : ndarray of shape (rounds,) or None
+        Of local mechanisms: the same against those who see all messages, and not who sent them, which sampling amplifies.
+    others : mapping
+        What accounts that are not proven, or assume something, say; by name.
+    """
+
+    mechanism: Mechanism
+    trust_model: str
+    seats: int | None
+    count: NoisyCount | None
+    count_deviation: float | None
+    epsilons: FloatArray
+    amplified: FloatArray | None = None
+    others: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    @property
+    def message_bits(self) -> float:
+        """Bits of one client's message, with that of the count."""
+        return self.mechanism.bits_per_client + (self.count.bits if self.count is not None else 0)
+
+
+def training_plan(setting: TrainingSetting, name: str, options: Values, layers: ModelLayers, cache: Path | None = None) -> TrainingPlan:
+    """Build the mechanism of a training for its budget, and account for all rounds.
+
+    Parameters
+    ----------
+    setting : TrainingSetting
+        The training.
+    name, options
+        A mechanism for vectors of the registry or of `rivals`, and its design choices.
+    layers : ModelLayers
+        Of the model.
+    cache : Path or None
+        Folder where designed tables are kept.
+
+    Raises
+    ------
+    InfeasibleError
+        If the mechanism cannot keep the budget, or adaptive clipping is not accounted for with it; the message says what is needed.
+    """
+    entry = training_entry(name)
+    options = dict(options) | _filled_in(entry, setting, layers, cache)
+    task = _task(setting, entry, options, layers.dimension)
+    adaptive = setting.clipping == "adaptive"
+    count, deviation = None, None
+    if adaptive and name != "none":
+        if entry.trust_model == "secure-sum":
+            count = NoisyCount.of_deviation(task.clients, usual_count_deviation(setting.clients_per_round))
+            spent = count.privacy(setting.adjacency).epsilon(task.delta / 2, setting.adjacency, task.rounds, task.sampling)
+            if spent >= task.epsilon:
+                raise InfeasibleError(f"epsilon must be above {spent:.4g}, which adaptive clipping's count costs, got {task.epsilon:g}")
+            task = replace(task, epsilon=task.epsilon - spent, delta=task.delta / 2)
+        elif name == "dp-fedavg":
+            deviation = usual_count_deviation(setting.clients_per_round)
+            options |= {COUNT_DEVIATION.name: deviation}
+        else:
+            raise InfeasibleError(
+                f"clipping must be flat or per-layer with {name}, got 'adaptive': the question about norms is not private"
+            )
+    mechanism = entry.build(task, options)
+    seats = task.clients if isinstance(mechanism, SecureSumMechanism) else None
+    privacy, delta = mechanism.privacy(), setting.delta if count is None else setting.delta / 2
+    if seats is not None and setting.sampling == "poisson":
+        delta *= 1 - OVERFLOW_SHARE
+    plan = TrainingPlan(mechanism, privacy.trust_model, seats, count, deviation, np.empty(0))
+    accounted = _account(privacy, setting, delta, None if entry.trust_model == "local" else setting_sampling(setting, entry))
+    if count is not None:
+        of_count = _account(count.privacy(setting.adjacency), setting, delta, setting_sampling(setting, entry))
+        return replace(plan, epsilons=accounted.epsilons + of_count.epsilons)
+    amplified = None
+    sampling = setting.cohorts.amplifying if setting.secret_sampling else None
+    if entry.trust_model == "local" and entry.private and sampling is not None and sampling.adjacency == setting.adjacency:
+        amplified = _account(Privacy("central", _amplifiable(privacy, delta, sampling)), setting, delta, sampling).epsilons
+    return replace(plan, epsilons=accounted.epsilons, amplified=amplified, others=accounted.others)
+
+
+def setting_sampling(setting: TrainingSetting, entry: Entry) -> Sampling | None:
+    """Return the sampling that amplifies a mechanism's guarantees in a training, if any does."""
+    secret = setting.secret_sampling and entry.trust_model != "local" and entry.name != DP_REC_TRAINING
+    return setting.cohorts.amplifying if secret else None
+
+
+def _filled_in(entry: Entry, setting: TrainingSetting, layers: ModelLayers, cache: Path | None) -> dict[str, Any]:
+    """Return the options that the training knows best."""
+    tensors = ",".join(str(int(np.prod(shape))) for layer in layers.layers for shape in layer.shapes)
+    known = {SIZES.name: tensors, POPULATION.name: setting.clients, "cache": cache}
+    return {option.name: known[option.name] for option in entry.options if option.name in known}
+
+
+def _task(setting: TrainingSetting, entry: Entry, options: Values, dimension: int) -> Task:
+    if entry.name == DP_REC_TRAINING and setting.sampling != "with-replacement":
+        raise ValueError(f"sampling must be with-replacement for {DP_REC_TRAINING}, whose account is for that, got {setting.sampling!r}")
+    epsilon, rounds, sampling = setting.epsilon, setting.cohorts.participations(setting.rounds), setting_sampling(setting, entry)
+    if not needs_budget(entry, options):
+        epsilon = LARGEST_TARGET
+    elif setting.round_epsilon is not None:
+        epsilon, rounds, sampling = setting.round_epsilon, 1, None
+    elif epsilon is None:
+        raise ValueError(f"epsilon is missing: {entry.name} needs it, or round_epsilon")
+    clients = setting.clients_per_round
+    if entry.trust_model == "secure-sum":
+        clients = setting.cohorts.seats(setting.rounds, epsilon, setting.delta)
+    return Task(
+        NormBall(dimension, setting.norm, setting.clip), clients, epsilon, setting.delta, setting.adjacency, rounds, sampling=sampling
+    )
+
+
+def _amplifiable(privacy: Privacy, delta: float, sampling: Sampling) -> tuple[Account, ...]:
+    """Return the accounts that say anything about sampled rounds; others refuse to."""
+    found = []
+    for account in privacy.accounts:
+        try:
+            account.bound(delta, 1, sampling)
+        except InfeasibleError:
+            pass
+        except ValueError:
+            continue
+        found.append(account)
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Accounted:
+    epsilons: FloatArray
+    others: Mapping[str, FloatArray]
+
+
+def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None) -> _Accounted:
+    """Return what the first 1, 2, ... rounds reveal: the same numbers as `Privacy.report` for as many rounds."""
+    cohorts, rounds = setting.cohorts, setting.rounds
+    asked = accounted_rounds(rounds, sparse=isinstance(sampling, PoissonSampling))
+    times = {cohorts.participations(number): None for number in asked}
+    reports = {count: privacy.report(delta, setting.adjacency, count, sampling) for count in times}
+    found = [reports[cohorts.participations(asked[place])] for place in np.searchsorted(asked, np.arange(1, rounds + 1)).tolist()]
+    names = [one.name for one in found[0].accounts if one.adjacency == setting.adjacency and not (one.proven and one.assumes is None)]
+    others = {name: np.array([report.epsilon_by(name) for report in found]) for name in names}
+    return _Accounted(np.array([report.epsilon for report in found]), others)
+
+
+def accounted_rounds(rounds: int, *, sparse: bool) -> list[int]:
+    """Return the numbers of rounds that are accounted for: all, or the first ones and then some at a constant ratio, and the last."""
+    found, ratio = [1], SPARSE_RATIO if sparse else DENSE_RATIO
+    while found[-1] < rounds:
+        dense = not sparse and found[-1] < DENSE_ROUNDS
+        found.append(min(rounds, found[-1] + 1 if dense else max(found[-1] + 1, int(found[-1] * ratio))))
+    return found

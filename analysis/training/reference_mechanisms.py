@@ -1,0 +1,255 @@
+"""Mechanisms that only trainings have: floats as they are, scalar quantisation, a trusted server's noise, and noisy signs."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import erf
+
+from ...arguments import check_choice, check_integer, check_real
+from ...arrays import FloatArray, IntegerArray
+from ...design.contracts.accounts import pure_privacy
+from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy, l2_radius
+from ...design.contracts.guarantee import ADJACENCIES
+from ...design.contracts.mechanism import MOST_CLIENTS, VectorMechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.privacy import Privacy
+from ...design.federated.adaptive_clipping import adaptive_clipping_privacy
+from ...design.noise.random_words import WordsLike, word_source
+from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
+
+# Rounding to float32 may lengthen a vector by a relative 2**-24.
+FLOAT_MARGIN = 1 - 2.0**-20
+
+
+class SummedVectors(VectorMechanism):
+    """What has a sum of vectors for an aggregate."""
+
+    def aggregate(self, messages: NDArray[Any]) -> FloatArray:
+        """Return the sum of the messages, shape (dimension,)."""
+        return np.asarray(messages.sum(axis=0, dtype=float))
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the mean."""
+        return np.asarray(aggregate / check_integer("clients", clients, low=1, high=MOST_CLIENTS))
+
+
+@dataclass(frozen=True)
+class FloatMechanism(SummedVectors):
+    """Clients send their vectors as they are, as floats of 32 or 64 bits: nothing is clipped, and nothing is private."""
+
+    ball: NormBall
+    bits: int = 32
+    delta = 0.0
+
+    @property
+    def bits_per_client(self) -> float:
+        """Bits of all coordinates."""
+        return float(self.bits * self.ball.dimension)
+
+    @property
+    def worst_variance(self) -> float:
+        """0.0: rounding is not counted."""
+        return 0.0
+
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:  # noqa: ARG002 - nothing is random
+        """Round to floats."""
+        return self.ball.check(vectors).astype(f"f{self.bits // 8}")
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return zeros."""
+        return np.zeros(len(self.ball.check(vectors)))
+
+    def privacy(self) -> Privacy:
+        """Nothing is private."""
+        return pure_privacy(math.inf)
+
+
+@dataclass(frozen=True)
+class QuantisedMechanism(SummedVectors):
+    """Clients round coordinates at random, without bias, to 2**bits levels up to their largest one; nothing is private."""
+
+    ball: NormBall
+    bits: int = 8
+    delta = 0.0
+
+    @property
+    def bits_per_client(self) -> float:
+        """Bits of all coordinates, and of the largest one as a float32."""
+        return float(self.bits * self.ball.dimension + 32)
+
+    @property
+    def worst_variance(self) -> float:
+        """Of a vector whose largest coordinate is the clip norm, which is not enforced, and whose others are between two levels."""
+        return float(self.ball.dimension * (self.ball.clip_norm / (2**self.bits - 1)) ** 2)
+
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
+        """Return for each client the largest coordinate, and a level for each."""
+        array = self.ball.check(vectors)
+        largest = np.nextafter(np.abs(array).max(axis=1).astype(np.float32), np.float32(np.inf)).astype(float)
+        places = (array / largest[:, None] + 1) * ((2**self.bits - 1) / 2)
+        levels = np.floor(places + word_source(words).uniforms(array.shape))
+        return np.column_stack([largest, np.clip(levels, 0, 2**self.bits - 1)]).astype(np.float32)
+
+    def aggregate(self, messages: NDArray[Any]) -> FloatArray:
+        """Return the sum of what the messages stand for, shape (dimension,)."""
+        found = messages.astype(float)
+        return np.asarray(found[:, 0] @ (found[:, 1:] * (2 / (2**self.bits - 1)) - 1))
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return the variance of the rounding for each vector."""
+        array = self.ball.check(vectors)
+        largest = np.abs(array).max(axis=1)
+        scale = np.where(largest > 0, largest, 1.0)
+        places = (array / scale[:, None] + 1) * ((2**self.bits - 1) / 2)
+        share = places - np.floor(places)
+        return np.asarray((share * (1 - share)).sum(axis=1) * (2 * largest / (2**self.bits - 1)) ** 2)
+
+    def privacy(self) -> Privacy:
+        """Nothing is private."""
+        return pure_privacy(math.inf)
+
+
+@dataclass(frozen=True)
+class CentralGaussianMechanism(SummedVectors):
+    """Clients send their clipped vectors as floats of 32 bits to a server that is trusted to add Gaussian noise to the sum: DP-FedAvg.
+
+    In simulations the noise comes with the messages: for k of them, a share k / clients of its variance.
+
+    Attributes
+    ----------
+    ball : NormBall
+        Ball of the vectors.
+    clients : int
+        Number of clients that noise of the stated size is for.
+    noise_multiplier : float
+        Standard deviation of the sum's noise over its L2 sensitivity for the adjacency: a clip norm, or two for ``"replace-one"``.
+    delta : float
+        Failure probability that `guarantee` is stated at.
+    adjacency : str
+        Which data sets are neighbours.
+    count_deviation : float or None
+        Standard deviation of the noise in the count of short vectors that the server releases beside the sum, for adaptive clipping.
+    """
+
+    ball: NormBall
+    clients: int
+    noise_multiplier: float
+    delta: float
+    adjacency: str = "add-or-remove-one"
+    count_deviation: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check_integer("clients", self.clients, low=1, high=MOST_CLIENTS)
+        check_real("noise_multiplier", self.noise_multiplier, low=SMALLEST_MULTIPLIER, high=LARGEST_MULTIPLIER)
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+
+    @property
+    def bits_per_client(self) -> float:
+        """32 for each coordinate."""
+        return 32.0 * self.ball.dimension
+
+    @property
+    def noise_deviation(self) -> float:
+        """Standard deviation of a coordinate of the sum's noise."""
+        return self.noise_multiplier * l2_radius(self.ball) * (2 if self.adjacency == "replace-one" else 1)
+
+    @property
+    def worst_variance(self) -> float:
+        """That of the noise, of `clients` messages."""
+        return self.ball.dimension * self.noise_deviation**2 / self.clients
+
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
+        """Return clipped vectors, and the chunk's share of the noise in the first of them."""
+        clipped = (self.ball.clip(vectors) * FLOAT_MARGIN).astype(np.float32).astype(float)
+        if len(clipped):
+            clipped[0] += self.noise_deviation * math.sqrt(len(clipped) / self.clients) * word_source(words).normals(clipped.shape[1])
+        return clipped
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return `worst_variance` for each vector."""
+        return np.full(len(self.ball.check(vectors)), self.worst_variance)
+
+    def privacy(self) -> Privacy:
+        """Privacy of Gaussian noise on the sum, and on the count."""
+        if self.count_deviation is None:
+            return gaussian_privacy(self.noise_multiplier, self.adjacency, "central")
+        return adaptive_clipping_privacy(self.noise_multiplier, self.count_deviation, self.adjacency)
+
+
+@dataclass(frozen=True)
+class SignGaussianMechanism(VectorMechanism):
+    """Clients add Gaussian noise to each coordinate of their clipped vectors and send the signs (Jin et al. 2020, *Stochastic-sign SGD*).
+
+    The mean of the signs is scaled to be nearly without bias for coordinates far below the noise; larger ones come out too small.
+
+    Attributes
+    ----------
+    ball : NormBall
+        Ball of the vectors.
+    noise_multiplier : float
+        Standard deviation of the noise over the L2 distance of two vectors.
+    delta : float
+        Failure probability that `guarantee` is stated at.
+    """
+
+    ball: NormBall
+    noise_multiplier: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        """Check the noise."""
+        check_real("noise_multiplier", self.noise_multiplier, low=SMALLEST_MULTIPLIER, high=LARGEST_MULTIPLIER)
+
+    @property
+    def bits_per_client(self) -> float:
+        """1 for each coordinate."""
+        return float(self.ball.dimension)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise on each coordinate, in the vectors' units."""
+        return 2 * self.noise_multiplier * l2_radius(self.ball)
+
+    @property
+    def unit(self) -> float:
+        """What a sign stands for: E[sign(x + noise)] is about x over this."""
+        return self.deviation * math.sqrt(math.pi / 2)
+
+    @property
+    def bias_bound(self) -> float:
+        """That of a vector on an axis, whose bias is the largest."""
+        radius = l2_radius(self.ball)
+        return radius - self.unit * math.erf(radius / (self.deviation * math.sqrt(2)))
+
+    @property
+    def worst_variance(self) -> float:
+        """That of the zero vector: ``dimension unit**2``."""
+        return self.ball.dimension * self.unit**2
+
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
+        """Return 1 for a positive sum of coordinate and noise, else 0."""
+        noisy = word_source(words).normals((len(clipped := self.ball.clip(vectors)), self.ball.dimension))
+        noisy *= self.deviation
+        noisy += clipped
+        return (noisy > 0).astype(np.uint8)
+
+    def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
+        """Return how many positive signs there are beyond the negative ones, shape (dimension,)."""
+        return np.asarray(2 * messages.sum(axis=0, dtype=np.int64) - len(messages))
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the mean sign, in units of the vectors."""
+        return np.asarray(aggregate * (self.unit / check_integer("clients", clients, low=1, high=MOST_CLIENTS)))
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return ``unit**2`` times the variances of the signs, for each vector."""
+        means = erf(self.ball.clip(vectors) / (self.deviation * math.sqrt(2)))
+        return np.asarray(self.unit**2 * (1 - means**2).sum(axis=1))
+
+    def privacy(self) -> Privacy:
+        """Return that of the noisy vector, of which the signs are a function."""
+        return gaussian_privacy(self.noise_multiplier)

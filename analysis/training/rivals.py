@@ -1,0 +1,198 @@
+"""Entries of what a training is compared with, under the registry's contract: in trainings they stand beside the registry's own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...arguments import check_choice
+from ...design.contracts.gaussian import LARGEST_MULTIPLIER
+from ...design.contracts.guarantee import ADJACENCIES
+from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.privacy import Privacy
+from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values
+from ...design.contracts.task import Task
+from ...design.federated.adaptive_clipping import sum_noise_multiplier
+from ...design.relative_entropy.dp_rec import DpRecMechanism
+from ...design.relative_entropy.group_layout import GroupLayout, uniform_layout
+from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
+from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
+from ..accounting.dp_rec import DP_REC_ADJACENCIES, DpRecTraining
+from ..calibration.gaussian_noise import calibrate_noise_multiplier
+from ..catalogue.registry import REGISTRY
+from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism, QuantisedMechanism, SignGaussianMechanism
+
+FLOAT_BITS = Option("bits", int, "Bits of a coordinate: 32 or 64.", 32, 32, 64, "bits")
+LEVEL_BITS = Option("bits", int, "Bits of a coordinate.", 8, 1, 16, "bits")
+NOISE = Option(
+    "noise_multiplier",
+    float,
+    "Standard deviation of the noise over the L2 sensitivity; by default the least that keeps the budget.",
+    None,
+    SMALLEST_MULTIPLIER,
+    LARGEST_MULTIPLIER,
+)
+CLIP_RATIO = Option(
+    "clip_ratio",
+    float,
+    "Clip norm over the prior's standard deviation; by default the largest that keeps the budget.",
+    None,
+    1e-3,
+    LARGEST_SHIFT,
+)
+ACCOUNT = Option(
+    "account",
+    str,
+    "Account that the clip ratio is to keep to.",
+    "any-clients",
+    choices=("published", "conservative", "any-bits", "any-clients"),
+)
+GROUP_BITS = Option("group_bits", int, "Bits of each group's index.", 7, 1, 20, "bits")
+GROUP_SIZE = Option("group_size", int, "Coordinates of a group; by default a group is a tensor of the model.", None, 1, 2**30)
+# What a training fills in, where an entry has the option.
+SIZES = Option("sizes", str, "Sizes of the model's tensors; filled in by the training.", "")
+POPULATION = Option("population", int, "Number of clients; filled in by the training.", 1, 1, 10**9)
+COUNT_DEVIATION = Option("count_deviation", float, "Noise in adaptive clipping's count; filled in by the training.", None, 1e-6, 1e15)
+FILLED_IN = (SIZES.name, POPULATION.name, COUNT_DEVIATION.name)
+DP_REC_TRAINING = "dp-rec-training"
+
+
+def entries() -> Mapping[str, Entry]:
+    """Return everything that a training can be run with, by name."""
+    return {**{entry.name: entry for entry in RIVALS}, **{name: entry for name, entry in REGISTRY.items() if NormBall in entry.domains}}
+
+
+def training_entry(name: str) -> Entry:
+    """Return an entry for vectors by its name, or raise ValueError with the names that there are."""
+    known = entries()
+    return known[check_choice("mechanism", name, known)]
+
+
+def needs_budget(entry: Entry, values: Values) -> bool:
+    """Return whether a mechanism is built for an epsilon: not where it keeps none, or its noise is given."""
+    return entry.private and all(values.get(name) is None for name in (NOISE.name, CLIP_RATIO.name))
+
+
+@dataclass(frozen=True)
+class DpRecOverTraining(DpRecMechanism):
+    """DP-REC whose privacy is that of a training, against those who see its models; clients are drawn with replacement."""
+
+    training: DpRecTraining | None = None
+
+    def privacy(self) -> Privacy:
+        """As in `DpRecTraining`: proven whatever other clients hold (``"any-clients"``), or under an assumption."""
+        return super().privacy() if self.training is None else self.training.privacy()
+
+
+def _none(task: Task, options: Values) -> Mechanism:
+    return FloatMechanism(task.ball("none"), 64 if options["bits"] > 32 else 32)
+
+
+def _quantised(task: Task, options: Values) -> Mechanism:
+    return QuantisedMechanism(task.ball("quantised"), options["bits"])
+
+
+def _target(task: Task, name: str) -> Target:
+    return Target(task.epsilon, task.check_delta(name), task.rounds, task.adjacency, task.sampling)
+
+
+def _dp_fedavg(task: Task, options: Values) -> Mechanism:
+    multiplier, deviation = options["noise_multiplier"], options["count_deviation"]
+    if multiplier is None:
+        multiplier = calibrate_noise_multiplier(_target(task, "dp-fedavg"), "central")
+        if deviation is not None:
+            multiplier = sum_noise_multiplier(multiplier, deviation, task.adjacency)
+    return CentralGaussianMechanism(task.ball("dp-fedavg"), task.clients, multiplier, task.delta, task.adjacency, deviation)
+
+
+def _sign_gaussian(task: Task, options: Values) -> Mechanism:
+    multiplier = options["noise_multiplier"]
+    if multiplier is None:
+        multiplier = calibrate_noise_multiplier(_target(task, "sign-gaussian"), "local")
+    return SignGaussianMechanism(task.ball("sign-gaussian"), multiplier, task.delta)
+
+
+def _dp_rec_training(task: Task, options: Values) -> Mechanism:
+    ball = task.ball(DP_REC_TRAINING, (2.0,))
+    sizes = tuple(int(size) for size in options["sizes"].split(",")) if options["sizes"] else (ball.dimension,)
+    layout = GroupLayout(sizes, (options["group_bits"],) * len(sizes))
+    if options["group_size"] is not None:
+        layout = uniform_layout(ball.dimension, -(-ball.dimension // options["group_size"]), options["group_bits"])
+    ratio, clients = options["clip_ratio"], {"population": options["population"], "clients_per_round": task.clients}
+    if ratio is None:
+        solve = REGISTRY["dp-rec"].accounting.solve
+        assert solve is not None  # noqa: S101 - what DP-REC's accounting has
+        adjacency = "replace-one" if options["account"] == "any-clients" else "add-or-remove-one"
+        target = Target(task.epsilon, task.check_delta(DP_REC_TRAINING), task.rounds, adjacency, method=options["account"])
+        ratio = min(LARGEST_SHIFT, float(solve(target, {**clients, "bits": layout.total_bits}).details["clip_ratio"] or 0.0))
+    training = DpRecTraining(ratio, options["population"], task.clients, layout.total_bits)
+    return DpRecOverTraining(ball, ratio, layout, task.check_delta(DP_REC_TRAINING), training)
+
+
+def _nothing_private(name: str, title: str) -> Accountable:
+    def account(_: Values, adjacency: str | None, __: object) -> Accounted:
+        return Accounted(title, FloatMechanism(NormBall(1, 2.0)).privacy(), adjacency or "replace-one")
+
+    return Accountable(name, title, (), account, private=False)
+
+
+NONE_TITLE, QUANTISED_TITLE = "Floats: neither clipped nor private", "A few random levels for each coordinate: not private"
+RIVALS = (
+    Entry(
+        name="none",
+        title=NONE_TITLE,
+        paper="McMahan, Moore, Ramage, Hampson, Agüera y Arcas 2017, Communication-efficient learning of deep networks",
+        domains=(NormBall,),
+        trust_model="local",
+        adjacencies=ADJACENCIES,
+        accounts=("pure",),
+        options=(FLOAT_BITS,),
+        calibrate=_none,
+        accounting=_nothing_private("none", NONE_TITLE),
+    ),
+    Entry(
+        name="quantised",
+        title=QUANTISED_TITLE,
+        paper="Alistarh, Grubic, Li, Tomioka, Vojnovic 2017, QSGD",
+        domains=(NormBall,),
+        trust_model="local",
+        adjacencies=ADJACENCIES,
+        accounts=("pure",),
+        options=(LEVEL_BITS,),
+        calibrate=_quantised,
+        accounting=_nothing_private("quantised", QUANTISED_TITLE),
+    ),
+    Entry(
+        name="dp-fedavg",
+        title="DP-FedAvg: a trusted server's Gaussian noise on the sum",
+        paper="McMahan, Ramage, Talwar, Zhang 2018, Learning differentially private recurrent language models",
+        domains=(NormBall,),
+        trust_model="central",
+        adjacencies=ADJACENCIES,
+        accounts=("rdp", "rdp-classic", "pld"),
+        options=(NOISE, COUNT_DEVIATION),
+        calibrate=_dp_fedavg,
+    ),
+    Entry(
+        name="sign-gaussian",
+        title="signSGD: signs of coordinates with Gaussian noise",
+        paper="Jin, Huang, He, Dai, Wu 2020, Stochastic-sign SGD for federated learning with theoretical guarantees",
+        domains=(NormBall,),
+        trust_model="local",
+        adjacencies=("replace-one",),
+        accounts=("rdp", "rdp-classic", "pld"),
+        options=(NOISE,),
+        calibrate=_sign_gaussian,
+    ),
+    Entry(
+        name=DP_REC_TRAINING,
+        title="DP-REC, accounted for over the training",
+        paper="Triastcyn, Reisser, Louizos 2021, DP-REC: private and communication-efficient federated learning",
+        domains=(NormBall,),
+        trust_model="central",
+        adjacencies=DP_REC_ADJACENCIES,
+        accounts=REGISTRY["dp-rec"].accounts,
+        options=(CLIP_RATIO, ACCOUNT, GROUP_BITS, GROUP_SIZE, SIZES, POPULATION),
+        calibrate=_dp_rec_training,
+        norms=(2.0,),
+    ),
+)

@@ -1,0 +1,112 @@
+"""Grids of trainings, run as a sweep: resumable within each run, with progress of those that are under way."""
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ...progress import OnStep, silent
+from ..sweeps.run import run_sweep
+from .spec import TrainingSpec
+from .task import CHECKPOINTS, PROGRESS
+
+# Seconds between two looks at how far runs are.
+LOOK_SECONDS = 0.5
+
+
+def run_training(
+    spec: TrainingSpec,
+    output: Path,
+    *,
+    workers: int = 1,
+    cache: Path | None = None,
+    dask: str | None = None,
+    on_step: OnStep = silent,
+) -> Path:
+    """Run the trainings that are not finished yet, from their checkpoints, and write the table of all.
+
+    Parameters
+    ----------
+    spec : TrainingSpec
+        The grid; `load_training` reads one.
+    output : Path
+        Folder of the results; made if it is not there. Final models, float arrays, are in ``output/models``.
+    workers, cache, dask
+        As in `run_sweep`. Workers of a cluster must see the folder under the same name for runs to be resumable.
+    on_step : callable
+        As in `run_sweep`; called for the runs that are under way, too, from another thread.
+
+    Returns
+    -------
+    Path
+        ``output/results.parquet``: a row for each run and round, in their order, with ``mechanism``, ``round``, ``accuracy`` (missing where
+        it was not measured), ``epsilon`` (proven, of all rounds so far), ``delta``, ``adjacency``, ``trust_model``, ``bytes_up`` and
+        ``bytes_down`` (of this round), the setting, and the versions of the software. The same bytes with any number of workers, killed
+        or not.
+
+    Raises
+    ------
+    ValueError, IncompleteSweepError, DataError, OSError
+        As in `run_sweep`.
+    """
+    folder = output.absolute()
+    with _looking(folder / PROGRESS, on_step) as step:
+        path = run_sweep(spec.tasks(folder), output, workers=workers, cache=cache, dask=dask, on_step=step)
+    # Of runs whose rows are in the store.
+    for name in (CHECKPOINTS, PROGRESS):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    return path
+
+
+@contextmanager
+def _looking(folder: Path, on_step: OnStep) -> Iterator[OnStep]:
+    """Give what reports steps, and report between them what running trainings have noted in a folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    lock, ended, counts, said = threading.Lock(), threading.Event(), [0, 1], {""}
+
+    def step(done: int, total: int, text: str) -> None:
+        with lock:
+            counts[:] = done, total
+            on_step(done, total, text)
+
+    def look() -> None:
+        while not ended.wait(LOOK_SECONDS):
+            notes = sorted(folder.glob("*.json"), key=_changed, reverse=True)
+            text = note_in_words(notes[0]) if notes else ""
+            if text not in said:
+                said.add(text)
+                with lock:
+                    on_step(counts[0], counts[1], text)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield step
+    finally:
+        ended.set()
+        thread.join()
+
+
+def note_in_words(path: Path) -> str:
+    """Return what a running training has noted; nothing where it is being written."""
+    try:
+        note = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    sent = f"{_megabytes(note['bytes_up'])} up, {_megabytes(note['bytes_down'])} down"
+    return (
+        f"{note['run']}: round {note['number']} of {note['rounds']}, accuracy {note['accuracy']:.3f}, epsilon {note['epsilon']:.4g}, {sent}"
+    )
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:.3g} MB"

@@ -1,0 +1,150 @@
+"""What a training is run with, apart from its mechanism: data, model, clients, optimisers, clipping and the budget."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from ...arguments import check_choice, check_integer, check_norm, check_real
+from ...design.contracts.guarantee import ADJACENCIES
+from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
+from ...design.contracts.privacy import Scalar
+from ...design.contracts.task import LARGEST_TARGET, SMALLEST_TARGET
+from ...design.federated.adam import ServerAdam
+from ...design.federated.server_optimiser import ServerOptimiser, ServerSGD
+from ...solvers.divergences.vector_composition import LARGEST_NORM
+from ..datasets.federated_data import FederatedData
+from .client_sampling import ClientSampling
+from .data_sources import data_named
+from .models.network import Network, network_named
+
+SERVERS = ("sgd", "momentum", "adam")
+CLIPPINGS = ("flat", "per-layer", "adaptive")
+DOWNLOADS = ("model", "history")
+MOST_ROUNDS = 10**6
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSetting:
+    """One setting. The fields are the keys of a training's file, where each may have several values.
+
+    Attributes
+    ----------
+    data, folder, clients, split, dirichlet_alpha, samples
+        Source of the examples (`data_named`), and how they are divided among clients.
+    model : str
+        As in `network_named`.
+    sampling, clients_per_round
+        How the clients of a round are chosen (`ClientSampling`).
+    secret_sampling : bool
+        Whether nobody but the server, or the secure sum, knows who was chosen: guarantees are then amplified where that is proven.
+    rounds : int
+        Number of rounds.
+    local_epochs : int
+        Passes of a client over its examples; 0: it sends the negative gradient at the server's model, which is DP-SGD.
+    batch : int or None
+        Examples of a client's step; None for all it has.
+    client_rate : float
+        Learning rate of a client's steps.
+    server, server_rate, momentum
+        Optimiser of the server, ``"sgd"``, ``"momentum"`` or ``"adam"`` (`ServerAdam`, whose beta_1 is `momentum`), and its rates.
+    clip, norm : float
+        Norm that updates are clipped to, and its p. Without effect where nothing is clipped.
+    clipping : str
+        ``"flat"``; ``"per-layer"``: each layer to its share of the squared clip norm, by its size; ``"adaptive"``: the clip norm follows
+        the median of the norms, from `clip` on.
+    epsilon, round_epsilon : float or None
+        Budget of all rounds, or of one message or sum without amplification: one of them, for mechanisms that are built for a budget.
+    delta, adjacency
+        Of all rounds; and which data sets are neighbours. A data set is what one client holds.
+    precision : int
+        Bits of a number of the model, 32 or 64, in which the server computes.
+    download : str
+        ``"model"``, or ``"history"``: the messages that a client has missed, where these are shorter (DP-REC).
+    evaluate_every : int
+        The accuracy is measured after every so many rounds, and after the last.
+    """
+
+    data: str = "digits"
+    folder: str | None = None
+    clients: int
+    split: str = "iid"
+    dirichlet_alpha: float = 1.0
+    samples: int | None = None
+    model: str = "softmax"
+    sampling: str = "fixed"
+    clients_per_round: int
+    secret_sampling: bool = True
+    rounds: int
+    local_epochs: int = 0
+    batch: int | None = None
+    client_rate: float = 0.1
+    server: str = "sgd"
+    server_rate: float = 1.0
+    momentum: float = 0.9
+    clip: float = 1.0
+    norm: float = 2.0
+    clipping: str = "flat"
+    epsilon: float | None = None
+    round_epsilon: float | None = None
+    delta: float
+    adjacency: str
+    precision: int = 32
+    download: str = "model"
+    evaluate_every: int = 1
+
+    def __post_init__(self) -> None:
+        """Check everything that can be checked without data."""
+        ClientSampling(self.sampling, self.clients, self.clients_per_round)
+        check_integer("rounds", self.rounds, low=1, high=MOST_ROUNDS)
+        check_integer("local_epochs", self.local_epochs, low=0, high=10**4)
+        if self.batch is not None:
+            check_integer("batch", self.batch, low=1, high=10**6)
+        check_choice("server", self.server, SERVERS)
+        check_choice("clipping", self.clipping, CLIPPINGS)
+        check_choice("download", self.download, DOWNLOADS)
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        check_norm(self.norm, high=LARGEST_NORM)
+        for name in ("client_rate", "server_rate"):
+            check_real(name, getattr(self, name), low=1e-6, high=1e6)
+        check_real("momentum", self.momentum, low=0.0, high=1.0)
+        check_real("clip", self.clip, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM)
+        check_real("delta", self.delta, low=0.0, high=1 - 1e-16)
+        check_integer("evaluate_every", self.evaluate_every, low=1, high=MOST_ROUNDS)
+        for name in ("secret_sampling",):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
+        if self.precision not in (32, 64):
+            raise ValueError(f"precision must be 32 or 64, got {self.precision!r}")
+        if self.epsilon is not None and self.round_epsilon is not None:
+            raise ValueError(f"round_epsilon must be left out where epsilon is given, got {self.round_epsilon!r} and {self.epsilon!r}")
+        for name in ("epsilon", "round_epsilon"):
+            if getattr(self, name) is not None:
+                check_real(name, getattr(self, name), low=SMALLEST_TARGET, high=LARGEST_TARGET)
+        if self.clipping == "per-layer" and self.norm != 2:
+            raise ValueError(f"norm must be 2 for clipping per-layer, got {self.norm:g}")
+
+    @property
+    def cohorts(self) -> ClientSampling:
+        """How the clients of a round are chosen."""
+        return ClientSampling(self.sampling, self.clients, self.clients_per_round)
+
+    @property
+    def optimiser(self) -> ServerOptimiser:
+        """The server's optimiser."""
+        if self.server == "adam":
+            return ServerAdam(self.server_rate, first_decay=self.momentum)
+        return ServerSGD(self.server_rate, momentum=self.momentum if self.server == "momentum" else 0.0)
+
+    def federated_data(self, seed: int) -> FederatedData:
+        """Return the clients' data."""
+        return data_named(self.data, self.clients, seed, self.split, self.dirichlet_alpha, self.samples, self.folder)
+
+    def network(self, data: FederatedData) -> Network:
+        """Return the model for the data."""
+        return network_named(self.model, data.features, data.classes, data.image_shape)
+
+    def columns(self) -> Mapping[str, Scalar]:
+        """Return what a result table says of the setting; norms that are infinite as a number."""
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("delta", "adjacency", "epsilon")}
+
+
+KEYS = tuple(one.name for one in fields(TrainingSetting))

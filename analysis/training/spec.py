@@ -1,0 +1,145 @@
+"""Trainings as files: TOML in, a list of runs out; everything that can be checked without building a mechanism is checked first."""
+
+import itertools
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ...arguments import check_integer
+from ...errors import DataError
+from ...files import read_limited
+from ..random_streams import LARGEST_SEED
+from .rivals import training_entry
+from .setting import KEYS, TrainingSetting
+from .task import TrainedMechanism, TrainingTask
+
+# What Python calls None; TOML has no such value.
+NONE = "none"
+# Keys whose values may be None.
+MAY_BE_NONE = ("folder", "samples", "batch", "epsilon", "round_epsilon")
+MOST_RUNS = 10**5
+CHECKPOINT_EVERY = 50
+# Of a file.
+MOST_BYTES = 2**22
+
+
+@dataclass(frozen=True)
+class TrainingSpec:
+    """A grid of trainings.
+
+    Attributes
+    ----------
+    runs : tuple of (TrainedMechanism, TrainingSetting)
+        All different.
+    seeds : tuple of int
+        Root seeds: each run is done with each of them.
+    checkpoint_every : int
+        Rounds between two checkpoints of a run.
+    """
+
+    runs: tuple[tuple[TrainedMechanism, TrainingSetting], ...]
+    seeds: tuple[int, ...] = (0,)
+    checkpoint_every: int = CHECKPOINT_EVERY
+
+    def __post_init__(self) -> None:
+        """Refuse an empty grid, and runs or seeds that are there twice."""
+        check_integer("number of runs", len(self.runs) * len(self.seeds), low=1, high=MOST_RUNS)
+        check_integer("checkpoint_every", self.checkpoint_every, low=1, high=10**9)
+        for seed in self.seeds:
+            check_integer("seed", seed, low=0, high=LARGEST_SEED)
+        for name, values in (("seed", self.seeds), ("mechanism", self.runs)):
+            twice = next((value for place, value in enumerate(values) if value in values[:place]), None)
+            if twice is not None:
+                raise ValueError(f"{name} must not be there twice, got {twice if name == 'seed' else twice[0]} twice")  # type: ignore[index]
+
+    def tasks(self, folder: Path | None = None) -> list[TrainingTask]:
+        """Return the runs as tasks of a sweep, which keep their state in a folder if there is one."""
+        return [
+            TrainingTask(training, mechanism, seed, folder, self.checkpoint_every)
+            for mechanism, training in self.runs
+            for seed in self.seeds
+        ]
+
+    def seeded(self, seed: int) -> "TrainingSpec":
+        """Return the grid with one other seed."""
+        return replace(self, seeds=(seed,))
+
+
+def load_training(path: str | os.PathLike[str]) -> TrainingSpec:
+    """Read a grid of trainings from a TOML file; a ``DataError`` names the file and the key that is wrong."""
+    content = read_limited(path, MOST_BYTES)
+    try:
+        return parse_training(tomllib.loads(content.decode("utf-8")))
+    except RecursionError:
+        raise DataError(f"{path}: the file nests deeper than any grid of trainings") from None
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def example_training() -> str:
+    """Return a commented file that works, in less than a minute: four mechanisms train a model of scikit-learn's digits."""
+    return (files(__package__) / "example.toml").read_text(encoding="utf-8")
+
+
+def parse_training(document: Mapping[str, Any]) -> TrainingSpec:
+    """Return the grid that a TOML document describes.
+
+    Parameters
+    ----------
+    document : mapping
+        The document, as `tomllib` returns it: fields of `TrainingSetting`, each with one value or a list of values, ``seed``,
+        ``checkpoint_every``, and blocks ``[[mechanism]]`` with a ``name``, the mechanism's options, and settings that differ for it. Lists
+        stand for all combinations, and ``"none"`` for leaving out what may be left out.
+
+    Examples
+    --------
+    >>> spec = parse_training({"clients": 100, "clients_per_round": 10, "rounds": 5, "delta": 1e-5, "adjacency": "replace-one",
+    ...                        "mechanism": [{"name": "none"}, {"name": "cldp", "epsilon": [10, 20]}]})
+    >>> [str(mechanism) for mechanism, _ in spec.runs], len(spec.tasks())
+    (['none', 'cldp', 'cldp'], 3)
+    """
+    common = dict(document)
+    blocks, seeds, every = common.pop("mechanism", None), common.pop("seed", 0), common.pop("checkpoint_every", CHECKPOINT_EVERY)
+    for key in common:
+        if key not in KEYS:
+            raise ValueError(f"{key} is not a key of a training: there are {', '.join((*KEYS, 'seed', 'checkpoint_every', 'mechanism'))}")
+    if not isinstance(blocks, list) or not blocks or not all(isinstance(block, dict) for block in blocks):
+        raise ValueError(f"mechanism must be written as one or more blocks [[mechanism]], got {blocks!r}")
+    runs: list[tuple[TrainedMechanism, TrainingSetting]] = []
+    for number, block in enumerate(blocks, 1):
+        try:
+            runs += _runs(common, block)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"[[mechanism]] number {number}: {error}") from error
+    return TrainingSpec(tuple(runs), tuple(_values(seeds)), every)
+
+
+def _runs(common: Mapping[str, Any], block: Mapping[str, Any]) -> list[tuple[TrainedMechanism, TrainingSetting]]:
+    if "name" not in block:
+        raise ValueError("name is missing: a mechanism must have one")
+    lists = {key: _values(value) for key, value in {**common, **block}.items()}
+    for key, values in lists.items():
+        if not values:
+            raise ValueError(f"{key} must have at least one value, got none")
+    names = lists.pop("name")
+    return [_run(name, dict(zip(lists, chosen, strict=True))) for name in names for chosen in itertools.product(*lists.values())]
+
+
+def _run(name: str, values: Mapping[str, Any]) -> tuple[TrainedMechanism, TrainingSetting]:
+    optional = {option.name for option in training_entry(name).options if option.default is None}
+    training: dict[str, Any] = {
+        key: None if key in MAY_BE_NONE and value == NONE else value for key, value in values.items() if key in KEYS
+    }
+    options = {key: None if key in optional and value == NONE else value for key, value in values.items() if key not in KEYS}
+    missing = [key for key in ("clients", "clients_per_round", "rounds", "delta", "adjacency") if key not in training]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing: a training must have clients, clients_per_round, rounds, delta and adjacency")
+    return TrainedMechanism(name, tuple(options.items())), TrainingSetting(**training)
+
+
+def _values(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list) else (value,)

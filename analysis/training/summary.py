@@ -1,0 +1,61 @@
+"""A grid of trainings in short: for each setting, where it ended, averaged over seeds."""
+
+import numpy as np
+import pandas as pd
+
+# Settings that a short table shows where they differ from run to run.
+VARIED = (
+    *(
+        "data",
+        "split",
+        "dirichlet_alpha",
+        "model",
+        "sampling",
+        "clients",
+        "clients_per_round",
+        "rounds",
+        "local_epochs",
+        "batch",
+        "client_rate",
+    ),
+    *("server", "server_rate", "momentum", "clip", "norm", "clipping", "target_epsilon", "round_epsilon", "secret_sampling", "download"),
+)
+# Columns that seeds of one setting do not share.
+OF_A_RUN = ("run", "seed", "round", "accuracy", "clip_norm", "participants", "messages", "bytes_up", "bytes_down")
+
+
+def with_totals(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of trainings with `megabytes_up` and `megabytes_down`, of all rounds of the run so far."""
+    totals = results.groupby("run", sort=False)[["bytes_up", "bytes_down"]].cumsum() / 1e6
+    return results.assign(megabytes_up=totals["bytes_up"], megabytes_down=totals["bytes_down"])
+
+
+def summarise_training(results: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each setting: `accuracy` after the last round, averaged over `repetitions` seeds, with its `standard_error`.
+
+    Parameters
+    ----------
+    results : DataFrame
+        What `run_training` writes.
+
+    Returns
+    -------
+    DataFrame
+        The settings in their order, with `epsilon` after the last round, `megabytes_up` and `megabytes_down` of all rounds, on average.
+    """
+    if results.empty:
+        raise ValueError("results must have rows, got none: every training has failed")
+    last = with_totals(results).groupby("run", sort=False).tail(1)
+    shared = [
+        name for name in last.columns if name not in (*OF_A_RUN, "megabytes_up", "megabytes_down") and not name.startswith("version_")
+    ]
+    setting = last.groupby(shared, sort=False, dropna=False).ngroup()
+    summary = last.loc[~setting.duplicated(), shared].reset_index(drop=True)
+    accuracy = last.groupby(setting, sort=False)["accuracy"].agg(["count", "mean", "std"])
+    bytes_sent = last.groupby(setting, sort=False)[["megabytes_up", "megabytes_down"]].mean()
+    return summary.assign(
+        repetitions=accuracy["count"].to_numpy(),
+        accuracy=accuracy["mean"].to_numpy(),
+        standard_error=(accuracy["std"] / np.sqrt(accuracy["count"])).to_numpy(),
+        **{name: bytes_sent[name].to_numpy() for name in ("megabytes_up", "megabytes_down")},
+    )

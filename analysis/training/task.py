@@ -1,0 +1,174 @@
+"""One run of a grid of trainings, as a task of a sweep: it goes on from its checkpoint, and says how far it is."""
+
+import hashlib
+import json
+import math
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+
+from ...design.contracts.privacy import Scalar
+from ...design.contracts.registry import check_values
+from ...files import write_atomically
+from ..sweeps.store import task_key
+from .checkpoint import Checkpoint
+from .federation import RECORDED, Federation
+from .plan import TrainingPlan, training_plan
+from .rivals import FILLED_IN, training_entry
+from .setting import TrainingSetting
+
+CHECKPOINTS, MODELS, PROGRESS = "checkpoints", "models", "progress"
+# Seconds between two notes of how far a run is.
+NOTE_SECONDS = 0.5
+DIGEST_CHARACTERS = 10
+MOST_DATA_KEPT = 4
+
+
+@dataclass(frozen=True)
+class TrainedMechanism:
+    """A mechanism for vectors, with design choices.
+
+    Attributes
+    ----------
+    name : str
+        In the registry, or in `rivals`.
+    options : tuple of (str, value)
+        Those that differ from the defaults, by name.
+    """
+
+    name: str
+    options: tuple[tuple[str, Scalar], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the options."""
+        entry = training_entry(self.name)
+        for name, _ in self.options:
+            if name in (*FILLED_IN, "cache"):
+                raise ValueError(f"{name} must be left out: the training knows it")
+        required = {option.name: 1 for option in entry.options if option.required and option.name in FILLED_IN}
+        check_values(self.name, entry.options, {**dict(self.options), **required})
+
+    def __str__(self) -> str:
+        """Return name and options in words."""
+        shown = ", ".join(f"{name} {value}" for name, value in self.options)
+        return f"{self.name} ({shown})" if shown else self.name
+
+
+@dataclass(frozen=True)
+class TrainingTask:
+    """One mechanism, setting and seed.
+
+    Attributes
+    ----------
+    training : TrainingSetting
+        What to do.
+    mechanism : TrainedMechanism
+        How clients report.
+    seed : int
+        Root seed.
+    folder : Path or None
+        Where checkpoints, progress and final models are kept; changes no result.
+    checkpoint_every : int
+        Rounds between two checkpoints; changes no result.
+    """
+
+    training: TrainingSetting
+    mechanism: TrainedMechanism
+    seed: int
+    folder: Path | None = field(default=None, compare=False)
+    checkpoint_every: int = field(default=50, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Setting and mechanism in canonical JSON."""
+        return json.dumps({"mechanism": [self.mechanism.name, *self.mechanism.options], "training": asdict(self.training)}, sort_keys=True)
+
+    @property
+    def stream(self) -> str:
+        """Name of the stream of the messages' randomness: that of the mechanism."""
+        return str(self.mechanism)
+
+    @property
+    def run_name(self) -> str:
+        """Name of the run's files."""
+        readable = re.sub(r"[^a-z0-9.]+", "-", f"{self.mechanism}-seed-{self.seed}".lower()).strip("-")
+        return f"{readable[:80]}-{hashlib.sha256(f'{self.seed} {self.name}'.encode()).hexdigest()[:DIGEST_CHARACTERS]}"
+
+    @property
+    def setting(self) -> str:
+        """The mechanism and the model in words."""
+        return f"{self.mechanism} trains {self.training.model} for {self.training.rounds} rounds"
+
+    @property
+    def design(self) -> tuple[TrainingSetting, TrainedMechanism]:
+        """The plan's: runs with other seeds share it."""
+        return self.training, self.mechanism
+
+    def prepare(self, cache: Path | None) -> TrainingPlan:
+        """Build the mechanism, and account for all rounds."""
+        data = self.training.federated_data(self.seed)
+        return training_plan(self.training, self.mechanism.name, dict(self.mechanism.options), self.training.network(data).layers, cache)
+
+    def run(self, prepared: TrainingPlan) -> list[dict[str, Scalar]]:
+        """Train, from the checkpoint if there is one, write the final model, and return a row for each round."""
+        federation = Federation(self.training, prepared, self.training.federated_data(self.seed), self.seed, self.stream)
+        if self.folder is None:
+            federation.run()
+        else:
+            key = task_key(self)
+            federation.run(Checkpoint(self.folder / CHECKPOINTS / f"{self.run_name}.npz", self.checkpoint_every, key), _Notes(self))
+            content = BytesIO()
+            np.save(content, federation.state.parameters)
+            models = self.folder / MODELS
+            models.mkdir(parents=True, exist_ok=True)
+            write_atomically(models / f"{self.run_name}.npy", content.getvalue())
+        return self._rows(federation)
+
+    def _rows(self, federation: Federation) -> list[dict[str, Scalar]]:
+        setting, plan = self.training, federation.plan
+        same: dict[str, Scalar] = {
+            "run": self.run_name,
+            "label": str(self.mechanism),
+            "mechanism": self.mechanism.name,
+            **dict(self.mechanism.options),
+            **setting.columns(),
+            "target_epsilon": setting.epsilon,
+            "seed": self.seed,
+            "dimension": federation.state.dimension,
+            "bits_per_client": float(plan.message_bits),
+            "delta": setting.delta,
+            "adjacency": setting.adjacency,
+            "trust_model": plan.trust_model,
+        }
+        rows = []
+        for place in range(setting.rounds):
+            row: dict[str, Scalar] = same | {"round": place + 1, "epsilon": float(plan.epsilons[place])}
+            row["epsilon_amplified"] = None if plan.amplified is None else float(plan.amplified[place])
+            row |= {f"epsilon_{name.replace('-', '_')}": float(values[place]) for name, values in plan.others.items()}
+            measured = {name: federation.records[name][place] for name in RECORDED}
+            accuracy, clip = measured.pop("accuracy"), measured.pop("clip_norm")
+            row |= {"accuracy": None if math.isnan(accuracy) else accuracy, "clip_norm": clip}
+            rows.append(row | {name: int(value) for name, value in measured.items()})
+        return rows
+
+
+class _Notes:
+    """Writes how far a run is to a file, now and then."""
+
+    def __init__(self, task: TrainingTask) -> None:
+        assert task.folder is not None  # noqa: S101 - as the caller sees to
+        self._path = task.folder / PROGRESS / f"{task.run_name}.json"
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._label, self._last = f"{task.mechanism}, seed {task.seed}", time.monotonic()
+
+    def __call__(self, federation: Federation) -> None:
+        if federation.state.rounds < federation.setting.rounds and time.monotonic() - self._last < NOTE_SECONDS:
+            return
+        self._last = time.monotonic()
+        note: Mapping[str, object] = {"run": self._label, **asdict(federation.report())}
+        self._path.write_text(json.dumps(note), encoding="utf-8")

@@ -1,0 +1,61 @@
+"""Objectives and CPU seconds of 200 designed tables, beside those on record: a faster search must not find worse tables.
+
+``--record`` writes the file that later runs are compared with; ``--every K`` takes one setting in K.
+"""
+
+import argparse
+import csv
+import itertools
+import time
+from pathlib import Path
+
+from quietbits.design.tables.mvu import design_mvu
+
+RECORD = Path(__file__).with_suffix(".csv")
+# Relative rounding of the exact tables' weights.
+ROUNDING = 1e-7
+COLUMNS = ("bits_in", "bits_out", "metric", "objective", "epsilon", "value", "seconds")
+
+
+def settings() -> list[tuple[int, int, str, str, float]]:
+    """Return bits in and out, metric, objective and epsilon of every setting."""
+    small = itertools.product((1, 2, 3), (1, 2, 3), ("local", "l1", "l2"), ("mean",), (0.25, 0.5, 1.0, 2.0, 4.0, 8.0))
+    worst = itertools.product((2, 3), (2, 3), ("local",), ("worst",), (0.5, 1.0, 2.0, 4.0, 8.0))
+    finer = (
+        (*bits, metric, "mean", epsilon) for bits in ((4, 2), (4, 3), (5, 3)) for metric in ("local", "l1") for epsilon in (0.5, 1.0, 4.0)
+    )
+    return [*small, *worst, *finer]
+
+
+def main() -> None:
+    """Design the tables, and compare or record them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", action="store_true", help="write the record")
+    parser.add_argument("--every", type=int, default=1, help="take one setting in so many")
+    arguments = parser.parse_args()
+    design_mvu(1.0, 2, 2)
+    rows = []
+    for bits_in, bits_out, metric, objective, epsilon in settings()[:: arguments.every]:
+        began = time.process_time()
+        table = design_mvu(epsilon, bits_in, bits_out, None if metric == "local" else metric, objective)
+        taken = time.process_time() - began
+        found = table.certificate.worst_variance if objective == "worst" else table.certificate.mean_variance
+        rows.append((bits_in, bits_out, metric, objective, epsilon, found, round(taken, 4)))
+    if arguments.record:
+        with RECORD.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
+    with RECORD.open(newline="") as file:
+        record = {tuple(row[:5]): (float(row[5]), float(row[6])) for row in itertools.islice(csv.reader(file), 1, None)}
+    worse, better, before, after = 0, 0, 0.0, 0.0
+    for *setting, found, taken in rows:
+        recorded, seconds = record[tuple(map(str, setting))]
+        before, after = before + seconds, after + taken
+        better += found < recorded * (1 - ROUNDING)
+        if found > recorded * (1 + ROUNDING):
+            worse += 1
+            print(f"worse by {found / recorded - 1:.2g}: {setting}")
+    print(f"{len(rows)} settings: {worse} worse, {better} better; {after:.1f} CPU seconds, {after / before:.2f} of those on record")
+
+
+if __name__ == "__main__":
+    main()

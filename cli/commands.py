@@ -1,0 +1,54 @@
+"""Commands and groups whose help shows flags as flags, and whose usage errors take one line."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+# What typer's own usage errors have in common, in releases that bring click with them too.
+UsageError: Any = typer.BadParameter.__bases__[0]
+
+
+class Command(TyperCommand):
+    """A command of `quietbits`."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters; flags show no kind of value, because they take none."""
+        return _plain_flags(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A group of commands of `quietbits`."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """Return the parameters, as `Command.get_params`."""
+        return _plain_flags(super().get_params(ctx))
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the arguments; a usage error ends in one line and exit code 2."""
+        with one_line_usage():
+            return super().make_context(*args, **kwargs)
+
+
+@contextmanager
+def one_line_usage() -> Iterator[None]:
+    """Print a usage error in one line, with the help to ask for, and exit with code 2."""
+    try:
+        yield
+    except UsageError as error:
+        # Which has printed the help, and has nothing to complain of.
+        if type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        command = error.ctx.command_path if error.ctx is not None else "quietbits"
+        text = " ".join(error.format_message().rstrip(".").split())
+        typer.echo(f"quietbits: {text}; {command} --help lists what there is", err=True)
+        raise typer.Exit(2) from None
+
+
+def _plain_flags(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+    return parameters

@@ -1,0 +1,77 @@
+"""`quietbits design grid`: tables in bulk, and the check of a folder of them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .console import complain, grid, progress_bar, resumable, say, working
+from .options import Dask, Workers
+
+
+def _print_example(wanted: bool) -> None:
+    if wanted:
+        from ..analysis.table_grid.spec import example_grid
+
+        typer.echo(example_grid(), nl=False)
+        raise typer.Exit
+
+
+def design_grid_command(
+    spec: Annotated[Path, typer.Argument(help="The grid, as TOML; --example prints one.")],
+    output: Annotated[Path, typer.Option(help="Folder for the tables; made if it is not there. A run that was killed goes on in it.")],
+    workers: Workers = 1,
+    dask: Dask = None,
+    example: Annotated[  # noqa: ARG001 - read before the others
+        bool, typer.Option("--example", help="Print a commented grid that works, and exit.", callback=_print_example, is_eager=True)
+    ] = False,
+) -> None:
+    """Design, certify and export every table of a grid, with an index; a killed run goes on (`load_grid`, `design_tables`)."""
+    from ..analysis.table_grid.run import IncompleteGridError, design_tables
+    from ..analysis.table_grid.spec import load_grid
+    from ..figures.report.table_index import write_table_index
+
+    tables = load_grid(spec)
+    try:
+        with resumable(output), progress_bar() as on_step:
+            index = design_tables(tables, output, workers=workers, dask=dask, on_step=on_step)
+    except IncompleteGridError as error:
+        write_table_index(error.index, error.failures)
+        _print_index(error.index)
+        raise
+    write_table_index(index)
+    _print_index(index)
+
+
+def _print_index(index: Path) -> None:
+    import pyarrow.parquet as pq
+
+    from ..figures.report.table_index import PAGE_NAME
+
+    found = pq.read_table(index).to_pydict()
+    gaps = [gap for gap in found.get("optimality_gap", ()) if gap is not None]
+    rows = (
+        ("tables", f"{len(found.get('file', ()))}, each as JSON and as a C header, in {index.parent}"),
+        ("largest optimality gap", f"{max(gaps):.3g}" if gaps else "none"),
+        ("index", f"{index}, {index.with_name(PAGE_NAME)}"),
+    )
+    grid("Tables designed and certified", rows)
+
+
+def verify_tables(folder: Path, json: bool) -> None:
+    """Verify a folder of tables, and print what was refused; exit code 1 if anything was (`verify_folder`)."""
+    from json import dumps
+
+    from ..analysis.table_grid.verification import verify_folder
+
+    with working(f"verifying the tables of {folder}"):
+        found = verify_folder(folder)
+    if json:
+        faults = [{"file": str(fault.path), "check": fault.check, "detail": fault.detail} for fault in found.faults]
+        say(dumps({"folder": str(folder), "tables": found.tables, "verified": found.verified, "faults": faults}))
+    else:
+        for fault in found.faults:
+            complain(str(fault))
+        say(f"{folder}: {found.tables} tables, {'all verified' if found.verified else f'{len(found.faults)} files refused'}")
+    if not found.verified:
+        raise typer.Exit(1)

@@ -1,0 +1,93 @@
+"""`quietbits train`: the trainings of a TOML file, run, saved and shown."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .console import console, progress_bar, resumable
+from .options import Cache, Dask, Workers
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def _print_example(wanted: bool) -> None:
+    if wanted:
+        from ..analysis.training.spec import example_training
+
+        typer.echo(example_training(), nl=False)
+        raise typer.Exit
+
+
+def train_command(
+    spec: Annotated[Path, typer.Argument(help="The trainings, as TOML; --example prints some.")],
+    output: Annotated[Path, typer.Option(help="Folder for the results; made if it is not there. What was killed goes on in it.")],
+    workers: Workers = 1,
+    dask: Dask = None,
+    cache: Cache = None,
+    seed: Annotated[int | None, typer.Option(help="Root seed, instead of the file's.")] = None,
+    example: Annotated[  # noqa: ARG001 - read before the others
+        bool, typer.Option("--example", help="Print commented trainings that work, and exit.", callback=_print_example, is_eager=True)
+    ] = False,
+) -> None:
+    """Train models with mechanisms of the registry, and see what they cost in accuracy and bytes (`load_training`, `run_training`)."""
+    from ..analysis.sweeps.run import IncompleteSweepError
+    from ..analysis.training.run import run_training
+    from ..analysis.training.spec import load_training
+
+    grid = load_training(spec)
+    if seed is not None:
+        grid = grid.seeded(seed)
+    try:
+        with resumable(output), progress_bar() as on_step:
+            path = run_training(grid, output, workers=workers, cache=cache, dask=dask, on_step=on_step)
+    except IncompleteSweepError as error:
+        _show(error.results_path)
+        raise
+    _show(path)
+
+
+def _show(path: Path) -> None:
+    import pandas as pd
+
+    from ..analysis.training.summary import summarise_training
+    from ..figures.training.page import write_training_page
+
+    results = pd.read_parquet(path)
+    if len(results):
+        _print_summary(summarise_training(results))
+        page = path.parent / "report.html"
+        write_training_page(results, page, command=shlex.join(["quietbits", *sys.argv[1:]]))
+        typer.echo(f"Report: {page}")
+    typer.echo(f"Results: {path}")
+
+
+def _print_summary(summary: "pd.DataFrame") -> None:
+    from rich.table import Table
+
+    from ..analysis.training.summary import VARIED
+
+    varied = [name for name in VARIED if summary[name].nunique(dropna=False) > 1]
+    table = Table(title="Accuracy after the last round")
+    table.add_column("mechanism")
+    for heading in (*varied, "accuracy", "s.e.", "epsilon", "epsilon,\namplified", "MB up", "MB down"):
+        table.add_column(heading.replace("_", " "), justify="right")
+    for row in summary.to_dict("records"):
+        settings = (_short(row[name]) for name in varied)
+        numbers = ("accuracy", "standard_error", "epsilon", "epsilon_amplified", "megabytes_up", "megabytes_down")
+        table.add_row(row["label"], *settings, *(_short(row[name]) for name in numbers))
+    screen = console()
+    screen.print(table, markup=False)
+    for promise in summary[["label", "delta", "adjacency", "trust_model"]].drop_duplicates().to_dict("records"):
+        screen.print(f"{promise['label']}: delta {promise['delta']:g}, {promise['adjacency']}, {promise['trust_model']}.", markup=False)
+    if summary["epsilon_amplified"].notna().any():
+        screen.print("Amplified: of local mechanisms, against those who see all messages and not who sent them.", markup=False)
+
+
+def _short(value: object) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.4g}"
+    return str(value)

@@ -1,0 +1,28 @@
+"""How a table was made."""
+
+import platform
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a table was made: software versions by name, method, root seed of the method's random numbers, duration in seconds.
+
+    A file does not say how long it took: None then. Two tables that differ in that alone are made alike.
+    """
+
+    versions: tuple[tuple[str, str], ...]
+    solver: str
+    seed: int
+    duration: float | None = field(compare=False)
+
+
+def record_provenance(solver: str, seed: int, duration: float) -> Provenance:
+    """Return a provenance record with the versions of the software that is running."""
+    try:
+        own = version("quietbits")
+    except PackageNotFoundError:
+        own = "not installed"
+    others = tuple((name, version(name)) for name in ("numpy", "scipy", "highspy"))
+    return Provenance((("quietbits", own), ("python", platform.python_version()), *others), solver, seed, duration)

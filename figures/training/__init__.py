@@ -1,0 +1,1 @@
+"""Curves and the page of a grid of trainings."""

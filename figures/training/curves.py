@@ -1,0 +1,88 @@
+"""Accuracy of trainings against rounds, epsilon and bytes: a line for each setting, the mean over seeds, and their range."""
+
+import math
+from itertools import cycle
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ...analysis.training.summary import OF_A_RUN, VARIED, with_totals
+from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+
+MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+# Widest line of a legend with several columns, in characters.
+WIDE = 44
+AXES = (
+    ("round", "round", False),
+    ("epsilon", "proven ε of all rounds so far", True),
+    ("megabytes_up", "megabytes up, all clients so far", True),
+)
+
+
+def labelled(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with `series`: the mechanism, and the settings in which its runs differ."""
+    runs = results.groupby("run", sort=False).head(1)
+    names = []
+    for row in runs.to_dict("records"):
+        same = runs[runs["label"] == row["label"]]
+        differing = [name for name in VARIED if name in runs and same[name].nunique(dropna=False) > 1]
+        shown = [f"{name.replace('_', ' ')} {_short(row[name])}" for name in differing]
+        names.append(", ".join([row["label"], *shown]))
+    return results.assign(series=results["run"].map(dict(zip(runs["run"], names, strict=True))))
+
+
+def draw_curves(results: pd.DataFrame, width: float, height: float) -> Figure:
+    """Draw accuracy against rounds, epsilon and bytes up, from the rows of `run_training`.
+
+    What is not private has no place on the axis of epsilon: its last accuracy is a line across.
+    """
+    frame = labelled(with_totals(results))
+    frame = frame[frame["accuracy"].notna()]
+    # Of a guarantee of its own adjacency or trust model each: the page's table says which.
+    figure = Figure(figsize=(width, height), layout="constrained")
+    panels = figure.subplots(1, len(AXES), sharey=True)
+    for (_, series), mark in zip(frame.groupby("series", sort=False), cycle(MARKS), strict=False):
+        by_round = series.groupby("round")
+        accuracy = by_round["accuracy"].agg(["mean", "min", "max"])
+        for axes, (name, _, _) in zip(panels, AXES, strict=True):
+            places = by_round[name].mean() if name != "round" else pd.Series(accuracy.index, index=accuracy.index)
+            if not np.isfinite(places).all():
+                axes.axhline(accuracy["mean"].iloc[-1], color=mark.colour, linestyle=mark.line, linewidth=1.0, alpha=0.7)
+                continue
+            every = max(1, math.ceil(len(accuracy) / 6))
+            axes.plot(
+                places,
+                accuracy["mean"],
+                color=mark.colour,
+                linestyle=mark.line,
+                marker=mark.marker,
+                markevery=every,
+                label=series["series"].iloc[0],
+            )
+            axes.fill_between(places, accuracy["min"], accuracy["max"], color=mark.colour, alpha=0.15, linewidth=0)
+    for axes, (name, words, logarithmic) in zip(panels, AXES, strict=True):
+        _finish(axes, frame[name], words, logarithmic=logarithmic)
+    panels[0].set_ylabel("accuracy")
+    handles, names = panels[0].get_legend_handles_labels()
+    columns = 1 if max(map(len, names), default=0) > WIDE else 2
+    figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
+    return figure
+
+
+def _finish(axes: Axes, values: pd.Series, words: str, *, logarithmic: bool) -> None:
+    finite = values[np.isfinite(values) & (values > 0)]
+    if logarithmic and len(finite) and finite.max() > 5 * finite.min():
+        axes.set_xscale("log")
+    axes.set_xlabel(words)
+    axes.grid(visible=True)
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def series_rows(results: pd.DataFrame) -> int:
+    """Return how many lines the curves have."""
+    return int(labelled(results.drop(columns=[name for name in OF_A_RUN if name not in ("run",)]))["series"].nunique())

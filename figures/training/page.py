@@ -1,0 +1,55 @@
+"""One self-contained, offline HTML page on a grid of trainings: curves, where each setting ended, what is promised, and how it was run."""
+
+import math
+from pathlib import Path
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from ...analysis.training.summary import VARIED, summarise_training
+from ...files import write_atomically
+from ..report.report_figures import report_style, svg_text
+from .curves import draw_curves, series_rows
+
+TEMPLATE = "training.html.jinja"
+STYLES = Path(__file__).parents[1] / "report"
+WIDTH, HEIGHT, LINE_HEIGHT = 11.0, 4.2, 0.22
+
+
+def write_training_page(results: pd.DataFrame, path: Path, *, command: str | None = None) -> None:
+    """Write the page of what `run_training` wrote: one HTML file that loads nothing from elsewhere; it is replaced if it exists."""
+    write_atomically(path, training_page_html(results, command=command).encode())
+
+
+def training_page_html(results: pd.DataFrame, *, command: str | None = None) -> str:
+    """Return the page as HTML."""
+    environment = Environment(loader=FileSystemLoader([Path(__file__).parent, STYLES]), autoescape=True, undefined=StrictUndefined)
+    environment.filters |= {"short": _short}
+    with report_style():
+        # Made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
+        figure = Markup(svg_text(draw_curves(results, WIDTH, HEIGHT + LINE_HEIGHT * series_rows(results)), "training"))  # noqa: S704
+    summary = summarise_training(results)
+    # What does not apply anywhere is left out, and what all settings share stands in a sentence.
+    varied = [name for name in VARIED if summary[name].nunique(dropna=False) > 1]
+    shared = {name: summary[name].iloc[0] for name in VARIED if name not in varied and summary[name].notna().all()}
+    assumed = [name for name in map(str, summary) if name.startswith("epsilon_") and name != "epsilon_amplified"]
+    return environment.get_template(TEMPLATE).render(
+        rows=summary.to_dict("records"),
+        varied=varied,
+        shared=shared,
+        assumed=assumed,
+        amplified=summary["epsilon_amplified"].notna().any(),
+        figure=figure,
+        command=command,
+        versions={name.removeprefix("version_"): results[name].iloc[0] for name in map(str, results) if name.startswith("version_")},
+        seeds=sorted(results["seed"].unique().tolist()),
+    )
+
+
+def _short(value: object) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, float):
+        return "∞" if math.isinf(value) else f"{value:,.4g}"
+    return str(value)

@@ -1,0 +1,95 @@
+"""The papers' learning experiments, read from the file that states them with their sources: `training_settings.toml`."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+from ..arguments import check_choice
+
+
+@dataclass(frozen=True)
+class ReportedResult:
+    """What a paper reports of one run of an experiment, at its privacy or compression; None: does not apply.
+
+    Attributes
+    ----------
+    accuracy : mapping of str to float
+        In per cent, by mechanism or cohort.
+    epsilon, clip_ratio, noise_multiplier, rate : float or None
+        Of the run; the noise multiplier is that of Gaussian noise on a sum.
+    bits : int or None
+        Of a coordinate.
+    """
+
+    accuracy: Mapping[str, float]
+    epsilon: float | None = None
+    clip_ratio: float | None = None
+    noise_multiplier: float | None = None
+    rate: float | None = None
+    bits: int | None = None
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """One experiment of a paper.
+
+    Attributes
+    ----------
+    paper, experiment : str
+        Its names in the file.
+    source : str
+        Paper, and figure or table.
+    data : str
+        On what; those that `quietbits.analysis.datasets.named_data` knows have their names there.
+    values : mapping
+        Hyperparameters, and whatever else is stated, by their names in the file.
+    reported : tuple of ReportedResult
+        What the paper reports in numbers.
+    """
+
+    paper: str
+    experiment: str
+    source: str
+    data: str
+    values: Mapping[str, Any]
+    reported: tuple[ReportedResult, ...]
+
+    def value(self, name: str) -> Any:
+        """Return what is stated under a name; `ValueError` lists the names there are."""
+        check_choice("name", name, tuple(self.values))
+        return self.values[name]
+
+
+@cache
+def all_training_settings() -> tuple[TrainingSettings, ...]:
+    """Return all experiments, in the order of the file."""
+    document = tomllib.loads(files(__package__).joinpath("training_settings.toml").read_text(encoding="utf-8"))
+    return tuple(_settings(paper, name, table) for paper, tables in document.items() for name, table in tables.items())
+
+
+def training_settings(paper: str, experiment: str) -> TrainingSettings:
+    """Return an experiment by its names.
+
+    Examples
+    --------
+    >>> settings = training_settings("dp-rec", "femnist")
+    >>> settings.value("rounds"), settings.value("fedavg_rounds"), settings.reported[1].noise_multiplier
+    (4000, 1500, 1.85)
+    """
+    check_choice("paper", paper, tuple(dict.fromkeys(one.paper for one in all_training_settings())))
+    own = {one.experiment: one for one in all_training_settings() if one.paper == paper}
+    return own[check_choice("experiment", experiment, tuple(own))]
+
+
+def _settings(paper: str, experiment: str, table: dict[str, Any]) -> TrainingSettings:
+    values = {name: value for name, value in table.items() if name not in ("source", "data", "reported")}
+    reported = tuple(_result(one) for one in table.get("reported", []))
+    return TrainingSettings(paper, experiment, table["source"], table["data"], MappingProxyType(values), reported)
+
+
+def _result(table: dict[str, Any]) -> ReportedResult:
+    return ReportedResult(**table | {"accuracy": MappingProxyType(table["accuracy"])})

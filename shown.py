@@ -1,0 +1,44 @@
+"""How results show themselves: one line, a table in a notebook, and a picture."""
+
+import html
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes as Axes
+
+BLUE, GREY = "#0072b2", "#555555"
+
+
+class Shown(ABC):
+    """A result with a line of its own, `to_frame` for numbers and `plot` for eyes; a notebook shows the line above the table."""
+
+    @property
+    @abstractmethod
+    def line(self) -> str:
+        """The result in one line."""
+
+    @abstractmethod
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the result as a tidy table."""
+
+    @abstractmethod
+    def draw(self, axes: "Axes") -> None:
+        """Draw the result into axes."""
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the result into axes, new ones by default, and return them; figures for print come from `quietbits reproduce`."""
+        if axes is None:
+            from matplotlib import pyplot as plt
+
+            axes = plt.subplots(layout="constrained")[1]
+        self.draw(axes)
+        return axes
+
+    def __repr__(self) -> str:
+        """Return the line, with the name of the class."""
+        return f"<{type(self).__name__}: {self.line}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.line)}</p>{self.to_frame().to_html(index=False, na_rep='')}"

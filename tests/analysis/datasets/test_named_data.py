@@ -1,0 +1,42 @@
+"""Data by name."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quietbits.analysis.datasets.digits import digits_data
+from quietbits.analysis.datasets.named_data import DATA_NAMES, named_data
+from quietbits.errors import DataError
+
+
+def test_digits_need_no_files() -> None:
+    found, expected = named_data("digits", 10, 3, split="dirichlet", alpha=0.2), digits_data(10, 3, split="dirichlet", alpha=0.2)
+    assert (found.client_examples(4).inputs == expected.client_examples(4).inputs).all()
+    assert np.array_equal(found.test.labels, expected.test.labels)
+
+
+@pytest.mark.parametrize("name", DATA_NAMES[1:])
+def test_all_others_say_what_is_missing_from_a_folder(tmp_path: Path, name: str) -> None:
+    written = name in ("femnist", "stackoverflow-tags")
+    with pytest.raises(DataError, match=r"there (is|are) no .*https://"):
+        named_data(name, None if written else 10, 0, folder=tmp_path, split="writer" if written else "iid")
+    with pytest.raises(ValueError, match=f"folder must be where the files of {name} are, got None"):
+        named_data(name, 10, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("cifar", 10, 0), "data must be one of digits, mnist, emnist, cifar10, femnist, stackoverflow-tags, got 'cifar'"),
+        (("digits", None, 0), "clients must be a whole number for digits, which is dealt out to them, got None"),
+        (("digits", 10, 0, "writer"), "split must be one of iid, dirichlet, got 'writer'"),
+        (("femnist", 10, 0, "writer"), "clients must be left out for femnist, whose clients are its writers, got 10"),
+        (("femnist", None, 0, "iid"), "split must be one of writer, got 'iid'"),
+    ],
+)
+def test_a_bad_argument_is_named(tmp_path: Path, arguments: tuple, message: str) -> None:
+    name, clients, seed, *split = arguments
+    with pytest.raises(ValueError, match="must be") as raised:
+        named_data(name, clients, seed, folder=tmp_path, **({"split": split[0]} if split else {}))
+    assert str(raised.value) == message

@@ -1,0 +1,193 @@
+"""The engine against plain numpy; what clipping, sampling and histories do; that learning happens, and does not without a budget."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from quietbits.analysis.simulation.two_way_compression import simulate_participation
+from quietbits.analysis.training.federation import Federation
+from quietbits.analysis.training.task import TrainingTask
+from quietbits.design.federated.history_package import full_model_bytes, history_package_bytes
+from quietbits.errors import InfeasibleError
+
+Tasks = Callable[..., TrainingTask]
+Federations = Callable[[TrainingTask], Federation]
+
+
+def softmax_gradient(weights: np.ndarray, inputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the gradient of the mean loss of all examples, laid out as the engine's vectors are."""
+    matrix, biases = weights[:640].reshape(64, 10), weights[640:]
+    errors = softmax(inputs @ matrix + biases, axis=1)
+    errors[np.arange(len(labels)), labels] -= 1
+    return np.concatenate([(inputs.T @ errors).ravel(), errors.sum(axis=0)]) / len(labels)
+
+
+def test_without_noise_and_rounding_it_is_gradient_descent(task: Tasks, federation: Federations) -> None:
+    # Every client has one image, and all take part.
+    run = federation(
+        task("none", {"bits": 64}, clients=1442, clients_per_round=1442, rounds=8, precision=64, server="momentum", momentum=0.5)
+    )
+    run.run()
+    everything = run.data.cohort(np.arange(1442)).examples
+    weights, moment = np.zeros(650), np.zeros(650)
+    for _ in range(8):
+        moment = 0.5 * moment - softmax_gradient(weights, everything.inputs, everything.labels)
+        weights = weights + moment
+    np.testing.assert_allclose(run.state.parameters, weights, rtol=0, atol=1e-13)
+
+
+def test_local_epochs_are_federated_averaging(task: Tasks, federation: Federations) -> None:
+    # 1442 images of 200 clients: some have 7, others 8.
+    run = federation(task("none", {"bits": 64}, clients_per_round=200, rounds=3, precision=64, local_epochs=2, client_rate=0.3))
+    run.run()
+    weights = np.zeros(650)
+    for _ in range(3):
+        models = []
+        for client in range(200):
+            examples, model = run.data.client_examples(client), weights
+            for _ in range(2):
+                model = model - 0.3 * softmax_gradient(model, examples.inputs, examples.labels)
+            models.append(model)
+        weights = np.mean(models, axis=0)
+    np.testing.assert_allclose(run.state.parameters, weights, rtol=0, atol=1e-12)
+
+
+def test_batches_cover_a_clients_examples_once_an_epoch(task: Tasks, federation: Federations) -> None:
+    # With a tiny rate the order does not matter: an epoch of batches moves the model as far as one step for each.
+    common = {"clients_per_round": 200, "rounds": 1, "precision": 64, "client_rate": 1e-6, "clients": 180, "local_epochs": 1}
+    common["clients_per_round"] = 180
+    whole, batches = (federation(task("none", {"bits": 64}, batch=batch, **common)) for batch in (None, 1))
+    whole.run()
+    batches.run()
+    sizes = np.array([len(whole.data.client_examples(client)) for client in range(180)])
+    ratio = np.linalg.norm(batches.state.parameters) / np.linalg.norm(whole.state.parameters)
+    assert sizes.min() <= ratio <= sizes.max()
+
+
+def test_chunks_change_rounding_only(task: Tasks, federation: Federations, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = federation(task("none", {"bits": 64}, precision=64, model="mlp-8", local_epochs=1))
+    whole.run()
+    monkeypatch.setattr("quietbits.analysis.training.local_training.CHUNK_NUMBERS", 1)
+    monkeypatch.setattr("quietbits.analysis.training.local_training.FEW_CLIENTS", 3)
+    monkeypatch.setattr("quietbits.analysis.training.local_training.KEPT_NUMBERS", 0)
+    parts = federation(task("none", {"bits": 64}, precision=64, model="mlp-8", local_epochs=1))
+    parts.run()
+    np.testing.assert_allclose(parts.state.parameters, whole.state.parameters, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("clipping", ["flat", "per-layer"])
+def test_no_client_moves_the_model_farther_than_the_clip_norm(clipping: str, task: Tasks, federation: Federations) -> None:
+    # One client, and noise that is far below the clip norm. At first only the last layer of an MLP has a gradient.
+    fields = {"clients": 1442, "clients_per_round": 1, "rounds": 1, "clip": 0.01, "clipping": clipping, "precision": 64, "model": "mlp-8"}
+    run = federation(task("dp-fedavg", {"noise_multiplier": 1e-3}, sampling="passes", **fields))
+    before = run.state.parameters
+    run.run()
+    moved = np.linalg.norm(run.state.parameters - before)
+    share = 1.0 if clipping == "flat" else np.sqrt(90 / (90 + 65 * 8))
+    assert moved == pytest.approx(0.01 * share, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("none", {}), ("dp-fedavg", {"noise_multiplier": 1.0}), ("distributed-discrete-gaussian", {"bits": 20})]
+)
+def test_adaptive_clipping_follows_the_median(name: str, options: dict[str, int], task: Tasks, federation: Federations) -> None:
+    budget = {"epsilon": 2000.0} if name == "distributed-discrete-gaussian" else {}
+    fields = {"clients": 1442, "clients_per_round": 400, "rounds": 25, "clip": 0.6, "server_rate": 1e-6, "sampling": "passes"}
+    run = federation(task(name, options, clipping="adaptive", **fields, **budget))
+    run.run()
+    data = run.data.cohort(np.arange(1442)).examples
+    norms = np.linalg.norm([softmax_gradient(np.zeros(650), data.inputs[[i]], data.labels[[i]]) for i in range(300)], axis=1)
+    assert run.records["clip_norm"][0] == 0.6
+    assert run.records["clip_norm"][-1] == pytest.approx(np.median(norms), rel=0.1)
+
+
+def test_adaptive_clipping_is_refused_where_its_question_is_not_private(task: Tasks) -> None:
+    with pytest.raises(InfeasibleError, match="clipping must be flat or per-layer with cldp, got 'adaptive'"):
+        task("cldp", clipping="adaptive", round_epsilon=1.0).prepare(None)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "fields", "floor"),
+    [
+        ("none", {}, {}, 0.9),
+        ("quantised", {}, {}, 0.9),
+        ("dp-fedavg", {"noise_multiplier": 5.0}, {}, 0.8),
+        ("distributed-skellam", {"bits": 16}, {"epsilon": 20.0, "sampling": "passes"}, 0.8),
+        ("sign-gaussian", {}, {"round_epsilon": 20.0, "server_rate": 0.3}, 0.7),
+        ("mvu", {"bits_in": 5, "bits_out": 1, "metric": "l1"}, {"round_epsilon": 20.0, "server_rate": 0.3}, 0.4),
+    ],
+)
+def test_learning_happens(
+    name: str, options: dict[str, object], fields: dict[str, float], floor: float, task: Tasks, federation: Federations
+) -> None:
+    run = federation(task(name, options, clients=1442, clients_per_round=600, rounds=40, evaluate_every=40, **fields))
+    run.run()
+    assert run.accuracy() == run.records["accuracy"][-1] >= floor
+    assert np.isnan(run.records["accuracy"][:-1]).all()
+
+
+@pytest.mark.parametrize("name", ["dp-fedavg", "sign-gaussian"])
+def test_almost_no_budget_leaves_the_model_at_chance(name: str, task: Tasks, federation: Federations) -> None:
+    run = federation(task(name, {"noise_multiplier": 3e3}, clients=1442, clients_per_round=600, rounds=10))
+    run.run()
+    assert run.plan.epsilons[-1] < 0.02
+    # Ten models that are nearly noise: each guesses a tenth of 355 images right, give or take a few hundredths.
+    assert np.mean(run.records["accuracy"]) < 0.2
+
+
+def test_every_kind_of_sampling_trains_and_counts_bytes(task: Tasks, federation: Federations) -> None:
+    for sampling in ("fixed", "poisson", "with-replacement", "passes"):
+        run = federation(task("none", sampling=sampling))
+        run.run()
+        clients = np.array(run.records["participants"])
+        assert (np.array(run.records["bytes_up"]) == clients * 4 * 650).all()
+        assert run.records["bytes_down"] == run.records["bytes_up"]
+        assert (clients == 40).all() == (sampling in ("fixed", "passes"))
+
+
+def test_poisson_sampling_of_a_secure_sum_fills_its_seats(task: Tasks, federation: Federations) -> None:
+    one = task("distributed-skellam", {"bits": 18}, sampling="poisson", adjacency="add-or-remove-one", epsilon=5.0, rounds=3)
+    run = federation(one)
+    run.run()
+    seats = run.plan.seats
+    assert seats is not None
+    assert seats > 40
+    assert set(run.records["messages"]) == {seats}
+    assert np.array(run.records["participants"]).std() > 0
+    assert np.isfinite(run.state.parameters).all()
+
+
+@pytest.mark.parametrize("sampling", ["with-replacement", "fixed"])
+def test_histories_are_as_long_as_their_packages(sampling: str, task: Tasks, federation: Federations) -> None:
+    one = task("sqkr", {"bits": 4}, download="history", sampling=sampling, rounds=30, round_epsilon=4.0, clients=20, clients_per_round=5)
+    run = federation(one)
+    run.run()
+    known, sent, cohorts = {}, [0], one.training.cohorts
+    for number in range(1, 31):
+        clients = np.unique(cohorts.draw(number, run._stream(number, f"clients: {cohorts}")))
+        lengths = [history_package_bytes(number - 1 - known.get(c, 0), sent[-1] - sent[known.get(c, 0)], 1) for c in clients.tolist()]
+        assert run.records["bytes_down"][number - 1] == sum(min(length, full_model_bytes(2600)) for length in lengths)
+        known |= dict.fromkeys(clients.tolist(), number - 1)
+        sent.append(sent[-1] + len(clients))
+
+
+def test_histories_cost_what_the_simulation_of_participation_expects(task: Tasks, federation: Federations) -> None:
+    fields = {"clients": 100, "clients_per_round": 10, "rounds": 60, "sampling": "fixed"}
+    run = federation(task("sqkr", {"bits": 4}, download="history", round_epsilon=4.0, **fields))
+    run.run()
+    frame = simulate_participation(100, 10, 60, 2600, 1, np.random.default_rng(0), with_replacement=False, public_start=True)
+    assert sum(run.records["bytes_down"]) == pytest.approx(frame["expected_bytes_down"].sum(), rel=0.1)
+
+
+def test_dp_rec_learns_within_bytes_that_are_those_of_its_messages(task: Tasks, federation: Federations) -> None:
+    fields = {"sampling": "with-replacement", "download": "history", "clients": 50, "clients_per_round": 20, "rounds": 8, "clip": 0.5}
+    run = federation(task("dp-rec-training", {"clip_ratio": 2.0, "group_size": 65}, local_epochs=1, client_rate=1.0, **fields))
+    run.run()
+    # 10 groups of 7 bits, a seed of 64 bits.
+    assert run.records["bytes_up"] == [20 * 17] * 8
+    assert max(run.records["bytes_down"]) < 20 * 2600
+    assert {"published", "conservative", "any-bits"} & set(run.plan.others) == set()
+    with pytest.raises(ValueError, match="sampling must be with-replacement for dp-rec-training"):
+        task("dp-rec-training", {"clip_ratio": 2.0}).prepare(None)

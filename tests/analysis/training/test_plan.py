@@ -1,0 +1,106 @@
+"""What every round reveals: the numbers of `account` for as many rounds, amplified or not, and budgets that are kept."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from quietbits.analysis.catalogue.registry import build_mechanism, entry_named
+from quietbits.analysis.training.plan import accounted_rounds
+from quietbits.analysis.training.rivals import RIVALS, entries
+from quietbits.analysis.training.setting import KEYS
+from quietbits.analysis.training.task import TrainingTask
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.privacy import Privacy
+from quietbits.design.contracts.task import Task
+from quietbits.errors import InfeasibleError
+from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
+
+Tasks = Callable[..., TrainingTask]
+
+
+def test_epsilons_of_a_trusted_servers_noise_are_those_of_account(task: Tasks) -> None:
+    plan = task("dp-fedavg", {"noise_multiplier": 2.0}, rounds=7).prepare(None)
+    accounting = entry_named("gaussian").accounting
+    sampling = FixedSizeSampling(200, 40)
+    accounted = accounting.account({"noise_multiplier": 2.0, "delta": 1e-5, "trust_model": "central"}, "replace-one", sampling)
+    assert plan.epsilons.tolist() == [accounted.report(1e-5, rounds, sampling).epsilon for rounds in range(1, 8)]
+    assert plan.trust_model == "central"
+
+
+@pytest.mark.parametrize(("name", "options"), [("distributed-skellam", {"bits": 18}), ("cldp", {}), ("dp-rec", {})])
+def test_epsilons_are_those_of_the_registrys_mechanism(name: str, options: dict[str, int], task: Tasks) -> None:
+    plan = task(name, options, epsilon=6.0, rounds=4).prepare(None)
+    local = entry_named(name).trust_model == "local"
+    sampling = None if local else FixedSizeSampling(200, 40)
+    mechanism = build_mechanism(name, Task(NormBall(650, 2.0), 40, 6.0, 1e-5, "replace-one", 4, sampling=sampling), options)
+    privacy = mechanism.privacy()
+    assert plan.epsilons.tolist() == [privacy.report(1e-5, "replace-one", rounds, sampling).epsilon for rounds in (1, 2, 3, 4)]
+    assert plan.epsilons[-1] <= 6
+    if local:
+        amplified = Privacy("central", privacy.accounts).report(1e-5, "replace-one", 4, FixedSizeSampling(200, 40)).epsilon
+        assert plan.amplified is not None
+        assert plan.amplified[-1] == amplified < plan.epsilons[-1]
+    else:
+        assert plan.amplified is None
+
+
+def test_a_budget_of_one_round_is_not_amplified(task: Tasks) -> None:
+    plan = task("distributed-skellam", {"bits": 18}, round_epsilon=2.0, secret_sampling=False, rounds=3).prepare(None)
+    assert 1.99 < plan.epsilons[0] <= 2
+    assert plan.epsilons[0] < plan.epsilons[1] < plan.epsilons[2] < 6
+
+
+def test_passes_compose_over_the_rounds_of_one_client(task: Tasks) -> None:
+    plan = task("cldp", sampling="passes", round_epsilon=1.0, rounds=11, delta=0.0).prepare(None)
+    # 40 of 200 clients a round: the sixth round begins the second pass. Without delta, epsilons add up.
+    assert (plan.epsilons / plan.epsilons[0]).tolist() == pytest.approx([1.0] * 5 + [2.0] * 5 + [3.0], rel=1e-9)
+    assert plan.amplified is None
+
+
+def test_poisson_sampled_rounds_are_accounted_for_sparsely_and_never_too_low(task: Tasks) -> None:
+    plan = task("dp-fedavg", {"noise_multiplier": 3.0}, sampling="poisson", adjacency="add-or-remove-one", rounds=9).prepare(None)
+    asked = accounted_rounds(9, sparse=True)
+    assert asked == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert accounted_rounds(30, sparse=True)[-4:] == [18, 22, 27, 30]
+    report = plan.mechanism.privacy().report(1e-5, "add-or-remove-one", 9, PoissonSampling(0.2))
+    assert plan.epsilons[-1] == report.epsilon
+    assert (np.diff(plan.epsilons) >= 0).all()
+
+
+def test_adaptive_clipping_pays_for_its_question(task: Tasks) -> None:
+    fields = {"clipping": "adaptive", "sampling": "passes", "rounds": 5, "epsilon": 10.0}
+    secure = task("distributed-discrete-gaussian", {"bits": 18}, **fields).prepare(None)
+    assert secure.count is not None
+    assert secure.epsilons[-1] <= 10
+    alone = secure.mechanism.privacy().epsilon(0.5e-5, "replace-one", 1)
+    count = secure.count.privacy("replace-one").epsilon(0.5e-5, "replace-one", 1)
+    assert secure.epsilons[-1] == alone + count
+    assert secure.message_bits == secure.mechanism.bits_per_client + secure.count.bits
+    trusted = task("dp-fedavg", **fields).prepare(None)
+    assert trusted.count_deviation == 2.0
+    assert 9.99 < trusted.epsilons[-1] <= 10
+    with pytest.raises(InfeasibleError, match=r"epsilon must be above .* which adaptive clipping's count costs, got 0.1"):
+        task("distributed-discrete-gaussian", {"bits": 18}, **(fields | {"epsilon": 0.1})).prepare(None)
+
+
+def test_dp_rec_states_what_is_proven_and_what_is_published(task: Tasks) -> None:
+    fields = {"sampling": "with-replacement", "clients": 100, "clients_per_round": 10, "rounds": 20}
+    plan = task("dp-rec-training", {"clip_ratio": 0.5, "group_size": 65}, adjacency="add-or-remove-one", **fields).prepare(None)
+    assert np.isinf(plan.epsilons).all()
+    assert {"published", "conservative", "any-bits"} <= set(plan.others)
+    assert plan.others["published"][-1] < plan.others["conservative"][-1] < np.inf
+    proven = task("dp-rec-training", {"group_size": 65}, epsilon=40.0, **fields).prepare(None)
+    assert 39.9 < proven.epsilons[-1] <= 40
+
+
+def test_what_keeps_no_budget_needs_none_and_others_say_so(task: Tasks) -> None:
+    assert np.isinf(task("none").prepare(None).epsilons).all()
+    with pytest.raises(ValueError, match="epsilon is missing: cldp needs it, or round_epsilon"):
+        task("cldp").prepare(None)
+
+
+def test_options_of_mechanisms_have_other_names_than_settings() -> None:
+    names = {option.name for entry in entries().values() for option in entry.options}
+    assert names & {*KEYS, "seed", "name", "checkpoint_every", "round", "accuracy", "run", "label"} == set()
+    assert {entry.name for entry in RIVALS} <= set(entries())

@@ -1,0 +1,89 @@
+"""`quietbits design grid` and `quietbits verify FOLDER` as they are typed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from quietbits.analysis.sweeps.spec import example_sweep
+from quietbits.analysis.table_grid.spec import example_grid
+from quietbits.cli.main import app
+
+GRID = "[grid]\nepsilon = [1, 2]\nbits_in = 1\nbits_out = [1, 2]\n"
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def refusals(run: Result) -> list[str]:
+    """Return the lines that name a refused file: where a command takes long, others say that it is at work."""
+    return [line for line in run.stderr.splitlines() if ": refused: " in line]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bulk")
+    (folder / "grid.toml").write_text(GRID)
+    run = invoke("design", "grid", folder / "grid.toml", "--output", folder / "tables")
+    assert run.exit_code == 0, run.stderr
+    assert "4, each as JSON and as a C header" in run.stdout
+    return folder / "tables"
+
+
+def test_a_grid_is_designed_with_its_index(folder: Path) -> None:
+    names = {f"epsilon_{epsilon}_bits_1_{bits}.{kind}" for epsilon in (1, 2) for bits in (1, 2) for kind in ("json", "h")}
+    assert {path.name for path in folder.iterdir()} == names | {"index.html", "index.parquet", "tasks.sqlite"}
+    page = (folder / "index.html").read_text()
+    assert all(f'href="{name}"' in page for name in names)
+
+
+def test_a_folder_is_verified(folder: Path) -> None:
+    run = invoke("verify", folder)
+    assert (run.exit_code, run.stdout) == (0, f"{folder}: 4 tables, all verified\n")
+    run = invoke("verify", folder, "--json")
+    assert json.loads(run.stdout) == {"folder": str(folder), "tables": 4, "verified": True, "faults": []}
+    assert "2 bits out" in invoke("verify", folder / "epsilon_1_bits_1_2.json").stdout
+
+
+def test_each_refused_file_takes_a_line(folder: Path) -> None:
+    changed = [folder / "epsilon_1_bits_1_2.json", folder / "epsilon_2_bits_1_1.h"]
+    sound = [path.read_bytes() for path in changed]
+    for path, content in zip(changed, sound, strict=True):
+        path.write_bytes(content.replace(b"1", b"2"))
+    run = invoke("verify", folder)
+    assert run.exit_code == 1
+    first, second = refusals(run)
+    assert first.startswith(f"quietbits: {changed[0]}: refused: format: ")
+    assert second == f"quietbits: {changed[1]}: refused: header: it is not the C header of epsilon_2_bits_1_1.json"
+    assert run.stdout == f"{folder}: 4 tables, 2 files refused\n"
+    found = json.loads(invoke("verify", folder, "--json").stdout)
+    assert [fault["check"] for fault in found["faults"]] == ["format", "header"]
+    # The same command again writes them as they were.
+    assert invoke("design", "grid", folder.parent / "grid.toml", "--output", folder).exit_code == 0
+    assert [path.read_bytes() for path in changed] == sound
+
+
+def test_tables_that_cannot_be_designed_take_one_line_and_are_on_the_page(tmp_path: Path) -> None:
+    (tmp_path / "grid.toml").write_text('[grid]\nepsilon = [1, 30]\nbits_in = 2\nbits_out = 1\nmetric = ["none", "l2"]\n')
+    run = invoke("design", "grid", tmp_path / "grid.toml", "--output", tmp_path / "tables")
+    assert run.exit_code == 2
+    assert run.stderr.endswith(
+        "quietbits: 1 of 4 tables could not be designed, the others are written: epsilon 30, 2 bits in, 1 out, objective mean, "
+        "from 0 to 1: epsilon must be a number from 0.001 to 20, got 30.0\n"
+    )
+    assert "3, each as JSON and as a C header" in run.stdout
+    assert "epsilon must be a number from 0.001 to 20, got 30.0" in (tmp_path / "tables" / "index.html").read_text()
+
+
+def test_examples_are_printed_and_faults_take_one_line(tmp_path: Path) -> None:
+    assert invoke("design", "grid", "--example").stdout == example_grid()
+    assert invoke("sweep", "--example").stdout == example_sweep()
+    (tmp_path / "grid.toml").write_text(GRID.replace("[1, 2]", "[1, 1]", 1))
+    run = invoke("design", "grid", tmp_path / "grid.toml", "--output", tmp_path / "tables")
+    assert run.exit_code == 2
+    assert run.stderr == f"quietbits: {tmp_path / 'grid.toml'}: epsilon must not have the same value twice, got 1 twice\n"
+    assert not (tmp_path / "tables").exists()
+    run = invoke("verify", tmp_path)
+    assert (run.exit_code, run.stderr.count("\n")) == (2, 1)

@@ -1,0 +1,55 @@
+"""Sums of discrete Gaussians accounted for as Gaussian noise, against exact sums."""
+
+import math
+
+import numpy as np
+import pytest
+
+from quietbits.design.secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
+from quietbits.solvers.divergences.discrete_gaussian_divergence import summed_discrete_gaussian_losses
+from quietbits.solvers.divergences.discrete_gaussian_smoothing import smoothed_sums
+
+
+def near_gaussian(clients: int, sigma: float, shift: float, delta: float, rounds: int = 1) -> float:
+    """Epsilon of one coordinate by the account that counts on nearly Gaussian noise; infinite where there is too little of it."""
+    privacy = joint_discrete_gaussian_privacy(clients, (NoisySum(sigma, shift, 1),))
+    return privacy.account("near-gaussian").bound(delta, rounds, None).epsilon
+
+
+@pytest.mark.parametrize("clients", [1, 2, 7, 100])
+@pytest.mark.parametrize("sigma", [0.7, 1.0, 3.0])
+@pytest.mark.parametrize("shift", [1, 6])
+def test_the_account_is_above_the_truth_and_near_it(clients: int, sigma: float, shift: int) -> None:
+    truth = summed_discrete_gaussian_losses(clients, sigma, shift)
+    for delta in (1e-2, 1e-5, 1e-9):
+        found = near_gaussian(clients, sigma, shift, delta)
+        assert found >= truth.epsilon(delta)
+        if clients * sigma**2 > 50:
+            # A few whole numbers' worth of noise is lost, of this much.
+            assert found <= truth.epsilon(delta) * 1.06 + 1e-9
+
+
+def test_two_rounds_by_enumeration() -> None:
+    sigma, delta = 2.0, 1e-3
+    value = np.arange(-40, 41)
+    one = np.exp(-(value**2) / (2 * sigma**2))
+    one /= one.sum()
+    own, other = np.convolve(one, one), np.roll(np.convolve(one, one), 1)
+    epsilon = near_gaussian(2, sigma, 1.0, delta, rounds=2)
+    assert epsilon < 10
+    first, second = np.outer(own, own), np.outer(other, other)
+    assert 0 < np.maximum(first - math.exp(epsilon) * second, 0).sum() <= delta
+
+
+def test_the_sum_must_have_noise() -> None:
+    assert math.isinf(near_gaussian(10, 0.2, 1.0, 1e-5))
+    # Sensitivities are above 0, and this one is as good as none.
+    assert near_gaussian(100, 2.0, 1e-100, 1e-5) < 1e-9
+
+
+@pytest.mark.parametrize("sigma", [0.2, 0.3, 0.5])
+def test_little_noise_of_each_of_many_clients_has_its_price(sigma: float) -> None:
+    truth = summed_discrete_gaussian_losses(50, sigma, 1)
+    found = near_gaussian(50, sigma, 1.0, 1e-5)
+    assert truth.epsilon(1e-5) <= found < math.inf
+    assert found >= 2 * smoothed_sums(50, sigma)[-1].log_ratio > 0.1

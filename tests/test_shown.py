@@ -1,0 +1,53 @@
+"""Results show themselves in one line, a table and a picture."""
+
+import pydoc
+
+import pytest
+from matplotlib import pyplot as plt
+
+import quietbits
+from quietbits.shown import Shown
+
+TABLE = quietbits.design_mvu(3.0, 2, 2)
+TASK = quietbits.Task(quietbits.NormBall(8, 2.0), clients=100, epsilon=2.0, delta=1e-5, adjacency="replace-one")
+RESULTS = {
+    "table": TABLE,
+    "certificate": TABLE.certificate,
+    "account": quietbits.account("table", table=TABLE, delta=1e-5),
+    "privacy": quietbits.account("gaussian", noise_multiplier=2.0, delta=1e-5, rounds=3).privacy,
+    "calibration": quietbits.calibrate("gaussian", epsilon=1.0, delta=1e-5),
+    "plan": quietbits.plan_task(TASK, trust="central", timed=False),
+}
+
+
+@pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
+class TestShown:
+    def test_a_result_is_one_line(self, result: Shown) -> None:
+        assert "\n" not in repr(result)
+        assert len(repr(result)) < 300
+        assert repr(result).startswith(f"<{type(result).__name__}: ")
+
+    def test_a_notebook_shows_the_line_and_the_table(self, result: Shown) -> None:
+        shown = result._repr_html_()
+        assert shown.startswith("<p>")
+        for name in result.to_frame():
+            assert f"<th>{name}</th>" in shown
+
+    def test_a_picture_has_labels(self, result: Shown) -> None:
+        axes = result.plot()
+        assert axes.get_xlabel()
+        assert axes.has_data()
+        assert result.plot(axes) is axes
+        plt.close(axes.figure)
+
+
+def test_the_frame_of_a_table_has_its_numbers() -> None:
+    frame = TABLE.to_frame()
+    assert frame.groupby("input")["weight"].sum().unique() == [TABLE.total]
+    # Unbiased: what is decoded is the input, on average.
+    means = (frame["decoded"] * frame["probability"]).groupby(frame["input"]).sum()
+    assert means.to_numpy() == pytest.approx(means.index.to_numpy(), abs=1e-12)
+
+
+def test_help_is_a_page() -> None:
+    assert len(pydoc.render_doc(quietbits, renderer=pydoc.plaintext).splitlines()) < 80

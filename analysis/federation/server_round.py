@@ -2,9 +2,9 @@
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from .flower import CONFIG, ConfigRecord, Grid, Message, RecordDict, bytes_of, u
 from .model_update import Arrays
 from .round_plan import RoundPlan
 from .round_report import RoundReport
+
+T = TypeVar("T")
 
 
 class ServerRound:
@@ -51,14 +53,13 @@ class ServerRound:
         """Return the training messages: for a secure sum, to those clients that have given keys and letters."""
         if not self.plan.adds_up:
             return [self._instruction(node, "train", {}, message.content) for node, message in self.invited.items()]
-        keys = self._ask("keys", {node: {} for node in self.invited})
-        self._masking.keys = {
-            node: PublicKeys(bytes.fromhex(key["sealing"]), bytes.fromhex(key["masking"])) for node, key in sorted(keys.items())
-        }
+        keys = self._ask("keys", {node: {} for node in self.invited}, _public_keys)
+        self._masking.keys = dict(sorted(keys.items()))
         self._masking.check_enough(len(keys), "gave their keys")
         public = {str(node): (key.sealing.hex(), key.masking.hex()) for node, key in self._masking.keys.items()}
-        letters = self._ask("letters", dict.fromkeys(keys, public))
-        self._masking.letters = {node: {int(to): bytes.fromhex(sealed) for to, sealed in sent.items()} for node, sent in letters.items()}
+        letters = self._ask("letters", dict.fromkeys(keys, public), _bytes_by_node)
+        self._masking.letters = {node: sent for node, sent in letters.items() if sent.keys() == keys.keys() - {node}}
+        letters = self._masking.letters
         self._masking.check_enough(len(letters), "gave their letters")
         self.plan.built_for(len(letters))  # or say here that it cannot be built, before anyone trains
         return [self._instruction(node, "train", self._letters_to(node), self.invited[node].content) for node in letters]
@@ -88,8 +89,7 @@ class ServerRound:
         if not self.plan.adds_up:
             return np.asarray(mechanism.decode(reduce(mechanism.combine, self.messages.values()), len(self.messages)))
         stayed = list(self.messages)
-        answers = self._ask("reveal", {node: {"survivors": stayed} for node in stayed})
-        revealed = {node: _revealed(answer) for node, answer in answers.items()}
+        revealed = self._ask("reveal", {node: {"survivors": stayed} for node in stayed}, _revealed)
         complete = {node: one for node, one in revealed.items() if self._is_complete(one)}
         total = self._masking.total(self.messages, complete, self._secure_sum().modulus)
         return np.asarray(mechanism.decode(total, len(stayed)))
@@ -128,12 +128,17 @@ class ServerRound:
         self._bytes_down += bytes_of(told)
         return Message(content=told, message_type=self.invited[node].metadata.message_type, dst_node_id=node)
 
-    def _ask(self, stage: str, letters: Mapping[int, Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
-        """Send every node a letter, and return the answers of those that give one in time."""
+    def _ask(self, stage: str, letters: Mapping[int, Mapping[str, Any]], read: Callable[[Any], T]) -> dict[int, T]:
+        """Send every node a letter, and return what is read in the answers of those that give one in time."""
         messages = [self._instruction(node, stage, letter) for node, letter in letters.items()]
         answers = self._answers(self._grid.send_and_receive(messages, timeout=self._timeout))
-        sent = {node: str(answer.content.config_records[CONFIG]["letter"]) for node, answer in answers.items() if node in letters}
-        return {node: json.loads(letter) for node, letter in sent.items()}
+        found = {}
+        for node in answers.keys() & letters.keys():
+            try:
+                found[node] = read(json.loads(str(answers[node].content.config_records[CONFIG]["letter"])))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                logging.getLogger("flwr").warning("quietbits: node %d answers what cannot be read: %s", node, error)
+        return found
 
     def _answers(self, replies: Iterable[Message]) -> dict[int, Message]:
         """Return the replies of invited nodes that are no errors; log the errors."""
@@ -148,6 +153,13 @@ class ServerRound:
         return answers
 
 
-def _revealed(answer: Mapping[str, Mapping[str, str]]) -> Revealed:
-    seeds, keys = ({int(node): bytes.fromhex(share) for node, share in answer[name].items()} for name in ("seeds", "keys"))
-    return Revealed(seeds, keys)
+def _public_keys(answer: Any) -> PublicKeys:
+    return PublicKeys(bytes.fromhex(answer["sealing"]), bytes.fromhex(answer["masking"]))
+
+
+def _revealed(answer: Any) -> Revealed:
+    return Revealed(_bytes_by_node(answer["seeds"]), _bytes_by_node(answer["keys"]))
+
+
+def _bytes_by_node(answer: Any) -> dict[int, bytes]:
+    return {int(node): bytes.fromhex(value) for node, value in answer.items()}

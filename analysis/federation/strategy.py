@@ -125,7 +125,7 @@ class PrivateMeanStrategy(Strategy):
         answers = opened.accepted(replies)
         try:
             mean = self._mean(opened)
-        except InfeasibleError as error:
+        except ValueError as error:
             self._refuse(opened, error)
             return None, None
         report = opened.report(self._released[-1])
@@ -184,7 +184,7 @@ class PrivateMeanStrategy(Strategy):
             self._released.append(mechanism)
         return opened.mean(mechanism)
 
-    def _refuse(self, opened: ServerRound, error: InfeasibleError) -> None:
+    def _refuse(self, opened: ServerRound, error: ValueError) -> None:
         report = opened.report(None, str(error))
         self.reports.append(report)
         logging.getLogger("flwr").error("quietbits: %s", report)

@@ -1,5 +1,6 @@
 """A mod and a strategy in one process: what is decoded, what is guaranteed, what is refused, and what never leaves a client."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -255,3 +256,48 @@ def test_levels_that_depend_on_the_number_of_clients_are_refused_before_anyone_t
     federation.start(loop, model, num_rounds=1)
     assert "clients must be 5, on which the messages depend, got 4" in str(federation.reports[0].refusal)
     assert "train" not in {stage for _, stage in loop.stages}
+
+
+@pytest.mark.parametrize(
+    ("stage", "said"),
+    [("keys", {"sealing": "no key"}), ("letters", {}), ("letters", ["none"]), ("reveal", {"seeds": {}, "keys": {}})],
+)
+def test_a_client_that_answers_nonsense_counts_as_one_that_left(
+    stage: str, said: object, model: ArrayRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = Loop(dict.fromkeys((1, 2, 3, 4, 5), 0.1))
+    sent = loop.send_and_receive
+
+    def spoiling(messages: Any, *, timeout: float | None = None) -> list[Message]:
+        asked = {str(one.content.config_records["quietbits"]["stage"]) for one in messages}
+        answers = sent(messages, timeout=timeout)
+        if asked == {stage}:
+            answers[0].content.config_records["quietbits"]["letter"] = json.dumps(said)
+        return answers
+
+    monkeypatch.setattr(loop, "send_and_receive", spoiling)
+    federation = strategy("distributed-skellam", largest_epsilon=1000.0)
+    federation.start(loop, model, num_rounds=1)
+    assert federation.reports[0].stayed == (5 if stage == "reveal" else 4)
+
+
+def test_a_false_share_is_a_refusal(model: ArrayRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(dict.fromkeys((1, 2, 3), 0.1))
+    sent = loop.send_and_receive
+
+    def spoiling(messages: Any, *, timeout: float | None = None) -> list[Message]:
+        answers = sent(messages, timeout=timeout)
+        for answer in answers[:1]:
+            said = json.loads(str(answer.content.config_records["quietbits"].get("letter", "{}")))
+            if "seeds" in said:
+                shares = {**said, "seeds": dict.fromkeys(said["seeds"], "01" * 66)}
+                answer.content.config_records["quietbits"]["letter"] = json.dumps(shares)
+        return answers
+
+    monkeypatch.setattr(loop, "send_and_receive", spoiling)
+    federation = strategy("distributed-skellam", task("distributed-skellam", clients=3), on_refusal="skip")
+    # Any two shares of a seed make a number of 521 bits, which is a seed of 256 bits with probability 2**-265.
+    monkeypatch.setattr("random.sample", lambda nodes, count: list(nodes)[:count])
+    result = federation.start(loop, model, num_rounds=1)
+    assert len(result.arrays) == 0
+    assert "shares must be of one secret" in str(federation.reports[0].refusal)

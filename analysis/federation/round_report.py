@@ -23,6 +23,9 @@ class RoundReport:
         Why the round was refused; the model is then as it was before.
     bytes_up, bytes_down : int
         Of all clients' messages: keys, letters and shares are counted, what Flower adds is not.
+    wrap_probability : float
+        Bound on the probability that one coordinate of the sum wrapped around, with those who stayed; errs upward. It grows where more
+        clients stay than the task states.
     """
 
     server_round: int
@@ -33,6 +36,7 @@ class RoundReport:
     refusal: str | None
     bytes_up: int
     bytes_down: int
+    wrap_probability: float = 0.0
 
     def __str__(self) -> str:
         """Return the report in one line."""

@@ -97,8 +97,9 @@ class ServerRound:
     def report(self, mechanism: Mechanism | None, refusal: str | None = None) -> RoundReport:
         """Return what became of the round, with the mechanism of those who stayed."""
         guarantee = None if mechanism is None else self.plan.report(mechanism, 1).guarantee
-        sizes = self._bytes_up, self._bytes_down
-        return RoundReport(self.number, self.plan.mechanism, len(self.invited), len(self.messages), guarantee, refusal, *sizes)
+        wrap = mechanism.coordinate_wrap_probability if isinstance(mechanism, SecureSumMechanism) else 0.0
+        who = len(self.invited), len(self.messages)
+        return RoundReport(self.number, self.plan.mechanism, *who, guarantee, refusal, self._bytes_up, self._bytes_down, wrap)
 
     def _secure_sum(self) -> SecureSumMechanism:
         """Return the mechanism as those who mask have built it."""

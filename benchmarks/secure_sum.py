@@ -3,7 +3,6 @@
 import resource
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +36,7 @@ def cpu_seconds(run: Callable[[], object]) -> float:
     return min(durations)
 
 
-def encode_nanoseconds(mechanism: Mechanism[Any, Any]) -> float:
+def encode_nanoseconds(mechanism: Mechanism) -> float:
     """Return how long a coordinate of a message takes."""
     vectors = np.random.default_rng(3).standard_normal((ENCODED, DIMENSION))
     rng = np.random.default_rng(4)
@@ -66,8 +65,9 @@ def main() -> None:
         coordinate = encode_nanoseconds(mechanism)
         print(
             f"{name + ',':30} encoding {coordinate:.1f} ns a coordinate, {coordinate / normal:.2f} x numpy's normal numbers, "
-            f"{coordinate / words:.1f} x the two words that rounding and noise take; calibrated in {built:5.2f} s; the round {seconds:6.2f} s, {seconds / reference:5.2f} x; squared error over "
-            f"predicted {found.squared_error / found.predicted_squared_error:.3f}, over a trusted server's "
+            f"{coordinate / words:.1f} x the two words that rounding and noise take; calibrated in {built:5.2f} s; the round "
+            f"{seconds:6.2f} s, {seconds / reference:5.2f} x; squared error over predicted "
+            f"{found.squared_error / found.predicted_squared_error:.3f}, over a trusted server's "
             f"{found.squared_error / (central or np.nan):.3f}"
         )
     print(f"largest memory of the process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")

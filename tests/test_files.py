@@ -90,7 +90,7 @@ def test_a_file_is_read_up_to_the_size_that_is_allowed(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * 1000)
     assert len(read_limited(path, 1000)) == 1000
-    with pytest.raises(DataError, match="more than the 0.000999 megabytes that are allowed"):
+    with pytest.raises(DataError, match=r"more than the 0\.000999 megabytes that are allowed"):
         read_limited(path, 999)
 
 

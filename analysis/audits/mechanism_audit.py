@@ -135,7 +135,7 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
         The mechanism.
     others : str
         For sums, what the other clients' vectors are: ``"zero"``, or ``"same"`` as the first client's in the first population. Where
-        letters are shuffled, zero stands for the middle of the domain.
+        letters are shuffled, or numbers are added up, zero stands for the middle of the domain.
         Where clients add noise of their own it hardly matters, and zero is rounded without randomness; where the message itself is drawn at
         random around the vector, as in the Poisson-binomial mechanism, vectors at the edge of the ball leave the least noise.
     direction : array_like of shape (dimension,) or None
@@ -145,7 +145,8 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
     -------
     Neighbours
         In the first input the client holds a vector of norm clip_norm, or the upper end of the interval; in the second one the opposite of
-        that, for replace-one adjacency, or zero, for add-or-remove-one. Of items, the first and the last, or none: one client fewer.
+        that, for replace-one adjacency, or zero, the middle, for add-or-remove-one. Of items, the first and the last, or none: one client
+        fewer.
     """
     check_choice("others", others, OTHERS)
     domain = mechanism.domain
@@ -157,12 +158,19 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
         second = first.copy()
         second[0] = -edge if mechanism.guarantee.adjacency == "replace-one" else 0.0
         return Neighbours(first, second)
+    if isinstance(mechanism, SecureSumMechanism) and isinstance(domain, Interval):
+        _no_direction(direction)
+        numbers = np.full(mechanism.clients, domain.high if others == "same" else domain.middle)
+        numbers[0] = domain.high
+        replaced = numbers.copy()
+        replaced[0] = domain.low if mechanism.guarantee.adjacency == "replace-one" else domain.middle
+        return Neighbours(numbers, replaced)
     if isinstance(mechanism, SecureSumMechanism) and isinstance(domain, Categories):
         _no_direction(direction)
         # There is no item that is none: the others hold the first one either way.
         held: NDArray[Any] = np.zeros(mechanism.clients, dtype=np.int64)
-        replaced = np.append(held[1:], domain.size - 1)
-        return Neighbours(held, replaced if mechanism.guarantee.adjacency == "replace-one" else held[1:])
+        moved = np.append(held[1:], domain.size - 1)
+        return Neighbours(held, moved if mechanism.guarantee.adjacency == "replace-one" else held[1:])
     if isinstance(mechanism, ShuffledMechanism):
         _no_direction(direction)
         return Neighbours(*(shuffled_population(mechanism, first=first, others=others) for first in (True, False)))

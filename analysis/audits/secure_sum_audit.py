@@ -27,7 +27,7 @@ def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: Ar
     ----------
     mechanism : SecureSumMechanism
         The mechanism. Its `decode` is taken to be linear, except for a constant, in the sum's whole numbers.
-    first, second : array_like of shape (clients, dimension), or (clients,) for items
+    first, second : array_like of shape (clients, dimension), or (clients,) for numbers and items
         The two populations. One of items may lack a client, who sends noise alone.
 
     Returns
@@ -39,11 +39,11 @@ def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: Ar
     difference = domain.total(domain.clip(first)) - domain.total(domain.clip(second))
     length = mechanism.padded_dimension
     unit = np.zeros(length, dtype=np.uint64)
-    constant = mechanism.decode(unit, mechanism.clients) @ difference
+    constant = np.dot(mechanism.decode(unit, mechanism.clients), difference)
     weights = np.empty(length)
     for place in range(length):
         unit[place] = 1
-        weights[place] = mechanism.decode(unit, mechanism.clients) @ difference - constant
+        weights[place] = np.dot(mechanism.decode(unit, mechanism.clients), difference) - constant
         unit[place] = 0
     return _projection(mechanism, weights, first)
 

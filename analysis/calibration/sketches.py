@@ -158,7 +158,8 @@ def calibrate_sparse_sum(
     """Return the distributed discrete Gaussian mechanism on measurements that are enough for a sparse mean.
 
     By default there are ``4 s ln d`` of them for s coordinates, twice what the Lasso needs in the limit to find the right ones by Gaussian
-    measurements (Wainwright 2009, *Sharp thresholds for high-dimensional and noisy sparsity recovery*); more do not lower the noise.
+    measurements with little noise (Wainwright 2009, *Sharp thresholds for high-dimensional and noisy sparsity recovery*). With a penalty
+    that is noise's alone it finds a few others besides, which the refit drops; more measurements do not lower the noise.
 
     Raises
     ------

@@ -146,6 +146,7 @@ def _entry(
     accounts: tuple[str, ...],
     adjacencies: tuple[str, ...] = ADJACENCIES,
     options: tuple[Option, ...] = CHOICE,
+    planned_with: tuple[str, ...] = (),
 ) -> Entry:
     def build(task: Task, values: Values) -> Mechanism:
         categories = check_integer("categories", task.categories(name), low=2, high=MOST_CATEGORIES)
@@ -176,6 +177,7 @@ def _entry(
         calibrate=build,
         accounting=Accountable(name, title, parameters, account, given=(ITEMS, CLIENTS, *options), solve=solve, close=False),
         lower_bound=lambda task: frequency_lower_bound(task, "secure-sum", unbiased=False),
+        planned_with=planned_with,
     )
 
 
@@ -239,5 +241,6 @@ ENTRIES = (
         parameters=(*OF_SKETCH, STEP_SIGMA),
         accounts=("rdp", "near-gaussian"),
         options=SPARSE,
+        planned_with=("distinct_items",),
     ),
 )

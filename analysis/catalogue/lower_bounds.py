@@ -1,9 +1,10 @@
 """What is proven of every mechanism for the mean of vectors of a task, whichever it is."""
 
 import math
+from dataclasses import replace
 from typing import Protocol
 
-from ...design.contracts.domains import Categories
+from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Task
 from ...solvers.limits.central_privacy import LARGEST_EPSILON, SMALLEST_EPSILON, central_bound, unbiased_central_bound
@@ -38,7 +39,9 @@ def local_lower_bound(task: Task) -> float | None:
 
 
 def central_lower_bound(task: Task) -> float | None:
-    """Return a bound on the squared error of every mechanism for vectors whose estimate is private, also under a secure sum; errs downward.
+    """Return a bound on the squared error of every mechanism whose estimate is private, also under a secure sum or shuffled; errs downward.
+
+    For vectors, or for numbers, which are vectors of one coordinate.
 
     Biased mechanisms are included: the estimate zero is one. What keeps a budget over all rounds keeps it in each.
     """
@@ -51,6 +54,8 @@ def unbiased_central_lower_bound(task: Task) -> float | None:
 
 
 def _central(task: Task, bound: Bound) -> float | None:
+    if isinstance(task.domain, Interval):
+        task = replace(task, domain=task.domain.ball(task.adjacency))
     if task.adjacency == "replace-one":
         return _vector_bound(task, bound, task.epsilon, task.delta)
     # A replacement is two steps.

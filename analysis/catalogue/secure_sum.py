@@ -4,7 +4,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.domains import Interval
+from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
@@ -39,6 +40,7 @@ from ..calibration.poisson_binomial import calibrate_poisson_binomial, calibrate
 from ..calibration.shared_noise import calibrate_discrete_gaussian, calibrate_distributed_skellam, finest_steps
 from .lower_bounds import central_lower_bound
 from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED, check_order, sum_bits, tried_bits
+from .sums_of_numbers import numbers_too
 
 BOTH = ("add-or-remove-one", "replace-one")
 CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
@@ -139,7 +141,7 @@ def target_of(task: Task, name: str) -> Target:
     return Target(task.epsilon, task.check_delta(name), task.rounds, task.adjacency, task.sampling)
 
 
-def _discrete_gaussian(task: Task, options: Values) -> Mechanism:
+def _discrete_gaussian(task: Task, options: Values) -> SecureSumMechanism:
     name = "distributed-discrete-gaussian"
     ball, target = task.ball(name, (2.0,)), target_of(task, name)
     seed = options["rotation_seed"]
@@ -157,7 +159,7 @@ def _discrete_gaussian(task: Task, options: Values) -> Mechanism:
     )
 
 
-def _skellam(task: Task, options: Values) -> Mechanism:
+def _skellam(task: Task, options: Values) -> SecureSumMechanism:
     name = "distributed-skellam"
     ball, target = task.ball(name, (2.0,)), target_of(task, name)
     seed = options["rotation_seed"]
@@ -175,7 +177,7 @@ def _skellam(task: Task, options: Values) -> Mechanism:
     )
 
 
-def _cpsgd(task: Task, options: Values) -> Mechanism:
+def _cpsgd(task: Task, options: Values) -> SecureSumMechanism:
     ball, target = task.ball("cpsgd", (2.0,)), target_of(task, "cpsgd")
     bits = None if options["bits"] is None else min(options["bits"], MOST_CPSGD_BITS)
     return calibrate_cpsgd(ball, task.clients, bits, target, rotated=options["rotated"], rotation_seed=options["rotation_seed"])
@@ -234,7 +236,7 @@ def _solve_cpsgd(target: Target, given: Values) -> Accounted:
     return replace(subject, details={**subject.details, "bits": (found.modulus - 1).bit_length()})
 
 
-def _poisson_binomial(task: Task, options: Values) -> Mechanism:
+def _poisson_binomial(task: Task, options: Values) -> SecureSumMechanism:
     ball, target = task.ball("poisson-binomial", (2.0,)), target_of(task, "poisson-binomial")
     return calibrate_poisson_binomial(ball, task.clients, options["bits"], target, frame_seed=options["rotation_seed"])
 
@@ -282,12 +284,12 @@ ENTRIES = (
         name="distributed-discrete-gaussian",
         title="Rotated, rounded vectors with discrete Gaussian noise from every client",
         paper="Kairouz, Liu, Steinke 2021, The distributed discrete Gaussian mechanism for federated learning with secure aggregation",
-        domains=(NormBall,),
+        domains=(NormBall, Interval),
         trust_model="secure-sum",
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(BITS, ROTATION_SEED),
-        calibrate=_discrete_gaussian,
+        calibrate=numbers_too(_discrete_gaussian),
         accounting=Accountable(
             "distributed-discrete-gaussian",
             "The distributed discrete Gaussian mechanism",
@@ -304,12 +306,12 @@ ENTRIES = (
         name="distributed-skellam",
         title="Rotated, rounded vectors with Skellam noise from every client",
         paper="Agarwal, Kairouz, Liu 2021, The Skellam mechanism for differentially private federated learning",
-        domains=(NormBall,),
+        domains=(NormBall, Interval),
         trust_model="secure-sum",
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(BITS, ROTATION_SEED),
-        calibrate=_skellam,
+        calibrate=numbers_too(_skellam),
         accounting=Accountable(
             "distributed-skellam",
             "The distributed Skellam mechanism",
@@ -326,12 +328,12 @@ ENTRIES = (
         name="cpsgd",
         title="A few levels for each coordinate, and binomial noise from every client",
         paper="Agarwal, Suresh, Yu, Kumar, McMahan 2018, cpSGD: communication-efficient and differentially-private distributed SGD",
-        domains=(NormBall,),
+        domains=(NormBall, Interval),
         trust_model="secure-sum",
         adjacencies=CPSGD_ADJACENCIES,
         accounts=("theorem-1", "rdp", "near-gaussian"),
         options=(BITS, ROTATED, ROTATION_SEED),
-        calibrate=_cpsgd,
+        calibrate=numbers_too(_cpsgd),
         accounting=Accountable(
             "cpsgd",
             "cpSGD: its published theorem and two closer accounts, bits and errors",
@@ -365,12 +367,12 @@ ENTRIES = (
         name="poisson-binomial",
         title="A few biased coin tosses for each coordinate, which hide each other",
         paper="Chen, Özgür, Kairouz 2022, The Poisson binomial mechanism for unbiased federated learning with secure aggregation",
-        domains=(NormBall,),
+        domains=(NormBall, Interval),
         trust_model="secure-sum",
         adjacencies=("replace-one",),
         accounts=("pure", "rdp", "pld", "rdp-extremes"),
         options=(BITS, ROTATION_SEED),
-        calibrate=_poisson_binomial,
+        calibrate=numbers_too(_poisson_binomial),
         accounting=Accountable(
             "poisson-binomial",
             "The Poisson-binomial mechanism, in the worst case over the other clients",

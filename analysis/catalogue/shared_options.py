@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 
 from ...design.contracts.accounts import pure_privacy
+from ...design.contracts.domains import Interval
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
 from ...design.contracts.registry import Option, Target, Values
@@ -43,9 +44,16 @@ def tried_bits(numbers: Callable[[Task], Iterable[int]], name: str = "bits") -> 
 
 
 def sum_bits(task: Task) -> range:
-    """Return numbers of bits of a coordinate of a secure sum, about the least that hold one step of every client."""
+    """Return numbers of bits of a coordinate of a secure sum, about the least that hold one step of every client.
+
+    For one number more: they cost little, and what rounding does to it falls.
+    """
     of_clients = math.ceil(math.log2(task.clients + 1))
-    return range(max(2, of_clients - 4), of_clients + 10, 2)
+    return (
+        range(of_clients + 8, of_clients + 18, 2)
+        if isinstance(task.domain, Interval)
+        else range(max(2, of_clients - 4), of_clients + 10, 2)
+    )
 
 
 def per_round_epsilon(task: Task) -> float:

@@ -1,6 +1,6 @@
 """The registry's entries of the shuffled trust model: messages arrive without their senders."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ...design.contracts.domains import Categories, Interval
@@ -20,7 +20,8 @@ from ...solvers.shuffling.shuffled_letters import MOST_CLIENTS
 from ..calibration.parameter import check_target
 from ..calibration.shuffled import local_epsilon, shuffled_designed_table, shuffled_response_table
 from .local import REPLACE_ONE
-from .lower_bounds import frequency_lower_bound
+from .lower_bounds import frequency_lower_bound, unbiased_central_lower_bound
+from .shared_options import tried_bits
 from .tables import BITS_IN, BITS_OUT, DESIGN_SEED, RESPONSE_BITS, TABLE, table_of
 
 # Adapts a table to a target: options, clients and target in, a table out.
@@ -55,7 +56,15 @@ def _account_table(values: Values, adjacency: str | None, _: Sampling | None) ->
     return _accounted(mechanism, f"{table.mechanism} table", table.certificate.realised_epsilon, adjacency)
 
 
-def _table_entry(name: str, title: str, paper: str, options: tuple[Option, ...], table_for: TableFor, account: Accountable) -> Entry:
+def _table_entry(
+    name: str,
+    title: str,
+    paper: str,
+    options: tuple[Option, ...],
+    table_for: TableFor,
+    account: Accountable,
+    candidates: Callable[[Task], Sequence[Values]],
+) -> Entry:
     def calibrate(task: Task, values: Values) -> Mechanism:
         table = table_for(values, task.clients, _target(task))
         return ShuffledTableMechanism(table.with_interval(*task.interval(name)), task.clients, task.delta)
@@ -78,7 +87,17 @@ def _table_entry(name: str, title: str, paper: str, options: tuple[Option, ...],
         options=options,
         calibrate=calibrate,
         accounting=replace(account, name=name, title=title, given=(CLIENTS, *options), solve=solve, close=False),
+        lower_bound=unbiased_central_lower_bound,
+        candidates=candidates,
     )
+
+
+def _tables_tried(task: Task) -> list[Values]:
+    """Return tables, each of which is designed in seconds: those with a letter more than inputs are the best for their grid."""
+    if task.bits is not None and task.bits < 2:
+        return [{"bits_in": 2, "bits_out": 1}]
+    tried = ({"bits_in": 2, "bits_out": 2}, {"bits_in": 3, "bits_out": 4}, {"bits_in": 4, "bits_out": 5})
+    return [one for one in tried if task.bits is None or one["bits_out"] <= task.bits]
 
 
 def _designed(values: Values, clients: int, target: Target) -> LookupTable:
@@ -125,6 +144,7 @@ SHUFFLED_MVU = _table_entry(
     MVU_OPTIONS,
     _designed,
     SHUFFLED_TABLE,
+    _tables_tried,
 )
 SHUFFLED_RESPONSE = _table_entry(
     "shuffled-randomised-response",
@@ -133,6 +153,7 @@ SHUFFLED_RESPONSE = _table_entry(
     (RESPONSE_BITS,),
     _response,
     replace(SHUFFLED_TABLE, parameters=(LOCAL_EPSILON, RESPONSE_BITS, CLIENTS), account=_account_response),
+    tried_bits(lambda _: range(1, 7)),
 )
 _ITEMS_TITLE = "Each client's item, or any other one, shuffled"
 SHUFFLED_ITEMS = Entry(

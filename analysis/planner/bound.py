@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass, replace
 
+from ...design.contracts.domains import Interval
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Entry
 from ...design.contracts.task import SMALLEST_TARGET, Task
 from ..catalogue.local import scalar_lower_bound, unbiased_lower_bound
-from ..catalogue.lower_bounds import unbiased_local_lower_bound
+from ..catalogue.lower_bounds import unbiased_central_lower_bound, unbiased_local_lower_bound
 
 # Bounds that say nothing of a biased design.
-OF_UNBIASED = (scalar_lower_bound, unbiased_local_lower_bound, unbiased_lower_bound)
-# A bound below this share of the central Gaussian's error is too weak to judge a mechanism by that such noise could be as good as.
+OF_UNBIASED = (scalar_lower_bound, unbiased_local_lower_bound, unbiased_lower_bound, unbiased_central_lower_bound)
+# A bound for vectors or items below this share of the central Gaussian's error is too weak to judge a mechanism by that such noise could be
+# as good as. For one number Laplace noise is better than Gaussian noise, and within a small factor of the bound.
 WEAK = 0.1
 
 
@@ -33,8 +35,8 @@ class ProvenBound:
 def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float | None) -> ProvenBound:
     """Return the largest bound of an entry whose hypotheses a mechanism for a task meets.
 
-    Outside the local trust model a bound far below `central`, the error of a trusted server's Gaussian noise, is not given: that error
-    is then the better ruler.
+    Outside the local trust model a bound for vectors or items far below `central`, the error of a trusted server's Gaussian noise, is not
+    given: that error is then the better ruler.
 
     Bounds for pure privacy hold for purely private mechanisms, whatever delta the task allows; they are taken at the epsilon of the
     mechanism's own messages.
@@ -47,7 +49,8 @@ def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float 
         epsilon = max(mechanism.guarantee.epsilon, SMALLEST_TARGET)
         found.append(entry.lower_bound(replace(task, epsilon=epsilon, delta=0.0, rounds=1)))
     proven = [bound for bound in found if bound]
-    if proven and central is not None and entry.trust_model != "local" and max(proven) < WEAK * central:
+    many = not isinstance(task.domain, Interval)
+    if many and proven and central is not None and entry.trust_model != "local" and max(proven) < WEAK * central:
         share = max(proven) / central
         return ProvenBound(
             None, f"no proven bound: only a weak one is known, {max(proven):.2g}, {share:.2g} of the central Gaussian's error"

@@ -58,8 +58,8 @@ def predict_duration(entry: Entry, task: Task, values: Values, mechanism: Mechan
         number = int(min(len(inputs), MOST_MESSAGES, max(1, ENOUGH // max(first, 1e-9))))
         messages, encoding = _timed(lambda: mechanism.encode(inputs[:number], words))
         aggregate, adding = _timed(lambda: mechanism.aggregate(messages))
-        # What is decoded may have to be of all clients that a mechanism is made for; how long that takes does not depend on what they sent.
-        clients = getattr(mechanism, "clients", number)
+        # A sum may have to be of all clients that a mechanism is made for; how long that takes does not depend on what they sent.
+        clients = number if entry.trust_model == "shuffled" else getattr(mechanism, "clients", number)
         _, decoding = _timed(lambda: mechanism.decode(aggregate, clients))
     except (ValueError, ConvergenceError):
         return PredictedDuration()

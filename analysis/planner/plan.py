@@ -187,6 +187,12 @@ def _check_asked(entry: Entry, asked: _Asked) -> None:
         raise InfeasibleError(
             f"population must be {' or '.join(entry.populations)} for {entry.name}, whose error is stated for it, got {asked.population}"
         )
+    missing = [name for name in entry.planned_with if name not in asked.options]
+    if missing:
+        raise InfeasibleError(
+            f"{missing[0]} is missing: the error of {entry.name} is stated for it; for example --option {missing[0]}=VALUE, or "
+            f"options={{{missing[0]!r}: VALUE}}"
+        )
 
 
 def _designs(entry: Entry, asked: _Asked) -> list[_Design]:

@@ -233,13 +233,13 @@ class _ModularServer(_Server):
             noisy = self.sum.noisy_steps(chunk[start : start + at_once], words)
             self.step_sum += noisy.sum(axis=0)
             messages = self.session.mask(self.clients, messages_modulo(noisy, self.sum.modulus))
+            self.session.receive(self.clients + np.arange(len(messages)), messages)
             self.clients += len(messages)
-            self.total = modular_add(self.total, self.sum.aggregate(messages), self.sum.modulus)
 
     def answer(self, clients: int) -> _Answer:
         if clients != self.sum.clients:
             raise ValueError(self._other_clients(str(clients)))
-        total = self.total if self.session is None else self.session.unmask(self.total, np.ones(clients, dtype=bool))
+        total = self.total if self.session is None else self.session.unmask()
         wrapping = Wrapping(
             modulus=self.sum.modulus,
             padded_dimension=self.sum.padded_dimension,

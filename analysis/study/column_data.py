@@ -95,8 +95,8 @@ def read_column(path: Path, column: str | None, most_bytes: int = MOST_BYTES) ->
     Raises
     ------
     DataError
-        If there is no such file or column, the file is too large or cannot be read, or the column is empty or holds anything but finite numbers; the
-        message gives their number and the first row (row 1 is the first row of data).
+        If there is no such file or column, the file is too large or cannot be read, or the column is empty or holds anything but finite
+        numbers; the message gives their number and the first row (row 1 is the first row of data).
     """
     readers = {".csv": _read_csv, ".parquet": _read_parquet, ".npy": _read_npy}
     suffix = path.suffix.lower()

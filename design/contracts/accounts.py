@@ -161,15 +161,15 @@ def amplified_rounds(
 def composed_singles(single: Callable[[float], EpsilonBound], delta: float, rounds: int) -> EpsilonBound:
     """Return the bound of rounds from that of one, as a function of delta, by `composed_rounds`: half of delta is spent on either part.
 
-    Of one round the least of its own bound and of what rounds in general are said to reveal, which is less where epsilon is tiny: more
-    rounds never reveal less.
+    Never less than that of one round, which where epsilon is tiny may not be the least that could be said of it.
     """
-    of_one = single(delta / (2 * rounds))
-    composed = replace(of_one, epsilon=composed_rounds(of_one.epsilon, rounds, delta / 2)) if math.isfinite(of_one.epsilon) else of_one
-    if rounds > 1:
-        return composed
     whole = single(delta)
-    return composed if composed.epsilon < whole.epsilon else whole
+    if rounds == 1 or math.isinf(whole.epsilon):
+        return whole
+    of_one = single(delta / (2 * rounds))
+    if math.isinf(of_one.epsilon):
+        return of_one
+    return replace(of_one, epsilon=max(whole.epsilon, composed_rounds(of_one.epsilon, rounds, delta / 2)))
 
 
 def composed_rounds(epsilon: float, rounds: int, delta: float) -> float:

@@ -217,6 +217,8 @@ class Entry:
         Design choices worth trying for a task, where they trade bits or time for error; those that are not given have their defaults.
     populations : tuple of str or None
         Populations that its stated error is for; None for all.
+    planned_with : tuple of str
+        Options that say what its stated error is for, without which a plan cannot rank it.
     lower_bound : callable
         A proven bound on the squared error of every mechanism for the task that meets the bound's hypotheses; None where there is none.
     """
@@ -235,6 +237,7 @@ class Entry:
     lower_bound: Callable[[Task], float | None] = lambda _: None
     candidates: Callable[[Task], Sequence[Values]] = lambda _: ({},)
     populations: tuple[str, ...] | None = None
+    planned_with: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Derive the accounting that was left out."""

@@ -162,7 +162,9 @@ def catch_up_package(history: ModelHistory, last_round: int | None) -> HistoryPa
     return HistoryPackage(last_round, missed, history.message_bytes, history.checksum)
 
 
-def apply_package(content: bytes, state: ModelState | None, decode: Decode, optimiser: ServerOptimiser) -> ModelState:
+def apply_package(
+    content: bytes, state: ModelState | None, decode: Decode, optimiser: ServerOptimiser, *, rollback: bool = False
+) -> ModelState:
     """Return the server's state, from what arrived at a client; its checksum is the one that the package states.
 
     Parameters
@@ -173,6 +175,9 @@ def apply_package(content: bytes, state: ModelState | None, decode: Decode, opti
         The client's state, if it has one; it is not changed.
     decode, optimiser
         The server's, as in `replay_round`.
+    rollback : bool
+        Whether a whole model is taken even if it has been through fewer rounds than the client's, or has other parameters or moments in
+        number or type: for a server that starts again.
 
     Raises
     ------
@@ -182,6 +187,8 @@ def apply_package(content: bytes, state: ModelState | None, decode: Decode, opti
     """
     package = read_package(content)
     if isinstance(package, FullModelPackage):
+        if state is not None and not rollback:
+            _check_successor(package.state, state)
         return package.state
     if state is None:
         raise DataError("package: a history cannot be used without a model")
@@ -198,6 +205,17 @@ def apply_package(content: bytes, state: ModelState | None, decode: Decode, opti
         found, stated = state.checksum().hex(), package.checksum.hex()
         raise DataError(f"package: replayed, the model has the checksum {found}, the server's has {stated}")
     return state
+
+
+def _check_successor(found: ModelState, state: ModelState) -> None:
+    """Refuse a whole model that the client's own cannot have become: an older one may be an attack that plays back an old package."""
+    if found.rounds < state.rounds:
+        through = f"{found.rounds} rounds, the client's through {state.rounds}"
+        raise DataError(f"package: the model has been through {through}: rollback is refused")
+    shapes = [(one.dimension, one.parameters.dtype.name, len(one.moments)) for one in (found, state)]
+    if shapes[0] != shapes[1]:
+        stated, own = (f"{dimension} parameters of {kind} with {moments} moments" for dimension, kind, moments in shapes)
+        raise DataError(f"package: the model has {stated}, the client's has {own}")
 
 
 @dataclass(frozen=True)
@@ -249,6 +267,6 @@ def synchronise(
         caught_up = apply_package(deliver(sent), state, decode, optimiser)
     except DataError:
         whole = FullModelPackage(history.state).to_bytes()
-        caught_up = apply_package(deliver(whole), None, decode, optimiser)
+        caught_up = apply_package(deliver(whole), state, decode, optimiser)
         return Synchronisation(caught_up, len(sent) + len(whole), full_model=True, resent=True)
     return Synchronisation(caught_up, len(sent), isinstance(package, FullModelPackage), resent=False)

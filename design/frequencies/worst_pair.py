@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from ...arrays import IntegerArray
 from .item_sketch import ItemSketch
 
-# Up to this number of items all pairs are looked at.
-FEW_ITEMS = 1024
-# Rows of pairs that joins may look at, places that are kept, and pairs at a time.
-MOST_COMPARISONS, MOST_PLACES, AT_ONCE = 4 * 10**8, 2**27, 2**19
+# Up to this number of rows of pairs, all pairs are looked at: some seconds.
+ALL_COMPARISONS = 4 * 10**9
+# Rows of pairs that joins may look at, where each pair has to be gathered; what a join costs beside its pairs, in rows of them; places that
+# are kept, and pairs at a time.
+MOST_COMPARISONS, OF_A_JOIN, MOST_PLACES, AT_ONCE = 4 * 10**8, 400, 2**27, 2**19
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class WorstPair:
 def worst_pair(sketch: ItemSketch) -> WorstPair:
     """Return the excess of the worst pair of items of a sketch: exactly wherever that is not too expensive.
 
-    A million items in 15 rows of 1024 buckets take some seconds, a hundred thousand less than one.
+    A million items in 15 rows of 1024 buckets take some seconds, a hundred thousand less than one; no sketch takes longer than about ten.
 
     Examples
     --------
@@ -60,8 +61,8 @@ def worst_pair(sketch: ItemSketch) -> WorstPair:
     if sketch.rows * sketch.categories > MOST_PLACES:
         return WorstPair(sketch.rows, exact=False)
     places = np.stack([sketch.places(row).astype(np.int32) for row in range(sketch.rows)])
-    if sketch.categories <= FEW_ITEMS:
-        return WorstPair(max(0, _all_pairs(places)), exact=True)
+    if sketch.rows * sketch.categories**2 <= 2 * ALL_COMPARISONS:
+        return WorstPair(_all_pairs(places), exact=True)
     return _joined(sketch, places)
 
 
@@ -74,13 +75,21 @@ def likely_excess(sketch: ItemSketch) -> int:
 
 
 def _all_pairs(places: NDArray[np.int32]) -> int:
-    buckets, negative = places >> 1, places & 1
-    count = places.shape[1]
-    excess = np.zeros((count, count), dtype=np.int16)
-    for bucket, sign in zip(buckets, negative, strict=True):
-        excess += (bucket[:, None] == bucket) * np.where(sign[:, None] == sign, -1, 1).astype(np.int16)
-    np.fill_diagonal(excess, -len(places))
-    return int(excess.max())
+    """Return the largest excess of all pairs, 0 at least."""
+    # Short numbers are compared faster.
+    short = places.astype(np.min_scalar_type(int(places.max())))
+    count = short.shape[1]
+    at_once = max(1, AT_ONCE // count)
+    largest = 0
+    for start in range(0, count, at_once):
+        excess = np.zeros((min(at_once, count - start), count - start), dtype=np.int16)
+        for row in short:
+            # 0: the same bucket and sign, 1: opposite signs, more: different buckets. An item is in the same ones as itself.
+            differing = row[start : start + at_once, None] ^ row[start:]
+            excess += differing == 1
+            excess -= differing == 0
+        largest = max(largest, int(excess.max()))
+    return largest
 
 
 def _joined(sketch: ItemSketch, places: NDArray[np.int32]) -> WorstPair:
@@ -88,7 +97,8 @@ def _joined(sketch: ItemSketch, places: NDArray[np.int32]) -> WorstPair:
     for_two_rows = sketch.categories**2 / (8 * sketch.width**2)
 
     def affordable(least: int) -> bool:
-        return rows * for_two_rows * sum(comb(len(group), 2) for group in _groups(rows, least)) <= MOST_COMPARISONS
+        joins = sum(comb(len(group), 2) for group in _groups(rows, least))
+        return rows * joins * (for_two_rows + OF_A_JOIN) <= MOST_COMPARISONS
 
     least = max(2, likely_excess(sketch) + 1)
     while not affordable(least):

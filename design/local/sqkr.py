@@ -39,6 +39,9 @@ class SQKRMechanism(VectorMechanism):
     (`scaled_down_count` says how many), as longer vectors are by clipping. With a constant of sqrt(dimension) or more there are none.
     Privacy does not depend on it.
 
+    For releases with ``secure_words``, up to rounding: symbols are drawn exactly, and the probability with which one is replaced is off by
+    at most 2**-51, which adds less than 1e-6 to epsilon, even at 20. The vectors must not depend on the seed of the frame.
+
     Attributes
     ----------
     epsilon : float

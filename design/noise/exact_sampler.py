@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from ...arrays import IntegerArray
 from .brick_cover import ALLOWANCE, BRICK_BITS, BrickCover, UnimodalCurve, cover_with_bricks
 from .random_words import WordSource
+from .redraws import Redraws
 
 WORD_BITS = 64
 # Points whose words are drawn at a time, and those looked up at a time: words and bricks stay in the processor's cache.
 CHUNK, PART = 2**15, 2**13
+# Words by which one uniform number is extended.
+MOST_EXTENSIONS = 64
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,9 @@ class ExactSampler:
         for start in range(0, count, CHUNK):
             chunk = points[start : start + CHUNK]
             open_places = self._propose(chunk, words)
+            redraws = Redraws()
             while open_places.size:
+                redraws.another()
                 fresh = np.empty(open_places.size, dtype=np.int64)
                 rejected = self._propose(fresh, words)
                 chunk[open_places] = fresh
@@ -89,7 +94,9 @@ class ExactSampler:
         cover = self.cover
         side, shell = words(2).tolist()
         zeros = WORD_BITS - shell.bit_length()
+        redraws = Redraws()
         while not shell:
+            redraws.another()
             shell = int(words(1)[0])
             zeros += WORD_BITS - shell.bit_length()
         distance = (zeros << cover.shell_bits) + (side & (2**cover.shell_bits - 1))
@@ -109,8 +116,9 @@ class ExactSampler:
 
     def _decide(self, point: int, layer: int, scale: Fraction, uniform: int, words: WordSource) -> bool:
         """Return whether layer + U < scale * f(point), by whole numbers; U begins with the bits of `uniform` and is extended as needed."""
-        bits = WORD_BITS
+        bits, redraws = WORD_BITS, Redraws(MOST_EXTENSIONS)
         while True:
+            redraws.another()
             low, high = self.curve.bounds(point, bits)
             lowest = (layer << bits) + uniform
             if lowest + 1 <= scale * low:

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from ...arrays import IntegerArray
 from .packed_bits import PackedBits, packed_bytes, random_bits, set_bits
 from .random_words import WordSource
+from .redraws import Redraws
 
 # Items that are drawn at a time, of all clients together, and bytes of packed bits.
 BLOCK, BYTES = 2**20, 2**23
@@ -41,7 +42,9 @@ def _listed(held: IntegerArray, included: NDArray[np.bool_], size: int, universe
     others = np.sort(_others(words.integers(universe - 1, (len(held), size)), own), axis=1)
     # Which of two equal items is drawn again makes no difference to the set: all sets of distinct others stay as likely.
     rows = np.arange(len(held))
+    redraws = Redraws()
     while rows.size:
+        redraws.another()
         repeated = np.zeros((len(rows), size), dtype=bool)
         repeated[:, 1:] = others[rows, 1:] == others[rows, :-1]
         again = repeated.any(axis=1)
@@ -83,7 +86,9 @@ def packed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, u
 
 def _flip(packed: PackedBits, bit: int, counts: IntegerArray, held: IntegerArray, universe: int, words: WordSource) -> None:
     """Flip that many bits of each row, in place, of those that are `bit` and not the held item's: all sets of them are as likely."""
+    redraws = Redraws()
     while counts.any():
+        redraws.another()
         rows = np.repeat(np.arange(len(packed)), counts)
         drawn = words.integers(universe, rows.size)
         found = (packed[rows, drawn >> 3] >> (drawn & 7).astype(np.uint8)) & 1

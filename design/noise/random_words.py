@@ -13,9 +13,12 @@ import scipy
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray, WordArray
 from .key_stream import KeyStream
+from .redraws import Redraws
 
 MOST_WORDS = 2**48
 LARGEST_HIGH = 2**63
+# Times that an order may be drawn with two equal words: two of 2**31 are, with a probability of 1/8.
+MOST_COLLISIONS = 200
 # Those whose raw output are words of 64 bits.
 GENERATORS_OF_WORDS = (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64)
 
@@ -62,7 +65,9 @@ class WordSource(ABC):
         drawn = words.ravel()
         largest = np.uint64((1 << 64) - (1 << 64) % high - 1)
         surplus = np.flatnonzero(drawn > largest)
+        redraws = Redraws()
         while surplus.size:
+            redraws.another()
             drawn[surplus] = self(surplus.size)
             surplus = surplus[drawn[surplus] > largest]
         return (drawn % np.uint64(high)).astype(np.int64).reshape(words.shape)
@@ -70,7 +75,9 @@ class WordSource(ABC):
     def permutation(self, count: int) -> IntegerArray:
         """Draw an order of the numbers 0 to count - 1, all exactly equally likely: that of distinct words."""
         words = self(count)
+        redraws = Redraws(MOST_COLLISIONS)
         while len(np.unique(words)) < count:
+            redraws.another()
             words = self(count)
         return np.argsort(words).astype(np.int64)
 

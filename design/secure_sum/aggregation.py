@@ -88,7 +88,8 @@ class SecureSum:
         """Draw the clients' secrets and the order of the ring, for one sum: masks must not serve twice."""
         words = word_source(words)
         graph = MaskGraph(words.permutation(self.clients), self.degree)
-        return SecureSumSession(self, graph, MaskSource(words.random_bytes(KEY_BYTES), self.length, self.modulus))
+        masks = MaskSource(words.random_bytes(KEY_BYTES), self.length, self.modulus)
+        return SecureSumSession(self, graph, masks, _Progress.start(self))
 
     def total(self, chunks: Iterable[ArrayLike], words: WordsLike, dropped: Collection[int] = ()) -> WordArray:
         """Run one session over clients that come in chunks: mask, drop some messages, add up the others, take off what is left of masks.
@@ -119,21 +120,39 @@ class SecureSum:
         survivors = np.ones(self.clients, dtype=bool)
         for client in dropped:
             survivors[check_integer("dropped", client, low=0, high=self.clients - 1)] = False
-        total = np.zeros(self.length, dtype=np.uint64)
         first = 0
         for chunk in chunks:
             messages = session.mask(first, chunk)
-            arrived = messages[survivors[first : first + len(messages)]]
-            total = modular_add(total, session.aggregate(arrived), self.modulus)
+            arrived = np.flatnonzero(survivors[first : first + len(messages)])
+            session.receive(first + arrived, messages[arrived])
             first += len(messages)
         if first != self.clients:
             raise ValueError(f"chunks must hold the vectors of {self.clients} clients, got {first}")
-        return session.unmask(total, survivors)
+        return session.unmask()
+
+
+@dataclass(eq=False)
+class _Progress:
+    """What a session has seen: who has masked, whose messages have arrived, their masked sum, and whether it was unmasked."""
+
+    masked: NDArray[np.bool_]
+    arrived: NDArray[np.bool_]
+    total: WordArray
+    unmasked: bool = False
+
+    @classmethod
+    def start(cls, parameters: SecureSum) -> "_Progress":
+        clients = parameters.clients
+        return cls(np.zeros(clients, dtype=bool), np.zeros(clients, dtype=bool), np.zeros(parameters.length, dtype=np.uint64))
+
+    def check_open(self) -> None:
+        if self.unmasked:
+            raise ValueError("unmask must be called once, at the end of a session: two sums would give away their difference")
 
 
 @dataclass(frozen=True, eq=False)
 class SecureSumSession:
-    """One run of a secure sum: made by `SecureSum.session`.
+    """One run of a secure sum: made by `SecureSum.session`. Clients `mask`, the server receives, and unmasks once.
 
     Attributes
     ----------
@@ -148,11 +167,13 @@ class SecureSumSession:
     parameters: SecureSum
     graph: MaskGraph
     masks: MaskSource
+    _progress: _Progress
 
     def mask(self, first_client: int, values: ArrayLike) -> WordArray:
         """Return what clients send, shape (clients of the chunk, length): each message alone is uniform, whatever the values are.
 
-        `values` are the vectors of clients first_client, first_client + 1, ..., from 0 to M - 1.
+        `values` are the vectors of clients first_client, first_client + 1, ..., from 0 to M - 1. Each client masks once, as the difference
+        of two of its messages would be that of its vectors.
         """
         modulus = self.parameters.modulus
         messages = self._vectors("values", values).copy()
@@ -160,6 +181,11 @@ class SecureSumSession:
         if last < 0:
             raise ValueError(f"values must hold the vectors of at most {self.parameters.clients} clients, got {len(messages)}")
         first_client = check_integer("first_client", first_client, low=0, high=last)
+        masked = self._progress.masked[first_client : first_client + len(messages)]
+        if masked.any():
+            again = first_client + int(masked.argmax())
+            raise ValueError(f"first_client must be such that each client masks once, got client {again} again")
+        masked[:] = True
         for client, message in enumerate(messages, start=first_client):
             message[...] = modular_add(message, self.masks.self_mask(client), modulus)
             for neighbour in self.graph.neighbours_of(client).tolist():
@@ -167,41 +193,56 @@ class SecureSumSession:
                 message[...] = combine(message, self.masks.pair_mask(client, neighbour), modulus)
         return messages
 
-    def aggregate(self, messages: ArrayLike) -> WordArray:
-        """Add up messages that have arrived, modulo M; the results of several chunks add up by `modular_add`."""
-        return modular_sum(self._vectors("messages", messages), self.parameters.modulus)
-
-    def unmask(self, total: ArrayLike, survivors: ArrayLike) -> WordArray:
-        """Take off the self masks of clients whose messages have arrived, and the pair masks that the others left behind.
+    def receive(self, senders: ArrayLike, messages: ArrayLike) -> None:
+        """Add up messages that have arrived, modulo M, and note whose they are.
 
         Parameters
         ----------
-        total : array_like of int, shape (length,)
-            Sum of the messages that have arrived, modulo M.
-        survivors : array_like of bool, shape (clients,)
-            Whose messages have arrived.
+        senders : array_like of int, shape (clients of the chunk,)
+            Their numbers; each client's message counts once.
+        messages : array_like of int, shape (clients of the chunk, length)
+            What they sent. A message within the range that is not what its sender masked cannot be told: it spoils the sum.
+
+        Raises
+        ------
+        ValueError
+            If there is another number of senders than of messages, no such client, a client that has sent one before, or a number
+            outside of 0 to M - 1: the chunk is then left out. Also if the sum has been unmasked: a late message stays masked.
+        """
+        self._progress.check_open()
+        vectors = self._vectors("messages", messages)
+        numbers, clients = np.asarray(senders), self.parameters.clients
+        if numbers.dtype.kind not in "iu" or numbers.shape != (len(vectors),):
+            raise ValueError(f"senders must be {len(vectors)} whole numbers, one for each message, got {numbers!r}")
+        for number, count in zip(*np.unique(numbers, return_counts=True), strict=True):
+            client = check_integer("senders", int(number), low=0, high=clients - 1)
+            if count > 1 or self._progress.arrived[client]:
+                raise ValueError(f"senders must each send one message, got another one of client {client}")
+        self._progress.total = modular_add(self._progress.total, modular_sum(vectors, self.parameters.modulus), self.parameters.modulus)
+        self._progress.arrived[numbers] = True
+
+    def unmask(self) -> WordArray:
+        """Take off the self masks of clients whose messages have arrived, and the pair masks that the others left behind: once.
+
+        Two sums over different clients would give away the difference, which may be one client's vector.
 
         Returns
         -------
         ndarray of uint64, shape (length,)
-            Sum of these clients' values, modulo M.
+            Sum of the values of the clients whose messages have arrived, modulo M.
 
         Raises
         ------
         InfeasibleError
             If fewer neighbours of a client remain than it takes to recover its masks, or if the clients that remain fall apart into groups
-            that share no masks, so that the server would learn the sum of each group.
+            that share no masks, so that the server would learn the sum of each group. Further messages may still arrive then.
+        ValueError
+            If the sum has been unmasked before.
         """
-        modulus = self.parameters.modulus
-        result = check_residues("total", total, modulus)
-        if result.shape != (self.parameters.length,):
-            raise ValueError(f"total must have the shape ({self.parameters.length},), got {result.shape}")
-        alive = np.asarray(survivors)
-        if alive.dtype != bool or alive.shape != (self.parameters.clients,):
-            raise ValueError(
-                f"survivors must be {self.parameters.clients} truth values, got an array of {alive.dtype}, shape {alive.shape}"
-            )
+        self._progress.check_open()
+        modulus, alive, result = self.parameters.modulus, self._progress.arrived, self._progress.total
         self._check_recovery(alive)
+        self._progress.unmasked = True
         for client in np.flatnonzero(alive).tolist():
             result = modular_subtract(result, self.masks.self_mask(client), modulus)
         for client in np.flatnonzero(~alive).tolist():

@@ -90,7 +90,7 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     >>> ball = NormBall(dimension=3, norm=2.0)
     >>> mechanism = DistributedSkellamMechanism(ball, clients=1000, bits=20, granularity=0.01, local_variance=0.04, delta=1e-5)
     >>> print(mechanism.guarantee)
-    epsilon = 0.564776, delta = 1e-05, add-or-remove-one adjacency, secure-sum trust model
+    epsilon = 0.564778, delta = 1e-05, add-or-remove-one adjacency, secure-sum trust model
     >>> messages = mechanism.encode(np.tile([0.6, 0.2, -0.7], (1000, 1)), np.random.default_rng(0))
     >>> messages.dtype, mechanism.decode(mechanism.aggregate(messages), 1000).round(1).tolist()
     (dtype('uint32'), [0.6, 0.2, -0.7])

@@ -20,10 +20,11 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
     discrete_gaussian_renyi,
 )
 from ...solvers.divergences.discrete_gaussian_smoothing import ROUNDING, SmoothedSum, rounded_gaussian_epsilon, smoothed_sums
-from ..contracts.accounts import loss_account, renyi_account
-from ..contracts.gaussian import gaussian_privacy
+from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon
+from ..contracts.accounts import needing_delta, renyi_account
+from ..contracts.gaussian import near_gaussian_bound
 from ..contracts.guarantee import ADJACENCIES
-from ..contracts.privacy import Privacy
+from ..contracts.privacy import Account, Privacy
 
 # What the noise of a sampled round may differ from Gaussian noise: a logarithm of a ratio, all coordinates together.
 NEGLIGIBLE_RATIO = 1e-8
@@ -116,16 +117,19 @@ def joint_discrete_gaussian_privacy(clients: int, sums: Sequence[NoisySum], adja
         orders = of_gaussian.orders
         return RenyiCurve(orders, of_gaussian.divergences + (2 * orders - 1) / (orders - 1) * gaussian().log_ratio)
 
-    def by_sampled_loss(rounds: int, delta: float, sampling: Sampling) -> float | None:
-        of_gaussian = gaussian_privacy(gaussian().sigma, adjacency, "secure-sum").account("pld")
+    def by_gaussian(delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:
+        if sampled is None:
+            return by_loss(rounds, delta)
         ratio = rounds * gaussian().log_ratio
-        return of_gaussian.bound(delta * math.exp(-ratio) * (1 - 1e-15), rounds, sampling).epsilon + 2 * ratio
+        found = sampled(gaussian().sigma, delta * math.exp(-ratio) * (1 - 1e-15))
+        return None if found is None else found + 2 * ratio
 
+    bound = near_gaussian_bound(by_gaussian, adjacency, "local_sigma must be larger for the noise to be nearly Gaussian")
     return Privacy(
         "secure-sum",
         (
             renyi_account(curve, adjacency, sampled=sampled_curve),
-            loss_account("near-gaussian", by_loss, adjacency, sampled=by_sampled_loss),
+            Account("near-gaussian", adjacency, needing_delta(bound)),
         ),
     )
 

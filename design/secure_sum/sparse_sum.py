@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer, check_probability
-from ...arrays import FloatArray
+from ...arrays import FloatArray, IndexArray
 from ...errors import ConvergenceError
 from ...solvers.decoders.noise_penalty import noise_penalty
 from ..contracts.norm_ball import NormBall
@@ -33,7 +33,7 @@ class SparseSum(SketchedSecureSum):
     """The server takes the mean of sketches for measurements of a mean with few coordinates, and finds these by the Lasso.
 
     The Lasso's penalty is what noise alone exceeds with the failure probability only (`noise_penalty`); its estimate is refitted by least
-    squares on the coordinates that it found, and projected on the ball.
+    squares on the coordinates that it found and that are larger than noise, and projected on the ball.
 
     Nothing is promised for means that are not sparse: the estimate is in the ball, and that is all that `bias_bound` says. `variance` is a
     prediction for means with at most `sparsity` coordinates that stand out of the noise: that of least squares on the right ones.
@@ -104,6 +104,11 @@ class SparseSum(SketchedSecureSum):
         length = self.sketch.length_factor
         return noise_penalty(self.ball.dimension, self.noise_deviation, length, self.sketch_dimension, self.failure_probability)
 
+    @property
+    def noise_level(self) -> float:
+        """What noise alone makes of the largest coordinate by least squares, exceeded as seldom as the penalty."""
+        return self.penalty * self.sketch_dimension / self.sketch.length_factor**2
+
     def solution(self, aggregate: NDArray[Any], clients: int) -> "LassoSolution":
         """Return the Lasso's estimate, with its duality gap, before it is refitted."""
         from ...solvers.decoders.lasso import solve_lasso
@@ -118,13 +123,23 @@ class SparseSum(SketchedSecureSum):
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the refitted estimate, projected on the ball."""
         found = self.solution(aggregate, clients)
+        estimate = found.solution
         # More coordinates than measurements fit anything.
         if self.refit and 0 < len(found.support) < self.sketch_dimension:
-            from ...solvers.decoders.support_refit import refit_support
+            estimate = self._refitted(self.inner.decode(aggregate, clients), found.support)
+        return np.asarray(self.ball.clip(estimate[None])[0])
 
-            refitted = refit_support(self.sketch.operator(), self.inner.decode(aggregate, clients), found.support)
-            return np.asarray(self.ball.clip(refitted.solution[None])[0])
-        return np.asarray(self.ball.clip(found.solution[None])[0])
+    def _refitted(self, observed: FloatArray, support: IndexArray) -> FloatArray:
+        """Return least squares on the coordinates that were found, and again without those that are no larger than noise.
+
+        The penalty is noise's alone: what all coordinates that are too short add to it lets the Lasso find a few that are not there.
+        """
+        from ...solvers.decoders.support_refit import refit_support
+
+        operator = self.sketch.operator()
+        refitted = refit_support(operator, observed, support).solution
+        kept = support[np.abs(refitted[support]) > self.noise_level]
+        return refitted if len(kept) == len(support) else refit_support(operator, observed, kept).solution
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return `worst_variance` for each vector: a prediction for sparse means."""

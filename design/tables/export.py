@@ -46,7 +46,8 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
 def c_header(table: LookupTable) -> bytes:
     """Return a C99 header that encodes and decodes as the table does, bit for bit given the same random words.
 
-    It defines ``qb_encode(value, dither_word, table_word)``, ``qb_decode(letter)``, and what the table guarantees, as macros.
+    It defines ``qb_encode(value, dither_word, table_word)``, a slower ``qb_encode_constant_time`` that draws the same,
+    ``qb_decode(letter)``, and what the table guarantees, as macros.
     """
     low, high = table.interval
     text = _header_template().render(

@@ -16,6 +16,7 @@ from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.norm_ball import NormBall
 from ..noise.random_words import WordsLike, word_source
+from ..noise.redraws import Redraws
 from .vector_dithering import independent_rounding, rejection_bias_bound, row_blocks
 
 # A try is accepted with probability 1 - exp(-1/2) = 0.39 or more: 2.55 tries or fewer on average.
@@ -180,7 +181,9 @@ class ConditionalRounding:
             again.append(positions[outside])
             start += len(positions)
         waiting, positions = np.concatenate(rejected), np.concatenate(again)
+        redraws = Redraws()
         while waiting.size:
+            redraws.another()
             candidates = independent_rounding(positions, words.uniforms(positions.shape))
             accepted = self._accepted(candidates)
             rounded[waiting[accepted]] = candidates[accepted]

@@ -22,7 +22,9 @@ LARGEST_DIMENSION = 2**24
 LARGEST_SEED = 2**63 - 1
 # Projections go to a smaller box than the final one, so that a finite number of them suffices.
 INNER_BOX = 0.9
-MOST_PROJECTIONS = 64
+MOST_EXTRAPOLATIONS, MOST_PROJECTIONS = 16, 64
+# Times the projection's step that coefficients are moved at most: rounding errors of the plane grow no more than this.
+FARTHEST = 4.0
 # Numbers worked on at a time: a few megabytes.
 BLOCK = 2**18
 
@@ -75,6 +77,14 @@ class KashinFrame:
         rows, signs = self._rows_and_signs
         return np.asarray(walsh_hadamard(coefficients)[:, rows] * signs)
 
+    def shortest(self, coefficients: FloatArray) -> FloatArray:
+        """Return the shortest coefficients of the vectors that coefficients stand for, U^T U a, shape (clients, size)."""
+        kept = np.zeros(self.size)
+        kept[self._rows_and_signs[0]] = 1 / self.size
+        spectrum = walsh_hadamard(coefficients)
+        spectrum *= kept
+        return np.asarray(walsh_hadamard(spectrum))
+
     @cached_property
     def _rows_and_signs(self) -> tuple[NDArray[np.intp], FloatArray]:
         """Rows of the Hadamard matrix in rising order, and signs divided by sqrt(size)."""
@@ -103,7 +113,9 @@ def kashin_representation(vectors: FloatArray, frame: KashinFrame, level: float)
     """Represent vectors, shape (clients, dimension), exactly by coefficients of at most a level above 0, in the vectors' units.
 
     The coefficients with U a = x are a plane, those below the level a box. Starting from U^T x, coefficients are cut off to a box of nine
-    tenths the size and then projected to the plane, in turns, until the projection lies in the full box. Lyubarskii and Vershynin's own
+    tenths the size, projected to the plane, and moved on in that direction, in turns, until they lie in the full box. Moving on, by the
+    squared distance to the box over that to the projection (Bauschke, Combettes, Kruk 2006, *Extrapolation algorithm for affine-convex
+    feasibility problems*), takes half the steps. Lyubarskii and Vershynin's own
     algorithm adds up what is cut off at levels that fall by eta = 0.4; it does not cut again what it has added, and with these frames at
     K = 1.86 it leaves most vectors of 1000 dimensions unrepresented where the projections represent all.
 
@@ -135,11 +147,19 @@ def _represent(vectors: FloatArray, frame: KashinFrame, level: float) -> tuple[F
     found, scales = frame.analysis(vectors), np.ones(len(vectors))
     waiting = np.flatnonzero(np.abs(found).max(axis=1) > level)
     current = found[waiting]
-    for _ in range(MOST_PROJECTIONS):
+    for step in range(MOST_EXTRAPOLATIONS + MOST_PROJECTIONS):
         if not waiting.size:
             return found, scales
-        cut = np.clip(current, -INNER_BOX * level, INNER_BOX * level)
-        current = cut + frame.analysis(vectors[waiting] - frame.synthesis(cut))
+        if step == MOST_EXTRAPOLATIONS:
+            # Where there may be no representation at all, plain projections end nearer to one.
+            current = found[waiting]
+        # What sticks out of the box, without its part across the plane; moved farther, as said above.
+        excess = current - np.clip(current, -INNER_BOX * level, INNER_BOX * level)
+        move = excess - frame.shortest(excess)
+        squares, projected = np.einsum("ij,ij->i", excess, excess), np.einsum("ij,ij->i", move, move)
+        farthest = FARTHEST if step < MOST_EXTRAPOLATIONS else 1.0
+        move *= np.minimum(squares / np.maximum(projected, np.finfo(float).tiny), farthest)[:, None]
+        current -= move
         outside = np.abs(current).max(axis=1) > level
         found[waiting[~outside]] = current[~outside]
         waiting, current = waiting[outside], current[outside]

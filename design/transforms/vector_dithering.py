@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import FloatArray, IntegerArray
+from ..noise.redraws import Redraws
 
 # Returns the requested number of values, uniform in [0, 1).
 UniformSource = Callable[[int], FloatArray]
@@ -18,6 +19,7 @@ UniformSource = Callable[[int], FloatArray]
 # `quietbits.solvers.numerics.rounding`), and a pairwise sum of up to 2^31 terms adds 160: together a quarter of it. What passes is longer
 # than the bound by less than a tenth of SLACK, which the budgets of `vector_divergences` and the sensitivities of Skellam noise allow for.
 ROUNDING = 1e-13
+MOST_REJECTIONS = 100_000
 # Coordinates worked on at a time, a quarter of a megabyte.
 BLOCK = 2**15
 
@@ -112,12 +114,14 @@ def rejection_rounding(positions: FloatArray, norm: float, bound: float, uniform
     """Round independently, again and again until the norm is at most the bound (section 4.1 of Chaudhuri, Guo, Rabbat 2022).
 
     Accepted vectors are biased a little, toward shorter ones. The number of rounds depends on the vector: an observer of the time that it
-    takes learns something. Positions must be such that rounded vectors lie in the ball with a probability well above 0: otherwise
-    this does not end.
+    takes learns something. Positions must be such that rounded vectors lie in the ball with a probability well above 0: after 10**5
+    rejections in a row it gives up.
     """
     rounded = np.empty(positions.shape, dtype=np.int64)
     waiting = np.arange(len(positions))
+    redraws = Redraws(MOST_REJECTIONS)
     while waiting.size:
+        redraws.another()
         candidates = independent_rounding(positions[waiting], uniforms(positions[waiting].size).reshape(-1, positions.shape[1]))
         accepted = inside(candidates, norm, bound)
         rounded[waiting[accepted]] = candidates[accepted]

@@ -98,7 +98,7 @@ def bit_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 FIGURE = FigureEntry(
     name="price-bits",
-    title="Bits and compression rate together: error for each pair",
+    title="The larger the noise, the fewer bits a parameter: error for each pair of bits and compression rate",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}, the mean estimation in Table 1 and Figures 3, 5 and 6",
     duration="about five minutes",
     experiment="sketched sums against bits and rates",

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -11,9 +12,12 @@ from ...analysis.comparisons.linear_compression.needed_bits import SLACK, PriceP
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
+from .error_panels import ZERO_LOOK
 
 # Colours by trust model; a marker for each mechanism of one.
 COLOURS = {"local": VERMILION.colour, "shuffled": ORANGE.colour, "secure-sum": BLUE.colour, "central": PURPLE.colour}
+# Powers of ten that points of one number of clients are spread by, either way: many have the same bits.
+SPREAD = 0.2
 MARKERS = "os^Dv<>PX*hdp8H1234+x"
 
 
@@ -31,15 +35,26 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
     for column, label, mark in lines:
         (line,) = axes.plot(bounds["budget"], bounds[column].replace(0, math.nan), color=mark.colour, linestyle=mark.line, label=label)
         handles.append(line)
+    free = bounds[bounds["zero_squared_error"] <= SLACK * bounds["central_squared_error"]]
+    if not free.empty:
+        handles.append(axes.axvline(free["budget"].max(), label="zero is as good, to the left", **ZERO_LOOK))
     offers = frame[(frame["mechanism"] != "bounds") & frame["bits_per_client"].notna()]
     unused = {trust_model: iter(MARKERS) for trust_model in COLOURS}
+    sideways = iter(10.0 ** np.linspace(-SPREAD, SPREAD, offers["mechanism"].nunique()))
     for name, series in offers.groupby("mechanism", sort=False):
+        place = next(sideways)
         trust_model = series["trust_model"].iloc[0]
         colour, marker = COLOURS[trust_model], next(unused[trust_model])
         for filled, part in series.groupby("within_slack"):
             face = colour if filled else "white"
             axes.plot(
-                part["budget"], part["bits_per_client"], linestyle="", marker=marker, color=colour, markerfacecolor=face, markersize=5
+                part["budget"] * place,
+                part["bits_per_client"],
+                linestyle="",
+                marker=marker,
+                color=colour,
+                markerfacecolor=face,
+                markersize=5,
             )
         handles.append(Line2D([], [], linestyle="", marker=marker, color=colour, label=str(name)))
     axes.set(xscale="log", yscale="log", xlabel="clients \N{MULTIPLICATION SIGN} ε", ylabel="bits of a client's message")
@@ -52,8 +67,10 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
         f"{first['delta']:g}, {first['adjacency']} adjacency. Lines: bits for a worst error of at most {SLACK:g} times that of a trusted "
         "server's Gaussian noise through a secure sum: fewer than necessary are proven not to be enough, private or not, and no bits are "
         "necessary where zero is good enough; sufficient ones are those of the cheapest sketch and bit width. Points: mechanisms of the "
-        "registry at their usual options, filled where their worst error is within the same factor, hollow where it is not. Red: local "
-        "trust model, orange: shuffled, blue: secure sum, purple: central. The sparse mechanism is for means with 4 coordinates only.",
+        "registry at their usual options, filled where their worst error is within the same factor, hollow where it is not; they are "
+        "spread sideways a little. Where the usual options are refused, a point has those of the planner's with the least error. Red: "
+        "local trust model, orange: shuffled, blue: secure sum, purple: central. The sparse mechanism is for means with 4 coordinates "
+        "only.",
     )
     return figure
 
@@ -69,7 +86,7 @@ FIGURE = FigureEntry(
     name="price-needed-bits",
     title="The price of compression: necessary and sufficient bits against clients times epsilon, with every mechanism",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}; bounds with constants are beyond the paper",
-    duration="about three minutes",
+    duration="about four minutes",
     experiment="necessary and sufficient bits",
     tasks=needed_tasks,
     draw=draw_needed_bits,

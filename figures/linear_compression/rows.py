@@ -64,9 +64,9 @@ def row_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 FIGURE = FigureEntry(
     name="price-rows",
-    title="The number of rows of a sketch, at one size",
+    title="At one size of a sketch the number of rows hardly matters: error against rows",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}, the ablation of the sketch's length",
-    duration="about two minutes",
+    duration="about one and a half minutes",
     experiment="sketched sums against rows",
     tasks=row_tasks,
     table=arrange_sketches,

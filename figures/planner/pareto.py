@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 from matplotlib.ticker import FuncFormatter
 
 from ...analysis.planner.point import PlanPoint, design_rows
@@ -20,6 +21,9 @@ MARKS: Mapping[str, Mark] = MappingProxyType({"local": BLUE, "shuffled": ORANGE,
 MOST_EXCESS = 100.0
 # Factors of ten, in bits and in error, within which only one point of a front is named.
 NEAR = (0.3, 0.5)
+# How names are written above and below their points.
+UP: Mapping[str, Any] = MappingProxyType({"rotation": 20, "verticalalignment": "bottom"})
+DOWN: Mapping[str, Any] = MappingProxyType({"rotation": -40, "verticalalignment": "top"})
 QUICK: Mapping[str, Any] = MappingProxyType({"clients": 1000, "dimension": 32})
 
 
@@ -47,7 +51,17 @@ def draw_plan(frame: pd.DataFrame) -> Figure:
     axes.grid(visible=True)
     figure.legend(loc="outside upper center", ncols=4, handlelength=2.5, columnspacing=1.2)
     add_caption(figure, _caption(frame, left_out))
+    _turn_up(figure, axes)
     return figure
+
+
+def _turn_up(figure: Figure, axes: Axes) -> None:
+    """Turn up the names that reach below the axis."""
+    figure.draw_without_rendering()
+    for name in axes.texts:
+        if isinstance(name, Annotation) and name.get_window_extent().y0 < axes.get_window_extent().y0:
+            name.set(**UP)
+            name.xyann = (4, 4)
 
 
 def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up: bool) -> None:
@@ -67,9 +81,8 @@ def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up:
             xytext=(4, 4 if up else -4),
             textcoords="offset points",
             color=mark.colour,
-            rotation=20 if up else -40,
-            verticalalignment="bottom" if up else "top",
             rotation_mode="anchor",
+            **(UP if up else DOWN),
         )
     bound = series["lower_bound"].max()
     if pd.notna(bound):

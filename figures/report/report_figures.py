@@ -27,7 +27,13 @@ def estimates_figure(study: MeanStudy) -> str:
         axes = figure.add_subplot()
         for row, (estimate, mark) in enumerate(zip(comparison.estimates, cycle(MARKS), strict=False)):
             axes.errorbar(
-                estimate.estimate, row, xerr=Z95 * estimate.worst_standard_error, color=mark.colour, marker=mark.marker, markersize=7, capsize=4
+                estimate.estimate,
+                row,
+                xerr=Z95 * estimate.worst_standard_error,
+                color=mark.colour,
+                marker=mark.marker,
+                markersize=7,
+                capsize=4,
             )
         axes.axvline(comparison.true_mean, color="#555555", linewidth=1.2, zorder=0)
         axes.annotate(

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from ...analysis.training.summary import OF_A_RUN, VARIED, with_totals
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
@@ -75,6 +76,9 @@ def _finish(axes: Axes, values: pd.Series, words: str, *, logarithmic: bool) -> 
     finite = values[np.isfinite(values) & (values > 0)]
     if logarithmic and len(finite) and finite.max() > 5 * finite.min():
         axes.set_xscale("log")
+        # Not in mathematics, which report figures do not read.
+        axes.xaxis.set_major_formatter("{x:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel(words)
     axes.grid(visible=True)
 

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arguments import check_real
-from .renyi_divergence import check_weights, largest_step, renyi_matrix
+from ...arrays import FloatArray, IndexArray
+from .renyi_divergence import check_weights, divergence_by_distance, largest_step
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
 # of multiplications allows.
 MOST_LOSSES, LEAST_LOSSES = 500, 40
 MULTIPLICATIONS = 4e8
-# Numbers held in memory at a time.
-CHUNK = 2**22
+# Numbers held in memory at a time, and pairs of rows that are compared before bounds are looked at again.
+CHUNK, BATCH = 2**17, 64
+# What a pair can exceed the largest found by, relative and absolute, without being compared: it is added.
+NEGLIGIBLE, LEAST = 1e-12, 1e-15
 
 
 def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> "PrivacyLossDistribution":
@@ -55,26 +58,98 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> "Priva
     inputs, letters = table.shape
     distance = check_real("distance", distance, low=1e-9, high=1e6)
     reach = largest_step(inputs, distance)
-    rows, others = (index.ravel() for index in np.indices((inputs, inputs)))
-    near = np.abs(rows - others) <= reach
-    epsilon = float(renyi_matrix(table, math.inf).ravel()[near].max())
+    epsilon = float(divergence_by_distance(table, math.inf)[0, : reach + 1].max())
     if math.isinf(epsilon):
         raise ValueError("weights must give no letter that one input sends and another one never does, within the distance")
     if epsilon == 0:
         return pld.from_two_probability_mass_functions({0: 0.0}, {0: 0.0})
+    rows, others = (index.ravel() for index in np.indices((inputs, inputs)))
+    near = np.abs(rows - others) <= reach
     rows, others = rows[near], others[near]
     losses = int(np.clip(MULTIPLICATIONS / (2 * len(rows) * letters), LEAST_LOSSES, MOST_LOSSES))
     interval = epsilon / losses * (1 + 1e-9)
-    factors = np.exp(interval * np.arange(-losses, losses + 1))
-    probabilities = table / float(table[0].sum())
-    deltas = np.zeros(len(factors))
-    pairs = max(1, CHUNK // (letters * len(factors)))
-    for start in range(0, len(rows), pairs):
-        own, other = probabilities[rows[start : start + pairs]], probabilities[others[start : start + pairs]]
-        differences = own[:, None, :] - factors[:, None] * other[:, None, :]
-        np.maximum(deltas, np.maximum(differences, 0.0).sum(axis=2).max(axis=0), out=deltas)
+    factors = np.exp(interval * np.arange(losses + 1))
+    above = largest_hockey_sticks(table / float(table[0].sum()), rows, others, factors)
+    # Swapping the rows: sum max(P - Q / f, 0) = 1 - 1 / f + sum max(Q - f P, 0) / f; pairs come in both orders.
+    below = -np.expm1(-interval * np.arange(losses, 0, -1)) + above[:0:-1] / factors[:0:-1]
+    deltas = np.concatenate([below, above])
     # Beyond the largest log-ratio there is nothing; what rounding leaves there would count as certain failure.
     deltas[-1] = 0.0
     return pld.PrivacyLossDistribution(
         create_pmf_pessimistic_connect_dots_fixed_gap(interval, -losses, losses, np.minimum(np.minimum.accumulate(deltas), 1.0))
     )
+
+
+def largest_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: IndexArray, factors: FloatArray) -> FloatArray:
+    """Return the largest sum_j max(P_j - f Q_j, 0) of any pair of rows P and Q, for every factor f; errs upward, by rounding only.
+
+    It is convex in f and zero from the largest ratio R on: the total variation at f = 1 and R bound it between the two, and what is found
+    at other factors bounds it better. At each factor the pairs with the largest bounds are computed until no other one can be larger.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (inputs, letters)
+        Positive probabilities wherever another row of a pair has them.
+    rows, others : ndarray of shape (pairs,)
+        Indices of P and Q.
+    factors : ndarray of shape (factors,)
+        Rising, from 1; the last one is above all ratios.
+    """
+    from scipy.spatial.distance import cdist
+
+    bounds = np.zeros((len(factors), len(rows)))
+    bounds[0] = cdist(probabilities, probabilities, "cityblock")[rows, others] / 2
+    ratios = _largest_ratios(probabilities)[rows, others]
+    different = ratios > 1
+    for bound, factor in zip(bounds[1:-1], factors[1:-1], strict=True):
+        bound[different] = bounds[0, different] * np.maximum(ratios[different] - factor, 0.0) / (ratios[different] - 1)
+    result = np.zeros(len(factors))
+    result[0] = bounds[0].max()
+    brackets = [(0, len(factors) - 1)]
+    while brackets:
+        low, high = brackets.pop()
+        middle = (low + high) // 2
+        if middle == low:
+            continue
+        brackets += [(low, middle), (middle, high)]
+        bound = bounds[middle]
+        order = np.argsort(-bound, kind="stable")
+        largest, done, batch = 0.0, 0, BATCH
+        while done < len(order) and bound[order[done]] > largest * (1 + NEGLIGIBLE) + LEAST:
+            compared = order[done : done + batch]
+            bound[compared] = _hockey_sticks(probabilities, rows[compared], others[compared], float(factors[middle]))
+            largest = max(largest, float(bound[compared].max()))
+            done, batch = done + batch, 2 * batch
+            _interpolate(bounds, factors, compared, low, middle)
+            _interpolate(bounds, factors, compared, middle, high)
+        result[middle] = max(largest, float(bound[order[done:]].max(initial=0.0)))
+    return result
+
+
+def _hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: IndexArray, factor: float) -> FloatArray:
+    found = np.empty(len(rows))
+    pairs = max(1, CHUNK // probabilities.shape[1])
+    for start in range(0, len(rows), pairs):
+        part = slice(start, start + pairs)
+        differences = probabilities[others[part]]
+        differences *= -factor
+        differences += probabilities[rows[part]]
+        found[part] = np.maximum(differences, 0.0, out=differences).sum(axis=1)
+    return found
+
+
+def _interpolate(bounds: FloatArray, factors: FloatArray, pairs: IndexArray, low: int, high: int) -> None:
+    """Lower the bounds of pairs between two factors to the line through those at the two, above which a convex function is not."""
+    at_low, at_high = bounds[low, pairs], bounds[high, pairs]
+    for between in range(low + 1, high):
+        share = (factors[between] - factors[low]) / (factors[high] - factors[low])
+        bounds[between, pairs] = np.minimum(bounds[between, pairs], at_low + share * (at_high - at_low))
+
+
+def _largest_ratios(probabilities: FloatArray) -> FloatArray:
+    """Return the largest P_j / Q_j of every pair of rows, over letters that Q sends."""
+    largest = np.zeros((len(probabilities), len(probabilities)))
+    for probability in probabilities.T:
+        divisor = np.where(probability > 0, probability, np.inf)
+        np.maximum(largest, probability[:, None] / divisor, out=largest)
+    return largest

@@ -13,6 +13,8 @@ from .pure_privacy import check_orders
 SERIES_TERMS = 20
 # Exponents up to here are summed directly, larger ones in log space.
 LARGEST_EXPONENT = 300.0
+# Rows of a block, in which products of shifted rows are made; smaller exponents count as this one, and smaller sums are made anew.
+BLOCK_ROWS, LEAST_EXPONENT, TOO_SMALL = 32, -300.0, 1e-100
 # Log-ratios that are held in memory at a time.
 CHUNK = 2**19
 # This many probabilities of candidates are computed exactly whatever they are worth. Of more, one candidate is enough where the rounding of
@@ -122,6 +124,8 @@ def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:
         largest = np.maximum.reduceat(sorted_coarse, starts)
         allowance = slack * (1 + np.abs(np.where(np.isinf(largest), 0.0, largest)))
         candidates = np.flatnonzero(sorted_coarse >= np.repeat(largest - allowance, counts))
+        # Of the rows that are compared with themselves one is enough.
+        candidates = candidates[(candidates == 0) | (candidates >= inputs)]
         # Of many that hardly differ one stands for all, and what they can differ by is added: tables of randomised response
         # have only such.
         size = np.abs(largest) if in_logs else largest * np.log(np.maximum(largest, 1.0))
@@ -142,37 +146,71 @@ def _coarse(centred: FloatArray, log_scale: FloatArray, order: float) -> tuple[F
     It is sum_j P_j^a Q_j^(1-a), or the logarithm of that where the sum would overflow, or the largest log-ratio.
     """
     if math.isinf(order):
-        return _largest_exponents(centred, np.zeros(len(log_scale)), 1.0, 1.0), 8 * UNIT, True
+        return _largest_exponents(centred), 8 * UNIT, True
     exponent = order * np.abs(centred[np.isfinite(centred)]).max(initial=0.0)
     # Each centred logarithm is off by about the machine epsilon, and is then multiplied by the order.
     slack = 16 * UNIT * (centred.shape[1] + order + exponent)
     if exponent <= LARGEST_EXPONENT and np.isfinite(centred).all():
         return (np.exp(order * centred) * np.exp(log_scale)) @ np.exp((1 - order) * centred).T, slack, False
-    largest = _largest_exponents(centred, log_scale, order, order - 1)
-    shift = np.where(np.isinf(largest), 0.0, largest)
-    total = np.zeros_like(largest)
-    with np.errstate(over="ignore"):
-        for letter in range(centred.shape[1]):
-            total += np.exp(_exponents(centred[:, letter], log_scale[letter], order, order - 1) - shift)
-    return shift + np.log(total), slack, True
+    # Centring again and shifting rows round numbers of at most four times the exponent, in both factors.
+    return _log_sums(centred, log_scale, order), 2 * slack, True
 
 
-def _largest_exponents(centred: FloatArray, log_scale: FloatArray, times: float, other_times: float) -> FloatArray:
-    largest = np.full((len(centred), len(centred)), -np.inf)
-    for letter in range(centred.shape[1]):
-        np.maximum(largest, _exponents(centred[:, letter], log_scale[letter], times, other_times), out=largest)
-    return largest
+def _log_sums(centred: FloatArray, log_scale: FloatArray, order: float) -> FloatArray:
+    """Return ln sum_j P_j^a Q_j^(1-a) for every pair of rows, by products of matrices whose rows are shifted.
 
-
-def _exponents(centred: FloatArray, scale: float, times: float, other_times: float) -> FloatArray:
-    """Return times own - other_times other + scale for one letter and every pair of rows."""
+    A block of rows and another one are centred between the two: where neighbouring rows are alike, both factors of a pair's sum are then
+    largest at about the same letters, and the sum does not underflow. Sums that do are computed one by one.
+    """
     sent = np.isfinite(centred)
+    own, other = order * np.where(sent, centred, -np.inf) + log_scale, np.where(sent, (1 - order) * centred, -np.inf)
+    result = np.empty((len(centred), len(centred)))
+    blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, len(centred), BLOCK_ROWS)]
     known = np.where(sent, centred, 0.0)
-    exponents = np.subtract.outer(times * known + scale, other_times * known)
-    # A letter that is never sent adds nothing; one that only the other row never sends makes the divergence infinite.
-    exponents[:, ~sent] = np.inf
-    exponents[~sent] = -np.inf
-    return np.asarray(exponents)
+    lowest, highest = (np.array([extreme(known[block], axis=0) for block in blocks]) for extreme in (np.min, np.max))
+    for first, above in enumerate(blocks):
+        for second, beside in enumerate(blocks):
+            middle = (np.minimum(lowest[first], lowest[second]) + np.maximum(highest[first], highest[second])) / 2
+            left, right = own[above] - (order - 0.5) * middle, other[beside] + (order - 0.5) * middle
+            shift, other_shift = left.max(axis=1, keepdims=True), right.max(axis=1, keepdims=True)
+            for factor, largest in ((left, shift), (right, other_shift)):
+                factor -= largest
+                # So that no product is denormal, which would take a hundred times as long.
+                np.exp(np.maximum(factor, LEAST_EXPONENT, out=factor), out=factor)
+            sums = left @ right.T
+            result[above, beside] = np.where(sums < TOO_SMALL, np.nan, np.log(sums) + shift + other_shift.T)
+    np.fill_diagonal(result, 0.0)
+    rows, columns = np.nonzero(np.isnan(result))
+    pairs = max(1, CHUNK // centred.shape[1])
+    for start in range(0, len(rows), pairs):
+        part = slice(start, start + pairs)
+        exponents = own[rows[part]] + other[columns[part]]
+        largest = exponents.max(axis=1, keepdims=True)
+        largest[np.isinf(largest)] = 0.0
+        exponents -= largest
+        np.exp(np.maximum(exponents, -LARGEST_EXPONENT, out=exponents), out=exponents)
+        result[rows[part], columns[part]] = largest[:, 0] + np.log(exponents.sum(axis=1))
+    if not sent.all():
+        # A letter that is never sent adds nothing; one that only the other row never sends makes the divergence infinite.
+        result[sent.astype(float) @ (~sent).T.astype(float) > 0] = np.inf
+    return result
+
+
+def _largest_exponents(centred: FloatArray) -> FloatArray:
+    """Return the largest log-ratio of every pair of rows."""
+    sent = np.isfinite(centred)
+    own, other = (np.where(sent, centred, absent).T.copy() for absent in (-np.inf, 0.0))
+    largest = np.full((len(centred), len(centred)), -np.inf)
+    ratios = np.empty((BLOCK_ROWS, len(centred)))
+    for start in range(0, len(centred), BLOCK_ROWS):
+        found = largest[start : start + BLOCK_ROWS]
+        part = ratios[: len(found)]
+        for letter in range(len(own)):
+            np.subtract(own[letter, start : start + BLOCK_ROWS, None], other[letter], out=part)
+            np.maximum(found, part, out=found)
+    if not sent.all():
+        largest[sent.astype(float) @ (~sent).T.astype(float) > 0] = np.inf
+    return largest
 
 
 def _all_pairs(table: NDArray[np.float64] | NDArray[np.int64], order: float) -> FloatArray:

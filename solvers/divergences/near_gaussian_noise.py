@@ -33,9 +33,10 @@ from .discrete_gaussian_divergence import LARGEST_DIMENSION
 from .discrete_gaussian_smoothing import smoothed_sums
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
-# Sums over whole numbers are taken over every k-th of them, times k, with this many to a standard deviation: for functions this smooth
-# the error is far below floating point (Poisson's summation formula), except at the ends, which are added.
-POINTS_PER_DEVIATION = 16
+# Sums over whole numbers are taken over this many points on either side of the mean, in windows of up to so many deviations, times their
+# distance: at most a sixteenth of a deviation. For functions this smooth the error is far below floating point (Poisson's summation
+# formula), except at the ends, which are added. The points move with the noise, so that nothing jumps as it grows.
+POINTS = {16.0: 256, 40.0: 640}
 # Share of delta for what has another probability under G, each way.
 SPARED = 1e-4
 # t - 1 of the sums one way, and -t the other.
@@ -67,7 +68,7 @@ class NoiseRatio:
     deviations : float
         Half the width of the window, in standard deviations.
     offsets : ndarray of shape (points,)
-        Whole numbers in the window, less the mean, equally far apart.
+        Points of the window, less the mean, equally far apart.
     log_ratios : ndarray of shape (points,)
         ln(P / G) there.
     log_tail : float
@@ -106,7 +107,7 @@ def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
     (0.0, 3.0)
     """
     mean = check_real("variance", variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
-    offsets, deviations = _window(mean, 0.0, deviations, narrowest=mean)
+    offsets = _window(mean, deviations, narrowest=mean)
     slope = offsets / mean
     squared = np.sqrt(1 + slope**2)
     # p = x / s and 1 / s of the expansion in powers of 1 / s, s = sqrt(x^2 + v^2).
@@ -151,7 +152,7 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
     rate = check_rate(probability)
     variance = check_real("trials * probability * (1 - probability)", trials * rate * (1 - rate), low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
     successes, failures = trials * rate, trials * (1 - rate)
-    offsets, deviations = _window(variance, successes, deviations, narrowest=min(successes, failures))
+    offsets = _window(variance, deviations, narrowest=min(successes, failures))
     log_ratios = np.full(len(offsets), _stirling(trials))
     exponents = np.zeros(len(offsets))
     largest = 0.0
@@ -298,11 +299,13 @@ def ratio_log_moments(ratio: NoiseRatio, sign: int) -> FloatArray:
     That is the sum of P^a G^(1 - a) with a = t + 1, or of G^a P^(1 - a). Summed as G (e^x - 1), so that nothing is lost where it is near 1.
     Errs upward, infinite where an exponent is too large.
     """
-    masses = np.exp(-(ratio.offsets**2) / (2 * ratio.variance)) / math.sqrt(2 * math.pi * ratio.variance) * _stride(ratio.variance)
+    distance = float(ratio.offsets[1] - ratio.offsets[0])
+    masses = np.exp(-(ratio.offsets**2) / (2 * ratio.variance)) / math.sqrt(2 * math.pi * ratio.variance) * distance
     exponents = np.outer(EXPONENTS + 1 if sign > 0 else -EXPONENTS, ratio.log_ratios)
     usable = exponents.max(axis=1) < LARGEST_EXPONENT
     terms = masses * np.expm1(np.where(usable[:, None], exponents, 0.0))
-    ends = np.abs(terms[:, 0]) + np.abs(terms[:, -1])
+    # At least a whole number's.
+    ends = (np.abs(terms[:, 0]) + np.abs(terms[:, -1])) * max(1.0, 1 / distance)
     return np.where(usable, np.log1p(terms.sum(axis=1) + ends), math.inf)
 
 
@@ -311,20 +314,12 @@ def _excess(log_moments: FloatArray, exponents: FloatArray, log_spared: float) -
     return max(0.0, float(np.min((log_moments + math.log(2) - log_spared) / exponents)))
 
 
-def _window(variance: float, mean: float, deviations: float, narrowest: float) -> tuple[FloatArray, float]:
-    """Return equally spaced whole numbers less the mean, and how many standard deviations they reach at least."""
+def _window(variance: float, deviations: float, narrowest: float) -> FloatArray:
+    """Return equally spaced offsets from the mean, up to so many standard deviations on either side."""
     deviation = math.sqrt(variance)
-    widest = min(MOST_DEVIATIONS, LARGEST_SLOPE * narrowest / deviation)
-    reach = check_real("deviations", deviations, low=1.0, high=widest) * deviation
-    stride = _stride(variance)
-    fraction = round(mean) - mean
-    count = math.floor((reach - abs(fraction)) / stride)
-    offsets = fraction + stride * np.arange(-count, count + 1, dtype=float)
-    return offsets, float(min(-offsets[0], offsets[-1])) / deviation
-
-
-def _stride(variance: float) -> int:
-    return max(1, math.floor(math.sqrt(variance) / POINTS_PER_DEVIATION))
+    width = check_real("deviations", deviations, low=1.0, high=min(MOST_DEVIATIONS, LARGEST_SLOPE * narrowest / deviation))
+    count = next(points for widest, points in POINTS.items() if width <= widest)
+    return width * deviation / count * np.arange(-count, count + 1, dtype=float)
 
 
 def _stirling(number: float | FloatArray) -> float | FloatArray:

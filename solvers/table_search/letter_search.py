@@ -118,12 +118,16 @@ def solve_letters(
     with Parallel(n_jobs=workers, prefer="threads") as parallel:
         ends = _descend_all(parallel, wide, begins)
         made, failures = len(begins), [end.failure for end in ends if end.failure]
+        tried: list[_End] = []
         for _ in range(4 if few else 0):
-            perturbed = [new for end in _best(ends, PERTURBED) for new in _perturbations(end.alphabet)]
+            # Those of an end that was perturbed before would end where they did then.
+            fresh = [end for end in _best(ends, PERTURBED) if end not in tried]
+            tried += fresh
+            perturbed = [new for end in fresh for new in _perturbations(end.alphabet)]
             new_ends = _descend_all(parallel, wide, perturbed)
             made += len(perturbed)
             failures += [end.failure for end in new_ends if end.failure]
-            gained = min(end.value for end in ends) - min(end.value for end in new_ends)
+            gained = min(end.value for end in ends) - min((end.value for end in new_ends), default=np.inf)
             ends += new_ends
             if not gained > 1e-6 * min(end.value for end in ends):
                 break

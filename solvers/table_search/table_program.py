@@ -52,6 +52,8 @@ class TableProgram:
         self.input_weights = input_weights
         self._scale = typical_variance(constraint, len(self.inputs))
         self._table_of_variables, self._privacy_rows = _privacy_parts(len(self.inputs), letters, constraint)
+        # Kept: a product from the left would transpose the matrix each time.
+        self._costs_of_variables = self._table_of_variables.T.tocsr()
         self._layout = _layout(self._table_of_variables, self._privacy_rows, len(self.inputs), worst=input_weights is None)
         self._highs = new_highs()
         self._basis: highspy.HighsBasis | None = None
@@ -76,7 +78,7 @@ class TableProgram:
             cost = np.zeros(self._layout.columns)
             cost[-1] = 1.0
         else:
-            cost = (squares * self.input_weights[:, None]).ravel() @ self._table_of_variables
+            cost = self._costs_of_variables @ (squares * self.input_weights[:, None]).ravel()
         optimum = self._run(cost, np.concatenate(blocks)[self._layout.order])
         duals = optimum.row_duals
         table = (self._table_of_variables @ optimum.variables[: self._table_of_variables.shape[1]]).reshape(count, self.letters)

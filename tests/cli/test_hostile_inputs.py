@@ -66,7 +66,7 @@ def test_a_sweep_that_nests_deeply_or_is_long_is_a_line(folder: Path, fault: Fau
 
 
 @pytest.mark.parametrize("name", [name for name, entry in REGISTRY.items() if NormBall in entry.domains])
-def test_a_vector_of_a_thousand_million_coordinates_is_refused_before_anything_is_built(name: str, fault: Fault, run: Run) -> None:
+def test_a_vector_of_a_thousand_million_coordinates_is_refused_before_anything_is_built(name: str, fault: Fault) -> None:
     needed = [text for option in REGISTRY[name].options if option.required for text in (f"--{option.name.replace('_', '-')}", 1)]
     assert "dimension must be " in fault("simulate", name, "--dimension", 10**9, *SIMULATED, *needed)
 

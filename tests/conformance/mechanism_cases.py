@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.registry import Accounted, Entry, check_values
 from quietbits.design.contracts.task import Task
 from quietbits.design.local.vector_table import VectorTableMechanism
+from quietbits.design.secure_sum.number_sum import NumberSum
 from quietbits.design.tables.file import write_table
 from quietbits.design.tables.table_mean import TableMeanMechanism
 
@@ -168,7 +169,7 @@ def _skellam(mechanism: Any, _: Path) -> dict[str, Any]:
 
 def _cpsgd(mechanism: Any, _: Path) -> dict[str, Any]:
     # Its account pads by itself.
-    return {"dimension": mechanism.ball.dimension}
+    return {} if isinstance(mechanism, NumberSum) else {"dimension": mechanism.ball.dimension}
 
 
 def _dp_rec(mechanism: Any, _: Path) -> dict[str, Any]:
@@ -193,6 +194,12 @@ OTHER_NAMES: Mapping[str, Callable[[Any, Path], dict[str, Any]]] = {
 }
 
 
+def _of_numbers(mechanism: NumberSum) -> dict[str, Any]:
+    """Return the clip norm and the parameters of the mechanism for vectors that numbers are sent by."""
+    inner: Any = mechanism.inner
+    return {"clip": inner.ball.clip_norm, **{one.name: getattr(inner, one.name) for one in fields(inner)}}
+
+
 def accounted(case: Case, mechanism: Mechanism, folder: Path) -> Accounted:
     """Return what `quietbits account` makes of a mechanism's own parameters."""
     known = {"clients": CLIENTS, **case.options, **_of_domain(case.domain)}
@@ -200,6 +207,8 @@ def accounted(case: Case, mechanism: Mechanism, folder: Path) -> Accounted:
     values = {name: known[name] if name in known else getattr(mechanism, name, None) for name in names}
     if isinstance(mechanism, SecureSumMechanism) and "dimension" in names:
         values["dimension"] = mechanism.padded_dimension
+    if isinstance(mechanism, NumberSum):
+        values |= {name: value for name, value in _of_numbers(mechanism).items() if name in names}
     values |= OTHER_NAMES.get(case.entry.name, lambda *_: {})(mechanism, folder)
     checked = check_values(case.entry.name, case.entry.accounting.parameters, {k: v for k, v in values.items() if v is not None})
     return case.entry.accounting.account(checked | {"delta": mechanism.delta}, case.adjacency, None)
@@ -208,6 +217,8 @@ def accounted(case: Case, mechanism: Mechanism, folder: Path) -> Accounted:
 def given(case: Case) -> dict[str, Any]:
     """Return what calibration is given beside its target."""
     known = {"clients": CLIENTS, **case.options, **GIVEN.get(case.entry.name, {}), **_of_domain(case.domain)}
+    if isinstance(case.domain, Interval) and case.entry.trust_model == "secure-sum":
+        known |= _of_domain(case.domain.ball(case.adjacency))
     options = case.entry.accounting.given
     return check_values(case.entry.name, options, {one.name: known[one.name] for one in options if one.name in known})
 

@@ -4,11 +4,13 @@ Beyond Chen, Choquette-Choo, Kairouz, Suresh 2022, whose necessary bits have no 
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from ....design.contracts.gaussian import central_gaussian_error
+from ....design.contracts.mechanism import Mechanism
 from ....design.contracts.norm_ball import NormBall
 from ....design.contracts.registry import Entry, Target, Values
 from ....design.contracts.task import Task
@@ -86,7 +88,7 @@ class PricePoint(Point):
         entry = REGISTRY[self.mechanism]
         task = Task(ball, self.clients, self.epsilon, DELTA, ADJACENCY)
         try:
-            mechanism = entry.build(task, OPTIONS.get(self.mechanism, {}))
+            mechanism = _built(entry, task)
         except InfeasibleError as error:
             return {"trust_model": entry.trust_model, "reason": str(error)}
         worst = mechanism.error()
@@ -98,6 +100,21 @@ class PricePoint(Point):
             "ratio_to_central": predicted / central,
             "within_slack": bool(predicted <= SLACK * central * (1 + 1e-9)),
         }
+
+
+def _built(entry: Entry, task: Task) -> Mechanism:
+    """Return a mechanism at its usual options; where these are refused, the one of the planner's with the least worst error."""
+    own = OPTIONS.get(entry.name, {})
+    try:
+        return entry.build(task, own)
+    except InfeasibleError:
+        found = []
+        for values in entry.candidates(task):
+            with suppress(InfeasibleError):
+                found.append(entry.build(task, {**values, **own}))
+        if not found:
+            raise
+        return min(found, key=lambda one: one.error().of_mean(task.clients))
 
 
 def serving(entry: Entry) -> bool:

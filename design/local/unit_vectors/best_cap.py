@@ -93,6 +93,9 @@ class BestCap:
         along = np.where(negative, -1.0, 1.0) * np.sqrt(1 - rest)
         across = words.normals(directions.shape)
         across -= np.einsum("ij,ij->i", across, directions)[:, None] * directions
-        across *= (np.sqrt(rest) / np.linalg.norm(across, axis=1))[:, None]
+        lengths = np.linalg.norm(across, axis=1)
+        if not lengths.all():
+            raise ValueError("words must be random, got normal numbers that point exactly where a client's vector does")
+        across *= (np.sqrt(rest) / lengths)[:, None]
         across += along[:, None] * directions
         return across

@@ -20,6 +20,7 @@ from ...contracts.mechanism import EPSILON_LOW, MOST_CLIENTS, VectorMechanism
 from ...contracts.norm_ball import NormBall
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, WordSource, word_source
+from ...noise.redraws import Redraws
 from ...relative_entropy.shared_randomness import SharedNormals
 from .best_cap import BestCap
 from .random_direction import random_directions
@@ -30,6 +31,8 @@ SMALLEST_ALPHA, LARGEST_ALPHA = 1.25, 8.0
 LARGEST_CODED = 10.0
 # Numbers of public points, from 0: later ones count as the first.
 MOST_POINTS = 2**62
+# Batches of arrivals up to the horizon; a second one is rare.
+MOST_EXTENSIONS = 100
 STREAM_POINTS = 2**32
 # Arrival times that are examined one by one, in units of the largest density, and beyond it a few more.
 EXAMINED, FEW = 4.0, 16.0
@@ -185,6 +188,8 @@ def _arrivals(horizon: float, words: WordSource) -> FloatArray:
     """Return the arrival times of a Poisson process of rate 1 up to a horizon, or the first one."""
     size = math.ceil(horizon + 6 * math.sqrt(horizon))
     times = np.cumsum(exponentials(words, size))
+    redraws = Redraws(MOST_EXTENSIONS)
     while times[-1] <= horizon:
+        redraws.another()
         times = np.append(times, times[-1] + np.cumsum(exponentials(words, size)))
     return np.asarray(times[: max(1, np.count_nonzero(times <= horizon))])

@@ -9,6 +9,7 @@ import scipy
 
 from ....arrays import FloatArray
 from ...noise.random_words import WordSource
+from ...noise.redraws import MOST_REDRAWS, Redraws
 
 # Means from which Poisson numbers are drawn by transformed rejection, and from which as rounded normal numbers, closer than 1e-4.
 TRANSFORMED_FROM, NORMAL_FROM = 10.0, 2.0**26
@@ -16,7 +17,8 @@ TRANSFORMED_FROM, NORMAL_FROM = 10.0, 2.0**26
 
 def exponentials(words: WordSource, count: int) -> FloatArray:
     """Draw exponential numbers of mean 1, above 0."""
-    return np.asarray(-np.log1p(-(words.uniforms(count) + 2.0**-54)))
+    # Half a step beyond the largest uniform number rounds to 1, of which there is no logarithm.
+    return np.asarray(-np.log1p(-np.minimum(words.uniforms(count) + 2.0**-54, 1 - 2.0**-53)))
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,10 @@ class TailPoints:
         # Candidates come at the rate x = (reach / T)**alpha, and are points with probability (1 - e^-x) / x, the chance that V <= x over x.
         past, before = self.horizon, 0
         rest = self._rate_beyond(self.horizon)
+        # Candidates are far fewer.
+        redraws = Redraws(math.ceil(MOST_REDRAWS + 20 * rest))
         while True:
+            redraws.another()
             rest -= float(exponentials(words, 1)[0])
             if rest <= 0:
                 return
@@ -91,7 +96,9 @@ def poisson(mean: float, words: WordSource) -> int:
     """Draw a Poisson number, exactly up to the rounding of floating point below a mean of 2**26, and closer than 1e-4 from there on."""
     if mean < TRANSFORMED_FROM:
         count, total = 0, float(exponentials(words, 1)[0])
+        redraws = Redraws()
         while total <= mean:
+            redraws.another()
             count, total = count + 1, total + float(exponentials(words, 1)[0])
         return count
     if mean >= NORMAL_FROM:
@@ -101,7 +108,9 @@ def poisson(mean: float, words: WordSource) -> int:
     a = -0.059 + 0.02483 * b
     inverse = 1.1239 + 1.1328 / (b - 3.4)
     accepted = 0.9277 - 3.6224 / (b - 2)
+    redraws = Redraws()
     while True:
+        redraws.another()
         one, two = (float(number) for number in words.uniforms(2))
         u, v = one - 0.5, two + 2.0**-54
         side = 0.5 - abs(u)

@@ -18,6 +18,7 @@ from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
 from quietbits.errors import InfeasibleError
+from quietbits.solvers.limits.central_privacy import central_bound
 
 VECTORS = Task(NormBall(64, 2.0), clients=500, epsilon=2.0, delta=1e-5, adjacency="replace-one")
 ITEMS = Task(Categories(50), clients=2000, epsilon=1.0, delta=1e-5, adjacency="replace-one")
@@ -160,6 +161,32 @@ def test_durations_are_measured_where_they_can_be(plan: Plan, other: Plan) -> No
         assert 0 < mechanism.client_seconds < 10, mechanism.name
         assert mechanism.server_seconds > 0, mechanism.name
     assert {mechanism.client_seconds for mechanism in other.feasible} == {None}
+
+
+def test_shuffled_letters_are_timed_too() -> None:
+    (items,) = plan_task(ITEMS, trust="shuffled").feasible
+    assert 0 < items.client_seconds < 10
+    assert items.server_seconds > 0
+
+
+def test_numbers_in_a_secure_sum_are_bounded_by_what_two_ends_of_the_interval_reveal() -> None:
+    found = plan_task(replace(NUMBERS, delta=1e-5, bits=32), trust="secure-sum", timed=False)
+    assert {one.name for one in found.feasible} == {"distributed-discrete-gaussian", "distributed-skellam", "cpsgd", "poisson-binomial"}
+    best = found.feasible[0]
+    assert best.lower_bound == pytest.approx(central_bound(1, 1000, 2.0, 1e-5, radius=2.0))
+    assert best.ratio_to_bound > 1
+    assert best.ratio_to_central == pytest.approx(1.0, rel=0.05)
+
+
+def test_an_error_that_is_stated_for_an_option_is_not_ranked_without_it() -> None:
+    name = "sparse-discrete-gaussian-frequencies"
+    plans = [plan_task(ITEMS, trust="secure-sum", timed=False, options=options) for options in ({}, {"distinct_items": 5})]
+    refused, served = (next(one for one in plan.mechanisms if one.name == name) for plan in plans)
+    assert not refused.feasible
+    assert refused.reason.startswith(
+        f"distinct_items is missing: the error of {name} is stated for it; for example --option distinct_items="
+    )
+    assert served.feasible
 
 
 def test_the_frame_is_tidy_and_can_be_written(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -134,12 +134,13 @@ def test_sampled_divergences_are_those_of_every_mechanism_unless_better_ones_are
 # Privacy losses
 
 
-def test_one_round_is_amplified_and_several_are_not_accounted_for() -> None:
+def test_one_round_is_amplified_and_several_are_those_of_everyone() -> None:
     account = loss_account("pld", lambda rounds, delta: rounds * 2.0 - delta, "replace-one")
     assert epsilon(account, 1e-3, 4) == pytest.approx(8 - 1e-3)
     # At ten times the delta.
     assert epsilon(account, 1e-3, 1, FIXED) == pytest.approx(math.log1p(0.1 * math.expm1(2 - 1e-2)), rel=1e-9)
-    unknown = account.bound(1e-3, 2, FIXED)
+    assert epsilon(account, 1e-3, 2, FIXED) == epsilon(account, 1e-3, 2)
+    unknown = loss_account("pld", lambda rounds, _: None if rounds > 1 else 1.0, "replace-one").bound(1e-3, 2, FIXED)
     assert unknown.reason == "too expensive to compute, or not known, for these rounds, this sampling and this delta"
     # Everyone is no sampling.
     assert epsilon(account, 1e-3, 4, FixedSizeSampling(7, 7)) == pytest.approx(8 - 1e-3)
@@ -190,8 +191,10 @@ def test_sampled_rounds_of_any_mechanism_compose_as_randomised_response() -> Non
     many = amplified_rounds(single, 1e-4, 20, FIXED, "replace-one")
     assert many.epsilon == composed_pure_epsilon(one.epsilon, 20, 5e-5)
     assert many.details == {"kept": 1}
-    # Half of delta goes to the rounds, each of which has ten times its share where it takes part.
-    assert asked == pytest.approx([1e-3, 1e-4 / 40 * 10])
+    # Half of delta goes to the rounds, each of which has ten times its share where it takes part; and one round by itself is the least.
+    assert asked == pytest.approx([1e-3, 1e-3, 1e-4 / 40 * 10])
+    tiny = amplified_rounds(lambda _: EpsilonBound(1e-5), 0.5, 2, FIXED, "replace-one")
+    assert composed_rounds(1e-6, 2, 0.25) == 0 < tiny.epsilon == pytest.approx(1e-6, rel=1e-4)
     nothing = amplified_rounds(lambda _: EpsilonBound.nothing("no"), 1e-4, 20, FIXED, "replace-one")
     assert nothing == EpsilonBound.nothing("no")
 

@@ -79,7 +79,8 @@ def test_the_question_reaches_every_account_and_the_report() -> None:
 
     sampling = FixedSizeSampling(10, 3)
     report = Privacy("secure-sum", (Account("rdp", "replace-one", bound),)).report(1e-3, "replace-one", 5, sampling)
-    assert asked == [(1e-3, 5, sampling)]
+    # A sample is compared with everyone.
+    assert asked == [(1e-3, 5, sampling), (1e-3, 5, None)]
     assert (report.delta, report.rounds, report.sampling, report.trust_model) == (1e-3, 5, sampling, "secure-sum")
     document = json.loads(json.dumps(report.document(), allow_nan=False))
     assert document == {

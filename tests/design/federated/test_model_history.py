@@ -341,3 +341,28 @@ def test_bytes_that_are_not_a_package_are_refused(content: bytes, state: ModelSt
 def test_bad_arguments_are_refused(make: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         make()
+
+
+def test_an_older_model_is_refused_unless_it_is_asked_for() -> None:
+    old, client = FullModelPackage(after(2).state).to_bytes(), after(5).state
+    with pytest.raises(DataError, match="been through 2 rounds, the client's through 5: rollback is refused"):
+        apply_package(old, client, decode, OPTIMISERS[0])
+    assert same(apply_package(old, client, decode, OPTIMISERS[0], rollback=True), after(2).state)
+    # A model of the same round mends a damaged one.
+    damaged = replace(client, parameters=client.parameters + np.float32(1))
+    assert same(apply_package(FullModelPackage(client).to_bytes(), damaged, decode, OPTIMISERS[0]), client)
+
+
+@pytest.mark.parametrize("change", ["dimension", "type", "moments"])
+def test_a_model_of_another_shape_is_refused_unless_it_is_asked_for(change: str) -> None:
+    client = after(2).state
+    other = {
+        "dimension": ModelState(9, np.zeros(client.dimension + 1, dtype=np.float32)),
+        "type": ModelState(9, np.zeros(client.dimension, dtype=np.float64)),
+        "moments": ModelState(9, np.zeros(client.dimension, dtype=np.float32), (np.zeros(client.dimension, dtype=np.float32),)),
+    }[change]
+    content = FullModelPackage(other).to_bytes()
+    with pytest.raises(DataError, match=r"package: the model has \d+ parameters of .*, the client's has \d+ parameters of float32"):
+        apply_package(content, client, decode, OPTIMISERS[0])
+    assert same(apply_package(content, client, decode, OPTIMISERS[0], rollback=True), other)
+    assert same(apply_package(content, None, decode, OPTIMISERS[0]), other)

@@ -117,13 +117,14 @@ def test_the_worst_pair_by_enumeration_of_all_pairs(categories: int, rows: int, 
 def test_joins_find_what_all_pairs_have(monkeypatch: pytest.MonkeyPatch, categories: int, rows: int, width: int) -> None:
     for seed in range(3):
         sketch = ItemSketch(categories, rows, width, seed) if width < categories else ItemSketch(2 * width, rows, width, seed)
-        monkeypatch.setattr(joins, "FEW_ITEMS", 10**4)
+        monkeypatch.setattr(joins, "ALL_COMPARISONS", 10**12)
         worst_pair.cache_clear()
         found = worst_pair(sketch)
         for limit in (10**12, 10**5):
-            monkeypatch.setattr(joins, "FEW_ITEMS", 0)
+            monkeypatch.setattr(joins, "ALL_COMPARISONS", 0)
             monkeypatch.setattr(joins, "MOST_COMPARISONS", limit)
             monkeypatch.setattr(joins, "AT_ONCE", 1000)
+            monkeypatch.setattr(joins, "OF_A_JOIN", 0)
             worst_pair.cache_clear()
             joined = worst_pair(sketch)
             assert found.excess <= joined.excess <= rows
@@ -132,6 +133,15 @@ def test_joins_find_what_all_pairs_have(monkeypatch: pytest.MonkeyPatch, categor
     worst_pair.cache_clear()
     monkeypatch.undo()
     assert abs(likely_excess(sketch) - found.excess) <= 1
+
+
+def test_all_pairs_are_looked_at_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    sketch = ItemSketch(301, 7, 4, seed=2)
+    whole = worst_pair(sketch)
+    monkeypatch.setattr(joins, "AT_ONCE", 1000)
+    worst_pair.cache_clear()
+    assert worst_pair(sketch) == whole
+    worst_pair.cache_clear()
 
 
 def test_too_many_places_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

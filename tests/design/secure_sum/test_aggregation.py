@@ -105,11 +105,10 @@ def test_every_set_of_drop_outs_is_recovered_or_refused(neighbours: int | None, 
 def test_drop_outs_spoil_the_sum_that_is_not_unmasked() -> None:
     rng = np.random.default_rng(6)
     values = uniform_values(rng, 5, 2, 1000)
-    session = SecureSum(5, 2, 1000).session(rng)
-    messages = session.mask(0, values)
-    assert session.aggregate(messages[1:]).tolist() != modular_sum(values[1:], 1000).tolist()
+    messages = SecureSum(5, 2, 1000).session(rng).mask(0, values)
+    assert modular_sum(messages[1:], 1000).tolist() != modular_sum(values[1:], 1000).tolist()
     # Pair masks alone cancel when nobody drops out; self masks don't.
-    assert session.aggregate(messages).tolist() != modular_sum(values, 1000).tolist()
+    assert modular_sum(messages, 1000).tolist() != modular_sum(values, 1000).tolist()
 
 
 def test_memory_is_that_of_a_chunk() -> None:
@@ -241,17 +240,70 @@ def test_too_few_survivors_are_refused() -> None:
 def test_survivors_in_groups_that_share_no_masks_are_refused() -> None:
     rng = np.random.default_rng(0)
     session = SecureSum(8, 1, 7, neighbours=2, threshold=1).session(rng)
-    ring = session.graph.order
-    survivors = np.ones(8, dtype=bool)
-    survivors[ring[[0, 4]]] = False
+    ring, values = session.graph.order, rng.integers(7, size=(8, 1))
+    messages = session.mask(0, values)
+    first = np.delete(ring, [0, 4])
+    session.receive(first, messages[first])
     with pytest.raises(InfeasibleError, match="the 6 clients that remain fall apart into 2 groups"):
-        session.unmask([0], survivors)
-    # Neighbours on the ring that are missing together leave one group; the one in between has left no masks behind.
-    values = rng.integers(7, size=(8, 1))
-    survivors = np.ones(8, dtype=bool)
-    survivors[ring[[3, 4, 5]]] = False
-    total = session.aggregate(session.mask(0, values)[survivors])
-    np.testing.assert_array_equal(session.unmask(total, survivors), modular_sum(values[survivors], 7))
+        session.unmask()
+    # Nothing was learnt, and a message that comes late still counts.
+    session.receive(ring[[0]], messages[ring[[0]]])
+    kept = np.delete(ring, 4)
+    np.testing.assert_array_equal(session.unmask(), modular_sum(values[kept], 7))
+
+
+def test_neighbours_that_are_missing_together_leave_one_group() -> None:
+    rng = np.random.default_rng(0)
+    session = SecureSum(8, 1, 7, neighbours=2, threshold=1).session(rng)
+    values, kept = rng.integers(7, size=(8, 1)), np.delete(session.graph.order, [3, 4, 5])
+    # The one in between has left no masks behind.
+    session.receive(kept, session.mask(0, values)[kept])
+    np.testing.assert_array_equal(session.unmask(), modular_sum(values[kept], 7))
+
+
+def test_a_session_unmasks_once() -> None:
+    # With another set of survivors, the difference was one client's vector.
+    session = SecureSum(6, 2, 1000, threshold=2).session(np.random.default_rng(1))
+    values = np.arange(12).reshape(6, 2)
+    messages = session.mask(0, values)
+    session.receive(range(5), messages[:5])
+    assert session.unmask().tolist() == values[:5].sum(axis=0).tolist()
+    for call in (session.unmask, lambda: session.receive([5], messages[5:])):
+        with pytest.raises(ValueError, match="unmask must be called once, at the end of a session"):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("senders", "message"),
+    [
+        ([0, 1, 1], "senders must each send one message, got another one of client 1"),
+        ([0, 1, 3], "senders must each send one message, got another one of client 3"),
+        ([0, 1], "senders must be 3 whole numbers, one for each message"),
+        ([0, 1, 6], "senders must be a whole number from 0 to 5, got 6"),
+        ([0, 1, -1], "senders must be a whole number from 0 to 5, got -1"),
+        ([0.0, 1.0, 2.0], "senders must be 3 whole numbers, one for each message"),
+    ],
+)
+def test_what_a_server_can_detect_is_refused_and_spoils_nothing(senders: list[float], message: str) -> None:
+    session = SecureSum(6, 2, 1000).session(np.random.default_rng(1))
+    values = np.arange(12).reshape(6, 2)
+    messages = session.mask(0, values)
+    session.receive([3], messages[[3]])
+    with pytest.raises(ValueError, match=message):
+        session.receive(senders, messages[:3])
+    with pytest.raises(ValueError, match="messages must be from 0 to 999, got 1000"):
+        session.receive([0], [[1000, 0]])
+    rest = [0, 1, 2, 4, 5]
+    session.receive(rest, messages[rest])
+    assert session.unmask().tolist() == values.sum(axis=0).tolist()
+
+
+def test_masks_do_not_serve_twice() -> None:
+    session = SecureSum(6, 2, 1000).session(np.random.default_rng(1))
+    session.mask(0, np.zeros((3, 2), dtype=int))
+    with pytest.raises(ValueError, match="each client masks once, got client 2 again"):
+        session.mask(2, np.zeros((2, 2), dtype=int))
+    assert session.mask(3, np.zeros((3, 2), dtype=int)).shape == (3, 2)
 
 
 VALUES = np.zeros((3, 2), dtype=int)
@@ -272,9 +324,8 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "too many clients": (lambda: run([VALUES, VALUES[:1]]), "first_client must be a whole number from 0 to 2, got 3"),
     "a chunk too long": (lambda: run([np.zeros((4, 2), dtype=int)]), "values must hold the vectors of at most 3 clients, got 4"),
     "dropped": (lambda: SecureSum(3, 2, 7).total([VALUES], np.random.default_rng(0), [3]), "dropped must be a whole number from 0 to 2"),
-    "messages": (lambda: session().aggregate([[7, 0]]), "messages must be from 0 to 6, got 7"),
-    "total": (lambda: session().unmask([0], np.ones(3, dtype=bool)), r"total must have the shape \(2,\), got \(1,\)"),
-    "survivors": (lambda: session().unmask([0, 0], [1, 1, 1]), "survivors must be 3 truth values, got an array of int64"),
+    "messages": (lambda: session().receive([0], [[7, 0]]), "messages must be from 0 to 6, got 7"),
+    "nobody": (lambda: session().unmask(), "0 of 3 clients remain"),
     "a single number": (lambda: modular_sum(3, 7), "values must have a first axis"),
     "order": (lambda: MaskGraph(np.array([0, 0, 1]), 2), "order must hold each of the numbers 0 to 2 once"),
     "no such client": (lambda: session().graph.neighbours_of(3), "client must be a whole number from 0 to 2, got 3"),

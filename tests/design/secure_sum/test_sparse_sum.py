@@ -67,16 +67,17 @@ def found_in_rounds(name: str, *, refit: bool) -> np.ndarray:
 @pytest.mark.parametrize("name", SKETCHES)
 def test_a_sparse_mean_is_found_at_the_predicted_error(name: str) -> None:
     # Least squares on the four coordinates: about chi-square with four degrees of freedom, so that the median of 30 rounds over its own,
-    # 3.36 of 4, is off by a quarter at most in nearly all; a coordinate too many in some rounds hardly moves it.
+    # 3.36 of 4, is off by a quarter at most in nearly all.
     mechanism, estimates = made(SKETCHES[name]), found_in_rounds(name, refit=True)
     errors = np.sum((estimates - sparse_vectors()[0]) ** 2, axis=1)
     predicted = mechanism.error(sparse_vectors()).of_mean(CLIENTS) - mechanism.bias_bound**2
     assert predicted == pytest.approx(4 * (SIGMA**2 + 1e-6 / 4 / (1 - math.exp(-0.5))) / CLIENTS, rel=1e-9)
     assert 0.5 < np.median(errors) / predicted < 1.7
     assert (estimates[:, SUPPORT] != 0).all()
-    # Most rounds find no other coordinate, and none is off by much more.
-    assert np.mean(np.count_nonzero(estimates, axis=1) == 4) > 0.5
-    assert errors.max() < 30 * predicted
+    # Noise that is larger than its level adds a coordinate in one round of 20; two of 30 or fewer have that with a probability of 0.81,
+    # five or fewer of 0.997. The chi-square is above ten times its mean in one round of 10**8, that of one more coordinate in few more.
+    assert np.mean(np.count_nonzero(estimates, axis=1) == 4) >= 25 / 30
+    assert errors.max() < 10 * predicted
     # Without sparsity, noise on all coordinates would come to this many times as much; zero would be off by the mean.
     assert DIMENSION / 4 * predicted > 20 * errors.max()
     assert errors.max() < 0.01 * np.sum(sparse_vectors()[0] ** 2)

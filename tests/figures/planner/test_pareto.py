@@ -42,6 +42,16 @@ def test_the_front_never_rises(frame: pd.DataFrame) -> None:
             assert list(line.get_xdata()) == sorted(line.get_xdata())
 
 
+def test_no_name_reaches_below_the_axis() -> None:
+    plan = plan_task(Task(Categories(100), 10_000, 1.0, 1e-6, "replace-one"), timed=False)
+    with print_style():
+        figure = draw_plan(plan.designs_frame())
+        figure.draw_without_rendering()
+    (axes,) = figure.axes
+    assert "shuffled-frequency-randomised-response" in {name.get_text() for name in axes.texts}
+    assert min(name.get_window_extent().y0 for name in axes.texts) >= axes.get_window_extent().y0
+
+
 def test_a_page_loads_nothing_and_escapes_names() -> None:
     plan = plan_task(Task(Categories(10), 100, 1.0, 0.0, "replace-one"))
     page = plan_page_html(plan)

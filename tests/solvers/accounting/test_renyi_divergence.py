@@ -124,3 +124,17 @@ def test_what_is_no_table_is_refused(weights: object) -> None:
 def test_rows_of_different_sums_are_refused() -> None:
     with pytest.raises(ValueError, match="weights must have rows with the same sum"):
         renyi_matrix([[1, 2], [2, 2]], 2.0)
+
+
+@pytest.mark.parametrize("order", [40.0, 700.0, 65536.0, math.inf])
+@pytest.mark.parametrize("silent", [0, 3])
+def test_blocks_of_rows_find_the_largest_of_each_distance(order: float, silent: int) -> None:
+    # Two blocks; sums of neighbours underflow at large orders. A few letters are never sent by the first rows.
+    inputs, letters = np.linspace(0, 1, 40), np.linspace(-1, 2, 24)
+    table = np.exp(-20 * np.abs(inputs[:, None] - letters))
+    table[:5, :silent] = 0.0
+    table /= table.sum(axis=1, keepdims=True)
+    matrix = renyi_matrix(table, order)
+    expected = [max(np.diag(matrix, k).max(), np.diag(matrix, -k).max()) for k in range(40)]
+    assert np.isinf(expected[1:]).all() == bool(silent)
+    np.testing.assert_allclose(divergence_by_distance(table, order)[0], expected, rtol=1e-12)

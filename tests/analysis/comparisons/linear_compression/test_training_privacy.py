@@ -51,7 +51,9 @@ def test_privacy_losses_are_below_and_batches_of_a_fixed_size_above(table: pd.Da
         assert epsilon(table, multiplier, "Poisson", "pld") < poisson < epsilon(table, multiplier, "1000 of 342477", "rdp")
         # Replaced updates may be two clip norms apart, and little is then proven.
         assert epsilon(table, multiplier, "1000 of 342477", "rdp", 2.0) > 1000
-        assert math.isinf(epsilon(table, multiplier, "1000 of 342477", "pld"))
+        # Losses are amplified round by round there, which is worth little beside divergences.
+        fixed = [epsilon(table, multiplier, "1000 of 342477", account) for account in ("rdp", "pld")]
+        assert 100 * fixed[0] < fixed[1] < math.inf
 
 
 def test_fixed_size_beside_the_papers_about_ten(table: pd.DataFrame) -> None:

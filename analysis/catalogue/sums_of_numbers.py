@@ -1,0 +1,31 @@
+"""Secure sums of vectors serve numbers, too."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ...design.contracts.domains import Interval
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
+from ...design.contracts.registry import Values
+from ...design.contracts.task import Task
+from ...design.secure_sum.number_sum import NumberSum
+from ...design.secure_sum.rounded_secure_sum import RoundedSecureSum
+
+# Steps that the ball is wider than the interval: calibration ends close to the longest ones, and not always equally close.
+STEP = 1.01
+
+
+def numbers_too(calibrate: Callable[[Task, Values], SecureSumMechanism]) -> Callable[[Task, Values], Mechanism]:
+    """Return the calibration that makes a `NumberSum` of a mechanism for vectors where clients hold numbers."""
+
+    def calibrated(task: Task, values: Values) -> Mechanism:
+        if not isinstance(task.domain, Interval):
+            return calibrate(task, values)
+        ball = task.domain.ball(task.adjacency)
+        inner = calibrate(replace(task, domain=ball), values)
+        if isinstance(inner, RoundedSecureSum) and STEP * inner.granularity < ball.clip_norm / 2:
+            # A step wider; steps are as much longer as the ball is wider.
+            wider = ball.clip_norm / (1 - STEP * inner.granularity / ball.clip_norm)
+            inner = calibrate(replace(task, domain=replace(ball, clip_norm=wider)), values)
+        return NumberSum(inner, (task.domain.low, task.domain.high))
+
+    return calibrated

@@ -1,0 +1,113 @@
+"""No account says more where less can be known: of more noise, of fewer rounds, of a larger delta, or of a smaller secret sample."""
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from quietbits.analysis.catalogue.registry import REGISTRY, accountables
+from quietbits.design.contracts.registry import Accounted, check_values
+from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
+
+# What roots, grids of losses and compositions may be off by.
+RELATIVE, ABSOLUTE = 1e-5, 1e-9
+SHARES = (0.001, 0.5, 0.999, 1.0)
+POPULATION = 6000
+
+# Parameters of everything whose noise is a parameter; the one that is scaled comes first, with factors that all mean more noise.
+MORE = (1.0, 1.0 + 1e-4, 1.02, 1.5, 4.0)
+VECTOR = {"dimension": 3, "clip": 1.0}
+SKETCH = {"clients": 50, "rows": 3, "squared_distance": 6, "steps": 2}
+NOISE: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "gaussian": ("noise_multiplier", {"noise_multiplier": 2.0}),
+    "skellam": ("variance", {"variance": 3e3, "l1": 20.0, "l2": 10.0}),
+    "distributed-discrete-gaussian": ("local_sigma", {"local_sigma": 0.2, "clients": 40, "granularity": 0.02, **VECTOR}),
+    "distributed-discrete-gaussian clients": ("clients", {"local_sigma": 0.2, "clients": 40, "granularity": 0.02, **VECTOR}),
+    "distributed-skellam": ("local_variance", {"local_variance": 0.04, "clients": 40, "granularity": 0.02, **VECTOR}),
+    "distributed-skellam clients": ("clients", {"local_variance": 0.04, "clients": 40, "granularity": 0.02, **VECTOR}),
+    "cpsgd": ("trials", {"trials": 700, "clients": 10, "levels": 4, "rotated": False, **VECTOR}),
+    "cpsgd clients": ("clients", {"trials": 70, "clients": 100, "levels": 4, "rotated": False, **VECTOR}),
+    "binomial": ("trials", {"trials": 20588, "probability": 0.5, "scale": 1.0, "dimension": 1, "l1": 2.0, "l2": 2.0, "linf": 2.0}),
+    "binomial skewed": ("trials", {"trials": 20588, "probability": 0.3, "scale": 1.0, "dimension": 2, "l1": 2.0, "l2": 2.0, "linf": 2.0}),
+    "poisson-binomial": ("clients", {"clients": 20, "trials": 2, "theta": 0.1, "dimension": 2}),
+    "sketched-skellam-frequencies": (
+        "local_variance",
+        {"local_variance": 30.0, "clients": 50, "rows": 3, "squared_distance": 6, "steps": 2},
+    ),
+    "sketched-discrete-gaussian-frequencies": (
+        "local_sigma",
+        {"local_sigma": 5.0, "clients": 50, "rows": 3, "squared_distance": 6, "steps": 2},
+    ),
+}
+
+
+def rises(values: Iterable[float]) -> bool:
+    return all(before <= after * (1 + RELATIVE) + ABSOLUTE for before, after in itertools.pairwise(values))
+
+
+def noisy(name: str, factor: float) -> Accounted:
+    parameter, values = NOISE[name]
+    scaled = values[parameter] * factor
+    one = accountables()[name.split()[0]]
+    given = {**values, parameter: math.ceil(scaled) if isinstance(values[parameter], int) else scaled}
+    return one.account(check_values(one.name, one.parameters, given) | {"delta": 1e-3}, None, None)
+
+
+def answers(subject: Accounted, delta: float, rounds: int, sampling: Sampling | None = None) -> dict[str, float]:
+    report = subject.report(delta, rounds, sampling).privacy
+    return {"epsilon": report.epsilon, **{one.name: one.bound.epsilon for one in report.accounts}}
+
+
+@pytest.mark.parametrize("name", NOISE)
+def test_more_noise_never_reveals_more(name: str) -> None:
+    subjects = [noisy(name, factor) for factor in reversed(MORE)]
+    for delta, rounds in ((0.05, 1), (1e-6, 1), (1e-6, 30)):
+        found = [answers(subject, delta, rounds) for subject in subjects]
+        for account in set.intersection(*(set(one) for one in found)):
+            assert rises(one[account] for one in found), (account, delta, rounds, [one[account] for one in found])
+
+
+def test_one_round_of_the_published_theorem_is_no_worse_than_two() -> None:
+    # By itself it said 0.0012 for one round, and 0.0 for two.
+    values = {"clients": 10**9, "dimension": 28, "clip": 0.0013, "levels": 14, "trials": 5, "rotated": False}
+    one = accountables()["cpsgd"]
+    subject = one.account(check_values("cpsgd", one.parameters, values) | {"delta": 0.048}, "add-or-remove-one", None)
+    assert answers(subject, 0.048, 1)["theorem-1"] <= answers(subject, 0.048, 2)["theorem-1"]
+
+
+def test_gaussian_accounts_do_not_jump_as_noise_grows() -> None:
+    one = accountables()["binomial"]
+    shared = {"probability": 0.3, "scale": 1.0, "dimension": 1, "l1": 2.0, "l2": 2.0, "linf": 2.0}
+    subjects = [one.account(check_values("binomial", one.parameters, {**shared, "trials": 20580 + k}), None, None) for k in range(12)]
+    found = [one.privacy.account("near-gaussian").bound(1.07e-7, 2, None).epsilon for one in reversed(subjects)]
+    assert rises(found), found
+
+
+def sampling_of(share: float, adjacency: str) -> Sampling:
+    if adjacency == "add-or-remove-one":
+        return PoissonSampling(share)
+    return FixedSizeSampling(POPULATION, round(POPULATION * share))
+
+
+@pytest.mark.parametrize("name", [name for name in NOISE if " clients" not in name])
+@pytest.mark.parametrize("adjacency", ["add-or-remove-one", "replace-one"])
+def test_a_larger_sample_never_reveals_less_nor_more_than_everyone(name: str, adjacency: str) -> None:
+    one = accountables()[name.split()[0]]
+    entry = REGISTRY.get(one.name)
+    if entry is not None and adjacency not in entry.adjacencies:
+        pytest.skip("the mechanism has no guarantee for this adjacency")
+    values = check_values(one.name, one.parameters, NOISE[name][1]) | {"delta": 1e-3}
+    subject = one.account(values, adjacency, sampling_of(1.0, adjacency))
+    if subject.privacy.trust_model == "local":
+        pytest.skip("whoever reports is seen")
+    delta, rounds = 1e-5, 30
+    found = [answers(subject, delta, rounds, sampling_of(share, adjacency)) for share in SHARES]
+    everyone = answers(subject, delta, rounds)
+    for account in everyone:
+        assert rises([one[account] for one in found] + [everyone[account]]), (account, [one[account] for one in found], everyone[account])
+    # Nobody is left out.
+    assert found[-1]["epsilon"] == pytest.approx(everyone["epsilon"], rel=1e-9)
+    # And a sample of one in a thousand hides well.
+    assert found[0]["epsilon"] <= 0.1 * everyone["epsilon"]

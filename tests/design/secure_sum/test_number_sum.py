@@ -1,0 +1,55 @@
+"""Numbers in a secure sum: what a ball that is a step wider than the interval is for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from quietbits.analysis.catalogue.registry import build_mechanism
+from quietbits.design.contracts.domains import Interval
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.task import Task
+from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from quietbits.design.secure_sum.number_sum import NumberSum
+
+INTERVAL = (-1.0, 3.0)
+# The ends of the interval are 2.1 steps from its middle.
+STEP = 2 / 2.1
+
+
+def sum_of(clip_norm: float, granularity: float = STEP) -> NumberSum:
+    inner = DistributedDiscreteGaussianMechanism(NormBall(1, 2.0, clip_norm), 4, 16, granularity=granularity, local_sigma=1.0, delta=1e-5)
+    return NumberSum(inner, INTERVAL)
+
+
+def test_a_ball_that_is_a_step_wider_rejects_nothing() -> None:
+    tight, wide = sum_of(2.0), sum_of(2.0 + STEP)
+    assert tight.bias_bound > 0
+    assert wide.bias_bound == 0
+    ends = np.array(INTERVAL).repeat(2000)
+    rng = np.random.default_rng(0)
+    for mechanism, biased in ((tight, True), (wide, False)):
+        assert isinstance(mechanism.inner, DistributedDiscreteGaussianMechanism)
+        steps = mechanism.inner.rounded_steps((ends - 1)[:, None], rng)[:, 0]
+        # Of 2 and 3 steps the latter is beyond the bound on the norm.
+        off = abs(STEP * np.abs(steps).mean() - 2.0)
+        assert (off > 0.09) == biased
+        # Five standard errors of the rounding.
+        assert biased or off < 5 * STEP * np.sqrt(0.09 / len(steps))
+
+
+@pytest.mark.parametrize("name", ["distributed-discrete-gaussian", "distributed-skellam"])
+def test_calibration_makes_room_for_that_step(name: str) -> None:
+    task = Task(Interval(*INTERVAL), 1000, 1.0, 1e-5, "replace-one")
+    mechanism = build_mechanism(name, task, {"bits": 20})
+    assert mechanism.bias_bound == 0
+    # Numbers of few bits have steps that are too long for it.
+    assert build_mechanism(name, task, {"bits": 12}).bias_bound > 0
+
+
+def test_a_ball_must_hold_the_interval() -> None:
+    with pytest.raises(ValueError, match="inner must be for vectors of one coordinate up to 2, got "):
+        sum_of(1.9)
+    inner = replace(sum_of(2.0).inner, ball=NormBall(2, 2.0, 2.0))  # type: ignore[type-var]
+    with pytest.raises(ValueError, match="inner must be for vectors of one coordinate up to 2, got "):
+        NumberSum(inner, INTERVAL)

@@ -1,0 +1,28 @@
+"""Largest hockey-stick divergences of a table's rows: no pair that is passed over is larger than what is found."""
+
+import numpy as np
+import pytest
+
+from quietbits.solvers.accounting.privacy_loss import largest_hockey_sticks
+
+
+@pytest.mark.parametrize("kind", ["random", "two values", "gaussian", "laplace", "alike"])
+def test_the_largest_divergences_are_those_of_all_pairs(kind: str) -> None:
+    rng, count = np.random.default_rng(1), 24
+    inputs, letters = np.linspace(0, 1, count), np.linspace(-1, 2, 16)
+    table = {
+        "random": rng.random((count, 16)) + 0.01,
+        "two values": np.where(rng.random((count, 16)) < 0.3, np.e, 1.0),
+        "gaussian": np.exp(-((inputs[:, None] - letters) ** 2) * 3),
+        "laplace": np.exp(-np.abs(inputs[:, None] - letters) * 4),
+        "alike": np.ones((count, 16)) + 1e-6 * rng.random((count, 16)),
+    }[kind]
+    table /= table.sum(axis=1, keepdims=True)
+    rows, others = (index.ravel() for index in np.indices((count, count)))
+    near = np.abs(rows - others) <= 17
+    rows, others = rows[near], others[near]
+    factors = (table[rows] / table[others]).max() ** (np.arange(31) / 30 * (1 + 1e-9))
+    found = largest_hockey_sticks(table, rows, others, factors)
+    expected = np.maximum(table[rows, None] - factors[:, None] * table[others, None], 0).sum(axis=2).max(axis=0)
+    np.testing.assert_allclose(found[:-1], expected[:-1], rtol=1e-11, atol=2e-15)
+    assert found[-1] == 0.0

@@ -22,18 +22,8 @@ Answer = Callable[..., dict[str, Any]]
 Run = Callable[..., Result]
 
 AUDIT = [
-    "audit",
-    "distributed-discrete-gaussian",
-    "--dimension",
-    "1",
-    "--bits",
-    "12",
-    "--epsilon",
-    "2",
-    "--delta",
-    "1e-2",
-    "--repetitions",
-    "50000",
+    *("audit", "distributed-discrete-gaussian", "--dimension", "1", "--bits", "12"),
+    *("--epsilon", "2", "--delta", "1e-2", "--repetitions", "50000"),
 ]
 KEYS = {
     *("mechanism", "clients", "dimension", "others", "seed", "claimed_epsilon", "refuted", "adjacency", "trust_model"),

@@ -1,0 +1,142 @@
+"""Federated averaging by DP-REC and what it is compared with: accuracy against bytes in both directions, at equal epsilon."""
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ...analysis.training.task import TrainingTask
+from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from ..drawing.style import add_caption
+from ..entry import FigureEntry
+from ..training_settings import training_settings
+from .grids import add_legend, arrange_trainings, best_of, grid_tasks, panels
+
+PAPER = training_settings("dp-rec", "femnist")
+DDG = "distributed-discrete-gaussian"
+DP_REC = "dp-rec-training"
+# Mechanism, its adjacency or bits where there are several, key of the paper's accuracy, label, mark.
+METHODS = (
+    ("none", {}, "fedavg", "no privacy, floats", BLACK),
+    ("quantised", {}, "quantised", "no privacy, 8 bits", ORANGE),
+    ("dp-fedavg", {}, "dp-fedavg", "DP-FedAvg", BLUE),
+    (DDG, {"bits": 16}, "ddg16", "discrete Gaussian, 16 bits", GREEN),
+    (DDG, {"bits": 12}, "ddg12", "discrete Gaussian, 12 bits", PURPLE),
+    (DP_REC, {"adjacency": "replace-one"}, "dp-rec", "DP-REC, ε proven", VERMILION),
+    (DP_REC, {"adjacency": "add-or-remove-one"}, "dp-rec", "DP-REC, ε as published", SKY),
+)
+EPSILONS = (3.0, 6.0)
+# Of a softmax on the digits.
+PARAMETERS = 650
+
+
+def chosen(frame: pd.DataFrame, name: str, values: dict[str, Any]) -> pd.DataFrame:
+    """Return a method's rows."""
+    own = frame[frame["mechanism"] == name]
+    for column, value in values.items():
+        own = own[own[column] == value]
+    return own
+
+
+def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the best step of each method and budget, with bytes over DP-FedAvg's, and what the paper reports on its own data."""
+    frame = best_of(arrange_trainings(rows), ["mechanism", "label", "adjacency", "target_epsilon"])
+    frame = frame.assign(megabytes=frame["megabytes_up"] + frame["megabytes_down"])
+    uncompressed = frame.loc[frame["mechanism"] == "dp-fedavg", "megabytes"].iloc[0]
+    paper = [_reported(row) for row in frame.to_dict("records")]
+    return frame.assign(times_fewer_bytes=uncompressed / frame["megabytes"], paper_femnist_percent=paper).reset_index(drop=True)
+
+
+def short_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns that people read."""
+    names = ["label", "adjacency", "trust_model", "target_epsilon", "accuracy", "megabytes_up", "megabytes_down", "times_fewer_bytes"]
+    return table[[*names, "paper_femnist_percent"]]
+
+
+def draw_bytes(frame: pd.DataFrame) -> Figure:
+    """Draw accuracy against bytes, a point for each method, in a panel for each budget."""
+    figure, grid = panels(len(EPSILONS), 4.0)
+    for axes, epsilon in zip(grid, EPSILONS, strict=True):
+        for name, values, _, label, mark in METHODS:
+            own = chosen(frame, name, values)
+            own = own[(own["target_epsilon"] == epsilon) | own["target_epsilon"].isna()]
+            axes.errorbar(
+                own["megabytes"],
+                100 * own["accuracy"],
+                yerr=100 * own["standard_error"].fillna(0.0),
+                color=mark.colour,
+                marker=mark.marker,
+                markersize=7,
+                linestyle="",
+                label=label,
+            )
+        axes.set(xscale="log", xlabel="megabytes in both directions, all clients and rounds", title=f"ε = {epsilon:g}")
+    add_legend(figure, grid[0], 3)
+    first = frame.iloc[0]
+    ours = PAPER.reported[-1]
+    add_caption(
+        figure,
+        f"Softmax on deformed digits, {first['clients']:,} clients by Dirichlet(1), {first['clients_per_round']} in each of {first['rounds']} "
+        f"rounds; δ = clients^-1.1 = {first['delta']:.2g}, {first['adjacency']} adjacency except ε as published. The paper, FEMNIST, ε = {ours.epsilon:g}: "
+        + ", ".join(f"{name} {value:g}" for name, value in ours.accuracy.items())
+        + f" %; not private: {PAPER.value('no_privacy_accuracy')['fedavg']:g} %, with 8 bits {PAPER.value('scalar_quantiser_accuracy')} %.",
+    )
+    return figure
+
+
+def table_tasks(seed: int, quick: bool) -> list[TrainingTask]:
+    """Return a run for each method, budget and step of the server."""
+    clients = 1000 if quick else PAPER.value("clients")
+    common: dict[str, Any] = {
+        "clients": clients,
+        "clients_per_round": 50 if quick else PAPER.value("clients_per_round"),
+        "rounds": 40 if quick else 400,
+        "split": "dirichlet",
+        "samples": 20,
+        "sampling": "with-replacement",
+        "local_epochs": PAPER.value("local_epochs"),
+        "batch": PAPER.value("batch"),
+        "client_rate": 0.5,
+        "clip": 0.5,
+        "delta": clients ** PAPER.value("delta_exponent"),
+        "adjacency": "replace-one",
+    }
+    budget: dict[str, Any] = {"epsilon": list(EPSILONS), "server_rate": 0.5} if quick else {"epsilon": list(EPSILONS), "server_rate": [0.3, 1.0]}
+    # As many groups as the paper's model has tensors.
+    groups = {"group_bits": PAPER.value("bits_per_group"), "group_size": -(-PARAMETERS // PAPER.value("groups"))}
+    history: dict[str, Any] = {**budget, "name": DP_REC, **groups, "download": "history"}
+    return grid_tasks(
+        seed,
+        common,
+        [
+            {"name": "none"},
+            {"name": "quantised"},
+            {"name": "dp-fedavg", **budget},
+            {"name": DDG, "bits": [16, 12], **budget},
+            {**history, "account": "any-clients"},
+            {**history, "account": "published", "adjacency": "add-or-remove-one"},
+        ],
+        repetitions=1 if quick else 3,
+    )
+
+
+def _reported(row: dict[str, Any]) -> float | None:
+    key = next(key for name, values, key, *_ in METHODS if name == row["mechanism"] and all(row[one] == values[one] for one in values))
+    if key == "fedavg":
+        return float(PAPER.value("no_privacy_accuracy")[key])
+    if key == "quantised":
+        return float(PAPER.value("scalar_quantiser_accuracy"))
+    return next((one.accuracy.get(key) for one in PAPER.reported if one.epsilon == row["target_epsilon"]), None)
+
+
+FIGURE = FigureEntry(
+    name="dprec-table1",
+    title="TODO",
+    paper=PAPER.source,
+    duration="TODO",
+    experiment="federated averaging at equal epsilon",
+    tasks=table_tasks,
+    table=arrange_table,
+    summary=short_table,
+    draw=draw_bytes,
+)

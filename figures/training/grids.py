@@ -18,7 +18,7 @@ TRUSTED_LOOK: Mapping[str, Any] = {"color": "#000000", "linestyle": (0, (1, 1)),
 
 
 def grid_tasks(seed: int, common: Mapping[str, Any], mechanisms: Sequence[Mapping[str, Any]], repetitions: int = 1) -> list[TrainingTask]:
-    """Return the tasks of a grid as `parse_training` reads it, each with that many seeds from the root seed on; only the end is measured."""
+    """Return the tasks of a grid as `parse_training` reads it, with that many seeds from the root seed on, measured at the end."""
     seeds = [seed + number for number in range(repetitions)]
     return parse_training({"evaluate_every": common["rounds"], **common, "seed": seeds, "mechanism": list(mechanisms)}).tasks()
 

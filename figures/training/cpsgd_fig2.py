@@ -37,7 +37,7 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
         f"One pass over {first['clients']:,} clients with a deformed digit each, {first['clients_per_round']:,} a step; {first['model']}, "
         f"{first['dimension']:,} parameters; δ = {first['delta']:g}, {first['adjacency']} adjacency, secure-sum trust "
         "model. Bits set k and m: "
-        f"the finest levels whose noise fits. Rotation pads to a power of two. Paper: {PAPER.value('clients'):,} "
+        f"the finest levels whose noise fits. Runs of one seed: standard error 2 %. Paper: {PAPER.value('clients'):,} "
         "clients, accuracies only in pictures.",
     )
     return figure

@@ -86,12 +86,11 @@ def small_trainings(name: str, seed: int) -> Sequence[Any]:
     tasks = FIGURES[name].tasks(seed, True)
     match name:
         case "mvu-fig4":
-            tasks = [
-                one for one in tasks if dict(one.mechanism.options).get("noise_multiplier", 5) == 5 and one.training.round_epsilon != 2.0
-            ]
+            tasks = [one for one in tasks if one.seed == seed and one.training.round_epsilon in (None, 0.5)]
+            tasks = [one for one in tasks if dict(one.mechanism.options).get("noise_multiplier", 5) == 5]
             changed = {"clients": 100, "clients_per_round": 20}
         case "cpsgd-fig2":
-            tasks = [one for one in tasks if dict(one.mechanism.options).get("bits", 18) == 18]
+            tasks = [one for one in tasks if dict(one.mechanism.options).get("bits", 18) == 18 and one.training.epsilon in (None, 4.0)]
             changed = {"clients": 100, "clients_per_round": 50}
         case "dprec-table1":
             # Accounts of sampled sums take long.

@@ -58,7 +58,7 @@ def draw_training(frame: pd.DataFrame) -> Figure:
 def rate_tasks(seed: int, quick: bool) -> list[TrainingTask]:
     """Return a run for each cohort, budget and rate."""
     model, clients = ("mlp-32", 2000) if quick else ("mlp-60-60-60", PAPER.value("clients"))
-    dimension = network_named(model, PIXELS, CLASSES, (8, 8)).layers.dimension
+    dimension = network_named(model, PIXELS, CLASSES).layers.dimension
     common: dict[str, Any] = {
         "clients": clients,
         "clients_per_round": [50, 200] if quick else PAPER.value("cohort"),

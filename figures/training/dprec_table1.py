@@ -40,7 +40,7 @@ def chosen(frame: pd.DataFrame, name: str, values: dict[str, Any]) -> pd.DataFra
 
 
 def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best step of each method and budget, with how many times fewer bytes than DP-FedAvg go up, and what the paper reports on its own data."""
+    """Return the best step of each method and budget, with its saving in bytes up, and what the paper reports on its own data."""
     frame = best_of(arrange_trainings(rows), ["label", "target_epsilon"])
     uncompressed = frame.loc[frame["mechanism"] == "dp-fedavg", "megabytes_up"].iloc[0]
     paper = pd.Series([_reported(dict(row)) for _, row in frame.iterrows()], index=frame.index, dtype=float)
@@ -137,7 +137,7 @@ def _reported(row: Mapping[Any, Any]) -> float | None:
 
 FIGURE = FigureEntry(
     name="dprec-table1",
-    title="DP-REC sends less than a hundredth of the bytes up, and is less accurate than DP-FedAvg and discrete Gaussian sums at equal proven ε",
+    title="DP-REC sends less than a hundredth of the bytes up, and is less accurate than Gaussian sums at equal ε",
     paper=PAPER.source,
     duration="about 25 minutes",
     experiment="federated averaging at equal epsilon",

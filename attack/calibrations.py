@@ -7,7 +7,7 @@ from typing import Any
 
 from ..analysis.catalogue.accounts import account, calibrate
 from ..analysis.catalogue.registry import accountables
-from .cases import Arguments, Attack, Refused
+from .cases import Arguments, Attack, refusal
 from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, placed, sampling_of
 
 # Parameters are the same floats; a composition on a grid depends on nothing else.
@@ -41,20 +41,20 @@ def check(
     given: dict[str, Any],
 ) -> None:
     """Calibrate, and account for what was found."""
-    budget = {"delta": delta, "rounds": rounds, "adjacency": adjacency, "sampling": sampling_of(sampling)}
+    budget: dict[str, Any] = {"delta": delta, "rounds": rounds, "adjacency": adjacency, "sampling": sampling_of(sampling)}
     try:
         found = calibrate(name, epsilon=epsilon, **budget, **placed(folder, given))
     except REFUSALS as error:
-        assert str(error).strip(), "refused without a reason"
-        raise Refused from error
+        raise refusal(error) from error
     assert 0 <= found.epsilon <= epsilon, f"epsilon {found.epsilon!r} for a target of {epsilon!r}"
     for value in found.report.subject.details.values():
         assert not (isinstance(value, float) and math.isnan(value)), "a detail is not a number"
     details = dict(found.report.subject.details)
     if "epsilon_per_round" in details:
         details["epsilon"] = details["epsilon_per_round"]
-    parameters = {one.name: details[one.name] for one in accountables()[name].parameters if details.get(one.name) is not None}
-    if all(one.name in parameters for one in accountables()[name].parameters if one.required):
+    asked = accountables()[name].parameters
+    parameters: dict[str, Any] = {one.name: details[one.name] for one in asked if details.get(one.name) is not None}
+    if all(one.name in parameters for one in asked if one.required):
         again = account(name, **budget, **parameters)
         assert again.epsilon <= epsilon * (1 + ROUNDING), f"from the parameters alone epsilon is {again.epsilon!r}, the target {epsilon!r}"
 

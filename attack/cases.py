@@ -11,7 +11,14 @@ Arguments = Mapping[str, Any]
 
 
 class Refused(Exception):  # noqa: N818 - not an error
-    """The case was refused with a reason, as it may be: nothing was tested beyond that."""
+    """The case was refused with a reason, as it may be, or is too large to check: nothing was tested beyond that."""
+
+
+def refusal(error: Exception) -> Refused:
+    """Return what to raise for a refusal, which must have a reason in words."""
+    if not str(error).strip():
+        raise AssertionError("refused without a reason") from error
+    return Refused(str(error))
 
 
 @dataclass(frozen=True)

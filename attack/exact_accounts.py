@@ -13,7 +13,7 @@ from scipy import stats
 
 from ..analysis.catalogue.accounts import account
 from ..arrays import FloatArray
-from .cases import Arguments, Attack, Refused
+from .cases import Arguments, Attack, Refused, refusal
 from .parameters import REFUSALS, sampling_of
 
 # Of probabilities in floating point, relative to delta, and of the tails that are left out.
@@ -49,7 +49,7 @@ def shifted(law: FloatArray, shift: int) -> Pair:
 
 
 def binomial(trials: int, probability: float, shifts: int, dimension: int) -> tuple[Pair, dict[str, Any]]:
-    """Binomial noise, and a step that moves every coordinate."""
+    """Return binomial noise, and a step that moves every coordinate."""
     sizes = {"dimension": dimension, "l1": float(shifts * dimension), "l2": shifts * math.sqrt(dimension), "linf": float(shifts)}
     pair = shifted(stats.binom.pmf(np.arange(trials + 1), trials, probability), shifts)
     whole = functools.reduce(Pair.product, [pair] * dimension)
@@ -57,7 +57,7 @@ def binomial(trials: int, probability: float, shifts: int, dimension: int) -> tu
 
 
 def discrete_gaussian(clients: int, sigma: float, steps: int, adjacency: str) -> tuple[Pair, dict[str, Any]]:
-    """Sums of discrete Gaussian noise."""
+    """Return sums of discrete Gaussian noise."""
     reach = math.ceil(9 * sigma + 3)
     law = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * sigma**2))
     law = functools.reduce(np.convolve, [law / math.fsum(law)] * clients)
@@ -65,7 +65,7 @@ def discrete_gaussian(clients: int, sigma: float, steps: int, adjacency: str) ->
 
 
 def skellam(clients: int, variance: float, steps: int, adjacency: str) -> tuple[Pair, dict[str, Any]]:
-    """Sums of Skellam noise."""
+    """Return sums of Skellam noise."""
     mean = clients * variance / 2
     poisson = stats.poisson.pmf(np.arange(math.ceil(mean + 12 * math.sqrt(mean) + 30)), mean)
     return _vector_sum(np.convolve(poisson, poisson[::-1]), clients, steps, adjacency, {"local_variance": variance})
@@ -77,7 +77,7 @@ def _vector_sum(law: FloatArray, clients: int, steps: int, adjacency: str, noise
 
 
 def cpsgd(clients: int, trials: int, probability: float, levels: int) -> tuple[Pair, dict[str, Any]]:
-    """Levels with binomial noise of all clients."""
+    """Return levels with binomial noise of all clients."""
     total = clients * trials
     pair = shifted(stats.binom.pmf(np.arange(total + 1), total, probability), levels - 1)
     numbers = {"clients": clients, "trials": trials, "probability": probability, "levels": levels}
@@ -85,7 +85,7 @@ def cpsgd(clients: int, trials: int, probability: float, levels: int) -> tuple[P
 
 
 def poisson_binomial(clients: int, trials: int, theta: float, others: float) -> tuple[Pair, dict[str, Any]]:
-    """Tosses of coins, of one client at either end and of the others anywhere."""
+    """Return tosses of coins, of one client at either end and of the others anywhere."""
 
     def tosses(count: int, chance: float) -> FloatArray:
         return np.asarray(stats.binom.pmf(np.arange(count + 1), count, chance))
@@ -96,7 +96,7 @@ def poisson_binomial(clients: int, trials: int, theta: float, others: float) -> 
 
 
 def shuffled_bits(clients: int, epsilon: float, others: float) -> tuple[Pair, dict[str, Any]]:
-    """Counts of bits that are flipped by randomised response, where a share of the others holds the second item."""
+    """Return counts of bits that are flipped by randomised response, where a share of the others holds the second item."""
     flip = 1 / (math.exp(epsilon) + 1)
     ones = round((clients - 1) * others)
     counts = [(ones, 1 - flip), (clients - 1 - ones, flip)]
@@ -159,8 +159,7 @@ def check(
     try:
         report = account(name, delta=delta, rounds=rounds, adjacency=adjacency, sampling=sampling_of(sampling), **parameters).privacy
     except REFUSALS as error:
-        assert str(error).strip(), "refused without a reason"
-        raise Refused from error
+        raise refusal(error) from error
     together = functools.reduce(Pair.product, [pair] * rounds)
     for one in report.accounts:
         if one.proven and one.assumes is None and one.adjacency == adjacency and math.isfinite(one.bound.epsilon):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..analysis.catalogue.registry import accountables
 from ..design.contracts.registry import check_values
-from .cases import Arguments, Attack, Refused
+from .cases import Arguments, Attack, Refused, refusal
 from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, placed, sampling_of
 
 # What roots, grids of losses and compositions may be off by, as in the conformance tests.
@@ -27,7 +27,7 @@ def draw(rng: random.Random) -> Arguments:
     adjacency = draw_adjacency(rng, name)
     parameters = draw_parameters(rng, known[name].parameters)
     hiding = (*HIDING, "trials") if name in NOISY_TRIALS else HIDING
-    question = {
+    question: dict[str, Any] = {
         "parameters": parameters,
         "rounds": rng.choice((1, 1, 2, int(10 ** rng.uniform(0, 4)))),
         "delta": 10 ** rng.uniform(-10, -1),
@@ -70,8 +70,7 @@ def check(folder: Path, name: str, adjacency: str, less: dict[str, Any], more: d
     try:
         small, large = (_answers(folder, name, adjacency, **question) for question in (less, more))
     except REFUSALS as error:
-        assert str(error).strip(), "refused without a reason"
-        raise Refused from error
+        raise refusal(error) from error
     both = [one for one in small if one in large and math.isfinite(small[one]) and math.isfinite(large[one])]
     for one in both:
         assert small[one] <= large[one] * (1 + RELATIVE) + ABSOLUTE, f"{one}: {small[one]!r} where at most {large[one]!r} is known"

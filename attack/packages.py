@@ -1,4 +1,4 @@
-"""Packages that bring a client up to date, changed: what is accepted has the checksum that it states, and is never older than the client's."""
+"""Packages for clients that were away, changed: what is accepted has the checksum that it states, and is no step back."""
 
 import hashlib
 import random
@@ -12,10 +12,10 @@ import numpy as np
 from ..arrays import FloatArray
 from ..design.federated.history_package import FullModelPackage, HistoryPackage, read_package
 from ..design.federated.model_history import ModelHistory, add_round, apply_package, catch_up_package
-from ..design.federated.model_state import ModelState
+from ..design.federated.model_state import ModelState, StateArray
 from ..design.federated.server_optimiser import FedAdam, ServerOptimiser, ServerSGD
 from ..errors import DataError
-from .cases import Arguments, Attack, Refused
+from .cases import Arguments, Attack, refusal
 from .damage import damaged
 
 DIMENSION, MESSAGE_BYTES, ROUNDS = 30, 3, 4
@@ -77,7 +77,7 @@ def _other_model(rng: random.Random, _: HistoryPackage | FullModelPackage) -> by
     """Send a sound model of another size, type or age."""
     kind = rng.choice((np.float32, np.float64))
     dimension, moments = rng.choice((0, 1, DIMENSION)), rng.choice((0, 1, 2))
-    numbers = np.full(max(1, dimension), rng.choice((0.0, 1.0, 1e30)), dtype=kind)
+    numbers: StateArray = np.full(max(1, dimension), rng.choice((0.0, 1.0, 1e30))).astype(kind)
     return FullModelPackage(ModelState(rng.choice((0, 1, ROUNDS, 2**31)), numbers, (numbers,) * moments)).to_bytes()
 
 
@@ -88,8 +88,7 @@ def check(folder: Path, content: bytes, optimiser: int, client: int | None) -> N
     try:
         after = apply_package(content, before, decode, OPTIMISERS[optimiser])
     except DataError as error:
-        assert str(error).strip(), "refused without a reason"
-        raise Refused from error
+        raise refusal(error) from error
     finally:
         assert before is None or before.to_bytes() == kept, "the client's state was changed"
     package = read_package(content)

@@ -13,7 +13,7 @@ from ..design.tables.mvu import design_mvu
 from ..design.tables.randomised_response import generalised_randomised_response
 from ..design.tables.table_facts import realised_epsilon, row_moments
 from ..errors import TableError
-from .cases import Arguments, Attack, Refused
+from .cases import Arguments, Attack, refusal
 from .damage import damaged, odd_value, paths
 
 # Of logarithms and exponentials in floating point, beside the exact ratios.
@@ -129,8 +129,7 @@ def check(folder: Path, content: bytes) -> None:
     try:
         read_table(path)
     except TableError as error:
-        assert str(error).strip(), "refused without a reason"
-        raise Refused from error
+        raise refusal(error) from error
     check_claims(json.loads(content))
 
 

@@ -10,6 +10,9 @@ from .analysis.catalogue.accounts import account as account
 from .analysis.catalogue.accounts import calibrate as calibrate
 from .analysis.catalogue.registry import REGISTRY as REGISTRY
 from .analysis.catalogue.registry import build_mechanism as build_mechanism
+from .analysis.federation.client_mod import PrivateUpdateMod as PrivateUpdateMod
+from .analysis.federation.round_report import RoundReport as RoundReport
+from .analysis.federation.strategy import PrivateMeanStrategy as PrivateMeanStrategy
 from .analysis.planner.check import check_plan as check_plan
 from .analysis.planner.plan import plan as plan
 from .analysis.planner.plan import plan_task as plan_task

@@ -74,10 +74,15 @@ def say(text: str) -> None:
     typer.echo(text, err=_TAKEN.get())
 
 
+def _terminal() -> bool:
+    """Return whether stderr is a terminal, or is to be treated as one, without loading what draws there."""
+    return sys.stderr.isatty() or bool(os.environ.get("FORCE_COLOR"))
+
+
 @contextmanager
 def progress_bar() -> "Iterator[OnStep]":
     """Yield ``on_step(done, total, text)``, which shows steps on stderr until all is done: a bar in a terminal, lines elsewhere."""
-    if not sys.stderr.isatty():
+    if not _terminal():
         with _plain_lines("starting") as on_step:
             yield on_step
         return
@@ -93,7 +98,7 @@ def progress_bar() -> "Iterator[OnStep]":
 @contextmanager
 def working(text: str) -> Iterator[None]:
     """Show on stderr that work without steps goes on, and for how long: a spinner in a terminal, lines elsewhere."""
-    if not sys.stderr.isatty():
+    if not _terminal():
         with _plain_lines(text):
             yield
         return

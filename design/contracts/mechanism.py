@@ -3,13 +3,14 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_real
 from ...arrays import FloatArray, IntegerArray
+from ...errors import InfeasibleError
 from .domains import Categories, Domain, Interval
 from .guarantee import Guarantee
 from .norm_ball import NormBall
@@ -260,6 +261,15 @@ class SecureSumMechanism(Mechanism):
     @abstractmethod
     def noisy_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
         """Return what each client's message is before it is reduced modulo M, shape (clients of the chunk, padded_dimension)."""
+
+    def for_clients(self, clients: int) -> Self:
+        """Return the mechanism whose clients send the same messages, but are more or fewer: those that stay when others drop out.
+
+        Raises ``InfeasibleError`` where messages depend on the number of clients.
+        """
+        if clients != self.clients:
+            raise InfeasibleError(f"clients must be {self.clients}, on which the messages depend, got {clients!r}")
+        return self
 
     def summed_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
         """Return the sum over a chunk's clients of `noisy_steps`, for simulations: where its law is known, without a message of each."""

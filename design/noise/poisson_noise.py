@@ -31,6 +31,7 @@ def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: W
 
     Examples
     --------
+    >>> import numpy as np
     >>> from quietbits.design.noise.random_words import seeded_words
     >>> draws = sample_poisson(2.5, 100_000, seeded_words(np.random.default_rng(0)))
     >>> round(float(draws.mean()), 1), round(float(draws.var()), 1)

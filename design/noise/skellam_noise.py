@@ -22,6 +22,7 @@ def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], word
 
     Examples
     --------
+    >>> import numpy as np
     >>> from quietbits.design.noise.random_words import seeded_words
     >>> draws = sample_skellam(40, 100_000, seeded_words(np.random.default_rng(0)))
     >>> abs(float(draws.mean())) < 0.1, round(float(draws.var()))

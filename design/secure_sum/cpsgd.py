@@ -4,9 +4,9 @@ Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and di
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -277,6 +277,10 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         apart = quantised_l2_bound(self.padded_dimension, self.distance / self.step, spared / rounds)
         # Given the uniform numbers of the rounding, unless they are among those that the bound fails for.
         return binomial_near_gaussian_epsilon(trials, self.probability, apart, self.padded_dimension, delta - spared, rounds, sampled)
+
+    def for_clients(self, clients: int) -> Self:
+        """Levels of rotated vectors depend on the number of clients."""
+        return super().for_clients(clients) if self.rotated else replace(self, clients=clients)
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return numbers from 0 to levels - 1 + trials. Six arrays of the padded shape are in use: encode in chunks."""

@@ -5,9 +5,9 @@ Chen, Özgür, Kairouz 2022, *The Poisson binomial mechanism for unbiased federa
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -205,6 +205,10 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         # Coefficients of s x are at least as long as s x. Convex in s, so that one of the two ends is the worst; or it is the zero vector.
         growth = max((1 - scale) ** 2 - share * scale**2 for scale in (1.0, least_scale))
         return self._tosses + max(0.0, growth) * self.ball.clip_norm**2
+
+    def for_clients(self, clients: int) -> Self:
+        """Each client tosses for itself."""
+        return replace(self, clients=clients)
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Count each client's successes, from 0 to `trials`. Five arrays of the padded shape are in use: encode in chunks."""

@@ -6,8 +6,9 @@ Aggregation*; only the noise differs between mechanisms.
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -144,6 +145,10 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         """
         rounding = 1 / (4 * (1 - self._rounding.rejection_bound))
         return self.granularity**2 * (self._step_noise_variance + rounding) * (1 + SLACK)
+
+    def for_clients(self, clients: int) -> Self:
+        """Each client's noise is its own."""
+        return replace(self, clients=clients)  # type: ignore[type-var]
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return `rounded_steps` and `noise_steps` together. Three arrays of the padded shape are in use: encode in chunks."""

@@ -5,8 +5,8 @@ Learning*: as privacy tightens, noise grows, and shorter sketches are as good.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,6 +83,10 @@ class SketchedSecureSum(SecureSumMechanism, SketchedMechanism):
     def privacy(self) -> Privacy:
         """Privacy of one sum of sketches."""
         return self.inner.privacy()
+
+    def for_clients(self, clients: int) -> Self:
+        """Return what the secure sum of sketches does."""
+        return replace(self, inner=self.inner.for_clients(clients))  # type: ignore[type-var]
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Clip and sketch each vector; the rest is the secure sum's."""

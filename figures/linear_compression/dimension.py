@@ -35,8 +35,8 @@ def draw_dimensions(frame: pd.DataFrame) -> Figure:
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("{x:g}")
     add_legend(figure, {f"d = {dimension:,}": mark for dimension, mark in marks.items()}, zero=False)
-    first, plain = frame.iloc[0], frame[frame["rate"] == 1].sort_values("dimension")
-    zeros = ", ".join(f"{share:.2g}" for share in plain["zero"] / plain["predicted_squared_error"])
+    first, unsketched = frame.iloc[0], frame[frame["rate"] == 1].sort_values("dimension")
+    zeros = ", ".join(f"{share:.2g}" for share in unsketched["zero"] / unsketched["predicted_squared_error"])
     add_caption(
         figure,
         f"Mean of {first['clients']:,.0f} vectors of norm c, whose mean has norm {first['mean_norm']:g} c, by sketches of "

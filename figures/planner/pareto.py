@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 from matplotlib.ticker import FuncFormatter
 
 from ...analysis.planner.point import PlanPoint, design_rows
@@ -58,7 +59,7 @@ def _turn_up(figure: Figure, axes: Axes) -> None:
     """Turn up the names that reach below the axis."""
     figure.draw_without_rendering()
     for name in axes.texts:
-        if name.get_window_extent().y0 < axes.get_window_extent().y0:
+        if isinstance(name, Annotation) and name.get_window_extent().y0 < axes.get_window_extent().y0:
             name.set(**UP)
             name.xyann = (4, 4)
 

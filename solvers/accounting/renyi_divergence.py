@@ -168,17 +168,17 @@ def _log_sums(centred: FloatArray, log_scale: FloatArray, order: float) -> Float
     blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, len(centred), BLOCK_ROWS)]
     known = np.where(sent, centred, 0.0)
     lowest, highest = (np.array([extreme(known[block], axis=0) for block in blocks]) for extreme in (np.min, np.max))
-    for first, rows in enumerate(blocks):
-        for second, columns in enumerate(blocks):
+    for first, above in enumerate(blocks):
+        for second, beside in enumerate(blocks):
             middle = (np.minimum(lowest[first], lowest[second]) + np.maximum(highest[first], highest[second])) / 2
-            left, right = own[rows] - (order - 0.5) * middle, other[columns] + (order - 0.5) * middle
+            left, right = own[above] - (order - 0.5) * middle, other[beside] + (order - 0.5) * middle
             shift, other_shift = left.max(axis=1, keepdims=True), right.max(axis=1, keepdims=True)
             for factor, largest in ((left, shift), (right, other_shift)):
                 factor -= largest
                 # So that no product is denormal, which would take a hundred times as long.
                 np.exp(np.maximum(factor, LEAST_EXPONENT, out=factor), out=factor)
             sums = left @ right.T
-            result[rows, columns] = np.where(sums < TOO_SMALL, np.nan, np.log(sums) + shift + other_shift.T)
+            result[above, beside] = np.where(sums < TOO_SMALL, np.nan, np.log(sums) + shift + other_shift.T)
     np.fill_diagonal(result, 0.0)
     rows, columns = np.nonzero(np.isnan(result))
     pairs = max(1, CHUNK // centred.shape[1])

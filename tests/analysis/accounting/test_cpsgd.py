@@ -262,6 +262,8 @@ def test_the_example_of_the_documentation() -> None:
 def test_the_table_of_the_documentation() -> None:
     lines = DOCUMENTATION.read_text(encoding="utf-8").splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ") and line[2].isdigit()]
+    # Rows of bits; another table there has rows of epsilon, delta and trials.
+    rows = [row for row in rows if len(row) == 3]
     assert len(rows) == 4
     for bits, *cells in rows:
         for method, cell in zip(("theorem-1", None), cells, strict=True):

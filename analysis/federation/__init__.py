@@ -1,0 +1,1 @@
+"""Mechanisms of the registry in a federation of real clients, over Flower: `quietbits[flower]`."""

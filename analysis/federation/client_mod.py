@@ -1,0 +1,162 @@
+"""The client's side: a Flower mod that lets nothing of a model update out except a mechanism's message about it."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from ...arguments import check_probability, check_real
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
+from ...design.masked_sum.client import MaskingClient, PublicKeys
+from ...design.noise.random_words import secure_words
+from ...errors import ConvergenceError, InfeasibleError
+from .flower import (
+    CONFIG,
+    MOD_FAILED,
+    ClientAppCallable,
+    ConfigRecord,
+    Context,
+    Error,
+    Message,
+    RecordDict,
+    numpy_arrays,
+    only_arrays,
+    packed_records,
+)
+from .model_update import update_vector
+from .packed_message import PackedMessage
+from .round_plan import RoundPlan
+
+# Of the client's state between messages, which stays on its machine.
+STATE = "quietbits.state"
+
+
+@dataclass(frozen=True)
+class PrivateUpdateMod:
+    """Replaces the arrays that a ClientApp's training returns by a message about their difference from the server's.
+
+    ``ClientApp(mods=[PrivateUpdateMod()])``, with `PrivateMeanStrategy` on the server. The update is clipped and encoded with words of the
+    operating system; metrics, which nothing protects, are left out. A training message that states no mechanism is refused, and so is a
+    round beyond the task's number of rounds. Evaluation is passed on as it is: its metrics are not private.
+
+    Attributes
+    ----------
+    largest_epsilon : float or None
+        Refuse rounds whose mechanism would spend more than this over all rounds of the task, with the clients that take part and, before
+        masks are taken off, with those that stay. None leaves it to the server.
+    largest_delta : float
+        Refuse rounds of a task with a larger failure probability.
+    """
+
+    largest_epsilon: float | None = None
+    largest_delta: float = 1e-2
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        check_probability("largest_delta", self.largest_delta)
+        if self.largest_epsilon is not None:
+            check_real("largest_epsilon", self.largest_epsilon, low=0.0, high=1e100)
+
+    def __call__(self, msg: Message, ctxt: Context, call_next: ClientAppCallable) -> Message:
+        """Answer one message."""
+        if msg.metadata.message_type.partition(".")[0] != "train":
+            return call_next(msg, ctxt)
+        try:
+            return self._answer(msg, ctxt, call_next)
+        except (ValueError, ConvergenceError) as error:
+            return Message(Error(MOD_FAILED, f"quietbits: {error}"), reply_to=msg)
+
+    def _answer(self, msg: Message, ctxt: Context, call_next: ClientAppCallable) -> Message:
+        stated = msg.content.config_records.get(CONFIG)
+        if stated is None:
+            raise ValueError("message must state a mechanism: without PrivateMeanStrategy on the server nothing would protect the update")
+        plan = RoundPlan.from_document(str(stated["plan"]))
+        stage, letter = str(stated["stage"]), json.loads(str(stated.get("letter", "{}")))
+        if stage == "keys":
+            client = MaskingClient.start(ctxt.node_id, plan.name)
+            _keep(ctxt, client)
+            keys = client.public_keys
+            return _reply(msg, {"sealing": keys.sealing.hex(), "masking": keys.masking.hex()})
+        if stage == "letters":
+            client = _kept(ctxt, plan)
+            letters = client.share({int(one): PublicKeys(*map(bytes.fromhex, keys)) for one, keys in letter.items()})
+            _keep(ctxt, client)
+            return _reply(msg, _hexadecimal(letters))
+        if stage == "reveal":
+            client = _kept(ctxt, plan)
+            self._check_limit(plan, len(letter["survivors"]))
+            revealed = client.reveal(letter["survivors"])
+            ctxt.state[STATE] = ConfigRecord({"rounds": _rounds(ctxt) + 1})
+            return _reply(msg, {"seeds": _hexadecimal(revealed.self_seeds), "keys": _hexadecimal(revealed.masking_keys)})
+        if stage != "train":
+            raise ValueError(f"stage must be keys, letters, train or reveal, got {stage!r}")
+        return self._train(plan, letter, msg, ctxt, call_next)
+
+    def _train(self, plan: RoundPlan, letter: dict[str, Any], msg: Message, ctxt: Context, call_next: ClientAppCallable) -> Message:
+        if _rounds(ctxt) >= plan.task.rounds:
+            raise InfeasibleError(f"rounds must be more than {plan.task.rounds}, after which this client has spent its budget")
+        clients = len(letter) + 1 if plan.adds_up else 1
+        self._check_limit(plan, clients)
+        plan.check_probe()
+        before = numpy_arrays(only_arrays(msg.content, "message"))
+        # The app sees what it would see without this package.
+        msg.content = RecordDict({name: record for name, record in msg.content.items() if name != CONFIG})
+        out = call_next(msg, ctxt)
+        if out.has_error():
+            return out
+        update = update_vector(before, numpy_arrays(only_arrays(out.content, "reply")))
+        if plan.adds_up:
+            client = _kept(ctxt, plan)
+            message = _masked(plan.built_for(clients), client, update, letter)
+            _keep(ctxt, client)
+        else:
+            mechanism = plan.built()
+            message = PackedMessage.of(mechanism.encode(update[None], secure_words), mechanism.bits_per_client)
+            ctxt.state[STATE] = ConfigRecord({"rounds": _rounds(ctxt) + 1})
+        return Message(packed_records(message), reply_to=msg)
+
+    def _check_limit(self, plan: RoundPlan, clients: int) -> None:
+        """Refuse a guarantee that is weaker than this client accepts."""
+        if plan.task.delta > self.largest_delta:
+            raise InfeasibleError(f"delta must be at most {self.largest_delta:g} for this client, got {plan.task.delta:g}")
+        if self.largest_epsilon is None:
+            return
+        found = plan.report(plan.built_for(clients), plan.task.rounds)
+        if found.epsilon > self.largest_epsilon:
+            raise InfeasibleError(f"epsilon must be at most {self.largest_epsilon:g} for this client, got {found.guarantee}")
+
+
+def _masked(mechanism: Mechanism, client: MaskingClient, update: Any, letter: dict[str, str]) -> PackedMessage:
+    """Return the masked message of a mechanism for a secure sum."""
+    assert isinstance(mechanism, SecureSumMechanism)  # noqa: S101  # for mypy: the plan says so
+    residues = mechanism.encode(update[None], secure_words)[0]
+    masked = client.mask(residues, mechanism.modulus, {int(one): bytes.fromhex(sealed) for one, sealed in letter.items()})
+    return PackedMessage.of(masked, len(masked) * (mechanism.modulus - 1).bit_length())
+
+
+def _hexadecimal(values: Any) -> dict[int, str]:
+    return {one: value.hex() for one, value in values.items()}
+
+
+def _reply(msg: Message, document: Any) -> Message:
+    return Message(RecordDict({CONFIG: ConfigRecord({"letter": json.dumps(document)})}), reply_to=msg)
+
+
+def _rounds(ctxt: Context) -> int:
+    """Return in how many rounds of this run the client has revealed something."""
+    state = ctxt.state.config_records.get(STATE)
+    return 0 if state is None else int(str(state["rounds"]))
+
+
+def _keep(ctxt: Context, client: MaskingClient) -> None:
+    ctxt.state[STATE] = ConfigRecord({"rounds": _rounds(ctxt), "client": client.document()})
+
+
+def _kept(ctxt: Context, plan: RoundPlan) -> MaskingClient:
+    state = ctxt.state.config_records.get(STATE)
+    kept = None if state is None else state.get("client")
+    if not isinstance(kept, bytes):
+        raise ValueError(f"round must have begun with this client's keys, got round {plan.name}")
+    client = MaskingClient.from_document(kept)
+    if client.round_name != plan.name:
+        raise ValueError(f"round must be {client.round_name}, for which this client made keys, got {plan.name}")
+    return client

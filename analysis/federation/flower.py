@@ -1,0 +1,73 @@
+"""What this package takes from Flower, and how its records travel in Flower's messages: nothing of it is imported unless asked for."""
+
+import json
+from typing import Any
+
+from numpy.typing import NDArray
+
+from .model_update import Arrays
+from .packed_message import PackedMessage
+
+try:
+    from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, MetricRecord, RecordDict
+    from flwr.clientapp.typing import ClientAppCallable
+    from flwr.serverapp import Grid
+    from flwr.serverapp.strategy import Strategy
+except ImportError as error:
+    raise ImportError(f"flwr is needed for federations, and was not found: pip install 'quietbits[flower]' ({error})") from error
+
+__all__ = [
+    "ArrayRecord",
+    "ClientAppCallable",
+    "ConfigRecord",
+    "Context",
+    "Error",
+    "Grid",
+    "Message",
+    "MetricRecord",
+    "RecordDict",
+    "Strategy",
+]
+
+# Of the records of this package in a message's content.
+CONFIG, MESSAGE = "quietbits", "quietbits.message"
+# `ErrorCode.MOD_FAILED_PRECONDITION`.
+MOD_FAILED = 6
+
+
+def numpy_arrays(record: ArrayRecord) -> Arrays:
+    """Return a record's arrays by name."""
+    return {name: array.numpy() for name, array in record.items()}
+
+
+def array_record(arrays: Arrays) -> ArrayRecord:
+    """Return arrays as a record."""
+    return ArrayRecord({name: Array(array) for name, array in arrays.items()})
+
+
+def only_arrays(content: RecordDict, what: str) -> ArrayRecord:
+    """Return the only record of arrays of a message."""
+    records = list(content.array_records.values())
+    if len(records) != 1:
+        raise ValueError(f"{what} must have one ArrayRecord, got {len(records)}")
+    return records[0]
+
+
+def packed_records(message: PackedMessage) -> RecordDict:
+    """Return a client's message as records."""
+    form = json.dumps({"width": message.width, "kind": message.kind, "shape": message.shape})
+    return RecordDict({MESSAGE: array_record({"message": message.content}), CONFIG: ConfigRecord({"form": form})})
+
+
+def unpacked_message(content: RecordDict) -> NDArray[Any]:
+    """Return the message of records that `packed_records` made."""
+    form = json.loads(str(content.config_records[CONFIG]["form"]))
+    sent = numpy_arrays(content.array_records[MESSAGE])["message"]
+    return PackedMessage(sent, form["width"], form["kind"], tuple(form["shape"])).message
+
+
+def bytes_of(content: RecordDict) -> int:
+    """Return how many bytes the arrays and values of a message take, without what Flower adds."""
+    arrays = sum(len(array.data) for record in content.array_records.values() for array in record.values())
+    values = (value for record in content.config_records.values() for value in record.values())
+    return arrays + sum(len(value) for value in values if isinstance(value, bytes | str))

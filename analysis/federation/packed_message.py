@@ -1,0 +1,80 @@
+"""Messages as bytes: whole numbers take as many bits as their mechanism says, and no more."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import WordArray
+
+# Numbers that are packed at a time: whole bytes, whatever their width.
+CHUNK = 2**16
+WIDEST = 64
+
+
+@dataclass(frozen=True, eq=False)
+class PackedMessage:
+    """One client's message.
+
+    Attributes
+    ----------
+    content : ndarray
+        Bytes of packed numbers, or the message itself where it is not of whole numbers.
+    width : int
+        Bits of a number; 0 for a message that is not packed.
+    kind : str
+        Type of the message's numbers, as numpy writes it.
+    shape : tuple of int
+        Of the message.
+    """
+
+    content: NDArray[Any]
+    width: int
+    kind: str
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, message: NDArray[Any], bits: float) -> "PackedMessage":
+        """Return a message of so many bits, packed if its numbers all have the same width."""
+        width = math.ceil(bits / message.size - 1e-9) if message.size else WIDEST
+        packable = message.dtype.kind in "iu" and width <= 8 * message.itemsize and bool((message >> (width - 1) >> 1 == 0).all())
+        content = packed(message.ravel(), width) if packable else message
+        return cls(content, width if packable else 0, message.dtype.str, message.shape)
+
+    @property
+    def message(self) -> NDArray[Any]:
+        """The message again."""
+        if not self.width:
+            return self.content
+        return unpacked(self.content, self.width, math.prod(self.shape)).astype(np.dtype(self.kind)).reshape(self.shape)
+
+
+def packed(numbers: NDArray[Any], width: int) -> NDArray[np.uint8]:
+    """Return whole numbers below ``2**width`` one after the other, lowest bit first.
+
+    Examples
+    --------
+    >>> packed(np.array([1, 2, 3, 4], dtype=np.uint8), 4).tolist()
+    [33, 67]
+    """
+    places = np.arange(width, dtype=np.uint64)
+    parts = [
+        np.packbits(((numbers[start : start + CHUNK, None].astype(np.uint64) >> places) & np.uint64(1)).astype(np.uint8), bitorder="little")
+        for start in range(0, len(numbers), CHUNK)
+    ]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.uint8)
+
+
+def unpacked(content: NDArray[Any], width: int, count: int) -> WordArray:
+    """Return the numbers that were packed; refuses bytes that are not those of `count` of them."""
+    if content.dtype != np.uint8 or content.shape != (-(-count * width // 8),):
+        raise ValueError(f"message must be {-(-count * width // 8)} bytes, got an array of {content.dtype} and shape {content.shape}")
+    places = np.arange(width, dtype=np.uint64)
+    numbers = np.empty(count, dtype=np.uint64)
+    for start in range(0, count, CHUNK):
+        stop = min(count, start + CHUNK)
+        bits = np.unpackbits(content[start * width // 8 : -(-stop * width // 8)], count=(stop - start) * width, bitorder="little")
+        numbers[start:stop] = (bits.reshape(-1, width).astype(np.uint64) << places).sum(axis=1, dtype=np.uint64)
+    return numbers

@@ -1,0 +1,119 @@
+"""What the server tells clients of a round: which mechanism to build, for which task, with which public randomness."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.privacy import PrivacyReport
+from ...design.contracts.task import Task
+from ..catalogue.registry import build_mechanism, entry_named
+
+# Whose messages a server may see as they are, or add up under masks. The others need a shuffler, or trust.
+TRUST_MODELS = ("local", "secure-sum")
+# Machines differ in the last digits of what they calibrate.
+PROBE_LENGTH, PROBE_TOLERANCE = 16, 1e-6
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """A round, as the server states it and as every client builds it.
+
+    Attributes
+    ----------
+    name : str
+        Of the round: different in every one.
+    mechanism : str
+        A mechanism of the registry for vectors, of the trust model local or secure-sum.
+    task : Task
+        The budget of all rounds; its domain is the ball of model updates, its clients those whose noise is counted on.
+    options : mapping
+        Design choices.
+    seed : int
+        Of public randomness that is new in every round (`Mechanism.renewed`); seeds of rotations and frames are among the options.
+    probe : tuple of float
+        The beginning of a message of the server's mechanism about a vector that everyone knows, by `probe_of`: a client that gets another
+        one has built another mechanism, with other versions of libraries, and does not take part.
+    """
+
+    name: str
+    mechanism: str
+    task: Task
+    options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    seed: int = 0
+    probe: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what no federation of these clients can carry."""
+        trust = entry_named(self.mechanism).trust_model
+        if trust not in TRUST_MODELS:
+            raise ValueError(f"mechanism must be of the trust model {' or '.join(TRUST_MODELS)}, got {self.mechanism!r}: {trust}")
+        if not isinstance(self.task.domain, NormBall):
+            raise ValueError(f"task must be for a ball of vectors, got {self.task.domain}")
+        if self.task.sampling is not None:
+            raise ValueError(f"task must be without sampling, got {self.task.sampling}: the server chooses the clients of a round")
+
+    @property
+    def ball(self) -> NormBall:
+        """The ball of model updates."""
+        return self.task.ball(self.mechanism)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the server is to see the sum of messages alone."""
+        return entry_named(self.mechanism).trust_model == "secure-sum"
+
+    def built(self) -> Mechanism:
+        """Return the mechanism as it was calibrated, for the task's number of clients."""
+        return _built(replace(self, name="", probe=()).document())
+
+    def built_for(self, clients: int) -> Mechanism:
+        """Return the mechanism for the number of clients that take part, or stay; in the local trust model it is the same."""
+        mechanism = self.built()
+        return mechanism.for_clients(clients) if isinstance(mechanism, SecureSumMechanism) else mechanism
+
+    def probed(self) -> "RoundPlan":
+        """Return the plan with the probe of the mechanism that is built here."""
+        return replace(self, probe=probe_of(self.built()))
+
+    def check_probe(self) -> None:
+        """Raise ValueError if the mechanism that is built here is not the server's."""
+        found = probe_of(self.built())
+        if len(found) != len(self.probe) or not np.allclose(found, self.probe, rtol=PROBE_TOLERANCE, atol=0.0):
+            got = f"got {self.probe[:3]}...: versions of libraries differ"
+            raise ValueError(f"probe must be {found[:3]}..., as the mechanism that is built here gives it, {got}")
+
+    def report(self, mechanism: Mechanism, rounds: int) -> PrivacyReport:
+        """Return what is known of a client's privacy after some rounds of the mechanism, at the task's delta and adjacency."""
+        return mechanism.privacy().report(self.task.delta, self.task.adjacency, rounds)
+
+    def document(self) -> str:
+        """Return the plan as JSON."""
+        return json.dumps({**vars(self), "task": asdict(self.task), "options": dict(self.options)}, sort_keys=True)
+
+    @classmethod
+    def from_document(cls, document: str) -> "RoundPlan":
+        """Return the plan that a message states."""
+        fields = json.loads(document)
+        task = fields.pop("task")
+        probe = tuple(fields.pop("probe"))
+        return cls(task=Task(**{**task, "domain": NormBall(**task["domain"])}), probe=probe, **fields)
+
+
+def probe_of(mechanism: Mechanism) -> tuple[float, ...]:
+    """Return the first numbers of the message about a vector of equal coordinates, drawn from a seed that everyone knows."""
+    vector = np.ones((1, mechanism.domain.dimension))
+    message = mechanism.encode(vector, np.random.default_rng(0))
+    return tuple(message.ravel()[:PROBE_LENGTH].astype(float).tolist())
+
+
+@lru_cache(maxsize=2)
+def _built(document: str) -> Mechanism:
+    plan = RoundPlan.from_document(document)
+    return build_mechanism(plan.mechanism, plan.task, plan.options).renewed(plan.seed)

@@ -1,0 +1,166 @@
+"""One round as the server runs it: keys and letters before training, shares of secrets after it, and the decoded mean."""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import FloatArray
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
+from ...design.masked_sum.client import PublicKeys, Revealed
+from ...design.masked_sum.server import MaskingServer
+from ...design.secure_sum.modular_arithmetic import check_residues
+from ...errors import InfeasibleError
+from .flower import CONFIG, ConfigRecord, Grid, Message, RecordDict, bytes_of, unpacked_message
+from .model_update import Arrays
+from .round_plan import RoundPlan
+from .round_report import RoundReport
+
+T = TypeVar("T")
+
+
+class ServerRound:
+    """Made for one round; `open`, `accepted`, `mechanism_of_those_who_stayed` and `mean` in this order.
+
+    Attributes
+    ----------
+    plan : RoundPlan
+        What clients are told.
+    before : mapping
+        The model's arrays, which clients start from.
+    invited : dict
+        The wrapped strategy's messages, by node.
+    messages : dict
+        What has arrived, by node: masked messages, or what a mechanism's `aggregate` makes of one.
+    """
+
+    def __init__(self, number: int, plan: RoundPlan, before: Arrays, messages: list[Message], grid: Grid, timeout: float) -> None:
+        self.number = number
+        self.plan = plan
+        self.before = before
+        self.invited = {message.metadata.dst_node_id: message for message in messages}
+        self.messages: dict[int, NDArray[Any]] = {}
+        self._grid = grid
+        self._timeout = timeout
+        self._masking = MaskingServer(plan.name)
+        self._bytes_up = self._bytes_down = 0
+
+    def open(self) -> list[Message]:
+        """Return the training messages: for a secure sum, to those clients that have given keys and letters."""
+        if not self.plan.adds_up:
+            return [self._instruction(node, "train", {}, message.content) for node, message in self.invited.items()]
+        keys = self._ask("keys", {node: {} for node in self.invited}, _public_keys)
+        self._masking.keys = dict(sorted(keys.items()))
+        self._masking.check_enough(len(keys), "gave their keys")
+        public = {str(node): (key.sealing.hex(), key.masking.hex()) for node, key in self._masking.keys.items()}
+        letters = self._ask("letters", dict.fromkeys(keys, public), _bytes_by_node)
+        self._masking.letters = {node: sent for node, sent in letters.items() if sent.keys() == keys.keys() - {node}}
+        letters = self._masking.letters
+        self._masking.check_enough(len(letters), "gave their letters")
+        self.plan.built_for(len(letters))  # or say here that it cannot be built, before anyone trains
+        return [self._instruction(node, "train", self._letters_to(node), self.invited[node].content) for node in letters]
+
+    def accepted(self, replies: Iterable[Message]) -> dict[int, Message]:
+        """Return the clients' replies, by node, and take in their messages; one that is not a message counts as a client that left."""
+        answers = {}
+        for node, answer in sorted(self._answers(replies).items()):
+            try:
+                self.messages[node] = self._taken_in(unpacked_message(answer.content))
+            except (ValueError, KeyError) as error:
+                logging.getLogger("flwr").warning("quietbits: node %d sends no message of the round: %s", node, error)
+            else:
+                answers[node] = answer
+        return answers
+
+    def mechanism_of_those_who_stayed(self) -> Mechanism:
+        """Return the mechanism with their number of clients, if there are enough of them to decode anything."""
+        if self.plan.adds_up:
+            self._masking.check_enough(len(self.messages), "sent their messages")
+        elif not self.messages:
+            raise InfeasibleError(f"none of {len(self.invited)} clients sent a message")
+        return self.plan.built_for(len(self.messages))
+
+    def mean(self, mechanism: Mechanism) -> FloatArray:
+        """Return the decoded mean update of those who stayed; for a secure sum, ask them to help with the masks first."""
+        if not self.plan.adds_up:
+            return np.asarray(mechanism.decode(reduce(mechanism.combine, self.messages.values()), len(self.messages)))
+        stayed = list(self.messages)
+        revealed = self._ask("reveal", {node: {"survivors": stayed} for node in stayed}, _revealed)
+        complete = {node: one for node, one in revealed.items() if self._is_complete(one)}
+        total = self._masking.total(self.messages, complete, self._secure_sum().modulus)
+        return np.asarray(mechanism.decode(total, len(stayed)))
+
+    def report(self, mechanism: Mechanism | None, refusal: str | None = None) -> RoundReport:
+        """Return what became of the round, with the mechanism of those who stayed."""
+        guarantee = None if mechanism is None else self.plan.report(mechanism, 1).guarantee
+        wrap = mechanism.coordinate_wrap_probability if isinstance(mechanism, SecureSumMechanism) else 0.0
+        who = len(self.invited), len(self.messages)
+        return RoundReport(self.number, self.plan.mechanism, *who, guarantee, refusal, self._bytes_up, self._bytes_down, wrap)
+
+    def _secure_sum(self) -> SecureSumMechanism:
+        """Return the mechanism as those who mask have built it."""
+        mechanism = self.plan.built_for(len(self._masking.letters))
+        assert isinstance(mechanism, SecureSumMechanism)  # noqa: S101  # for mypy: the plan says so
+        return mechanism
+
+    def _taken_in(self, message: NDArray[Any]) -> NDArray[Any]:
+        if not self.plan.adds_up:
+            return self.plan.built().aggregate(message)
+        mechanism = self._secure_sum()
+        if message.shape != (mechanism.padded_dimension,):
+            raise ValueError(f"message must have {mechanism.padded_dimension} numbers, got the shape {message.shape}")
+        return check_residues("message", message, mechanism.modulus)
+
+    def _is_complete(self, one: Revealed) -> bool:
+        gone = self._masking.letters.keys() - self.messages.keys()
+        return one.self_seeds.keys() == self.messages.keys() and one.masking_keys.keys() == gone
+
+    def _letters_to(self, node: int) -> dict[str, str]:
+        return {str(sender): letter.hex() for sender, letter in self._masking.letters_to(node).items()}
+
+    def _instruction(self, node: int, stage: str, letter: Mapping[str, Any], content: RecordDict | None = None) -> Message:
+        """Return a message to a node, with the plan, beside what the wrapped strategy sends."""
+        stated = ConfigRecord({"plan": self.plan.document(), "stage": stage, "letter": json.dumps(letter)})
+        told = RecordDict({**(content or {}), CONFIG: stated})
+        self._bytes_down += bytes_of(told)
+        return Message(content=told, message_type=self.invited[node].metadata.message_type, dst_node_id=node)
+
+    def _ask(self, stage: str, letters: Mapping[int, Mapping[str, Any]], read: Callable[[Any], T]) -> dict[int, T]:
+        """Send every node a letter, and return what is read in the answers of those that give one in time."""
+        messages = [self._instruction(node, stage, letter) for node, letter in letters.items()]
+        answers = self._answers(self._grid.send_and_receive(messages, timeout=self._timeout))
+        found = {}
+        for node in answers.keys() & letters.keys():
+            try:
+                found[node] = read(json.loads(str(answers[node].content.config_records[CONFIG]["letter"])))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                logging.getLogger("flwr").warning("quietbits: node %d answers what cannot be read: %s", node, error)
+        return found
+
+    def _answers(self, replies: Iterable[Message]) -> dict[int, Message]:
+        """Return the replies of invited nodes that are no errors; log the errors."""
+        answers = {}
+        for reply in replies:
+            node = reply.metadata.src_node_id
+            if reply.has_error():
+                logging.getLogger("flwr").warning("quietbits: node %d answers: %s", node, reply.error.reason)
+            elif node in self.invited:
+                answers[node] = reply
+                self._bytes_up += bytes_of(reply.content)
+        return answers
+
+
+def _public_keys(answer: Any) -> PublicKeys:
+    return PublicKeys(bytes.fromhex(answer["sealing"]), bytes.fromhex(answer["masking"]))
+
+
+def _revealed(answer: Any) -> Revealed:
+    return Revealed(_bytes_by_node(answer["seeds"]), _bytes_by_node(answer["keys"]))
+
+
+def _bytes_by_node(answer: Any) -> dict[int, bytes]:
+    return {int(node): bytes.fromhex(value) for node, value in answer.items()}

@@ -1,0 +1,167 @@
+"""A client's part in a masked sum: public keys, shares of its secrets, a masked message, and help with the masks of others."""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from ...arrays import WordArray
+from ...errors import InfeasibleError
+from ..secure_sum.modular_arithmetic import check_residues, modular_add, modular_subtract
+from .key_agreement import agreed_key, keyed_mask, new_key, public_key, seal, unseal
+from .secret_sharing import SHARE_BYTES, split_secret
+
+
+@dataclass(frozen=True)
+class PublicKeys:
+    """What a client tells everyone: keys by which others seal letters to it, and agree on masks with it."""
+
+    sealing: bytes
+    masking: bytes
+
+
+@dataclass(frozen=True)
+class Revealed:
+    """Shares that a client gives the server, by whose secret they are of.
+
+    Attributes
+    ----------
+    self_seeds : mapping
+        Of the seeds of those whose messages have arrived.
+    masking_keys : mapping
+        Of the masking keys of those whose messages have not.
+    """
+
+    self_seeds: Mapping[int, bytes]
+    masking_keys: Mapping[int, bytes]
+
+
+def shares_needed(clients: int) -> int:
+    """Return how many clients it takes to recover a secret: more than half, so that no two sets reveal both secrets of one client."""
+    return clients // 2 + 1
+
+
+def mask_purpose(round_name: str) -> bytes:
+    """Return what the agreed keys of masks are derived for."""
+    return f"quietbits mask {round_name}".encode()
+
+
+@dataclass
+class MaskingClient:
+    """One client in one round of the protocol of Bonawitz et al. 2017, *Practical Secure Aggregation*, against a server that is curious.
+
+    Made by `start`; then `share`, `mask` and `reveal` in this order, each once. Between them it may be kept as `document`.
+
+    The server relays all keys: one that hands out keys of its own in other clients' names can unmask. Where that is feared, clients'
+    public keys need signatures that the server cannot make, which are not part of this.
+
+    Attributes
+    ----------
+    number : int
+        Who it is, among the clients of the round.
+    round_name : str
+        Different in every round: keys of one round are of no use in another.
+    sealing_key, masking_key, self_seed : bytes
+        Its secrets, new in every round.
+    """
+
+    number: int
+    round_name: str
+    sealing_key: bytes
+    masking_key: bytes
+    self_seed: bytes
+    step: str = "share"
+    keys: dict[int, PublicKeys] = field(default_factory=dict)
+    shares: dict[int, bytes] = field(default_factory=dict)
+
+    @classmethod
+    def start(cls, number: int, round_name: str) -> "MaskingClient":
+        """Draw the secrets of a round."""
+        return cls(number, round_name, new_key(), new_key(), new_key())
+
+    @property
+    def public_keys(self) -> PublicKeys:
+        """What everyone may know."""
+        return PublicKeys(public_key(self.sealing_key), public_key(self.masking_key))
+
+    def share(self, keys: Mapping[int, PublicKeys]) -> dict[int, bytes]:
+        """Return a sealed letter to each of the other clients, with its share of this client's secrets; `keys` are everyone's."""
+        self._take_step("share", "mask")
+        self.keys = dict(sorted(keys.items()))
+        if self.keys.get(self.number) != self.public_keys:
+            raise ValueError(f"keys must have those of client {self.number} as it made them")
+        if len(keys) < 2 or len({key for one in keys.values() for key in (one.sealing, one.masking)}) < 2 * len(keys):
+            raise ValueError(f"keys must be those of at least 2 different clients, got {len(keys)}")
+        needed = shares_needed(len(keys))
+        of_seed = split_secret(self.self_seed, len(keys), needed)
+        of_key = split_secret(self.masking_key, len(keys), needed)
+        letters = {}
+        for other, seed_share, key_share in zip(self.keys, of_seed, of_key, strict=True):
+            if other == self.number:
+                self.shares[other] = seed_share + key_share
+            else:
+                letters[other] = seal(self._sealing(other), seed_share + key_share, self._address(self.number, other))
+        return letters
+
+    def mask(self, values: ArrayLike, modulus: int, letters: Mapping[int, bytes]) -> WordArray:
+        """Return values from 0 to M - 1 under the masks shared with everyone whose letter has come, and a mask of its own."""
+        self._take_step("mask", "reveal")
+        unknown = set(letters) - (set(self.keys) - {self.number})
+        if unknown:
+            raise ValueError(f"letters must be from clients whose keys are known, got {sorted(unknown)}")
+        self._check_enough(len(letters) + 1)
+        for other, letter in letters.items():
+            self.shares[other] = unseal(self._sealing(other), letter, self._address(other, self.number))
+        message = check_residues("values", values, modulus)
+        message = modular_add(message, keyed_mask(self.self_seed, len(message), modulus), modulus)
+        for other in letters:
+            key = agreed_key(self.masking_key, self.keys[other].masking, mask_purpose(self.round_name))
+            combine = modular_add if self.number < other else modular_subtract
+            message = combine(message, keyed_mask(key, len(message), modulus), modulus)
+        return message
+
+    def reveal(self, survivors: Collection[int]) -> Revealed:
+        """Return shares of the self masks of those whose messages have arrived, and of the masking keys of those who masked in vain.
+
+        Once: a server that asked again with other survivors would get both secrets of one client, and with them its message.
+        """
+        self._take_step("reveal", "over")
+        stayed = set(survivors)
+        if not stayed <= set(self.shares) or self.number not in stayed:
+            raise ValueError(f"survivors must be among those who masked, with client {self.number}, got {sorted(stayed)}")
+        self._check_enough(len(stayed))
+        return Revealed(
+            {one: share[:SHARE_BYTES] for one, share in self.shares.items() if one in stayed},
+            {one: share[SHARE_BYTES:] for one, share in self.shares.items() if one not in stayed},
+        )
+
+    def document(self) -> bytes:
+        """Return everything the client must keep until the next message, as JSON; it holds its secrets."""
+        return json.dumps(asdict(self), default=bytes.hex).encode()
+
+    @classmethod
+    def from_document(cls, document: bytes) -> "MaskingClient":
+        """Return the client that was kept."""
+        fields: dict[str, Any] = json.loads(document)
+        secret = {name: bytes.fromhex(fields[name]) for name in ("sealing_key", "masking_key", "self_seed")}
+        keys = {int(one): PublicKeys(bytes.fromhex(key["sealing"]), bytes.fromhex(key["masking"])) for one, key in fields["keys"].items()}
+        shares = {int(one): bytes.fromhex(share) for one, share in fields["shares"].items()}
+        return cls(**{**fields, **secret, "keys": keys, "shares": shares})
+
+    def _take_step(self, step: str, following: str) -> None:
+        if self.step != step:
+            raise ValueError(f"step must be {self.step!r} in round {self.round_name}, got {step!r}: each is taken once, in order")
+        self.step = following
+
+    def _check_enough(self, clients: int) -> None:
+        needed = shares_needed(len(self.keys))
+        if clients < needed:
+            raise InfeasibleError(f"{clients} of {len(self.keys)} clients remain, and it takes {needed} to recover masks")
+
+    def _sealing(self, other: int) -> bytes:
+        return agreed_key(self.sealing_key, self.keys[other].sealing, f"quietbits seal {self.round_name}".encode())
+
+    def _address(self, sender: int, receiver: int) -> bytes:
+        return f"{self.round_name} {sender} {receiver}".encode()

@@ -1,0 +1,68 @@
+"""Keys that two clients agree on by way of a server that learns none of them, and what is made of a key: masks and sealed letters."""
+
+import secrets
+from dataclasses import dataclass
+
+import numpy as np
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from ...arrays import WordArray
+from ..noise.random_words import WordSource
+
+KEY_BYTES, COUNTER_BYTES, NONCE_BYTES = 32, 16, 12
+WORD_BYTES = 8
+
+
+def new_key() -> bytes:
+    """Return 32 bytes of the operating system: a private key, or the seed of a mask."""
+    return secrets.token_bytes(KEY_BYTES)
+
+
+def public_key(private: bytes) -> bytes:
+    """Return the public half of a private key (X25519)."""
+    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+
+
+def agreed_key(private: bytes, public: bytes, purpose: bytes) -> bytes:
+    """Return the key that both ends compute from their own private and the other's public key, one for each purpose (HKDF, SHA-256)."""
+    shared = X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
+    return HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=purpose).derive(shared)
+
+
+def seal(key: bytes, content: bytes, purpose: bytes) -> bytes:
+    """Encrypt and authenticate with AES-256-GCM; `purpose` is authenticated with the content."""
+    nonce = secrets.token_bytes(NONCE_BYTES)
+    return nonce + AESGCM(key).encrypt(nonce, content, purpose)
+
+
+def unseal(key: bytes, sealed: bytes, purpose: bytes) -> bytes:
+    """Return what was sealed, or raise ``ValueError`` where it was changed."""
+    try:
+        return AESGCM(key).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], purpose)
+    except InvalidTag:
+        raise ValueError("sealed letter must be as its sender made it: this one was changed, or is for someone else") from None
+
+
+@dataclass(eq=False)
+class KeyedWords(WordSource):
+    """The keystream of AES-256 in counter mode: whoever has the key draws the same words."""
+
+    key: bytes
+
+    def __post_init__(self) -> None:
+        """Begin the stream. The counter may start at zero: a key serves once."""
+        self._encryptor = Cipher(algorithms.AES(self.key), modes.CTR(bytes(COUNTER_BYTES))).encryptor()
+
+    def __call__(self, count: int) -> WordArray:
+        """Return the next words."""
+        return np.frombuffer(bytearray(self._encryptor.update(bytes(WORD_BYTES * count))), dtype="<u8").astype(np.uint64, copy=False)
+
+
+def keyed_mask(key: bytes, length: int, modulus: int) -> WordArray:
+    """Return the mask of a key: uniform on {0, ..., M - 1}**length for whoever does not have it."""
+    return KeyedWords(key).integers(modulus, length).astype(np.uint64)

@@ -1,0 +1,74 @@
+"""A federation in one process: a grid that hands messages to ClientApps, and may lose some on the way."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import Grid
+from flwr.supercore.task_identity import TaskIdentity
+
+from quietbits.analysis.federation.client_mod import PrivateUpdateMod
+
+Lost = Callable[[int, str], bool]
+
+
+def trained(msg: Message, context: Context) -> Message:
+    """Move every array by what the node's configuration says."""
+    record = ArrayRecord({name: Array(array.numpy() + context.node_config["step"]) for name, array in msg.content["arrays"].items()})
+    assert list(msg.content.config_records) == ["config"]
+    return Message(RecordDict({"arrays": record, "metrics": MetricRecord({"num-examples": 10, "loss": 0.5})}), reply_to=msg)
+
+
+@dataclass
+class Loop(Grid):
+    """`lost(node, stage)` says whose messages of which stage nobody answers."""
+
+    steps: dict[int, float]
+    mod: PrivateUpdateMod = field(default_factory=PrivateUpdateMod)
+    lost: Lost = lambda node, stage: False  # noqa: ARG005
+    contents: list[dict[str, object]] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    stages: list[tuple[int, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.app = ClientApp(mods=[self.mod])
+        self.app.train()(trained)
+        self.contexts = {node: Context(1, node, {"step": step}, RecordDict(), {}) for node, step in self.steps.items()}
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> list[Message]:  # noqa: ARG002
+        answers = []
+        for message in messages:
+            node = message.metadata.dst_node_id
+            stated = message.content.config_records.get("quietbits", ConfigRecord())
+            stage = str(stated.get("stage", ""))
+            self.stages.append((node, stage))
+            if not self.lost(node, stage):
+                answers.append(self.app(message, self.contexts[node]))
+                # Replies say who sent them.
+                answers[-1].metadata.__dict__["_src_node_id"] = node
+        # The strategy may change what it is handed.
+        self.contents += [dict(answer.content) for answer in answers if answer.has_content()]
+        self.errors += [str(answer.error.reason) for answer in answers if answer.has_error()]
+        return answers
+
+    def get_node_ids(self) -> list[int]:
+        return list(self.steps)
+
+    def set_run(self, run: object) -> None: ...
+
+    run = create_message = push_messages = pull_messages = None
+
+
+@pytest.fixture(autouse=True)
+def _identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages say whose they are, which Flower's processes know from their start."""
+    for name in ("_task_id", "_run_id", "_node_id"):
+        monkeypatch.setattr(TaskIdentity, name, 1)
+
+
+@pytest.fixture
+def model() -> ArrayRecord:
+    return ArrayRecord({"a": Array(np.zeros((2, 2))), "b": Array(np.zeros(4))})

@@ -1,0 +1,303 @@
+"""A mod and a strategy in one process: what is decoded, what is guaranteed, what is refused, and what never leaves a client."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from flwr.app import ArrayRecord, ConfigRecord, Message, RecordDict
+from flwr.serverapp.strategy import FedAdam, FedAvg
+from mechanism_cases import OPTIONS
+
+from quietbits import REGISTRY, InfeasibleError, NormBall, Task
+from quietbits.analysis.federation.client_mod import PrivateUpdateMod
+from quietbits.analysis.federation.round_plan import TRUST_MODELS, RoundPlan
+from quietbits.analysis.federation.strategy import PrivateMeanStrategy
+
+from .conftest import Loop
+
+SUMS = ("distributed-discrete-gaussian", "distributed-skellam", "poisson-binomial", "sketched-discrete-gaussian")
+
+
+def task(mechanism: str, clients: int = 5, **changes: Any) -> Task:
+    return replace(Task(NormBall(8, 2.0, 2.0), clients, 8.0, 1e-3, REGISTRY[mechanism].adjacencies[0]), **changes)
+
+
+def strategy(mechanism: str, stated: Task | None = None, options: Mapping[str, Any] | None = None, **settings: Any) -> PrivateMeanStrategy:
+    inner = FedAvg(fraction_evaluate=0.0, min_train_nodes=2, min_available_nodes=2)
+    return PrivateMeanStrategy(inner, mechanism, stated or task(mechanism), options or {}, **settings)
+
+
+def arrays(record: ArrayRecord) -> np.ndarray:
+    return np.concatenate([array.ravel() for array in record.to_numpy_ndarrays()])
+
+
+@pytest.mark.parametrize("mechanism", SUMS)
+def test_a_sum_without_drop_outs_is_the_mean_within_its_stated_error(mechanism: str, model: ArrayRecord) -> None:
+    # A large budget: the noise is small, and what is left of the error is stated.
+    wide = task(mechanism, epsilon=500.0)
+    federation = strategy(mechanism, wide, OPTIONS.get(mechanism))
+    result = federation.start(Loop({1: 0.1, 2: 0.2, 3: 0.3, 4: 0.4, 5: 0.5}), model, num_rounds=1)
+    report = federation.reports[0]
+    assert (report.stayed, report.invited, report.refusal) == (5, 5, None)
+    assert report.guarantee is not None
+    assert report.guarantee.epsilon <= 500.0
+    built = RoundPlan("", mechanism, wide, OPTIONS.get(mechanism, {})).built()
+    # Markov's inequality on the squared error, with probability 1/100 at most.
+    allowed = math.sqrt(100 * built.error().of_mean(5))
+    assert np.linalg.norm(arrays(result.arrays) - 0.3) < allowed
+    assert result.train_metrics_clientapp[1]["clients"] == 5
+    assert result.train_metrics_clientapp[1]["epsilon"] == report.guarantee.epsilon
+
+
+def test_the_masked_sum_is_decoded_exactly_as_the_mechanisms_own(model: ArrayRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = dict(enumerate((0.1, -0.2, 0.3, 0.4, -0.5, 0.6), start=1))
+    seeded = {node: np.random.default_rng(node) for node in steps}
+    order = iter([1, 2, 3, 4, 5, 6])
+    monkeypatch.setattr("quietbits.analysis.federation.client_mod.secure_words", None)
+    original = PrivateUpdateMod._train
+
+    def with_words(self: PrivateUpdateMod, *arguments: Any) -> Message:
+        monkeypatch.setattr("quietbits.analysis.federation.client_mod.secure_words", seeded[next(order)])
+        return original(self, *arguments)
+
+    monkeypatch.setattr(PrivateUpdateMod, "_train", with_words)
+    options = {"rotation_seed": 3}
+    # Node 4 trains, and its message is lost; the task counts on the noise of five.
+    loop = Loop(steps)
+    federation = strategy("distributed-discrete-gaussian", options=options)
+    sent = loop.send_and_receive
+
+    def losing(messages: Any, *, timeout: float | None = None) -> list[Message]:
+        return [one for one in sent(messages, timeout=timeout) if one.metadata.src_node_id != 4 or "quietbits.message" not in one.content]
+
+    monkeypatch.setattr(loop, "send_and_receive", losing)
+    monkeypatch.setattr("random.sample", lambda nodes, count: list(nodes)[:count])
+    result = federation.start(loop, model, num_rounds=1)
+    mechanism = RoundPlan("", "distributed-discrete-gaussian", task("distributed-discrete-gaussian"), options).built()
+    messages = np.concatenate(
+        [mechanism.encode(np.full((1, 8), step), np.random.default_rng(node)) for node, step in steps.items() if node != 4]
+    )
+    np.testing.assert_allclose(arrays(result.arrays), mechanism.decode(mechanism.aggregate(messages), 5), rtol=1e-12)
+    assert federation.reports[0].guarantee == mechanism.guarantee
+
+
+@pytest.mark.parametrize("mechanism", SUMS)
+def test_the_guarantee_is_that_of_those_who_stayed(mechanism: str, model: ArrayRecord) -> None:
+    federation = strategy(mechanism, options=OPTIONS.get(mechanism), largest_epsilon=1000.0)
+    loop = Loop(dict.fromkeys((1, 2, 3, 4, 5), 0.1), lost=lambda node, stage: (node, stage) == (2, "train"))
+    federation.start(loop, model, num_rounds=1)
+    report = federation.reports[0]
+    plan = RoundPlan("", mechanism, task(mechanism), OPTIONS.get(mechanism, {}))
+    assert report.stayed == 4
+    assert report.guarantee == plan.report(plan.built_for(4), 1).guarantee
+    assert report.guarantee.epsilon > plan.built().guarantee.epsilon
+    assert report.wrap_probability == plan.built_for(4).coordinate_wrap_probability
+    assert federation.guarantee() == report.guarantee
+
+
+def test_a_round_whose_noise_has_left_is_refused_before_its_sum_is_seen(model: ArrayRecord) -> None:
+    federation = strategy("distributed-discrete-gaussian", on_refusal="skip")
+    loop = Loop(dict.fromkeys((1, 2, 3, 4, 5), 0.1), lost=lambda node, stage: (node, stage) == (2, "train"))
+    result = federation.start(loop, model, num_rounds=1)
+    assert len(result.arrays) == 0
+    assert federation.reports[0].guarantee is None
+    assert "epsilon must be at most 8 over 1 rounds, and with the noise of the 4 of 5 clients that stayed" in str(federation.reports[0])
+    assert "reveal" not in {stage for _, stage in loop.stages}
+    assert federation.guarantee().epsilon == 0.0
+    with pytest.raises(InfeasibleError, match="round 1, distributed-discrete-gaussian, 4 of 5 clients: refused: epsilon"):
+        strategy("distributed-discrete-gaussian").start(Loop(loop.steps, lost=loop.lost), model, num_rounds=1)
+
+
+@pytest.mark.parametrize("stage", ["keys", "letters", "train", "reveal"])
+def test_too_few_clients_at_any_stage_are_a_refusal(stage: str, model: ArrayRecord) -> None:
+    federation = strategy("distributed-skellam", largest_epsilon=1000.0, on_refusal="skip")
+    loop = Loop(dict.fromkeys((1, 2, 3, 4, 5), 0.1), lost=lambda node, at: node != 5 and at == stage)
+    federation.start(loop, model, num_rounds=1)
+    assert "and it takes" in str(federation.reports[0].refusal)
+
+
+@pytest.mark.parametrize("stage", ["keys", "letters", "reveal"])
+def test_one_client_may_leave_at_any_other_stage(stage: str, model: ArrayRecord) -> None:
+    federation = strategy("distributed-skellam", task("distributed-skellam", epsilon=500.0), largest_epsilon=1000.0)
+    loop = Loop(dict.fromkeys((1, 2, 3, 4, 5), 0.1), lost=lambda node, at: node == 5 and at == stage)
+    result = federation.start(loop, model, num_rounds=1)
+    assert federation.reports[0].stayed == (5 if stage == "reveal" else 4)
+    np.testing.assert_allclose(arrays(result.arrays), 0.1, atol=0.05)
+
+
+def local_mechanisms() -> list[str]:
+    return [name for name, entry in REGISTRY.items() if NormBall in entry.domains and entry.trust_model == "local"]
+
+
+@pytest.mark.parametrize("mechanism", local_mechanisms())
+def test_every_local_mechanism_is_carried_as_messages(mechanism: str, model: ArrayRecord) -> None:
+    entry = REGISTRY[mechanism]
+    norm = 2.0 if entry.norms is None or 2.0 in entry.norms else entry.norms[0]
+    stated = task(mechanism, domain=NormBall(8, norm, 2.0))
+    federation = strategy(mechanism, stated, OPTIONS.get(mechanism))
+    loop = Loop(dict.fromkeys((1, 2, 3, 4), 0.1), lost=lambda node, stage: (node, stage) == (3, "train"))
+    result = federation.start(loop, model, num_rounds=1)
+    report = federation.reports[0]
+    assert report.stayed == 3
+    plan = RoundPlan("", mechanism, stated, OPTIONS.get(mechanism, {}))
+    assert report.guarantee == plan.report(plan.built(), 1).guarantee
+    assert report.guarantee.epsilon <= 8.0
+    assert np.isfinite(arrays(result.arrays)).all()
+
+
+def test_nothing_but_the_message_leaves_the_client(model: ArrayRecord) -> None:
+    loop = Loop(dict.fromkeys((1, 2, 3), 0.1))
+    strategy("laplace", task("laplace", domain=NormBall(8, 1.0, 2.0))).start(loop, model, num_rounds=1)
+    assert len(loop.contents) == 3
+    for content in loop.contents:
+        assert {name: list(record) for name, record in content.items()} == {"quietbits": ["form"], "quietbits.message": ["message"]}
+
+
+def test_a_client_answers_no_training_message_without_a_mechanism(model: ArrayRecord) -> None:
+    loop = Loop({1: 0.1})
+    message = Message(RecordDict({"arrays": model, "config": ConfigRecord()}), dst_node_id=1, message_type="train")
+    loop.send_and_receive([message])
+    assert "message must state a mechanism" in loop.errors[0]
+
+
+def test_a_client_refuses_what_it_does_not_accept(model: ArrayRecord) -> None:
+    careful = Loop(dict.fromkeys((1, 2, 3, 4, 5), 0.1), mod=PrivateUpdateMod(largest_epsilon=7.0))
+    federation = strategy("distributed-discrete-gaussian", on_refusal="skip")
+    federation.start(careful, model, num_rounds=1)
+    assert "0 of 5 clients sent their messages" in str(federation.reports[0].refusal)
+    assert "epsilon must be at most 7 for this client, got epsilon = 8" in careful.errors[-1]
+
+
+def test_a_client_refuses_a_large_failure_probability(model: ArrayRecord) -> None:
+    loop = Loop({1: 0.1, 2: 0.1})
+    federation = strategy("gaussian", task("gaussian", delta=0.02), on_refusal="skip")
+    federation.start(loop, model, num_rounds=1)
+    assert "none of 2 clients sent a message" in str(federation.reports[0].refusal)
+    assert loop.errors[-1] == "quietbits: delta must be at most 0.01 for this client, got 0.02"
+
+
+def test_no_client_reveals_a_sum_of_fewer_than_it_accepts(model: ArrayRecord) -> None:
+    loop = Loop(
+        dict.fromkeys((1, 2, 3, 4, 5), 0.1),
+        mod=PrivateUpdateMod(largest_epsilon=8.001),
+        lost=lambda node, stage: (node, stage) == (2, "train"),
+    )
+    federation = strategy("distributed-discrete-gaussian", largest_epsilon=1000.0, on_refusal="skip")
+    federation.start(loop, model, num_rounds=1)
+    assert "0 of 5 clients gave their shares" in str(federation.reports[0].refusal)
+
+
+def test_rounds_beyond_the_task_are_refused_by_server_and_client(model: ArrayRecord) -> None:
+    two = task("gaussian", rounds=2)
+    federation = strategy("gaussian", two, on_refusal="skip")
+    loop = Loop(dict.fromkeys((1, 2, 3), 0.1))
+    federation.start(loop, model, num_rounds=3)
+    assert [report.refusal is None for report in federation.reports] == [True, True, False]
+    assert federation.guarantee().epsilon <= 8.0
+    assert federation.guarantee().epsilon > federation.reports[0].guarantee.epsilon
+    # Another server, which has forgotten, meets the same clients.
+    forgetful = strategy("gaussian", two, on_refusal="skip")
+    forgetful.start(loop, model, num_rounds=1)
+    assert "none of 3 clients sent a message" in str(forgetful.reports[0].refusal)
+    assert "this client has spent its budget" in loop.errors[-1]
+
+
+def test_server_optimisers_work_on_the_private_mean(model: ArrayRecord) -> None:
+    inner = FedAdam(fraction_evaluate=0.0, eta=0.1)
+    federation = PrivateMeanStrategy(inner, "distributed-skellam", task("distributed-skellam", clients=3, epsilon=500.0))
+    result = federation.start(Loop(dict.fromkeys((1, 2, 3), 0.1)), model, num_rounds=1)
+    assert 0 < arrays(result.arrays).min() <= arrays(result.arrays).max() < 0.2
+
+
+def test_a_message_that_is_none_counts_as_a_client_that_left(model: ArrayRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(dict.fromkeys((1, 2, 3), 0.1))
+    sent = loop.send_and_receive
+
+    def spoiling(messages: Any, *, timeout: float | None = None) -> list[Message]:
+        answers = sent(messages, timeout=timeout)
+        for answer in answers[:1]:
+            answer.content["quietbits.message"] = ArrayRecord([np.zeros(3)])
+        return answers
+
+    monkeypatch.setattr(loop, "send_and_receive", spoiling)
+    federation = strategy("gaussian")
+    federation.start(loop, model, num_rounds=1)
+    assert federation.reports[0].stayed == 2
+
+
+def test_a_client_with_another_mechanism_does_not_take_part() -> None:
+    plan = RoundPlan("1", "laplace", task("laplace", domain=NormBall(8, 1.0, 2.0))).probed()
+    plan.check_probe()
+    other = replace(plan, probe=(plan.probe[0] * 1.001, *plan.probe[1:]))
+    with pytest.raises(ValueError, match="versions of libraries differ"):
+        other.check_probe()
+    assert RoundPlan.from_document(plan.document()) == plan
+
+
+@pytest.mark.parametrize("mechanism", [name for name, entry in REGISTRY.items() if entry.trust_model not in TRUST_MODELS])
+def test_mechanisms_that_need_a_shuffler_or_trust_are_refused(mechanism: str) -> None:
+    with pytest.raises(ValueError, match="mechanism must be of the trust model local or secure-sum"):
+        strategy(mechanism)
+
+
+def test_what_is_not_for_this_model_is_refused(model: ArrayRecord) -> None:
+    with pytest.raises(ValueError, match="task must be for 8 coordinates, as many as the model has, got 9"):
+        strategy("gaussian", task("gaussian", domain=NormBall(9, 2.0))).start(Loop({1: 0.1, 2: 0.1}), model, num_rounds=1)
+    with pytest.raises(ValueError, match="on_refusal must be"):
+        strategy("gaussian", on_refusal="hide")
+
+
+def test_levels_that_depend_on_the_number_of_clients_are_refused_before_anyone_trains(model: ArrayRecord) -> None:
+    federation = strategy("cpsgd", options={"rotated": True}, on_refusal="skip", largest_epsilon=1000.0)
+    loop = Loop(dict.fromkeys((1, 2, 3, 4, 5), 0.1), lost=lambda node, stage: (node, stage) == (2, "keys"))
+    federation.start(loop, model, num_rounds=1)
+    assert "clients must be 5, on which the messages depend, got 4" in str(federation.reports[0].refusal)
+    assert "train" not in {stage for _, stage in loop.stages}
+
+
+@pytest.mark.parametrize(
+    ("stage", "said"),
+    [("keys", {"sealing": "no key"}), ("letters", {}), ("letters", ["none"]), ("reveal", {"seeds": {}, "keys": {}})],
+)
+def test_a_client_that_answers_nonsense_counts_as_one_that_left(
+    stage: str, said: object, model: ArrayRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = Loop(dict.fromkeys((1, 2, 3, 4, 5), 0.1))
+    sent = loop.send_and_receive
+
+    def spoiling(messages: Any, *, timeout: float | None = None) -> list[Message]:
+        asked = {str(one.content.config_records["quietbits"]["stage"]) for one in messages}
+        answers = sent(messages, timeout=timeout)
+        if asked == {stage}:
+            answers[0].content.config_records["quietbits"]["letter"] = json.dumps(said)
+        return answers
+
+    monkeypatch.setattr(loop, "send_and_receive", spoiling)
+    federation = strategy("distributed-skellam", largest_epsilon=1000.0)
+    federation.start(loop, model, num_rounds=1)
+    assert federation.reports[0].stayed == (5 if stage == "reveal" else 4)
+
+
+def test_a_false_share_is_a_refusal(model: ArrayRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = Loop(dict.fromkeys((1, 2, 3), 0.1))
+    sent = loop.send_and_receive
+
+    def spoiling(messages: Any, *, timeout: float | None = None) -> list[Message]:
+        answers = sent(messages, timeout=timeout)
+        for answer in answers[:1]:
+            said = json.loads(str(answer.content.config_records["quietbits"].get("letter", "{}")))
+            if "seeds" in said:
+                shares = {**said, "seeds": dict.fromkeys(said["seeds"], "01" * 66)}
+                answer.content.config_records["quietbits"]["letter"] = json.dumps(shares)
+        return answers
+
+    monkeypatch.setattr(loop, "send_and_receive", spoiling)
+    federation = strategy("distributed-skellam", task("distributed-skellam", clients=3), on_refusal="skip")
+    # Two shares that do not belong together make a number of 521 bits, which is a seed of 256 bits with probability 2**-265.
+    result = federation.start(loop, model, num_rounds=1)
+    assert len(result.arrays) == 0
+    assert "shares must be of one secret" in str(federation.reports[0].refusal)

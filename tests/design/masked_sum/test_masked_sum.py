@@ -1,0 +1,123 @@
+"""A masked sum between clients that share nothing but letters: right for those who stay, and silent about everything else."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from quietbits.design.masked_sum.client import MaskingClient
+from quietbits.design.masked_sum.key_agreement import agreed_key, keyed_mask, new_key, public_key, seal, unseal
+from quietbits.design.masked_sum.server import MaskingServer
+from quietbits.errors import InfeasibleError
+
+MODULUS = 1009
+# Numbers of nodes have 64 bits.
+NUMBERS = (3, 2**64 - 1, 17, 2**63)
+
+
+def opened(numbers: tuple[int, ...] = NUMBERS) -> tuple[MaskingServer, dict[int, MaskingClient]]:
+    clients = {number: MaskingClient.start(number, "round 1") for number in numbers}
+    server = MaskingServer("round 1", keys={number: client.public_keys for number, client in clients.items()})
+    server.letters = {number: client.share(server.keys) for number, client in clients.items()}
+    return server, clients
+
+
+def masked(server: MaskingServer, clients: dict[int, MaskingClient], values: np.ndarray) -> dict[int, np.ndarray]:
+    return {number: clients[number].mask(row, MODULUS, server.letters_to(number)) for number, row in zip(clients, values, strict=True)}
+
+
+@pytest.mark.parametrize("stayed", [some for count in (3, 4) for some in itertools.combinations(NUMBERS, count)])
+def test_the_sum_is_that_of_those_who_stayed(stayed: tuple[int, ...]) -> None:
+    server, clients = opened()
+    values = np.random.default_rng(0).integers(MODULUS, size=(4, 5))
+    messages = {number: message for number, message in masked(server, clients, values).items() if number in stayed}
+    revealed = {number: clients[number].reveal(stayed) for number in stayed}
+    expected = values[[number in stayed for number in NUMBERS]].sum(axis=0) % MODULUS
+    np.testing.assert_array_equal(server.total(messages, revealed, MODULUS), expected)
+
+
+def test_one_may_leave_before_the_letters_one_before_the_messages_and_one_before_the_shares() -> None:
+    numbers = tuple(range(7))
+    clients = {number: MaskingClient.start(number, "round 1") for number in numbers}
+    server = MaskingServer("round 1", keys={number: client.public_keys for number, client in clients.items()})
+    server.letters = {number: clients[number].share(server.keys) for number in numbers[:6]}
+    values = np.arange(30).reshape(6, 5)
+    messages = {number: clients[number].mask(values[number], MODULUS, server.letters_to(number)) for number in numbers[:5]}
+    revealed = {number: clients[number].reveal(messages) for number in numbers[:4]}
+    np.testing.assert_array_equal(server.total(messages, revealed, MODULUS), values[:5].sum(axis=0))
+
+
+def test_a_client_may_be_kept_as_a_document_between_its_steps() -> None:
+    server, clients = opened((1, 2))
+    clients = {number: MaskingClient.from_document(client.document()) for number, client in clients.items()}
+    messages = masked(server, clients, np.array([[5], [1000]]))
+    clients = {number: MaskingClient.from_document(client.document()) for number, client in clients.items()}
+    revealed = {number: client.reveal([1, 2]) for number, client in clients.items()}
+    assert server.total(messages, revealed, MODULUS).tolist() == [1005]
+
+
+def test_masks_of_a_key_are_uniform_and_the_same_at_both_ends() -> None:
+    one, other = new_key(), new_key()
+    keys = agreed_key(one, public_key(other), b"mask"), agreed_key(other, public_key(one), b"mask")
+    assert keys[0] == keys[1] != agreed_key(one, public_key(other), b"seal")
+    counts = np.bincount(keyed_mask(bytes(range(32)), 60_000, 6).astype(int), minlength=6)
+    # Chi-square with 5 degrees of freedom is below 25.7 with probability 0.9999; the key is fixed.
+    assert ((counts - 10_000) ** 2 / 10_000).sum() < 25.7
+    np.testing.assert_array_equal(keyed_mask(keys[0], 100, 2**62), keyed_mask(keys[1], 100, 2**62))
+
+
+def test_the_sum_of_masked_messages_alone_says_nothing() -> None:
+    server, clients = opened()
+    total = sum(masked(server, clients, np.zeros((4, 2000), dtype=int)).values()) % MODULUS
+    # Self masks remain: of 2000 uniform residues, fewer than 100 are below 20 with probability 1 - 1e-12.
+    assert np.count_nonzero(total < 20) < 100
+
+
+def test_each_step_is_taken_once() -> None:
+    server, clients = opened()
+    masked(server, clients, np.zeros((4, 1), dtype=int))
+    clients[3].reveal(NUMBERS)
+    with pytest.raises(ValueError, match="step must be 'over' in round round 1, got 'reveal'"):
+        clients[3].reveal(NUMBERS[:3])
+    with pytest.raises(ValueError, match="each is taken once"):
+        clients[17].mask([0], MODULUS, {})
+
+
+def test_too_few_survivors_are_refused_by_client_and_server() -> None:
+    server, clients = opened()
+    messages = masked(server, clients, np.zeros((4, 1), dtype=int))
+    with pytest.raises(InfeasibleError, match="2 of 4 clients remain, and it takes 3"):
+        clients[3].reveal(NUMBERS[:2])
+    revealed = {number: clients[number].reveal(NUMBERS) for number in NUMBERS[1:3]}
+    with pytest.raises(InfeasibleError, match="2 of 4 clients gave their shares, and it takes 3"):
+        server.total(messages, revealed, MODULUS)
+
+
+def test_a_letter_that_was_changed_or_sent_on_is_refused() -> None:
+    server, clients = opened()
+    letters = server.letters_to(3)
+    with pytest.raises(ValueError, match="this one was changed, or is for someone else"):
+        clients[3].mask([0], MODULUS, {**letters, 17: server.letters[17][2**63]})
+    key = new_key()
+    sealed = seal(key, b"content", b"purpose")
+    assert unseal(key, sealed, b"purpose") == b"content"
+    with pytest.raises(ValueError, match="sealed letter"):
+        unseal(key, sealed[:-1] + bytes([sealed[-1] ^ 1]), b"purpose")
+
+
+def test_keys_that_are_not_the_clients_own_or_come_twice_are_refused() -> None:
+    client, other = MaskingClient.start(1, "round 1"), MaskingClient.start(2, "round 1")
+    with pytest.raises(ValueError, match="keys must have those of client 1 as it made them"):
+        client.share({1: other.public_keys, 2: other.public_keys})
+    with pytest.raises(ValueError, match="at least 2 different clients, got 2"):
+        other.share({1: other.public_keys, 2: other.public_keys})
+
+
+def test_a_false_share_of_a_masking_key_is_noticed() -> None:
+    server, clients = opened()
+    messages = masked(server, clients, np.zeros((4, 1), dtype=int))
+    del messages[17]
+    revealed = {number: clients[number].reveal(messages) for number in messages}
+    revealed[3].masking_keys[17] = revealed[2**63].masking_keys[17]
+    with pytest.raises(ValueError, match=r"shares (must be of one secret|of client 17's masking key)"):
+        server.total(messages, revealed, MODULUS)

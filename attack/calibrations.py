@@ -8,7 +8,7 @@ from typing import Any
 from ..analysis.catalogue.accounts import account, calibrate
 from ..analysis.catalogue.registry import accountables
 from .cases import Arguments, Attack, refusal
-from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, placed, sampling_of
+from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, load_accounts, placed, sampling_of
 
 # Parameters are the same floats; a composition on a grid depends on nothing else.
 ROUNDING = 1e-9
@@ -59,4 +59,4 @@ def check(
         assert again.epsilon <= epsilon * (1 + ROUNDING), f"from the parameters alone epsilon is {again.epsilon!r}, the target {epsilon!r}"
 
 
-ATTACK = Attack("calibrations", draw, check, share=1.5)
+ATTACK = Attack("calibrations", draw, check, share=1.5, prepare=load_accounts)

@@ -37,6 +37,8 @@ class Attack:
         Share of the minutes, beside those of the others.
     seconds : float
         After these a case is given up.
+    prepare : callable
+        Called once before the first case, for what all of them need: each case runs in a fork, which has it.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Attack:
     check: Callable[..., None]
     share: float = 1.0
     seconds: float = 30.0
+    prepare: Callable[[], object] = lambda: None
 
     def case(self, seed: int, number: int) -> Arguments:
         """Return a case: it depends on nothing but the seed and its number."""

@@ -17,7 +17,7 @@ from ..design.contracts.registry import Option
 from ..design.tables.file import write_table
 from ..design.tables.randomised_response import generalised_randomised_response
 from .cases import Arguments, Attack, Refused
-from .parameters import draw_value
+from .parameters import draw_value, load_accounts
 
 TABLE, DATA, ITEMS, SWEEP = "table.json", "data.csv", "items.txt", "sweep.toml"
 INPUTS = (TABLE, DATA, ITEMS, SWEEP)
@@ -65,6 +65,13 @@ def _parameters(words: tuple[str, ...]) -> tuple[Any, ...]:
 @functools.cache
 def _ranges() -> dict[str, Option]:
     return {one.name: one for owner in accountables().values() for one in (*owner.parameters, *owner.given)}
+
+
+def _load() -> None:
+    """Import what commands import when they are called."""
+    import rich.table  # noqa: F401
+
+    load_accounts()
 
 
 def draw(rng: random.Random) -> Arguments:
@@ -160,4 +167,4 @@ def _refuse(constant: str) -> NoReturn:
     raise AssertionError(f"{constant} is not JSON")
 
 
-ATTACK = Attack("commands", draw, check, share=3.0)
+ATTACK = Attack("commands", draw, check, share=3.0, prepare=_load)

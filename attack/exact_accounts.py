@@ -14,7 +14,7 @@ from scipy import stats
 from ..analysis.catalogue.accounts import account
 from ..arrays import FloatArray
 from .cases import Arguments, Attack, Refused, refusal
-from .parameters import REFUSALS, sampling_of
+from .parameters import REFUSALS, load_accounts, sampling_of
 
 # Of probabilities in floating point, relative to delta, and of the tails that are left out.
 ROUNDING, TAIL = 1e-7, 1e-15
@@ -167,4 +167,4 @@ def check(
             assert real <= delta * (1 + ROUNDING) + TAIL, f"{one.name} says {one.bound.epsilon!r} at {delta!r}, where delta is {real!r}"
 
 
-ATTACK = Attack("exact_accounts", draw, check, share=1.5)
+ATTACK = Attack("exact_accounts", draw, check, share=1.5, prepare=load_accounts)

@@ -37,4 +37,4 @@ def check(folder: Path, moments: list[float], workers: int) -> None:
     assert results.read_bytes() == whole(TASKS).results
 
 
-ATTACK = Attack("kills", draw, check, seconds=60.0)
+ATTACK = Attack("kills", draw, check, seconds=60.0, prepare=lambda: whole(TASKS))

@@ -9,7 +9,7 @@ from typing import Any
 from ..analysis.catalogue.registry import accountables
 from ..design.contracts.registry import check_values
 from .cases import Arguments, Attack, Refused, refusal
-from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, placed, sampling_of
+from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, load_accounts, placed, sampling_of
 
 # What roots, grids of losses and compositions may be off by, as in the conformance tests.
 RELATIVE, ABSOLUTE = 1e-5, 1e-9
@@ -92,4 +92,4 @@ def _answers(
     return found
 
 
-ATTACK = Attack("monotone", draw, check, share=2.0)
+ATTACK = Attack("monotone", draw, check, share=2.0, prepare=load_accounts)

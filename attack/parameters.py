@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..analysis.catalogue.registry import REGISTRY
+from ..analysis.catalogue.registry import REGISTRY, accountables
 from ..design.contracts.guarantee import ADJACENCIES
 from ..design.contracts.registry import Option
 from ..design.tables.file import write_table
@@ -31,6 +31,17 @@ USUAL: Mapping[str, tuple[float, float]] = {
     "trials": (0, 6),
     "bits": (0, 1.3),
 }
+
+
+def load_accounts() -> None:
+    """Import what accounts import when they are first asked."""
+    import scipy.optimize
+    import scipy.signal
+    import scipy.special
+    import scipy.stats  # noqa: F401
+
+    for one in accountables().values():
+        assert one.name
 
 
 def draw_value(rng: random.Random, option: Option) -> Any:

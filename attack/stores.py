@@ -28,4 +28,4 @@ def check(folder: Path, seed: int) -> None:
     assert not list(folder.rglob("*.part"))
 
 
-ATTACK = Attack("stores", draw, check)
+ATTACK = Attack("stores", draw, check, prepare=whole)

@@ -49,7 +49,7 @@ def check(
     assert 0 <= found.epsilon <= epsilon, f"epsilon {found.epsilon!r} for a target of {epsilon!r}"
     for value in found.report.subject.details.values():
         assert not (isinstance(value, float) and math.isnan(value)), "a detail is not a number"
-    details = dict(found.report.subject.details)
+    details = {**placed(folder, given), **found.report.subject.details}
     if "epsilon_per_round" in details:
         details["epsilon"] = details["epsilon_per_round"]
     asked = accountables()[name].parameters

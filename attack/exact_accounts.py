@@ -58,7 +58,8 @@ def binomial(trials: int, probability: float, shifts: int, dimension: int) -> tu
 
 def discrete_gaussian(clients: int, sigma: float, steps: int, adjacency: str) -> tuple[Pair, dict[str, Any]]:
     """Return sums of discrete Gaussian noise."""
-    reach = math.ceil(9 * sigma + 3)
+    # Wherever one neighbour's law has mass, that of the other must not be cut off.
+    reach = math.ceil(9 * sigma + 3) + 2 * steps
     law = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * sigma**2))
     law = functools.reduce(np.convolve, [law / math.fsum(law)] * clients)
     return _vector_sum(law, clients, steps, adjacency, {"local_sigma": sigma})

@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/installed
 PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 python3.11; do \
 	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$candidate; break; fi; done)
 
-.PHONY: demo test lint bench
+.PHONY: demo test lint bench attack
 
 # Estimate the mean of a real data set privately, and write the report to demo/.
 demo: $(INSTALLED)
@@ -28,6 +28,12 @@ lint: $(INSTALLED)
 bench: $(INSTALLED)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]' || echo "quietbits[bench] was not installed" >&2
 	set -e; for benchmark in benchmarks/*.py; do echo "== $$benchmark"; OMP_NUM_THREADS=1 $(VENV)/bin/python "$$benchmark"; done
+
+# Attack what is built by random cases: docs/attack.md. What fails is written to attack/failures/ as tests.
+SEED ?= 0
+MINUTES ?= 10
+attack: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m quietbits.attack --seed $(SEED) --minutes $(MINUTES)
 
 $(INSTALLED): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "quietbits needs Python 3.11 or later: none was found; name one with make PYTHON=/path/to/python" >&2; exit 2; }

@@ -12,7 +12,8 @@ MOST_MODULES = 18
 # What has no name of its own has not been understood yet.
 NAMELESS = {"common", "helper", "helpers", "misc", "util", "utils"}
 
-FILES = sorted([*ROOT.glob("*.py"), *(file for folder in [*FLOORS, "benchmarks", "tests"] for file in (ROOT / folder).rglob("*.py"))])
+FOLDERS = [*FLOORS, "attack", "benchmarks", "tests"]
+FILES = sorted([*ROOT.glob("*.py"), *(file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py"))])
 PACKAGES = [ROOT, *sorted({file.parent for floor in FLOORS for file in (ROOT / floor).rglob("*.py")})]
 TEST_FOLDERS = sorted({file.parent for floor in FLOORS for file in (ROOT / "tests" / floor).rglob("*.py")})
 

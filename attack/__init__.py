@@ -1,0 +1,1 @@
+"""Attacks on quietbits by random cases, for as many minutes as one gives them: `make attack`, described in docs/attack.md."""

@@ -1,0 +1,63 @@
+"""`python -m quietbits.attack`: every attack for its share of the minutes; what was tried and what failed is printed."""
+
+import argparse
+import math
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from . import calibrations, commands, exact_accounts, kills, monotone, packages, stores, tables
+from .cases import Attack
+from .isolation import Outcome, run_apart
+from .ready_test import write_ready_test
+
+ATTACKS: tuple[Attack, ...] = tuple(
+    module.ATTACK for module in (tables, packages, stores, commands, calibrations, monotone, exact_accounts, kills)
+)
+FAILURES = Path(__file__).parent / "failures"
+# Of one attack; the others are counted.
+MOST_WRITTEN = 20
+
+
+def mount(attack: Attack, seed: int, seconds: float, most_cases: int | None, failures: Path) -> Counter[Outcome]:
+    """Run cases of one attack until the time is used, print a summary, and return how many ended how."""
+    counts: Counter[Outcome] = Counter()
+    attack.prepare()
+    start, number = time.monotonic(), 0
+    while number == 0 or (time.monotonic() - start < seconds and (most_cases is None or number < most_cases)):
+        case = attack.case(seed, number)
+        ended = run_apart(attack, case)
+        counts[ended.outcome] += 1
+        if ended.outcome is Outcome.FAILED:
+            last = (ended.text.strip().splitlines() or [""])[-1]
+            place = write_ready_test(failures, attack, case, seed, number, ended.text) if counts[Outcome.FAILED] <= MOST_WRITTEN else ""
+            print(f"FAILED {attack.name} {number}: {last[:300]} {place}", flush=True)
+        number += 1
+    told = ", ".join(f"{counts[outcome]:,} {outcome.name.lower().replace('_', ' ')}" for outcome in Outcome if counts[outcome])
+    print(f"{attack.name}: {number:,} cases in {time.monotonic() - start:.0f} s: {told}", flush=True)
+    return counts
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the attacks that were asked for; return 1 if anything failed."""
+    parser = argparse.ArgumentParser(prog="python -m quietbits.attack", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0, help="what cases are drawn from")
+    parser.add_argument("--minutes", type=float, default=10.0, help="of all attacks together")
+    parser.add_argument("--cases", type=int, default=None, help="of each attack, at most")
+    parser.add_argument("--limit", type=float, default=math.inf, help="seconds of a case at most, if that is less than the attack's own")
+    parser.add_argument("--only", nargs="+", choices=[attack.name for attack in ATTACKS], help="these attacks alone")
+    parser.add_argument("--failures", type=Path, default=FAILURES, help="folder for the tests of what failed")
+    asked = parser.parse_args(arguments)
+    chosen = [replace(one, seconds=min(one.seconds, asked.limit)) for one in ATTACKS if asked.only is None or one.name in asked.only]
+    shares = sum(attack.share for attack in chosen)
+    counts = [mount(one, asked.seed, 60 * asked.minutes * one.share / shares, asked.cases, asked.failures) for one in chosen]
+    failed = sum(one[Outcome.FAILED] for one in counts)
+    print(f"seed {asked.seed}: {sum(sum(one.values()) for one in counts):,} cases, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""Small cases by exact convolution: no proven account may say less than the laws of the sums themselves reveal."""
+
+import functools
+import math
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from ..analysis.catalogue.accounts import account
+from ..arrays import FloatArray
+from .cases import Arguments, Attack, Refused, refusal
+from .parameters import REFUSALS, load_accounts, sampling_of
+
+# Of probabilities in floating point, relative to delta, and of the tails that are left out.
+ROUNDING, TAIL = 1e-7, 1e-15
+MOST_OUTCOMES = 400_000
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The laws of what is seen for one of two neighbours, on the same outcomes."""
+
+    one: FloatArray
+    other: FloatArray
+
+    def product(self, pair: "Pair") -> "Pair":
+        """Return the laws of two independent ones."""
+        return Pair(np.multiply.outer(self.one, pair.one).ravel(), np.multiply.outer(self.other, pair.other).ravel())
+
+    def sampled(self, share: float) -> "Pair":
+        """Return the pair where the second neighbour's difference is there with a probability only."""
+        return Pair(self.one, (1 - share) * self.one + share * self.other)
+
+    def delta(self, epsilon: float) -> float:
+        """Return the exact delta at an epsilon, the larger of both directions."""
+        factor = math.exp(min(epsilon, 700.0))
+        return max(math.fsum(np.maximum(0, a - factor * b)) for a, b in ((self.one, self.other), (self.other, self.one)))
+
+
+def shifted(law: FloatArray, shift: int) -> Pair:
+    """Return a law and itself moved by whole steps."""
+    padding = np.zeros(shift)
+    return Pair(np.concatenate([law, padding]), np.concatenate([padding, law]))
+
+
+def binomial(trials: int, probability: float, shifts: int, dimension: int) -> tuple[Pair, dict[str, Any]]:
+    """Return binomial noise, and a step that moves every coordinate."""
+    sizes = {"dimension": dimension, "l1": float(shifts * dimension), "l2": shifts * math.sqrt(dimension), "linf": float(shifts)}
+    pair = shifted(stats.binom.pmf(np.arange(trials + 1), trials, probability), shifts)
+    whole = functools.reduce(Pair.product, [pair] * dimension)
+    return whole, {"trials": trials, "probability": probability, "scale": 1.0, **sizes}
+
+
+def discrete_gaussian(clients: int, sigma: float, steps: int, adjacency: str) -> tuple[Pair, dict[str, Any]]:
+    """Return sums of discrete Gaussian noise."""
+    # Wherever one neighbour's law has mass, that of the other must not be cut off.
+    reach = math.ceil(9 * sigma + 3) + 2 * steps
+    law = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * sigma**2))
+    law = functools.reduce(np.convolve, [law / math.fsum(law)] * clients)
+    return _vector_sum(law, clients, steps, adjacency, {"local_sigma": sigma})
+
+
+def skellam(clients: int, variance: float, steps: int, adjacency: str) -> tuple[Pair, dict[str, Any]]:
+    """Return sums of Skellam noise."""
+    mean = clients * variance / 2
+    poisson = stats.poisson.pmf(np.arange(math.ceil(mean + 12 * math.sqrt(mean) + 30)), mean)
+    return _vector_sum(np.convolve(poisson, poisson[::-1]), clients, steps, adjacency, {"local_variance": variance})
+
+
+def _vector_sum(law: FloatArray, clients: int, steps: int, adjacency: str, noise: Mapping[str, float]) -> tuple[Pair, dict[str, Any]]:
+    pair = shifted(law, steps * (2 if adjacency == "replace-one" else 1))
+    return pair, {"clients": clients, "dimension": 1, "clip": float(steps), "granularity": 1.0, **noise}
+
+
+def cpsgd(clients: int, trials: int, probability: float, levels: int) -> tuple[Pair, dict[str, Any]]:
+    """Return levels with binomial noise of all clients."""
+    total = clients * trials
+    pair = shifted(stats.binom.pmf(np.arange(total + 1), total, probability), levels - 1)
+    numbers = {"clients": clients, "trials": trials, "probability": probability, "levels": levels}
+    return pair, {**numbers, "dimension": 1, "clip": 1.0, "rotated": False}
+
+
+def poisson_binomial(clients: int, trials: int, theta: float, others: float) -> tuple[Pair, dict[str, Any]]:
+    """Return tosses of coins, of one client at either end and of the others anywhere."""
+
+    def tosses(count: int, chance: float) -> FloatArray:
+        return np.asarray(stats.binom.pmf(np.arange(count + 1), count, chance))
+
+    rest = tosses((clients - 1) * trials, 0.5 + theta * others)
+    one, other = (np.convolve(rest, tosses(trials, 0.5 + sign * theta)) for sign in (-1, 1))
+    return Pair(one, other), {"clients": clients, "trials": trials, "theta": theta, "dimension": 1}
+
+
+def shuffled_bits(clients: int, epsilon: float, others: float) -> tuple[Pair, dict[str, Any]]:
+    """Return counts of bits that are flipped by randomised response, where a share of the others holds the second item."""
+    flip = 1 / (math.exp(epsilon) + 1)
+    ones = round((clients - 1) * others)
+    counts = [(ones, 1 - flip), (clients - 1 - ones, flip)]
+    rest = functools.reduce(np.convolve, [stats.binom.pmf(np.arange(count + 1), count, chance) for count, chance in counts])
+    pair = Pair(np.convolve(rest, [1 - flip, flip]), np.convolve(rest, [flip, 1 - flip]))
+    return pair, {"clients": clients, "categories": 2, "epsilon": epsilon}
+
+
+LAWS: Mapping[str, Callable[..., tuple[Pair, dict[str, Any]]]] = {
+    "binomial": binomial,
+    "distributed-discrete-gaussian": discrete_gaussian,
+    "distributed-skellam": skellam,
+    "cpsgd": cpsgd,
+    "poisson-binomial": poisson_binomial,
+    "shuffled-frequency-randomised-response": shuffled_bits,
+}
+
+
+def draw(rng: random.Random) -> Arguments:
+    """Draw a small sum, with rounds, delta, adjacency and sampling."""
+    name = rng.choice(list(LAWS))
+    adjacency = rng.choice(("replace-one", "add-or-remove-one"))
+    clients, chance = rng.randint(1, 6), rng.choice((0.5, rng.uniform(0.05, 0.95)))
+    others = rng.choice((-1.0, 0.0, 1.0, rng.uniform(-1, 1)))
+    noise = 10 ** rng.uniform(-0.5, 0.8)
+    law: dict[str, dict[str, Any]] = {
+        "binomial": {"trials": int(10 ** rng.uniform(0, 2.5)), "probability": chance, "shifts": rng.randint(1, 3), "dimension": 1},
+        "distributed-discrete-gaussian": {"clients": clients, "sigma": noise, "steps": rng.randint(1, 4), "adjacency": adjacency},
+        "distributed-skellam": {"clients": clients, "variance": noise**2, "steps": rng.randint(1, 4), "adjacency": adjacency},
+        "cpsgd": {"clients": clients, "trials": int(10 ** rng.uniform(0, 2)), "probability": chance, "levels": rng.randint(2, 4)},
+        "poisson-binomial": {"clients": clients, "trials": rng.randint(1, 8), "theta": rng.uniform(0.001, 0.499), "others": others},
+        "shuffled-frequency-randomised-response": {"clients": rng.randint(2, 80), "epsilon": noise, "others": abs(others)},
+    }
+    if name == "binomial" and law[name]["trials"] < 20:
+        law[name]["dimension"] = rng.randint(1, 2)
+    if name in ("cpsgd", "poisson-binomial", "shuffled-frequency-randomised-response"):
+        adjacency = "replace-one"
+    share = rng.choice((None, None, rng.uniform(0.05, 1.0)))
+    sampled = None if share is None else [share] if adjacency == "add-or-remove-one" else [1000, max(1, round(1000 * share))]
+    rounds = {"rounds": rng.randint(1, 3), "delta": 10 ** rng.uniform(-9, -0.5)}
+    return {"name": name, "law": law[name], "adjacency": adjacency, **rounds, "sampling": sampled}
+
+
+def check(
+    folder: Path,  # noqa: ARG001 - nothing is written
+    name: str,
+    law: dict[str, Any],
+    rounds: int,
+    delta: float,
+    adjacency: str,
+    sampling: list[float] | None,
+) -> None:
+    """Compare every account that is a guarantee with the exact delta at its epsilon."""
+    pair, parameters = LAWS[name](**law)
+    if sampling is not None:
+        # Everyone else holds what this client holds at one of the neighbours, so that who takes its place adds the same.
+        pair = pair.sampled(sampling[0] if len(sampling) == 1 else sampling[1] / sampling[0])
+    if len(pair.one) ** rounds > MOST_OUTCOMES:
+        raise Refused
+    try:
+        report = account(name, delta=delta, rounds=rounds, adjacency=adjacency, sampling=sampling_of(sampling), **parameters).privacy
+    except REFUSALS as error:
+        raise refusal(error) from error
+    together = functools.reduce(Pair.product, [pair] * rounds)
+    for one in report.accounts:
+        if one.proven and one.assumes is None and one.adjacency == adjacency and math.isfinite(one.bound.epsilon):
+            real = together.delta(one.bound.epsilon)
+            assert real <= delta * (1 + ROUNDING) + TAIL, f"{one.name} says {one.bound.epsilon!r} at {delta!r}, where delta is {real!r}"
+
+
+ATTACK = Attack("exact_accounts", draw, check, share=1.5, prepare=load_accounts)

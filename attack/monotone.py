@@ -1,0 +1,95 @@
+"""More noise, fewer rounds, a smaller sample, a larger delta or more clients never raise epsilon, by any account of anything."""
+
+import math
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..analysis.catalogue.registry import accountables
+from ..design.contracts.registry import check_values
+from .cases import Arguments, Attack, Refused, refusal
+from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, load_accounts, placed, sampling_of
+
+# What roots, grids of losses and compositions may be off by, as in the conformance tests.
+RELATIVE, ABSOLUTE = 1e-5, 1e-9
+# Parameters of which more reveals less, and of which more reveals more.
+HIDING = ("noise_multiplier", "variance", "local_sigma", "local_variance", "clients")
+REVEALING = ("epsilon", "theta", "clip", "l1", "l2", "linf", "radius", "clip_ratio", "squared_distance", "differing_coordinates")
+# More trials are more noise here; a Poisson-binomial's trials are its messages.
+NOISY_TRIALS = ("cpsgd", "binomial")
+
+
+def draw(rng: random.Random) -> Arguments:
+    """Draw a question, and another one to which the answer can only be less."""
+    known = accountables()
+    name = rng.choice([name for name, one in known.items() if one.private])
+    adjacency = draw_adjacency(rng, name)
+    parameters = draw_parameters(rng, known[name].parameters)
+    hiding = (*HIDING, "trials") if name in NOISY_TRIALS else HIDING
+    question: dict[str, Any] = {
+        "parameters": parameters,
+        "rounds": rng.choice((1, 1, 2, int(10 ** rng.uniform(0, 4)))),
+        "delta": 10 ** rng.uniform(-10, -1),
+        "sampling": draw_sampling(rng, adjacency),
+    }
+    changes = ["rounds", "delta", *(one for one in parameters if one in (*hiding, *REVEALING))]
+    changed = rng.choice(changes + (["sampling"] * 2 if question["sampling"] is not None else []))
+    factor = rng.choice((1 + 1e-6, 1.001, 1.1, 2.0, 10.0))
+    harder: dict[str, Any] = dict(question)
+    if changed == "rounds":
+        harder["rounds"] = question["rounds"] + rng.choice((1, 1, question["rounds"]))
+    elif changed == "delta":
+        harder["delta"] = question["delta"] / factor
+    elif changed == "sampling":
+        harder["sampling"] = _more(question["sampling"], factor)
+    else:
+        question, harder = _scaled(question, changed, factor, hides=changed in hiding)
+    return {"name": name, "adjacency": adjacency, "less": question, "more": harder}
+
+
+def _more(sampling: list[float] | None, factor: float) -> list[float] | None:
+    """Return a larger sample; everyone, as no sampling, is the largest."""
+    if sampling is None or factor > 2:
+        return None
+    if len(sampling) == 1:
+        return [min(1.0, sampling[0] * factor)]
+    return [sampling[0], min(sampling[0], sampling[1] + 1)]
+
+
+def _scaled(question: dict[str, Any], name: str, factor: float, *, hides: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the question whose answer is less and that whose answer is more, which differ in one parameter."""
+    value = question["parameters"][name]
+    larger = max(value + 1, int(value * factor)) if isinstance(value, int) else value * factor
+    other = {**question, "parameters": {**question["parameters"], name: larger}}
+    return (other, question) if hides else (question, other)
+
+
+def check(folder: Path, name: str, adjacency: str, less: dict[str, Any], more: dict[str, Any]) -> None:
+    """Ask both questions, of all accounts."""
+    try:
+        small, large = (_answers(folder, name, adjacency, **question) for question in (less, more))
+    except REFUSALS as error:
+        raise refusal(error) from error
+    both = [one for one in small if one in large and math.isfinite(small[one]) and math.isfinite(large[one])]
+    for one in both:
+        assert small[one] <= large[one] * (1 + RELATIVE) + ABSOLUTE, f"{one}: {small[one]!r} where at most {large[one]!r} is known"
+    if not both:
+        raise Refused
+
+
+def _answers(
+    folder: Path, name: str, adjacency: str, parameters: Mapping[str, Any], rounds: int, delta: float, sampling: list[float] | None
+) -> dict[str, float]:
+    one = accountables()[name]
+    values = check_values(name, one.parameters, placed(folder, parameters))
+    # What is built for a delta is built for the same one.
+    subject = one.account(values | {"delta": 1e-3}, adjacency, sampling_of(sampling))
+    report = subject.report(delta, rounds, sampling_of(sampling)).privacy
+    found = {"epsilon": report.epsilon, **{answer.name: answer.bound.epsilon for answer in report.accounts}}
+    for account, epsilon in found.items():
+        assert epsilon >= 0, f"{account} says {epsilon!r}"
+    return found
+
+
+ATTACK = Attack("monotone", draw, check, share=2.0, prepare=load_accounts)

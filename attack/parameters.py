@@ -1,0 +1,97 @@
+"""Parameters of what has an account, drawn from their ranges; and tables, sampling and adjacency for them, as literals."""
+
+import math
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..analysis.catalogue.registry import REGISTRY, accountables
+from ..design.contracts.guarantee import ADJACENCIES
+from ..design.contracts.registry import Option
+from ..design.tables.file import write_table
+from ..design.tables.randomised_response import generalised_randomised_response
+from ..errors import ConvergenceError
+from ..solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
+
+TABLE = "table.json"
+NORMS = ("1", "2", "inf", "l1", "l2")
+# What a mechanism refuses with.
+REFUSALS = (ValueError, ConvergenceError)
+# Powers of ten between which a number without a narrower range is drawn.
+USUAL: Mapping[str, tuple[float, float]] = {
+    "epsilon": (-2, 1.2),
+    "delta": (-12, -0.3),
+    "granularity": (-4, 0),
+    "scale": (-1, 1),
+    "dimension": (0, 4),
+    "padded_dimension": (0, 4),
+    "categories": (0.31, 4),
+    "clients": (0, 6),
+    "trials": (0, 6),
+    "bits": (0, 1.3),
+}
+
+
+def load_accounts() -> None:
+    """Import what accounts import when they are first asked."""
+    import scipy.optimize
+    import scipy.signal
+    import scipy.special
+    import scipy.stats  # noqa: F401
+
+    for one in accountables().values():
+        assert one.name
+
+
+def draw_value(rng: random.Random, option: Option) -> Any:
+    """Draw a value of an option within its range; texts of a few kinds."""
+    if option.choices:
+        return rng.choice(option.choices)
+    if option.kind is bool:
+        return rng.random() < 0.5
+    if option.kind is Path:
+        return TABLE
+    if option.kind is str:
+        return rng.choice(NORMS)
+    if option.kind is float and option.low >= 0 and option.high <= 1:
+        return rng.choice((0.5, rng.uniform(option.low, option.high), option.low + (option.high - option.low) * 10 ** rng.uniform(-4, -1)))
+    low, high = USUAL.get(option.name, (-2, 3))
+    drawn = min(max(10 ** rng.uniform(low, high), option.low), option.high)
+    return int(drawn) if option.kind is int else drawn
+
+
+def draw_parameters(rng: random.Random, options: tuple[Option, ...]) -> dict[str, Any]:
+    """Draw what is required, and some of the others."""
+    return {one.name: draw_value(rng, one) for one in options if one.required or (one.default is not None and rng.random() < 0.4)}
+
+
+def draw_adjacency(rng: random.Random, name: str) -> str:
+    """Draw one that the mechanism offers."""
+    return rng.choice(REGISTRY[name].adjacencies if name in REGISTRY else ADJACENCIES)
+
+
+def draw_sampling(rng: random.Random, adjacency: str) -> list[float] | None:
+    """Draw a sampling for the adjacency, as `sampling_of` reads it; mostly none."""
+    if rng.random() < 0.6:
+        return None
+    share = rng.choice((rng.uniform(0.01, 1), 10 ** rng.uniform(-4, 0)))
+    if adjacency == "add-or-remove-one":
+        return [share]
+    population = int(10 ** rng.uniform(1, 6))
+    return [population, max(1, math.floor(population * share))]
+
+
+def sampling_of(numbers: list[float] | None) -> Sampling | None:
+    """Return the sampling with a probability, or with a population and a sample size."""
+    if numbers is None:
+        return None
+    return PoissonSampling(numbers[0]) if len(numbers) == 1 else FixedSizeSampling(int(numbers[0]), int(numbers[1]))
+
+
+def placed(folder: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters, with a table in the folder where they name one."""
+    if TABLE not in parameters.values():
+        return dict(parameters)
+    write_table(generalised_randomised_response(1.0, 2), folder / TABLE)
+    return {name: folder / TABLE if value == TABLE else value for name, value in parameters.items()}

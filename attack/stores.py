@@ -1,0 +1,31 @@
+"""Files of finished tasks, damaged: the sweep goes on, and leaves the same table, byte for byte."""
+
+import logging
+import random
+from pathlib import Path
+
+from ..analysis.sweeps.run import run_sweep
+from ..analysis.sweeps.store import STORE_NAME
+from .cases import Arguments, Attack
+from .damage import damaged
+from .toy_sweep import squares, whole
+
+
+def draw(rng: random.Random) -> Arguments:
+    """Draw a place and a kind of damage, as the seed of a generator: files differ between machines."""
+    return {"seed": rng.randrange(2**32)}
+
+
+def check(folder: Path, seed: int) -> None:
+    """Damage the file, go on, and compare."""
+    logging.disable()
+    expected = whole()
+    (folder / STORE_NAME).write_bytes(damaged(random.Random(seed), expected.store))
+    results = run_sweep(squares(), folder)
+    assert results.read_bytes() == expected.results
+    # And what was set aside leaves a sound file behind.
+    assert run_sweep(squares(), folder).read_bytes() == expected.results
+    assert not list(folder.rglob("*.part"))
+
+
+ATTACK = Attack("stores", draw, check, prepare=whole)

@@ -1,0 +1,161 @@
+"""Tables' files, changed: whatever is accepted must be as private, as unbiased and as precise as it says, by exact recomputation."""
+
+import json
+import math
+import random
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..design.tables.file import checksum, read_table, table_json
+from ..design.tables.mvu import design_mvu
+from ..design.tables.randomised_response import generalised_randomised_response
+from ..design.tables.table_facts import realised_epsilon, row_moments
+from ..errors import TableError
+from .cases import Arguments, Attack, refusal
+from .damage import damaged, odd_value, paths
+
+# Of logarithms and exponentials in floating point, beside the exact ratios.
+ROUNDING = 1e-12
+
+
+@cache
+def _bases() -> tuple[str, ...]:
+    tables = [generalised_randomised_response(epsilon, bits) for epsilon, bits in ((0.001, 1), (1.0, 2), (20.0, 3))]
+    tables += [design_mvu(1.0, 2, 1), design_mvu(2.0, 2, 2, metric="l1"), design_mvu(1.5, 2, 2, metric="l2")]
+    return tuple(table_json(table).decode("ascii") for table in tables)
+
+
+def draw(rng: random.Random) -> Arguments:
+    """Draw the bytes of a changed file."""
+    base = rng.choice(_bases())
+    if rng.random() < 0.15:
+        return {"content": damaged(rng, base.encode())}
+    document: dict[str, Any] = json.loads(base)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        rng.choice((_move_weight, _move_weight, _swap_columns, _scale, _replace_anywhere, _restate))(rng, document)
+    if rng.random() < 0.5:
+        _state_as_if_honest(rng, document)
+    if rng.random() < 0.9:
+        document["sha256"] = _sum_of(document)
+    return {"content": json.dumps(document).encode()}
+
+
+def _sum_of(document: dict[str, Any]) -> str:
+    try:
+        return checksum({key: value for key, value in document.items() if key != "sha256"})
+    except (TypeError, ValueError, OverflowError):
+        return "0" * 64
+
+
+def _rows(document: dict[str, Any]) -> list[list[int]]:
+    rows = document.get("weights")
+    if not isinstance(rows, list) or not all(isinstance(row, list) and len(row) > 1 for row in rows):
+        return []
+    return rows if all(type(weight) is int for row in rows for weight in row) else []
+
+
+def _move_weight(rng: random.Random, document: dict[str, Any]) -> None:
+    """Move units from one letter of a row to another: the row's sum stays."""
+    if rows := _rows(document):
+        row = rng.choice(rows)
+        source, target = rng.sample(range(len(row)), 2)
+        moved = rng.choice((1, 1, 7, row[source] // 2, row[source], row[source] + 1))
+        row[source] -= moved
+        row[target] += moved
+
+
+def _swap_columns(rng: random.Random, document: dict[str, Any]) -> None:
+    if rows := _rows(document):
+        row = rng.choice(rows)
+        one, other = rng.sample(range(len(row)), 2)
+        row[one], row[other] = row[other], row[one]
+
+
+def _scale(rng: random.Random, document: dict[str, Any]) -> None:
+    key = rng.choice(("epsilon", "realised_epsilon", "mean_variance", "worst_variance", "lower_bound", "max_bias"))
+    holder = document if key == "epsilon" else document.get("certificate")
+    if isinstance(holder, dict) and type(holder.get(key)) is float:
+        holder[key] *= rng.choice((1 - 1e-15, 1 + 1e-15, 0.5, 0.999, 1.001, 2.0, 0.0, -1.0, 1e300))
+
+
+def _replace_anywhere(rng: random.Random, document: dict[str, Any]) -> None:
+    """Put something odd anywhere, or take it away."""
+    holder, key = rng.choice(paths(document))
+    if rng.random() < 0.2:
+        del holder[key]
+    else:
+        holder[key] = odd_value(rng, holder[key])
+
+
+def _restate(rng: random.Random, document: dict[str, Any]) -> None:
+    choices = {
+        "metric": (None, "l1", "l2", "l1.5", "l64", "linf"),
+        "interval": ([0.0, 1.0], [0.0, 1e155], [1.0, 0.0], [-1e308, 1e308]),
+        "bits_in": (0, 1, 2, 3, 9, 10),
+        "bits_out": (0, 1, 2, 3, 9, 10),
+        "trust_model": ("local", "central"),
+        "adjacency": ("replace-one", "add-or-remove-one"),
+        "mechanism": ("mvu", "", "x" * 300),
+    }
+    key = rng.choice(list(choices))
+    document[key] = rng.choice(choices[key])
+
+
+def _state_as_if_honest(rng: random.Random, document: dict[str, Any]) -> None:
+    """Let a changed table state its real facts, with an epsilon that may be a little too small."""
+    import numpy as np
+
+    rows, total, stated = _rows(document), document.get("total"), document.get("certificate")
+    if not rows or type(total) is not int or not isinstance(stated, dict):
+        return
+    try:
+        weights = np.array(rows, dtype=np.int64)
+        found = realised_epsilon(weights, document["metric"])
+        moments = row_moments(weights, tuple(Fraction(letter) for letter in document["alphabet"]), total)
+        facts = {"max_bias": moments.max_bias, "mean_variance": moments.mean_variance, "worst_variance": moments.worst_variance}
+        stated |= {"realised_epsilon": found, "lower_bound": None, "dual": None, "optimality_gap": None}
+        stated |= {name: float(value) for name, value in facts.items()}
+        document["epsilon"] = found * rng.choice((1.0, 1.0, 1 - 1e-15, 1 - 1e-9, 0.9))
+    except (ArithmeticError, TypeError, ValueError, KeyError, IndexError):
+        return
+
+
+def check(folder: Path, content: bytes) -> None:
+    """Read the file: it is refused with a reason, or is what it says."""
+    path = folder / "table.json"
+    path.write_bytes(content)
+    try:
+        read_table(path)
+    except TableError as error:
+        raise refusal(error) from error
+    check_claims(json.loads(content))
+
+
+def check_claims(document: dict[str, Any]) -> None:
+    """Recompute from the integers, with nothing of quietbits, what an accepted table claims."""
+    rows, total, certificate = document["weights"], document["total"], document["certificate"]
+    assert all(sum(row) == total and min(row) >= 0 for row in rows)
+    assert (len(rows), {len(row) for row in rows}) == (2 ** document["bits_in"], {2 ** document["bits_out"]})
+    power = None if document["metric"] is None else float(document["metric"][1:])
+    stated = min(document["epsilon"], certificate["realised_epsilon"])
+    steps = len(rows) - 1
+    for i, row in enumerate(rows):
+        for j, other in enumerate(rows):
+            allowed = stated if power is None else stated * (abs(i - j) / steps) ** power
+            for here, there in zip(row, other, strict=True):
+                assert here == 0 or there > 0, "an output that one input can give is impossible for another"
+                if i != j and here > there:
+                    assert math.log1p((here - there) / there) <= allowed * (1 + ROUNDING) + ROUNDING, (here, there, allowed)
+    letters = [Fraction(letter) for letter in document["alphabet"]]
+    means = [sum(weight * letter for weight, letter in zip(row, letters, strict=True)) / Fraction(total) for row in rows]
+    squares = [sum(weight * letter**2 for weight, letter in zip(row, letters, strict=True)) / Fraction(total) for row in rows]
+    variances = [square - mean**2 for square, mean in zip(squares, means, strict=True)]
+    bias = max(abs(mean - Fraction(i, steps)) for i, mean in enumerate(means))
+    assert float(bias) <= certificate["max_bias"] * (1 + ROUNDING)
+    assert float(max(variances)) <= certificate["worst_variance"] * (1 + ROUNDING)
+    assert float(sum(variances) / len(rows)) <= certificate["mean_variance"] * (1 + ROUNDING)
+
+
+ATTACK = Attack("tables", draw, check)

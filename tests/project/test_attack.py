@@ -1,0 +1,83 @@
+"""Attacks are not run by the tests, except for a few cases of each; and what fails becomes a test."""
+
+import copy
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quietbits.attack import tables
+from quietbits.attack.__main__ import ATTACKS, main
+from quietbits.attack.cases import Attack
+from quietbits.attack.exact_accounts import binomial
+from quietbits.attack.ready_test import ready_test
+from quietbits.design.tables.file import table_document
+from quietbits.design.tables.randomised_response import generalised_randomised_response
+
+SEED = 3
+# A process with threads is forked all the same: the fork uses none of them.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
+def test_cases_depend_on_the_seed_and_their_number_only(attack: Attack) -> None:
+    cases = [repr(attack.case(SEED, number)) for number in range(5)]
+    assert cases == [repr(attack.case(SEED, number)) for number in range(5)]
+    assert len(set(cases)) > 1
+    assert cases != [repr(attack.case(SEED + 1, number)) for number in range(5)]
+
+
+def test_every_attack_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    failed = main(["--seed", str(SEED), "--cases", "2", "--limit", "1", "--failures", str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert failed == 0, printed
+    assert [line.split(":")[0] for line in printed.splitlines()] == [*(attack.name for attack in ATTACKS), f"seed {SEED}"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_fails_becomes_a_test_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    # A file without contents is refused, and one of None cannot be written.
+    toy = Attack("toy", lambda rng: {"content": rng.choice((b"", None))}, tables.check)
+    monkeypatch.setattr("quietbits.attack.__main__.ATTACKS", (toy,))
+    assert main(["--cases", "12", "--failures", str(tmp_path)]) == 1
+    printed = capsys.readouterr().out
+    written = sorted(tmp_path.glob("test_toy_*.py"))
+    assert 0 < len(written) == printed.count("FAILED toy") < 12
+    assert f"{len(written)} failed" in printed
+    for path in written:
+        (test,) = (value for name, value in runpy.run_path(str(path)).items() if name.startswith("test_"))
+        with pytest.raises(TypeError):
+            test(tmp_path)
+
+
+def test_ready_tests_are_python_whatever_a_case_says() -> None:
+    toy = Attack("toy", lambda _: {}, tables.check)
+    source = ready_test(toy, {"number": float("nan"), "other": b'\x00"""\\'}, 0, 1, 'E: """ \\N{x} \x00 é')
+    compile(source, "ready", "exec")
+    assert "from math import inf, nan" in source
+
+
+def test_an_attack_that_never_ends_is_ended(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def forever(_: Path) -> None:
+        while True:
+            pass
+
+    monkeypatch.setattr("quietbits.attack.__main__.ATTACKS", (Attack("toy", lambda _: {}, forever, seconds=0.1),))
+    assert main(["--cases", "1"]) == 0
+    assert "1 too slow" in capsys.readouterr().out
+
+
+def test_the_checks_see_claims_that_are_false() -> None:
+    document: dict[str, Any] = table_document(generalised_randomised_response(1.0, 2))
+    tables.check_claims(document)
+    for holder, key in (((), "epsilon"), (("certificate",), "worst_variance"), (("certificate",), "mean_variance")):
+        false = copy.deepcopy(document)
+        place = false["certificate"] if holder else false
+        place[key] *= 0.999
+        with pytest.raises(AssertionError):
+            tables.check_claims(json.loads(json.dumps(false)))
+    # Two outcomes, of which one is impossible for one neighbour: delta is 1/2 at every epsilon.
+    pair, _ = binomial(trials=1, probability=0.5, shifts=1, dimension=1)
+    assert pair.delta(10.0) == pytest.approx(0.5)

@@ -14,7 +14,7 @@ from .grids import TRUSTED_LOOK, add_legend, arrange_trainings, draw_accuracies,
 
 PAPER = training_settings("cpsgd", "infinite-mnist")
 KINDS = ((True, "cpSGD, rotated", BLUE), (False, "cpSGD, not rotated", VERMILION))
-QUICK_BITS, FULL_BITS = (14, 15, 16, 18), (16, 17, 18, 20)
+QUICK_BITS, FULL_BITS = (14, 15, 16, 18), (17, 18, 20, 22)
 
 
 def draw_bits(frame: pd.DataFrame) -> Figure:

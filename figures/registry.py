@@ -42,6 +42,7 @@ from .mvu import fig2 as mvu_fig2
 from .mvu import fig3 as mvu_fig3
 from .mvu import fig5 as mvu_fig5
 from .planner import pareto as plan_pareto
+from .training import cpsgd_fig2, dprec_table1, mvu_fig4, price_training
 
 FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
     {
@@ -75,6 +76,10 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             freq_limits,
             freq_regimes,
             freq_codes,
+            mvu_fig4,
+            cpsgd_fig2,
+            dprec_table1,
+            price_training,
         )
     }
 )

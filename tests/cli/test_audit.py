@@ -21,7 +21,10 @@ from quietbits.design.tables.randomised_response import generalised_randomised_r
 Answer = Callable[..., dict[str, Any]]
 Run = Callable[..., Result]
 
-AUDIT = ["audit", "distributed-discrete-gaussian", "--bits", "12", "--epsilon", "2", "--delta", "1e-2", "--repetitions", "50000"]
+AUDIT = [
+    *("audit", "distributed-discrete-gaussian", "--dimension", "1", "--bits", "12"),
+    *("--epsilon", "2", "--delta", "1e-2", "--repetitions", "50000"),
+]
 KEYS = {
     *("mechanism", "clients", "dimension", "others", "seed", "claimed_epsilon", "refuted", "adjacency", "trust_model"),
     *("epsilon_lower_bound", "delta", "confidence", "event", "threshold", "likelier", "likely_count", "unlikely_count", "draws"),

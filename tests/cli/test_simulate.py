@@ -134,7 +134,7 @@ def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
         (["simulate", "sqkr,cpsgd", *SIZES], "adjacency must be given where mechanisms are compared"),
         (["simulate", "sqkr", *SIZES, "--adjacency", "add-or-remove-one"], "adjacency must be one of replace-one"),
         (["simulate", "sqkr", *SIZES, "--norm", "1"], "norm must be 2 for sqkr, got 1"),
-        (["simulate", "cpsgd", "--clients", "5", "--epsilon", "1", "--delta", "1e-5"], "dimension must be given for cpsgd"),
+        (["simulate", "sqkr", "--clients", "5", "--epsilon", "1"], "dimension must be given for sqkr"),
         (["simulate", "gaussian", *SIZES[:-2]], "delta must be above 0 for gaussian, got 0.0"),
         ([*SIMULATION, "--population", "cloud"], "population must be one of uniform-l1"),
         ([*SIMULATION, "--repetitions", "0"], "repetitions must be a whole number from 1 to 1000000, got 0"),

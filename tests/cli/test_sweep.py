@@ -64,7 +64,7 @@ def test_the_command(tmp_path: Path, spec: Path, whole: Path) -> None:
     assert "Guarantees: replace-one adjacency, local trust model." in run.stdout
     for heading in ("mechanism", "population", "bits per", "epsilon", "MSE", "s.e.", "central"):
         assert heading in run.stdout
-    rows = [line for line in run.stdout.splitlines() if "cldp" in line or "gaussian" in line]
+    rows = [line for line in run.stdout.splitlines() if line.startswith("│ ") and ("cldp" in line or "gaussian" in line)]
     assert len(rows) == 8
     small = tmp_path / "small.toml"
     small.write_text(TOML.replace("repetitions = 5", "repetitions = 1"))

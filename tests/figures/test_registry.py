@@ -16,6 +16,7 @@ from quietbits.analysis.comparisons.dp_rec_mean import mean_points
 from quietbits.analysis.comparisons.secure_sum import sum_points
 from quietbits.analysis.comparisons.vector_mean import COMPARISONS, vector_mean_tasks, with_small_tables
 from quietbits.analysis.sweeps.run import IncompleteSweepError
+from quietbits.analysis.training.task import TrainedMechanism
 from quietbits.errors import InfeasibleError
 from quietbits.figures import registry
 from quietbits.figures.registry import FIGURES, reproduce
@@ -44,7 +45,8 @@ VECTORS: dict[str, Any] = {
 }
 
 
-PRICES = tuple(name for name in FIGURES if name.startswith("price-"))
+TRAININGS = ("mvu-fig4", "cpsgd-fig2", "dprec-table1", "price-training")
+PRICES = tuple(name for name in FIGURES if name.startswith("price-") and name not in TRAININGS)
 FREQUENCIES = tuple(name for name in FIGURES if name.startswith("freq-") and name != "freq-codes")
 
 
@@ -79,6 +81,32 @@ def small_frequencies(name: str, seed: int) -> Sequence[Any]:
     return [replace(task, categories=50, clients=task.clients // 10) for task in tasks if task.epsilon == 10.0]
 
 
+def small_trainings(name: str, seed: int) -> Sequence[Any]:
+    """Return tasks of a figure of trainings with two rounds of a few clients."""
+    tasks = FIGURES[name].tasks(seed, True)
+    match name:
+        case "mvu-fig4":
+            tasks = [one for one in tasks if one.seed == seed and one.training.round_epsilon in (None, 0.5)]
+            tasks = [one for one in tasks if dict(one.mechanism.options).get("noise_multiplier", 5) == 5]
+            changed = {"clients": 100, "clients_per_round": 20}
+        case "cpsgd-fig2":
+            tasks = [one for one in tasks if dict(one.mechanism.options).get("bits", 18) == 18 and one.training.epsilon in (None, 4.0)]
+            changed = {"clients": 100, "clients_per_round": 50}
+        case "dprec-table1":
+            # Accounts of sampled sums take long.
+            changed = {"clients_per_round": 10, "secret_sampling": False}
+        case _:
+            changed = {"clients": 400, "model": "softmax"}
+            tasks = [replace(one, mechanism=shorter(one.mechanism)) for one in tasks if one.training.clients_per_round == 50]
+    return [replace(one, training=replace(one.training, rounds=2, evaluate_every=2, **changed)) for one in tasks]
+
+
+def shorter(mechanism: TrainedMechanism) -> TrainedMechanism:
+    """Return a mechanism with sketches for a model of 650 parameters."""
+    options = {name: 15 * max(1, int(value) // 60) if name == "sketch_dimension" else value for name, value in mechanism.options}
+    return replace(mechanism, options=tuple(options.items()))
+
+
 def smaller(name: str, seed: int) -> Sequence[Any]:
     """Return tasks of a figure that take a second or two."""
     tasks = FIGURES[name].tasks(seed, True)
@@ -97,6 +125,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "dprec-bits": lambda: [replace(task, seeds=min(task.seeds, 20)) for task in tasks if task.dimension == 1],
         "freq-codes": lambda: [replace(task, clients=5, dimension=40) for task in tasks if task.repetition == 0 and task.measurements > 30],
         **{name: lambda name=name: small_prices(name, seed) for name in PRICES},
+        **{name: lambda name=name: small_trainings(name, seed) for name in TRAININGS},
         **{name: lambda name=name: small_frequencies(name, seed) for name in FREQUENCIES},
     }
     return chosen[name]()
@@ -118,6 +147,7 @@ def test_all_figures_are_there() -> None:
         *("price-rate", "price-bits", "price-cohort", "price-dimension", "price-rounds", "price-layers", "price-rows"),
         *("price-needed-bits", "price-sparse"),
         *("freq-fig2", "freq-fig3", "freq-fig4", "freq-fig5", "freq-limits", "freq-regimes", "freq-codes"),
+        *TRAININGS,
     ]
     for name, entry in FIGURES.items():
         assert entry.name == name

@@ -1,0 +1,70 @@
+"""What figures of trainings share: tasks from a grid, one row for each setting, and how settings are looked up and drawn."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ...analysis.training.spec import parse_training
+from ...analysis.training.summary import summarise_training
+from ...analysis.training.task import TrainingTask
+from ..drawing.marks import Mark
+from ..drawing.style import GREY, WIDTH
+
+NO_PRIVACY_LOOK: Mapping[str, Any] = {"color": GREY, "linestyle": (0, (5, 3)), "linewidth": 1.0}
+TRUSTED_LOOK: Mapping[str, Any] = {"color": "#000000", "linestyle": (0, (1, 1)), "linewidth": 1.2}
+
+
+def grid_tasks(seed: int, common: Mapping[str, Any], mechanisms: Sequence[Mapping[str, Any]], repetitions: int = 1) -> list[TrainingTask]:
+    """Return the tasks of a grid as `parse_training` reads it, with that many seeds from the root seed on, measured at the end."""
+    seeds = [seed + number for number in range(repetitions)]
+    return parse_training({"evaluate_every": common["rounds"], **common, "seed": seeds, "mechanism": list(mechanisms)}).tasks()
+
+
+def arrange_trainings(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each setting, as `summarise_training` does; options that only other mechanisms have are empty."""
+    return summarise_training(rows)
+
+
+def best_of(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return for each combination of `by` the row with the highest accuracy, in the order of the frame."""
+    found = frame.groupby(list(by), sort=False, dropna=False)["accuracy"].idxmax()
+    return frame.loc[sorted(found)]
+
+
+def panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, list[Axes]]:
+    """Return a figure of the page's width with panels side by side that share the axis of accuracies, in per cent."""
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    grid = list(figure.subplots(1, count, sharex=shared, sharey=True, squeeze=False)[0])
+    grid[0].set_ylabel("accuracy (%)")
+    for axes in grid:
+        axes.grid(visible=True)
+    return figure, grid
+
+
+def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, mark: Mark, label: str) -> None:
+    """Draw accuracies in per cent against a column, with standard errors where there are repetitions."""
+    ordered = series.sort_values(column)
+    axes.errorbar(
+        ordered[column],
+        100 * ordered["accuracy"],
+        yerr=100 * ordered["standard_error"].fillna(0.0),
+        color=mark.colour,
+        linestyle=mark.line,
+        marker=mark.marker,
+        capsize=2,
+        label=label,
+    )
+
+
+def draw_no_privacy(axes: Axes, frame: pd.DataFrame) -> None:
+    """Draw the accuracy of the run without privacy as a line across."""
+    axes.axhline(100 * frame.loc[frame["mechanism"] == "none", "accuracy"].max(), **NO_PRIVACY_LOOK, label="no privacy")
+
+
+def add_legend(figure: Figure, axes: Axes, columns: int = 4) -> None:
+    """Put the panels' series above a figure."""
+    handles, names = axes.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=min(columns, len(names)), handlelength=3.0, columnspacing=1.5)

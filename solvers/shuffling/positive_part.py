@@ -58,8 +58,10 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
     tilt = min(tilt, LARGEST_EXPONENT / float(values.max()))
     weights = probabilities * np.exp(np.maximum(tilt * values, -LARGEST_EXPONENT))
     total = float(weights.sum()) + rest
-    mean = float(weights @ values) / total
-    spread = math.sqrt(count * max(float(weights @ values**2) / total - mean**2, 0.0))
+    # Shares first: a weight times a square may be beyond the largest float.
+    shares = weights / total
+    mean = float(shares @ values)
+    spread = math.sqrt(count * max(float(shares @ values**2) - mean**2, 0.0))
     # A split over a step h multiplies each variable's moment by cosh(t h / 2) <= exp((t h)^2 / 8) at most; it adds h^2 / 4 to its variance.
     step = math.sqrt(4 * accuracy / count) / tilt
     reach = abs(count * mean) + DEVIATIONS * spread + DECAYS / tilt

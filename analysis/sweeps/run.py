@@ -1,5 +1,6 @@
 """Sweeps: many tasks on many processes or machines, each saved when it is finished, and one table of them all at the end."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from .store import SweepStore
 from .workers import open_workers
 
 MOST_WORKERS = 1024
+SCHEDULER = re.compile(r"(\w+://)?\S+:\d+|inproc://\S+")
 # How many different faults a message names; `IncompleteSweepError.failures` has them all.
 NAMED_FAULTS = 5
 
@@ -148,8 +150,11 @@ def run_sweep(
 
 
 def check_workers(workers: int, dask: str | None) -> None:
-    """Raise ValueError if there cannot be as many workers, or a scheduler is named and Dask is not installed."""
+    """Raise ValueError if there cannot be as many workers, or a scheduler is named and has no address, or Dask is not installed."""
     check_integer("workers", workers, low=1, high=MOST_WORKERS)
+    # A client of distributed would wait for ever, or leave threads that keep the process alive.
+    if dask is not None and not SCHEDULER.fullmatch(dask):
+        raise ValueError(f"dask must be the address of a scheduler with its port, such as tcp://127.0.0.1:8786, got {dask!r}")
     if dask is not None and find_spec("distributed") is None:
         raise ValueError(f"dask needs the package distributed, which is not installed: install quietbits[dask]; got {dask!r}")
 

@@ -279,11 +279,12 @@ def test_bad_arguments_are_refused_before_anything_is_written(tmp_path: Path, mo
         run_tasks([*tasks, tasks[0]], output)
     with pytest.raises(ValueError, match="workers must be a whole number from 1 to 1024, got 0"):
         run_tasks(tasks, output, workers=0)
+    for address in ("2", "nonsense", "tcp://x"):
+        with pytest.raises(ValueError, match=f"dask must be the address of a scheduler with its port, .* got '{address}'"):
+            run_tasks(tasks, output, dask=address)
     monkeypatch.setattr(sweep_module, "find_spec", lambda _: None)
-    with pytest.raises(
-        ValueError, match=r"dask needs the package distributed, which is not installed: install quietbits\[dask\]; got 'tcp://x'"
-    ):
-        run_tasks(tasks, output, dask="tcp://x")
+    with pytest.raises(ValueError, match=r"dask needs the package distributed, .*: install quietbits\[dask\]; got 'tcp://x:1'"):
+        run_tasks(tasks, output, dask="tcp://x:1")
     assert not output.exists()
 
 

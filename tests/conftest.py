@@ -1,5 +1,65 @@
-"""What all tests have in common: the suites that others import have their assertions explained, whoever imports them first."""
+"""Property tests draw the same examples in every run, and none fails for being slow; and what every figure must be."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+# Suites that several folders import have their assertions explained, whoever imports them first.
 pytest.register_assert_rewrite("mechanism_cases", "mechanism_suite", "message_suite", "privacy_suite")
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+settings.register_profile("repeatable", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("repeatable")
+
+
+class CheckoutIsNoTestPackage:
+    """Keep pytest from importing the checkout, which has an `__init__.py`, under its folder's name: any module may be called that."""
+
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        return pytest.Dir.from_parent(parent, path=path) if path == Path(__file__).parents[1] else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # As a plugin, because what stands in a conftest is not asked about the folders above it.
+    config.pluginmanager.register(CheckoutIsNoTestPackage())
+
+
+@pytest.fixture(scope="session")
+def check_page() -> Callable[..., None]:
+    """Return a check that a figure fits a page, can be read in print, and states guarantees in its caption."""
+    # Here, so that tests of numerics alone do not load matplotlib.
+    from matplotlib.text import Text
+
+    from quietbits.figures.drawing.style import SMALLEST_TYPE, WIDTH
+
+    def check(figure: "Figure", *guarantees: str) -> None:
+        assert figure.get_size_inches()[0] == WIDTH <= 7
+        assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) >= SMALLEST_TYPE >= 8
+        caption = " ".join(figure.get_supxlabel().split())
+        assert [guarantee for guarantee in guarantees if guarantee not in caption] == []
+        figure.draw_without_rendering()
+        box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+        assert 0 <= box.x0 < box.x1 <= width
+        assert 0 <= box.y0 < box.y1 <= height
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def rows_of(tmp_path_factory: pytest.TempPathFactory) -> "Callable[[Sequence[Any]], pd.DataFrame]":
+    """Return what runs tasks of a sweep in this process and returns their rows, without seed and versions; tables are designed once."""
+    from quietbits.analysis.sweeps.run import run_tasks
+
+    cache = tmp_path_factory.mktemp("tables")
+
+    def rows(tasks: Sequence[Any]) -> "pd.DataFrame":
+        found = run_tasks(tasks, tmp_path_factory.mktemp("sweep"), cache=cache)
+        return found.drop(columns=[name for name in found if name == "seed" or name.startswith("version_")])
+
+    return rows

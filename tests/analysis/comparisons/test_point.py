@@ -36,7 +36,7 @@ def test_tasks_of_a_figure_have_different_names_and_travel(name: str, quick: boo
     seeds = sorted({task.seed for task in tasks})
     assert seeds == list(range(7, 7 + len(seeds)))
     assert len(seeds) == 1 or name in TRAININGS
-    assert len({task.name for task in tasks}) == len(tasks) > 0
+    assert len({(task.name, task.seed) for task in tasks}) == len(tasks) > 0
     for task in (tasks[0], tasks[-1]):
         assert pickle.loads(pickle.dumps(task)) == task  # noqa: S301 - our own
         hash(task.design)

@@ -27,7 +27,7 @@ lint: $(INSTALLED)
 # Run every benchmark; each prints its speed as a ratio to a named alternative. What only they need is installed first, where it can be.
 bench: $(INSTALLED)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]' || echo "quietbits[bench] was not installed" >&2
-	set -e; for benchmark in benchmarks/*.py; do echo "== $$benchmark"; OMP_NUM_THREADS=1 $(VENV)/bin/python "$$benchmark"; done
+	set -e; for benchmark in benchmarks/*.py benchmarks/long_runs/*.py; do echo "== $$benchmark"; OMP_NUM_THREADS=1 $(VENV)/bin/python "$$benchmark"; done
 
 # Attack what is built by random cases: docs/attack.md. What fails is written to attack/failures/ as tests.
 SEED ?= 0

@@ -1,27 +1,14 @@
 """Speed of encoding one million values, beside NumPy's Laplace noise of the same size, on one core."""
 
-import time
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from shared.processor_time import seconds
 
 from quietbits.design.noise.random_words import secure_words, seeded_words
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 
 CLIENTS = 10**6
-REPETITIONS = 7
-
-
-def seconds(run: Callable[[], object]) -> float:
-    """Return the processor's time for the shortest of several runs, after one to warm up."""
-    run()
-    durations = []
-    for _ in range(REPETITIONS):
-        started = time.process_time()
-        run()
-        durations.append(time.process_time() - started)
-    return min(durations)
 
 
 def main() -> None:

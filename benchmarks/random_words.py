@@ -1,12 +1,12 @@
 """Speed of secure words, beside asking the operating system for them and beside a seeded generator, on one core."""
 
 import secrets
-import time
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from shared.processor_time import seconds
 
 from quietbits.design.noise.random_words import secure_words, seeded_words
 
@@ -14,18 +14,6 @@ COUNT = 2**22
 SIZES = (1, 2**5, 2**10, 2**15, 2**20)
 # Calls of at most so many words, and so many calls.
 MOST_CALLS = 2**14
-REPETITIONS = 7
-
-
-def seconds(run: Callable[[], object]) -> float:
-    """Return the shortest of several runs, after one to warm up."""
-    run()
-    durations = []
-    for _ in range(REPETITIONS):
-        started = time.perf_counter()
-        run()
-        durations.append(time.perf_counter() - started)
-    return min(durations)
 
 
 def system_words(count: int) -> NDArray[np.uint64]:

@@ -1,10 +1,11 @@
 """Both methods for the rate-distortion function of 1000 x 1000 letters, slope search included, beside their cheapest steps, on one core."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from shared.processor_time import seconds
 
 from quietbits.arrays import FloatArray
 from quietbits.errors import ConvergenceError
@@ -45,16 +46,6 @@ def problems() -> Iterator[Problem]:
     yield Problem("Dirichlet, Hamming, D 0.3", rng.dirichlet(np.full(LETTERS, 0.3)), 1 - np.eye(LETTERS), 0.3)
     points, codes = rng.normal(size=(LETTERS, 3)), rng.normal(size=(LETTERS, 3))
     yield Problem("points in 3 dimensions, D 1", uniform, ((points[:, None] - codes) ** 2).sum(axis=2), 1.0)
-
-
-def seconds(run: Callable[[], object], repetitions: int) -> float:
-    """Return the processor's time for one run, the shortest of several."""
-    durations = []
-    for _ in range(repetitions):
-        started = time.process_time()
-        run()
-        durations.append(time.process_time() - started)
-    return min(durations)
 
 
 def main() -> None:

@@ -1,11 +1,11 @@
 """Speed of coding an update of a million parameters in ten groups of 128 samples, beside drawing as many normal numbers, on one core."""
 
 import resource
-import time
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from shared.processor_time import seconds
 
 from quietbits.design.noise.random_words import seeded_words
 from quietbits.design.relative_entropy.coding import decode_groups, encode_groups
@@ -13,18 +13,6 @@ from quietbits.design.relative_entropy.group_layout import uniform_layout
 from quietbits.design.relative_entropy.shared_randomness import SharedNormals
 
 DIMENSION, GROUPS, BITS = 10**6, 10, 7
-REPETITIONS = 3
-
-
-def seconds(run: Callable[[], object]) -> float:
-    """Return the shortest of several runs, after one to warm up."""
-    run()
-    durations = []
-    for _ in range(REPETITIONS):
-        started = time.perf_counter()
-        run()
-        durations.append(time.perf_counter() - started)
-    return min(durations)
 
 
 def draw_with_numpy(rng: np.random.Generator) -> None:

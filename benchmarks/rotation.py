@@ -1,28 +1,15 @@
 """Speed of the two random rotations, there and back, beside scipy's orthonormal cosine transform of the same lengths, on one core."""
 
-import time
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import scipy.fft
+from shared.processor_time import seconds
 
 from quietbits.design.transforms.rotation import RandomisedFourier, RandomisedHadamard
 
 # One long vector; a batch of a protocol's clients; and a dimension that is far from the next power of two.
 SHAPES = ((1, 2**20), (16, 2**16), (1, 2**20 + 1000))
-REPETITIONS = 10
-
-
-def seconds(run: Callable[[], object]) -> float:
-    """Return the shortest of several runs, after one to warm up."""
-    run()
-    durations = []
-    for _ in range(REPETITIONS):
-        started = time.perf_counter()
-        run()
-        durations.append(time.perf_counter() - started)
-    return min(durations)
 
 
 def main() -> None:

@@ -2,10 +2,11 @@
 
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
+from shared.processor_time import seconds
 
 from quietbits.analysis.accounting.binomial import binomial_account
 from quietbits.analysis.catalogue.registry import build_mechanism
@@ -15,7 +16,7 @@ from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
 
 CLIENTS, DIMENSION, BITS, CHUNK = 1000, 2**16, 16, 50
-ENCODED, REPETITIONS = 16, 5
+ENCODED = 16
 
 
 def chunks(rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
@@ -25,22 +26,11 @@ def chunks(rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
         yield vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def cpu_seconds(run: Callable[[], object]) -> float:
-    """Return the processor's time for the shortest of several runs, after one to warm up."""
-    run()
-    durations = []
-    for _ in range(REPETITIONS):
-        started = time.process_time()
-        run()
-        durations.append(time.process_time() - started)
-    return min(durations)
-
-
 def encode_nanoseconds(mechanism: Mechanism) -> float:
     """Return how long a coordinate of a message takes."""
     vectors = np.random.default_rng(3).standard_normal((ENCODED, DIMENSION))
     rng = np.random.default_rng(4)
-    return 1e9 / vectors.size * cpu_seconds(lambda: mechanism.encode(vectors, rng))
+    return 1e9 / vectors.size * seconds(lambda: mechanism.encode(vectors, rng))
 
 
 def main() -> None:
@@ -51,8 +41,8 @@ def main() -> None:
     reference = time.perf_counter() - start
     print(f"drawing {CLIENTS} Gaussian unit vectors of length {DIMENSION} with numpy: {reference:.2f} s")
     generator, count = np.random.default_rng(2), ENCODED * DIMENSION
-    normal = 1e9 / count * cpu_seconds(lambda: generator.standard_normal(count))
-    words = 1e9 / count * cpu_seconds(lambda: generator.bit_generator.random_raw(2 * count))
+    normal = 1e9 / count * seconds(lambda: generator.standard_normal(count))
+    words = 1e9 / count * seconds(lambda: generator.bit_generator.random_raw(2 * count))
     for name in ("distributed-discrete-gaussian", "distributed-skellam"):
         start = time.perf_counter()
         task = Task(NormBall(DIMENSION, 2.0), CLIENTS, epsilon=1.0, delta=1e-5, adjacency="add-or-remove-one")
@@ -60,13 +50,13 @@ def main() -> None:
         built = time.perf_counter() - start
         start = time.perf_counter()
         found = simulate_mean(mechanism, chunks(np.random.default_rng(0)), np.random.default_rng(1))
-        seconds = time.perf_counter() - start
+        elapsed = time.perf_counter() - start
         central = central_squared_error(NormBall(DIMENSION, 2.0), CLIENTS, mechanism.guarantee)
         coordinate = encode_nanoseconds(mechanism)
         print(
             f"{name + ',':30} encoding {coordinate:.1f} ns a coordinate, {coordinate / normal:.2f} x numpy's normal numbers, "
             f"{coordinate / words:.1f} x the two words that rounding and noise take; calibrated in {built:5.2f} s; the round "
-            f"{seconds:6.2f} s, {seconds / reference:5.2f} x; squared error over predicted "
+            f"{elapsed:6.2f} s, {elapsed / reference:5.2f} x; squared error over predicted "
             f"{found.squared_error / found.predicted_squared_error:.3f}, over a trusted server's "
             f"{found.squared_error / (central or np.nan):.3f}"
         )
@@ -74,11 +64,11 @@ def main() -> None:
     binomial_account(1000, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
     start = time.perf_counter()
     binomial_account(10**6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
-    seconds = time.perf_counter() - start
+    elapsed = time.perf_counter() - start
     start = time.perf_counter()
     np.random.default_rng(0).binomial(10**6, 0.5, 10**6)
     print(
-        f"account of binomial noise with 10**6 trials, all four ways: {seconds:.3f} s, {seconds / (time.perf_counter() - start):.1f} x "
+        f"account of binomial noise with 10**6 trials, all four ways: {elapsed:.3f} s, {elapsed / (time.perf_counter() - start):.1f} x "
         "drawing a million such numbers with numpy"
     )
 

@@ -1,26 +1,15 @@
 """Count-mean sketches of a large model, beside the memory that they read and what drawing their hashes takes."""
 
 import resource
-import time
-from collections.abc import Callable
 
 import numpy as np
+from shared.processor_time import seconds
 
 from quietbits.design.transforms.count_sketch import CountMeanSketch
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
 
 DIMENSION, ROWS, RATE = 4_000_000, 15, 10
 HUGE = 10_000_000
-
-
-def seconds(call: Callable[[], object]) -> float:
-    """Return the time of a call on one core, the least of three."""
-    times = []
-    for _ in range(3):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return min(times)
 
 
 def main() -> None:

@@ -2,11 +2,10 @@
 
 import math
 import resource
-import time
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from shared.processor_time import seconds
 
 from quietbits.analysis.comparisons.linear_compression.sparse_recovery import measuring_operator
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
@@ -20,19 +19,8 @@ NOISE_DEVIATIONS = (0.01, 0.1, 1.0, 1.4, 1.6, 2.0, 4.0)
 TOLERANCES = (1e-4, 1e-6, 1e-9)
 # About where entries are missed.
 BORDER_DEVIATIONS, DRAWS = (1.0, 1.3, 1.4, 1.5, 1.6, 2.0, 4.0), 20
-REPETITIONS = 5
 # Small enough for a matrix.
 MATRIX_DIMENSION, MATRIX_MEASUREMENTS = 2**14, 2**10
-
-
-def seconds(run: Callable[[], object], repetitions: int = REPETITIONS) -> float:
-    """Return the processor time of the shortest of several runs."""
-    durations = []
-    for _ in range(repetitions):
-        started = time.process_time()
-        run()
-        durations.append(time.process_time() - started)
-    return min(durations)
 
 
 def decode_large() -> None:

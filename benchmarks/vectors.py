@@ -1,11 +1,10 @@
 """Speed of encoding 10 000 vectors of 128 coordinates, beside Gaussian noise of the same shape, and of their bounds, on one core."""
 
 import math
-import time
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from shared.processor_time import seconds
 
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.sqkr import sqkr_mechanism
@@ -16,18 +15,6 @@ from quietbits.solvers.divergences.dithered_norm import rounded_norm_bound
 from quietbits.solvers.divergences.vector_composition import vector_divergences
 
 CLIENTS, DIMENSION = 10_000, 128
-REPETITIONS = 5
-
-
-def seconds(run: Callable[[], object], repetitions: int = REPETITIONS) -> float:
-    """Return the shortest of several runs, after one to warm up."""
-    run()
-    durations = []
-    for _ in range(repetitions):
-        started = time.perf_counter()
-        run()
-        durations.append(time.perf_counter() - started)
-    return min(durations)
 
 
 def show(name: str, duration: float, gaussian: float) -> None:

@@ -5,12 +5,13 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ...analysis.training.summary import summarise_training
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, VERMILION
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
 from ..training_settings import training_settings
-from .grids import TRUSTED_LOOK, add_legend, arrange_trainings, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from .grids import TRUSTED_LOOK, add_legend, draw_accuracies, draw_no_privacy, grid_tasks, panels
 
 PAPER = training_settings("cpsgd", "infinite-mnist")
 KINDS = ((True, "cpSGD, rotated", BLUE), (False, "cpSGD, not rotated", VERMILION))
@@ -78,6 +79,6 @@ FIGURE = FigureEntry(
     duration="about two hours",
     experiment="one epoch by binomial noise",
     tasks=cpsgd_tasks,
-    table=arrange_trainings,
+    table=summarise_training,
     draw=draw_bits,
 )

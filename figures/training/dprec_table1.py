@@ -6,12 +6,13 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ...analysis.training.summary import summarise_training
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
 from ..training_settings import training_settings
-from .grids import add_legend, arrange_trainings, best_of, grid_tasks, panels
+from .grids import add_legend, best_of, grid_tasks, panels
 
 PAPER = training_settings("dp-rec", "femnist")
 DDG = "distributed-discrete-gaussian"
@@ -41,7 +42,7 @@ def chosen(frame: pd.DataFrame, name: str, values: dict[str, Any]) -> pd.DataFra
 
 def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the best step of each method and budget, with its saving in bytes up, and what the paper reports on its own data."""
-    frame = best_of(arrange_trainings(rows), ["label", "target_epsilon"])
+    frame = best_of(summarise_training(rows), ["label", "target_epsilon"])
     uncompressed = frame.loc[frame["mechanism"] == "dp-fedavg", "megabytes_up"].iloc[0]
     paper = pd.Series([_reported(dict(row)) for _, row in frame.iterrows()], index=frame.index, dtype=float)
     return frame.assign(times_fewer_bytes_up=uncompressed / frame["megabytes_up"], paper_femnist_percent=paper).reset_index(drop=True)

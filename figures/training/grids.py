@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...analysis.training.spec import parse_training
-from ...analysis.training.summary import summarise_training
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import Mark
 from ..drawing.style import GREY, WIDTH
@@ -21,11 +20,6 @@ def grid_tasks(seed: int, common: Mapping[str, Any], mechanisms: Sequence[Mappin
     """Return the tasks of a grid as `parse_training` reads it, with that many seeds from the root seed on, measured at the end."""
     seeds = [seed + number for number in range(repetitions)]
     return parse_training({"evaluate_every": common["rounds"], **common, "seed": seeds, "mechanism": list(mechanisms)}).tasks()
-
-
-def arrange_trainings(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each setting, as `summarise_training` does; options that only other mechanisms have are empty."""
-    return summarise_training(rows)
 
 
 def best_of(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

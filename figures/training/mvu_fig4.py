@@ -5,12 +5,13 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ...analysis.training.summary import summarise_training
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, GREEN, PURPLE, VERMILION
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
 from ..training_settings import training_settings
-from .grids import add_legend, arrange_trainings, best_of, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from .grids import add_legend, best_of, draw_accuracies, draw_no_privacy, grid_tasks, panels
 
 PAPER = training_settings("mvu", "mnist")
 IMAGES = 1442
@@ -87,6 +88,6 @@ FIGURE = FigureEntry(
     duration="about 40 minutes",
     experiment="DP-SGD of a linear model",
     tasks=mvu_tasks,
-    table=arrange_trainings,
+    table=summarise_training,
     draw=draw_privacy,
 )

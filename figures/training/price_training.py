@@ -6,12 +6,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...analysis.training.models.network import network_named
+from ...analysis.training.summary import summarise_training
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, GREEN, VERMILION
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
 from ..training_settings import training_settings
-from .grids import add_legend, arrange_trainings, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from .grids import add_legend, draw_accuracies, draw_no_privacy, grid_tasks, panels
 
 PAPER = training_settings("linear-compression", "femnist")
 SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
@@ -23,7 +24,7 @@ ROWS = PAPER.value("rows")
 
 def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each setting, with its compression rate d/m; a rate of 1 has no sketch."""
-    frame = arrange_trainings(rows)
+    frame = summarise_training(rows)
     return frame.assign(rate=(frame["dimension"] / frame["sketch_dimension"].astype(float)).fillna(1.0))
 
 

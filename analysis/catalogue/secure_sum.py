@@ -386,7 +386,7 @@ ENTRIES = (
                 CLIENT_TRIALS,
                 Option("theta", float, "Largest distance of a trial's probability from 1/2.", low=SMALLEST_THETA, high=LARGEST_THETA),
                 FRAMED_DIMENSION,
-                Option("order", float, "Rényi order above 1, or inf: show the divergence of one coordinate there.", None),
+                Option("order", float, "Rényi order above 1, or inf: show the divergence of one coefficient there.", None),
             ),
             _account_poisson_binomial,
             given=(CLIENTS, CLIENT_TRIALS, FRAMED_DIMENSION),

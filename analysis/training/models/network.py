@@ -1,7 +1,7 @@
 """What a model is to the engine: parameters in one vector, scores, and a gradient for each client. Losses, and how models are named."""
 
 import re
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -12,6 +12,8 @@ from ....design.federated.model_layers import ModelLayers
 
 # Of answers with several labels, what counts is whether they are among so many best scores (DP-REC's StackOverflow tags).
 RECALL_AT = 5
+# Of papers, made of torch's parts (`torch_models`).
+TORCH_MODELS = ("lenet-5", "dp-rec-cnn", "femnist-cnn", "mvu-cnn", "character-lstm", "next-word-lstm")
 
 
 class Network(Protocol):
@@ -35,6 +37,14 @@ class Network(Protocol):
         """
 
 
+@runtime_checkable
+class RandomNetwork(Network, Protocol):
+    """A model whose gradients may be random."""
+
+    def drawing(self, rng: np.random.Generator) -> Network:
+        """Return the model that draws from `rng` what it leaves out of gradients."""
+
+
 def score_errors(scores: FloatArray, labels: IntegerArray) -> FloatArray:
     """Return the derivatives by the scores of a client's mean loss: softmax with cross-entropy, or a sigmoid for each class."""
     if labels.ndim == scores.ndim:
@@ -54,18 +64,23 @@ def score_accuracy(scores: FloatArray, labels: IntegerArray) -> float:
     return float(np.mean(found / np.maximum(labels.sum(axis=1), 1)))
 
 
-def network_named(name: str, features: int, classes: int, image_shape: tuple[int, int, int] | None = None) -> Network:
+def network_named(
+    name: str, features: int, classes: int, image_shape: tuple[int, int, int] | None = None, *, precision: int = 64
+) -> Network:
     """Return a model by its name.
 
     Parameters
     ----------
     name : str
-        ``"softmax"``; ``"mlp-60-60-60"``, with widths of hidden layers of ReLU units; or ``"cnn-8-32"``: channels of a 3 by 3 convolution,
-        ReLU, average pooling by 2, and widths of hidden layers.
+        ``"softmax"``; ``"mlp-60-60-60"``, with widths of hidden layers of ReLU units; ``"cnn-8-32"``: channels of a 3 by 3 convolution,
+        ReLU, average pooling by 2, and widths of hidden layers; ``"scatter-softmax"``: softmax on fixed wavelet features; or one of
+        `TORCH_MODELS`, if torch is installed.
     features, classes : int
         Numbers of an input, and classes.
     image_shape : tuple of int or None
-        (height, width, channels) of an input, for a CNN.
+        (height, width, channels) of an input, if it is an image.
+    precision : int
+        Bits of a number, 32 or 64, in which torch computes; others compute in 64.
 
     Examples
     --------
@@ -85,7 +100,20 @@ def network_named(name: str, features: int, classes: int, image_shape: tuple[int
         if image_shape is None:
             raise ValueError(f"model must be softmax or an mlp for inputs that are not images, got {name!r}")
         return ConvolutionalNetwork(image_shape, widths[0], (*widths[1:], classes))
-    raise ValueError(f"model must be softmax, mlp-WIDTH-... or cnn-CHANNELS-WIDTH-..., got {name!r}")
+    if name == "scatter-softmax":
+        if image_shape is None:
+            raise ValueError(f"model must be softmax or an mlp for inputs that are not images, got {name!r}")
+        from .scatter_network import ScatterNetwork
+
+        return ScatterNetwork(image_shape, classes)
+    if name in TORCH_MODELS:
+        try:
+            from .torch_models import torch_model
+        except ImportError:
+            raise ValueError(f"model must be one that needs no torch, got {name!r}, or: pip install 'quietbits[torch]'") from None
+        return torch_model(name, classes, image_shape, precision)
+    others = ", ".join(("scatter-softmax", *TORCH_MODELS))
+    raise ValueError(f"model must be softmax, mlp-WIDTH-..., cnn-CHANNELS-WIDTH-..., or one of {others}, got {name!r}")
 
 
 def check_widths(widths: tuple[int, ...]) -> None:

@@ -22,7 +22,7 @@ from .checkpoint import Arrays, Checkpoint
 from .downloads import Downloads
 from .local_training import KeptExamples, LocalTraining, update_chunks
 from .message_sum import MessageSum
-from .models.network import Network, score_accuracy
+from .models.network import Network, network_accuracy
 from .plan import TrainingPlan
 from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism
 from .rivals import DpRecOverTraining
@@ -109,9 +109,9 @@ class Federation:
                 checkpoint.save(self._arrays())
 
     def accuracy(self) -> float:
-        """Return the accuracy on the test's examples (`score_accuracy`)."""
+        """Return the accuracy on the test's examples (`network_accuracy`)."""
         test = self.data.test
-        return score_accuracy(self._network.scores(self.state.parameters.astype(float), test.inputs), test.labels)
+        return network_accuracy(self._network, self.state.parameters.astype(float), test.inputs, test.labels)
 
     def _stream(self, number: int, part: str) -> np.random.Generator:
         return named_stream(self.seed, f"training, round {number}, {part}")

@@ -45,6 +45,14 @@ class RandomNetwork(Network, Protocol):
         """Return the model that draws from `rng` what it leaves out of gradients."""
 
 
+@runtime_checkable
+class SequenceNetwork(Network, Protocol):
+    """A model that is asked for a class at each position of its inputs: labels are of their shape, -1 where nothing is asked."""
+
+    def answers(self, parameters: FloatArray, inputs: FloatArray) -> IntegerArray:
+        """Return the best class at each position, shape (n, positions): scores of all at once could fill the memory."""
+
+
 def score_errors(scores: FloatArray, labels: IntegerArray) -> FloatArray:
     """Return the derivatives by the scores of a client's mean loss: softmax with cross-entropy, or a sigmoid for each class."""
     if labels.ndim == scores.ndim:
@@ -62,6 +70,15 @@ def score_accuracy(scores: FloatArray, labels: IntegerArray) -> float:
     best = np.argpartition(-scores, min(RECALL_AT, scores.shape[1]) - 1, axis=1)[:, :RECALL_AT]
     found = np.take_along_axis(labels, best, axis=1).sum(axis=1)
     return float(np.mean(found / np.maximum(labels.sum(axis=1), 1)))
+
+
+def network_accuracy(network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> float:
+    """Return a model's accuracy on examples: that of its scores, or the share of positions where its answers are right."""
+    if isinstance(network, SequenceNetwork):
+        asked = labels >= 0
+        right = np.count_nonzero(network.answers(parameters, inputs)[asked] == labels[asked])
+        return float(right / np.maximum(np.count_nonzero(asked), 1))
+    return score_accuracy(network.scores(parameters, inputs), labels)
 
 
 def network_named(

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from .torch_layers import Dropout, Images, LastPosition, LongShortTermMemory, WordVectors
-from .torch_network import TorchNetwork
+from .torch_network import TorchNetwork, TorchSequenceNetwork
 
 Shape = tuple[int, int, int]
 Parts = list[nn.Module]
@@ -21,7 +21,8 @@ def torch_model(name: str, classes: int, image_shape: Shape | None, precision: i
         if name in _FOR_SEQUENCES:
             if image_shape is not None:
                 raise ValueError(f"model must not be one for characters or words, as inputs are images, got {name!r}")
-            return TorchNetwork(name, nn.Sequential(*_FOR_SEQUENCES[name](classes)), precision, each_position=name == NEXT_WORD)
+            made = TorchSequenceNetwork if name == NEXT_WORD else TorchNetwork
+            return made(name, nn.Sequential(*_FOR_SEQUENCES[name](classes)), precision)
         if image_shape is None:
             raise ValueError(f"model must be softmax, an mlp or an lstm for inputs that are not images, got {name!r}")
         return TorchNetwork(name, _for_images(name, classes, image_shape), precision)

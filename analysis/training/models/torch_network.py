@@ -36,8 +36,6 @@ class TorchNetwork:
         On the device ``"meta"``, with shapes and no numbers; it takes rows of inputs.
     precision : int
         Bits of a number, 32 or 64.
-    each_position : bool
-        Whether scores are of shape (n, positions, classes), and labels of shape (n, positions), -1 where nothing is asked.
     rng : numpy.random.Generator or None
         Source of dropout in gradients; None: without.
     """
@@ -45,7 +43,6 @@ class TorchNetwork:
     name: str
     module: nn.Module
     precision: int = 64
-    each_position: bool = False
     rng: np.random.Generator | None = None
 
     @cached_property
@@ -76,12 +73,7 @@ class TorchNetwork:
 
     def scores(self, parameters: FloatArray, inputs: FloatArray) -> FloatArray:
         """As the protocol says."""
-        self._check_words(inputs)
-        with _one_thread(), torch.no_grad():
-            tensors = self._tensors(parameters) | {name: torch.ones(1) for name in self._dropouts}
-            pieces = (inputs[start : start + ROWS] for start in range(0, max(len(inputs), 1), ROWS))
-            found = [functional_call(self.module, tensors, (self._tensor(rows),)).numpy() for rows in pieces]
-        return np.concatenate(found).astype(float)
+        return np.concatenate([scores.numpy() for scores in self._scores(parameters, inputs)]).astype(float)
 
     def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> FloatArray:
         """As the protocol says."""
@@ -89,7 +81,7 @@ class TorchNetwork:
         clients, examples = inputs.shape[:2]
         asked = (labels >= 0).reshape(clients, -1).sum(axis=1)
         # A client's mean is over all its examples, however many are computed at a time.
-        counts = self._tensor(np.full(clients, examples) if labels.ndim == 3 and not self.each_position else np.maximum(asked, 1))
+        counts = self._tensor(np.full(clients, examples) if labels.ndim == 3 and not self._each_position else np.maximum(asked, 1))
         of_clients = vmap(grad(self._loss), in_dims=(None if parameters.ndim == 1 else 0, 0, 0, 0, 0))
         found, step = np.zeros((clients, self.layers.dimension)), max(1, ROWS // clients)
         with _one_thread():
@@ -100,6 +92,19 @@ class TorchNetwork:
                 for place, part in zip(self._places, parts.values(), strict=True):
                     found[:, place] += part.reshape(clients, -1).numpy()
         return found
+
+    @property
+    def _each_position(self) -> bool:
+        """Whether scores are of shape (n, positions, classes)."""
+        return False
+
+    def _scores(self, parameters: FloatArray, inputs: FloatArray) -> Iterator[torch.Tensor]:
+        """Return the scores of some examples after the other."""
+        self._check_words(inputs)
+        with _one_thread(), torch.no_grad():
+            tensors = self._tensors(parameters) | {name: torch.ones(1) for name in self._dropouts}
+            for start in range(0, max(len(inputs), 1), ROWS):
+                yield functional_call(self.module, tensors, (self._tensor(inputs[start : start + ROWS]),))
 
     @cached_property
     def _shapes(self) -> Mapping[str, tuple[int, ...]]:
@@ -145,6 +150,19 @@ class TorchNetwork:
         words = next((part.words for part in self.module.modules() if isinstance(part, WordVectors)), None)
         if words is not None and not np.all((inputs >= 0) & (inputs < words) & (inputs == np.floor(inputs))):
             raise ValueError(f"data must be whole numbers from 0 to {words - 1}, of characters or words, for the model {self.name}")
+
+
+@dataclass(frozen=True, eq=False)
+class TorchSequenceNetwork(TorchNetwork):
+    """A module that gives scores of shape (n, positions, classes)."""
+
+    def answers(self, parameters: FloatArray, inputs: FloatArray) -> IntegerArray:
+        """As the protocol says."""
+        return np.concatenate([scores.argmax(dim=-1).numpy() for scores in self._scores(parameters, inputs)])
+
+    @property
+    def _each_position(self) -> bool:
+        return True
 
 
 def _part_of(name: str) -> str:

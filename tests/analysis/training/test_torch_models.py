@@ -11,7 +11,7 @@ from quietbits.analysis.datasets.federated_data import Cohort, Examples
 from quietbits.analysis.training.checkpoint import Checkpoint
 from quietbits.analysis.training.federation import Federation
 from quietbits.analysis.training.local_training import LocalTraining
-from quietbits.analysis.training.models.network import RandomNetwork, network_named
+from quietbits.analysis.training.models.network import RandomNetwork, network_accuracy, network_named
 from quietbits.analysis.training.task import TrainingTask
 from quietbits.design.federated.model_layers import model_layers
 
@@ -172,6 +172,19 @@ def test_dropout_is_that_of_the_generator_and_right_on_average() -> None:
     assert set(np.unique(factors)) == {0.0, 1 / 0.75}
     # Five standard deviations of the mean of 500 * 4 * 64 or more factors, each of variance 1 / 3.
     assert factors.mean() == pytest.approx(1.0, abs=5 * (3 * factors.size) ** -0.5)
+
+
+def test_answers_are_best_scores_and_count_where_something_is_asked() -> None:
+    network, (inputs, labels) = network_named("next-word-lstm", 5, 4), examples("next-word-lstm", 1, 300)
+    parameters = network.start(np.random.default_rng(10))
+    best = network.scores(parameters, inputs[0]).argmax(axis=-1)
+    assert len(np.unique(best)) > 1
+    assert 0 < np.count_nonzero(labels < 0) < labels.size
+    expected = np.mean((best == labels[0])[labels[0] >= 0])
+    assert network_accuracy(network, parameters, inputs[0], labels[0]) == pytest.approx(expected, rel=1e-12)
+    assert network_accuracy(network, parameters, inputs[0], np.full_like(labels[0], -1)) == 0
+    # A client of whom nothing is asked has nothing to change.
+    assert not network.gradients(parameters, inputs[:, :2], np.full((1, 2, 5), -1)).any()
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -10,8 +10,10 @@ from ....arguments import check_integer
 from ....arrays import FloatArray, IntegerArray
 from ....design.federated.model_layers import ModelLayers
 
-# Of answers with several labels, what counts is whether they are among so many best scores (DP-REC's StackOverflow tags).
+# Where examples have several labels, what counts is the share of all labels that is among this many best scores (DP-REC's tags).
 RECALL_AT = 5
+# Examples that are tested at a time: a convolution takes a hundred times their memory.
+TESTED_TOGETHER = 1000
 # Of papers, made of torch's parts (`torch_models`).
 TORCH_MODELS = ("lenet-5", "dp-rec-cnn", "femnist-cnn", "mvu-cnn", "character-lstm", "next-word-lstm")
 
@@ -56,6 +58,8 @@ class SequenceNetwork(Network, Protocol):
 def score_errors(scores: FloatArray, labels: IntegerArray) -> FloatArray:
     """Return the derivatives by the scores of a client's mean loss: softmax with cross-entropy, or a sigmoid for each class."""
     if labels.ndim == scores.ndim:
+        if labels.shape != scores.shape:
+            raise ValueError(f"model must give a score for each label, of shape {labels.shape}, got one of shape {scores.shape}")
         errors = expit(scores) - labels
     else:
         errors = softmax(scores, axis=-1)
@@ -64,21 +68,21 @@ def score_errors(scores: FloatArray, labels: IntegerArray) -> FloatArray:
 
 
 def score_accuracy(scores: FloatArray, labels: IntegerArray) -> float:
-    """Return the share of examples whose class has the best score, or the mean recall at 5 where examples have several classes."""
+    """Return the share of examples whose class has the best score; where they have several, the recall at 5 over all labels."""
     if labels.ndim == 1:
         return float(np.mean(scores.argmax(axis=1) == labels))
     best = np.argpartition(-scores, min(RECALL_AT, scores.shape[1]) - 1, axis=1)[:, :RECALL_AT]
-    found = np.take_along_axis(labels, best, axis=1).sum(axis=1)
-    return float(np.mean(found / np.maximum(labels.sum(axis=1), 1)))
+    return float(np.take_along_axis(labels, best, axis=1).sum() / max(1, labels.sum()))
 
 
 def network_accuracy(network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> float:
-    """Return a model's accuracy on examples: that of its scores, or the share of positions where its answers are right."""
+    """Return a model's accuracy on examples: that of its scores, or the share of the positions asked for where its answers are right."""
+    parts = np.array_split(inputs, -(-len(inputs) // TESTED_TOGETHER))
     if isinstance(network, SequenceNetwork):
         asked = labels >= 0
-        right = np.count_nonzero(network.answers(parameters, inputs)[asked] == labels[asked])
-        return float(right / np.maximum(np.count_nonzero(asked), 1))
-    return score_accuracy(network.scores(parameters, inputs), labels)
+        right = np.concatenate([network.answers(parameters, part) for part in parts])[asked] == labels[asked]
+        return float(np.count_nonzero(right) / max(1, len(right)))
+    return score_accuracy(np.concatenate([network.scores(parameters, part) for part in parts]), labels)
 
 
 def network_named(

@@ -175,7 +175,7 @@ def test_dropout_is_that_of_the_generator_and_right_on_average() -> None:
 
 
 def test_answers_are_best_scores_and_count_where_something_is_asked() -> None:
-    network, (inputs, labels) = network_named("next-word-lstm", 5, 4), examples("next-word-lstm", 1, 300)
+    network, (inputs, labels) = network_named("next-word-lstm", 5, 4), examples("next-word-lstm", 1, 1100)
     parameters = network.start(np.random.default_rng(10))
     best = network.scores(parameters, inputs[0]).argmax(axis=-1)
     assert len(np.unique(best)) > 1

@@ -1,5 +1,6 @@
 """The papers' models by torch: sizes, gradients of single clients, first parameters, dropout, and short trainings."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -175,7 +176,7 @@ def test_dropout_is_that_of_the_generator_and_right_on_average() -> None:
 
 
 def test_answers_are_best_scores_and_count_where_something_is_asked() -> None:
-    network, (inputs, labels) = network_named("next-word-lstm", 5, 4), examples("next-word-lstm", 1, 1100)
+    network, (inputs, labels) = network_named("next-word-lstm", 5, 4), examples("next-word-lstm", 1, 270)
     parameters = network.start(np.random.default_rng(10))
     best = network.scores(parameters, inputs[0]).argmax(axis=-1)
     assert len(np.unique(best)) > 1
@@ -253,3 +254,26 @@ def test_a_training_goes_on_from_its_checkpoint_with_the_same_bytes(
     resumed.run(Checkpoint(tmp_path / "halted.npz", 5, b"key"))
     assert resumed.state.parameters.tobytes() == whole.state.parameters.tobytes()
     np.testing.assert_array_equal(resumed.records["accuracy"], whole.records["accuracy"])
+
+
+def test_a_character_lstm_trains_on_files_of_leaf(
+    task: Callable[..., TrainingTask], federation: Callable[[TrainingTask], Federation], tmp_path: Path
+) -> None:
+    line = "To be, or not to be: that is the question: Whether 'tis nobler in the mind to suffer"
+    roles = {
+        name: {"x": [line[start : start + 80] for start in range(count)], "y": list(line[80 : 80 + count])}
+        for name, count in (("A", 3), ("B", 1))
+    }
+    for part in ("train", "test"):
+        (tmp_path / part).mkdir()
+        content = {"users": list(roles), "num_samples": [len(role["y"]) for role in roles.values()], "user_data": roles}
+        (tmp_path / part / "all_data.json").write_text(json.dumps(content))
+    asked = task(
+        "none", data="shakespeare", folder=str(tmp_path), split="writer", model="character-lstm", clients=2, clients_per_round=2, rounds=2,
+        local_epochs=1, batch=2, client_rate=1.0,
+    )  # fmt: skip
+    running = federation(asked)
+    running.run()
+    assert running.records["accuracy"][-1] in (0, 0.25, 0.5, 0.75, 1)
+    assert running.records["bytes_up"] == [2 * 4 * 820_522] * 2
+    assert np.abs(running.state.parameters - federation(asked).state.parameters).max() > 1e-3

@@ -23,6 +23,8 @@ class Images(nn.Module):
 class Dropout(nn.Module):
     """Units times factors that come from outside, as a buffer: each example can have its own."""
 
+    kept: torch.Tensor
+
     def __init__(self, units: int, rate: float) -> None:
         super().__init__()
         self.units, self.rate = units, rate

@@ -11,8 +11,8 @@ import pytest
 NOT_INSTALLED = {"attack", "benchmarks", "docs", "pyproject.toml", "tests"}
 DATA = {".jinja", ".json", ".pyi", ".toml", ".typed"}
 
-# Argument: the folder of the unpacked wheel. An editable install would find the checkout's modules for those that the wheel lacks. Models that
-# are made of torch's parts need torch.
+# Argument: the folder of the unpacked wheel. An editable install would find the checkout's modules for those that the wheel lacks.
+# Models that are made of torch's parts need torch.
 IMPORT_ALL = """
 import importlib
 import sys

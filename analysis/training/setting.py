@@ -57,7 +57,7 @@ class TrainingSetting:
     delta, adjacency
         Of all rounds; and which data sets are neighbours. A data set is what one client holds.
     precision : int
-        Bits of a number of the model, 32 or 64, in which the server computes.
+        Bits of a number of the model, 32 or 64, in which the server computes, and torch.
     download : str
         ``"model"``, or ``"history"``: the messages that a client has missed, where these are shorter (DP-REC). Not for a secure sum or a
         trusted server, whose single messages nobody may see.
@@ -143,7 +143,7 @@ class TrainingSetting:
 
     def network(self, data: FederatedData) -> Network:
         """Return the model for the data."""
-        return network_named(self.model, data.features, data.classes, data.image_shape)
+        return network_named(self.model, data.features, data.classes, data.image_shape, precision=self.precision)
 
     def columns(self) -> Mapping[str, Scalar]:
         """Return what a result table says of the setting; what the guarantee's columns say is left out."""

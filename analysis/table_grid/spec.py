@@ -88,7 +88,7 @@ class TableGrid:
         shared = len(self.interval) > 1
 
         def task(epsilon: float, *others: Any) -> TableTask:
-            return TableTask(float(epsilon), *others, self.seed, shared)
+            return TableTask(float(epsilon), *others, seed=self.seed, shared=shared)
 
         return Combinations(task, *(getattr(self, key) for key in KEYS))
 

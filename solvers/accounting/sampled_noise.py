@@ -4,6 +4,7 @@ The package is imported when it is needed: that takes a second.
 """
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,8 @@ DEVIATIONS = 10.0
 MOST_POINTS = 4e6
 
 
+# Every number of rounds of a training asks for the curve of one round, which takes a second where samples have a fixed size.
+@lru_cache(maxsize=128)
 def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacency: str) -> RenyiCurve:
     """Return the Rényi divergences of one sampled round of Gaussian noise, at whole orders by dp-accounting's RDP accountant.
 

@@ -88,7 +88,8 @@ class TableGrid:
         shared = len(self.interval) > 1
 
         def task(epsilon: float, *others: Any) -> TableTask:
-            return TableTask(float(epsilon), *others, seed=self.seed, shared=shared)
+            values: dict[str, Any] = dict(zip(KEYS, (float(epsilon), *others), strict=True))
+            return TableTask(**values, seed=self.seed, shared=shared)
 
         return Combinations(task, *(getattr(self, key) for key in KEYS))
 

@@ -10,9 +10,9 @@ from .cifar import cifar10_data
 from .digits import digits_data
 from .federated_data import FederatedData
 from .idx import emnist_data, mnist_data
-from .leaf import femnist_data
+from .leaf import femnist_data, shakespeare_data
 from .splits import SPLITS
-from .stackoverflow import stackoverflow_tags
+from .stackoverflow import stackoverflow_tags, stackoverflow_words
 
 WRITER = "writer"
 
@@ -52,7 +52,12 @@ _DEALT: Mapping[str, Callable[[Request], FederatedData]] = MappingProxyType(
 )
 # Data that say whose they are.
 _WRITTEN: Mapping[str, Callable[[Path], FederatedData]] = MappingProxyType(
-    {"femnist": femnist_data, "stackoverflow-tags": stackoverflow_tags}
+    {
+        "femnist": femnist_data,
+        "shakespeare": shakespeare_data,
+        "stackoverflow-tags": stackoverflow_tags,
+        "stackoverflow-words": stackoverflow_words,
+    }
 )
 DATA_NAMES = (*_DEALT, *_WRITTEN)
 
@@ -60,20 +65,20 @@ DATA_NAMES = (*_DEALT, *_WRITTEN)
 def named_data(
     name: str, clients: int | None, seed: int, *, folder: Path | None = None, split: str = "iid", alpha: float = 1.0
 ) -> FederatedData:
-    """Return data by name: ``"digits"``, ``"mnist"``, ``"emnist"``, ``"cifar10"``, ``"femnist"`` or ``"stackoverflow-tags"``.
+    """Return data by name, one of `DATA_NAMES`.
 
     Parameters
     ----------
     name : str
         Which data.
     clients : int or None
-        How many clients they are dealt out to. None for the last two, whose clients are writers.
+        How many clients they are dealt out to. None for those whose clients are writers, users or roles.
     seed : int
         Root seed of the split.
     folder : Path or None
         Where the files are; None for digits, which need none.
     split : str
-        ``"iid"``, ``"dirichlet"``, or, for the last two, ``"writer"``.
+        ``"iid"``, ``"dirichlet"``, or, for data with writers, ``"writer"``.
     alpha : float
         Of the Dirichlet distribution.
 

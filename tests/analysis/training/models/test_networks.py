@@ -1,5 +1,7 @@
 """Gradients of every model against finite differences, for shared models and clients' own; scores, losses and names."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.special import expit, log_softmax
@@ -57,9 +59,10 @@ def test_single_coordinates_of_a_gradient_are_right() -> None:
 def test_accuracy_counts_the_best_score_and_recall_the_best_five() -> None:
     scores = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 1.0]])
     assert score_accuracy(scores, np.array([0, 2])) == 0.5
-    several = np.zeros((1, 8), dtype=np.int64)
-    several[0, [0, 7]] = 1
-    assert score_accuracy(np.arange(8.0)[None], several) == 0.5
+    # Of three labels two are among the best five; an example without any is no miss.
+    several = np.zeros((3, 8), dtype=np.int64)
+    several[0, [0, 7]] = several[1, 6] = 1
+    assert score_accuracy(np.tile(np.arange(8.0), (3, 1)), several) == 2 / 3
 
 
 def test_sizes_are_those_of_the_papers() -> None:
@@ -74,3 +77,11 @@ def test_other_names_are_refused(name: str) -> None:
         network_named(name, 64, 10, (8, 8, 1))
     with pytest.raises(ValueError, match="model must be softmax or an mlp for inputs that are not images, got 'cnn-3'"):
         network_named("cnn-3", 64, 10)
+
+
+def test_models_of_torch_are_refused_in_a_line_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("quietbits.analysis.training.models.torch_")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ValueError, match=r"^model must be one that needs no torch, got 'lenet-5', or: pip install 'quietbits\[torch\]'$"):
+        network_named("lenet-5", 784, 10, (28, 28, 1))

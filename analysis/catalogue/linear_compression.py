@@ -108,7 +108,7 @@ def _with_errors(subject: Accounted, found: CalibratedSketch[Any], options: Valu
     ball, sketch = mechanism.ball, mechanism.sketch
     details: dict[str, Scalar] = {
         "dimension": ball.dimension,
-        "clip_norm": ball.clip_norm,
+        "clip": ball.clip_norm,
         "transform": options["transform"],
         "sketch_dimension": sketch.sketch_dimension,
         "rows": sketch.rows if isinstance(sketch, CountMeanSketch) else None,
@@ -137,7 +137,7 @@ def _solve_sparse(target: Target, given: Values) -> Accounted:
     subject = _account_sketched(_noise_of(found), target.adjacency, target.sampling)
     details: dict[str, Scalar] = {
         "dimension": ball.dimension,
-        "clip_norm": ball.clip_norm,
+        "clip": ball.clip_norm,
         "sparsity": found.sparsity,
         "transform": given["transform"],
         "sketch_dimension": found.sketch_dimension,

@@ -74,7 +74,7 @@ def account_discrete_gaussian(values: Values, adjacency: str | None, sampling: S
         details={
             "clients": clients,
             "dimension": dimension,
-            "clip_norm": clip,
+            "clip": clip,
             "local_sigma": sigma,
             "granularity": granularity,
             "tau": discrete_gaussian_tau(clients, sigma / granularity),
@@ -100,7 +100,7 @@ def _account_skellam(values: Values, adjacency: str | None, sampling: Sampling |
         details={
             "clients": clients,
             "dimension": dimension,
-            "clip_norm": clip,
+            "clip": clip,
             "local_variance": variance,
             "granularity": granularity,
             "rounded_norm": rounded_norm(clip, granularity, dimension),
@@ -189,7 +189,7 @@ def _accounted_cpsgd(parameters: CpsgdMechanism) -> Accounted:
         "clients": parameters.clients,
         "dimension": ball.dimension,
         "padded_dimension": parameters.padded_dimension,
-        "clip_norm": ball.clip_norm,
+        "clip": ball.clip_norm,
         "levels": parameters.levels,
         "trials": parameters.trials,
         "probability": parameters.probability,

@@ -162,7 +162,7 @@ def test_calibrate_says_which_parameters_it_found() -> None:
     found = calibrate("distributed-discrete-gaussian", epsilon=1.0, delta=1e-5, clients=1000, dimension=256, bits=16, clip=2.0)
     parameters = calibrate_discrete_gaussian(1000, 256, 2.0, 16, Target(1.0, 1e-5))
     assert {name: found[name] for name in parameters} == parameters
-    assert (found["bits"], found["deviations"], found["clip_norm"]) == (16, 4.0, 2.0)
+    assert (found["bits"], found["deviations"], found["clip"]) == (16, 4.0, 2.0)
     assert 0 <= 1.0 - found.epsilon <= 1e-6
 
 

@@ -134,24 +134,10 @@ def _draw_bits(axes: Axes, frame: pd.DataFrame) -> None:
 
 def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
-    bits_out = frame[(frame["panel"] == "epsilon") & frame["bits_out"].notna()]["bits_out"].iloc[0]
-    bits = {name: frame[(frame["comparison"] == name) & frame["bits_in"].notna()]["bits_in"].iloc[0] for name in TITLES}
     return (
         f"Mean of n = {first['clients']:,} vectors of dimension {first['dimension']}, {first['repetitions']} repetitions with standard "
-        "errors; lines above: predicted by the mechanisms' exact variances. Left: coordinates uniform on [0, 1], normalised to L1 norm "
-        f"1, tables with {bits['L1']:g} bits in. Right: uniform on the positive part of the unit sphere, {bits['L2']:g} bits in. Above, "
-        f"tables have {bits_out:g} bits out and Skellam noise takes 16 bits a coordinate. ε is that of the whole vector and one report, "
-        "for any two vectors of the ball: replace-one adjacency, local trust model. It is pure (δ = 0) for L1-metric tables on the left, "
-        "L2-metric tables on the right, CLDP, Laplace (left), and all from PrivUnitG on, whose public coordinates, projections and "
-        f"candidates are not counted as bits; with δ = {DELTA:g} for L1-metric and Rényi tables on the right (by Rényi accounting), "
-        "Gaussian (right) and Skellam noise. Plain random coding and Poisson representation are shown at the ε that is proven of "
-        "them, twice and four times that of what they code; plain coding and FastProjUnit have a bias, which is not predicted. The paper's "
-        "figure puts metric privacy, ε times the distance of two vectors, beside mechanisms whose ε is for any two, which lie up to "
-        "twice the radius apart: its metric ε counts twice here. Certified optimum: no unbiased table with the same bound on neighbouring "
-        "rows has a smaller variance, averaged over the inputs of the grid, whatever its number of bits; the data's dithering is added. "
-        "Rényi: tables of least variance for the Rényi divergence of the whole vector. Cramér-Rao limit: no unbiased table on that grid "
-        "whose Rényi divergence keeps the budget has a smaller variance, whatever its number of bits. "
-        f"Trusted server: Gaussian noise on the sum, same ε, δ = {DELTA:g}."
+        "errors; lines above: predicted. ε is that of the whole vector and one report, replace-one adjacency, local trust model; δ = 0 "
+        f"or {DELTA:g} (docs/figures.md says where). Trusted server: Gaussian noise on the sum, same ε, δ = {DELTA:g}."
     )
 
 

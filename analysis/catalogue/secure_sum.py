@@ -47,6 +47,7 @@ CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
 # From here on, accounting for many tosses takes long.
 MANY_CLIENTS = 2**16
 BITS = Option("bits", int, "Bits of a coordinate: sums are taken modulo 2**bits, or less.", 16, 1, MOST_BITS, "bits", budget="coordinate")
+STATED_BITS = replace(BITS, default=None, help="Bits of a coordinate, for those of a message, which are not said without it.")
 CLIP_NORM = replace(CLIP, help="L2 norm that vectors are clipped to.")
 PADDED = replace(DIMENSION, help="Number of coordinates, after padding.")
 DEVIATIONS = Option("deviations", float, "Standard deviations of a coordinate of the sum in half the modulus.", 4.0, 0.1, 100.0)
@@ -293,7 +294,7 @@ ENTRIES = (
         accounting=Accountable(
             "distributed-discrete-gaussian",
             "The distributed discrete Gaussian mechanism",
-            (CLIENTS, PADDED, CLIP_NORM, LOCAL_SIGMA, GRANULARITY, replace(BITS, default=None)),
+            (CLIENTS, PADDED, CLIP_NORM, LOCAL_SIGMA, GRANULARITY, STATED_BITS),
             account_discrete_gaussian,
             given=(CLIENTS, PADDED, CLIP_NORM, BITS, DEVIATIONS),
             solve=_solve_discrete_gaussian,
@@ -315,7 +316,7 @@ ENTRIES = (
         accounting=Accountable(
             "distributed-skellam",
             "The distributed Skellam mechanism",
-            (CLIENTS, PADDED, CLIP_NORM, LOCAL_VARIANCE, GRANULARITY, replace(BITS, default=None)),
+            (CLIENTS, PADDED, CLIP_NORM, LOCAL_VARIANCE, GRANULARITY, STATED_BITS),
             _account_skellam,
             given=(CLIENTS, PADDED, CLIP_NORM, BITS, DEVIATIONS),
             solve=_solve_skellam,
@@ -381,7 +382,7 @@ ENTRIES = (
                 CLIENT_TRIALS,
                 Option("theta", float, "Largest distance of a trial's probability from 1/2.", low=SMALLEST_THETA, high=LARGEST_THETA),
                 SENT,
-                Option("order", float, "Rényi order above 1, or inf: show the divergence of one coordinate there.", None),
+                Option("order", float, "Rényi order above 1, or inf: show the divergence of one coordinate there; none by default.", None),
             ),
             _account_poisson_binomial,
             given=(CLIENTS, CLIENT_TRIALS, SENT),

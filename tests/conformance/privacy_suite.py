@@ -52,6 +52,11 @@ class PrivacySuite:
                 assert option.help.endswith(".")
                 assert option.kind in (int, float, str, bool, Path)
                 assert option.required or option.check(option.default) == option.default
+                if option.default is None:
+                    # Neither a command line nor TOML can say None: it is typed none, and the help says what follows.
+                    assert option.check("none") is None
+                    assert re.search("default|without|instead of", option.help)
+                    assert "None" not in option.help
 
     def test_the_document_is_json(self, entry: Entry) -> None:
         document = json.loads(json.dumps(entry.document(), allow_nan=False))

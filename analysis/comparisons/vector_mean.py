@@ -237,8 +237,9 @@ class SeriesTask:
         if isinstance(mechanism, VectorTableMechanism):
             ball, radius = mechanism.ball, mechanism.input_distance / 2
             return table_privacy(mechanism.table, dimension=ball.dimension, norm=ball.norm, radius=radius).epsilon(delta, ADJACENCY)
-        epsilon = mechanism.privacy().epsilon(delta, ADJACENCY)
-        return epsilon / 2 if of.mechanism.name == "laplace" else epsilon
+        if delta > 0:
+            return mechanism.privacy().epsilon(delta, ADJACENCY)
+        return of.task.epsilon / 2 if of.mechanism.name == "laplace" else of.task.epsilon
 
     def _certified_error(self, prepared: PreparedMean) -> float:
         """Return the error of the best table for the same constraint, whatever its bits; NaN for other mechanisms.

@@ -235,7 +235,9 @@ def test_a_modest_bound_with_its_own_gap_is_accepted(tmp_path: Path) -> None:
 def test_what_a_mended_file_holds_is_not_dumped(tmp_path: Path) -> None:
     # With a bias there is no bound; all dual values were printed, 1,937 characters and more.
     document = table_document(certified())
-    move_unit(document)
+    # More private, and biased.
+    document["weights"][0][0] -= 1
+    document["weights"][0][-1] += 1
     fault = refusal(written(tmp_path / "table.json", document, mend_checksum=True))
     assert fault.detail == "dual must be left out for a table with bias: the lower bound is one on unbiased tables"
     document = table_document(certified()) | {"mechanism": "a\n" * 2000, "metric": "l" + "1" * 2000}

@@ -112,11 +112,12 @@ def _print(plan: "Plan") -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from ..analysis.planner.words import task_in_words
+    from ..analysis.planner.words import population_in_words, task_in_words
 
     screen = console()
     screen.print(task_in_words(plan.task), markup=False)
-    screen.print(f"Errors: squared L2 distance from the mean, one round, population {plan.population}; worst: of all inputs.", markup=False)
+    population = population_in_words(plan.population, plan.task.domain)
+    screen.print(f"Errors: squared L2 distance from the mean, one round, population {population}; worst: of all inputs.", markup=False)
     for model in plan.trust_models:
         screen.print(_ranking(plan, model), markup=False)
     references = Table(title="References: not mechanisms of the registry", box=SIMPLE_HEAD, title_justify="left")

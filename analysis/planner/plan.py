@@ -18,6 +18,7 @@ from ...errors import ConvergenceError, InfeasibleError
 from ...progress import OnStep, silent
 from ..catalogue.registry import REGISTRY, entry_named
 from ..simulation.input_populations import check_inputs
+from ..simulation.vector_populations import usual_nonzero
 from .bound import proven_bound
 from .command import simulate_command
 from .durations import PredictedDuration, predict_duration
@@ -105,6 +106,9 @@ def plan_task(
         check_choice("trust", trust, TRUST_MODELS)
     _check_options(options)
     sample = draw_sample(population, task.domain, task.clients, seed)
+    if population == "sparse-mean":
+        # What is made for sparse means is made for as sparse ones as are predicted for.
+        options = {"sparsity": usual_nonzero(task.dimension), **options}
     compared = references(task, sample)
     central = compared[1].predicted_error
     asked = _Asked(task, population, trust, options, seed, sample, central, timed)

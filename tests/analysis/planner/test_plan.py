@@ -13,6 +13,7 @@ from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.analysis.planner.bound import proven_bound
 from quietbits.analysis.planner.plan import plan_task
 from quietbits.analysis.planner.record import TRUST_MODELS, Plan
+from quietbits.analysis.planner.words import population_in_words
 from quietbits.analysis.simulation.mean import central_squared_error
 from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.norm_ball import NormBall
@@ -142,7 +143,10 @@ def test_options_that_are_asked_for_are_kept() -> None:
     assert dict(sparse.options)["sparsity"] == 4
     without = plan_task(task, trust="secure-sum", population="sparse-mean", timed=False)
     sparse = next(mechanism for mechanism in without.mechanisms if mechanism.name == "sparse-discrete-gaussian")
-    assert "--option sparsity=VALUE" in sparse.reason
+    assert dict(sparse.options)["sparsity"] == 300 // 16
+    assert "--sparsity 18" in sparse.command
+    assert population_in_words("sparse-mean", task.domain) == "sparse-mean (18 of 300 coordinates are not zero)"
+    assert population_in_words("sphere", task.domain) == "sphere"
 
 
 def test_a_mechanism_without_privacy_is_never_feasible(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,11 @@
 
 from ...design.contracts.domains import Categories, Domain, Interval
 from ...design.contracts.task import Task
-from ..simulation.vector_populations import SPARSE_POPULATIONS, usual_nonzero
 
 
-def population_in_words(population: str, domain: Domain) -> str:
+def population_in_words(population: str, domain: Domain, nonzero: int | None) -> str:
     """Return the population's name, and for sparse vectors how many coordinates are not zero."""
-    if population not in SPARSE_POPULATIONS:
-        return population
-    return f"{population} ({usual_nonzero(domain.dimension):,} of {domain.dimension:,} coordinates are not zero)"
+    return population if nonzero is None else f"{population} ({nonzero:,} of {domain.dimension:,} coordinates are not zero)"
 
 
 def task_in_words(task: Task) -> str:

@@ -3,11 +3,12 @@
 import itertools
 import os
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ...arguments import check_integer
 from ...design.contracts.options import NONE
@@ -18,6 +19,7 @@ from .rivals import training_entry
 from .setting import KEYS, TrainingSetting
 from .task import TrainedMechanism, TrainingTask
 
+T = TypeVar("T")
 # Keys whose values may be None.
 MAY_BE_NONE = ("folder", "samples", "batch", "epsilon", "round_epsilon")
 # Keys whose values are numbers that need not be whole.
@@ -52,10 +54,10 @@ class TrainingSpec:
         check_integer("checkpoint_every", self.checkpoint_every, low=1, high=10**9)
         for seed in self.seeds:
             check_integer("seed", seed, low=0, high=LARGEST_SEED)
-        for name, values in (("seed", self.seeds), ("mechanism", self.runs)):
-            twice = next((value for place, value in enumerate(values) if value in values[:place]), None)
-            if twice is not None:
-                raise ValueError(f"{name} must not be there twice, got {twice if name == 'seed' else twice[0]} twice")  # type: ignore[index]
+        if seeds := _repeated(self.seeds):
+            raise ValueError(f"seed must not be there twice, got {seeds[0]} twice")
+        if runs := _repeated(self.runs):
+            raise ValueError(f"mechanism must not be there twice, got {runs[0][0]} twice")
 
     def tasks(self, folder: Path | None = None) -> list[TrainingTask]:
         """Return the runs as tasks of a sweep, which keep their state in a folder if there is one."""
@@ -146,6 +148,10 @@ def _run(name: str, values: Mapping[str, Any]) -> tuple[TrainedMechanism, Traini
 def _as_kept(key: str, value: Any) -> Any:
     """Return a setting's number as the kind that the setting has, whole or not."""
     return float(value) if key in NOT_WHOLE and isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _repeated(values: Iterable[T]) -> list[T]:
+    return [value for value, count in Counter(values).items() if count > 1]
 
 
 def _values(value: Any) -> tuple[Any, ...]:

@@ -69,7 +69,7 @@ class SumProblem:
         return NormBall(self.dimension, 2.0)
 
     def mechanism(self, bits: int) -> SecureSumMechanism | None:
-        """Return the mechanism whose messages have that many bits a coordinate; None where there is none for so few."""
+        """Return the mechanism whose messages have that many bits a coordinate; None where no mechanism has so few."""
         name = SERIES[check_choice("series", self.series, SERIES)]
         try:
             if self.series == PUBLISHED:

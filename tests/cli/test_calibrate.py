@@ -194,6 +194,11 @@ def test_a_calibrated_table_is_written_and_accounted_for(run: Run, answer: Answe
     assert answer("account", "vector", "designed.json", *options)["epsilon"] == found["epsilon"]
 
 
+def test_a_table_calibrated_for_vectors_is_not_advised_against(answer: Answer) -> None:
+    """Without a metric the table is one for numbers, and the epsilon stated is the vector's."""
+    assert answer("calibrate", *VECTOR[:-2], *BUDGET)["advice"] is None
+
+
 def test_a_table_whose_letters_are_shuffled_is_written_and_accounted_for(run: Run, answer: Answer) -> None:
     typed = ["shuffled-mvu", "--clients", "3000", "--bits-in", "2", "--bits-out", "1", "--epsilon", "0.5", "--delta", "1e-6"]
     assert run("calibrate", *typed, "--output", "shuffled.json").exit_code == 0

@@ -85,6 +85,8 @@ def test_several_mechanisms_are_compared_for_one_adjacency(answer: Answer, run: 
     found = answer(*typed)["mechanisms"]
     assert [one["mechanism"] for one in found] == names
     assert {one["adjacency"] for one in found} == {"replace-one"}
+    # Of the same inputs.
+    assert len({one["zero_squared_error"] for one in found}) == 1
     assert found[2] == answer("simulate", "sqkr", *SIZES)
     shown = run(*typed).stdout
     assert all(name in shown for name in (*names, "secure-sum", "local"))

@@ -22,13 +22,18 @@ class TableError(ValueError):
         Name of the check that failed, for example ``"row-sums"`` or ``"realised-epsilon"``.
     detail : str
         What was found, what was expected, and by how much they differ.
+    file : str or None
+        The file that the table was read from; None for a table in memory.
     """
 
-    def __init__(self, check: str, detail: str) -> None:
-        super().__init__(f"{check}: {detail}")
+    def __init__(self, check: str, detail: str, file: str | None = None) -> None:
+        # What a copy is made of, so that workers can send the error back.
+        super().__init__(check, detail, file)
         self.check = check
         self.detail = detail
+        self.file = file
 
-    def __reduce__(self) -> tuple[type["TableError"], tuple[str, str]]:
-        """Return how a copy is made, so that workers can send the error back."""
-        return type(self), (self.check, self.detail)
+    def __str__(self) -> str:
+        """Return the check and what it found, with the file's name first."""
+        fault = f"{self.check}: {self.detail}"
+        return fault if self.file is None else f"{self.file}: refused: {fault}"

@@ -54,9 +54,17 @@ def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> Lo
         At the first check that fails: ``size``, ``json``, ``format``, ``schema``, ``checksum``, or one of those of `verify_table`.
     """
     try:
+        return _verified(path, most_bytes)
+    except TableError as error:
+        error.file = str(path)
+        raise
+
+
+def _verified(path: str | os.PathLike[str], most_bytes: int) -> LookupTable:
+    try:
         content = read_limited(path, most_bytes)
     except DataError as error:
-        raise TableError("size", str(error)) from None
+        raise TableError("size", str(error).removeprefix(f"{path}: ")) from None
     document = _parsed(content)
     _check_schema(document)
     found, stated = checksum(document), document["sha256"]

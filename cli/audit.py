@@ -7,7 +7,7 @@ import typer
 
 from .console import check_outputs, grid, show_document, working
 from .options import Json, Output, Seed, registry_group, with_options
-from .simulate import Clients, Delta, built, entries_of, entry_names, options_of, task_options
+from .task import Clients, Delta, built, entries_of, entry_names, options_of, task_options
 
 if TYPE_CHECKING:
     from ..analysis.audits.mechanism_audit import MechanismAudit
@@ -38,10 +38,9 @@ def _subcommand(name: str) -> Any:
     (entry,) = entries_of(name)
 
     def run(**values: Any) -> None:
-        if values["categories"] is None:
-            values["categories"] = 2
-        if values["dimension"] is None and "Interval" not in [domain.__name__ for domain in entry.domains]:
-            values["dimension"] = 1
+        for kind, name, smallest in (("Categories", "categories", 2), ("NormBall", "dimension", 1)):
+            if [domain.__name__ for domain in entry.domains] == [kind] and values[name] is None:
+                values[name] = smallest
         check_outputs(values["output"])
         with working(f"building {name}"):
             task, mechanism = built(entry, values)

@@ -6,9 +6,21 @@ import typer
 
 from .account import print_report
 from .console import check_outputs, show_document, working
-from .options import REQUIRED, SAMPLING, Adjacency, Json, Output, Rounds, adjacency_of, given, parse_sampling, registry_group, with_options
+from .options import (
+    REQUIRED,
+    SAMPLING,
+    Adjacency,
+    Epsilon,
+    Json,
+    Output,
+    Rounds,
+    adjacency_of,
+    given,
+    parse_sampling,
+    registry_group,
+    with_options,
+)
 
-TargetEpsilon = Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")]
 TargetDelta = Annotated[float, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
 Method = Annotated[
     str | None, typer.Option(help="Name of the account that is to keep the target; by default the least of the proven ones.")
@@ -38,7 +50,7 @@ def _subcommand(name: str) -> Any:
         _calibrate(name, given(one.given, values), values)
 
     own = [option.name for option in one.given]
-    fixed: dict[str, tuple[Any, Any]] = {"epsilon": (TargetEpsilon, REQUIRED), "delta": (TargetDelta, REQUIRED)}
+    fixed: dict[str, tuple[Any, Any]] = {"epsilon": (Epsilon, REQUIRED), "delta": (TargetDelta, REQUIRED)}
     fixed |= {"rounds": (Rounds, 1), "method": (Method, None), "adjacency": (adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
     fixed |= {"json": (Json, False), "output": (Output, None)}

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Output = Annotated[Path | None, typer.Option(help="Write the JSON object here; - is standard output.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw epsilon against rounds here: .svg, .pdf or .png.")]
+Epsilon = Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")]
 Rounds = Annotated[int, typer.Option(help="Rounds in which the same client takes part.")]
 Delta = Annotated[float | None, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
 Adjacency = Annotated[str | None, typer.Option(help="replace-one or add-or-remove-one; by default the usual one, which is printed.")]
@@ -92,8 +93,11 @@ def with_options(function: Callable[..., None], options: "tuple[Option, ...]", f
     return command
 
 
-def adjacency_of(adjacencies: tuple[str, ...]) -> Any:
-    """Return the option of adjacency for a mechanism that has accounts for these."""
+def adjacency_of(adjacencies: tuple[str, ...], *, compared: bool = False) -> Any:
+    """Return the option of adjacency for a mechanism, or several that are compared, with accounts for these; none in common is allowed."""
+    if compared:
+        which = " or ".join(adjacencies) or "none that they have in common"
+        return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {which}; must be given to compare mechanisms.")]
     if len(adjacencies) == 1:
         return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {adjacencies[0]}, the only ones there are.")]
     return Annotated[str | None, typer.Option(help=f"{' or '.join(adjacencies)}; by default the usual ones, which are printed.")]

@@ -331,5 +331,7 @@ def test_a_changed_table_is_refused(fault: Callable[..., str], folder: Path) -> 
 
 def test_a_table_for_numbers_says_so_of_vectors(answer: Answer, run: Run) -> None:
     run("design", "mvu", "--epsilon", 1, "--bits-in", 1, "--bits-out", 1, "--output", "table.json")
-    assert "calibrate vector --metric l1 designs" in str(answer("account", "vector", "table.json", "--dimension", 16, "--norm", 2)["advice"])
+    assert "calibrate vector --metric l1 designs" in str(
+        answer("account", "vector", "table.json", "--dimension", 16, "--norm", 2)["advice"]
+    )
     assert answer("account", "vector", "table.json", "--dimension", 1, "--norm", 2)["advice"] is None

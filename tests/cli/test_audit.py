@@ -101,6 +101,8 @@ def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
     ("typed", "message"),
     [
         (["audit", "privunit-2", "--epsilon", "1"], "mechanism must be one of mvu, bitwise-randomised-response"),
+        ([*AUDIT, "--interval", "0", "9"], "interval must be left out where clients hold vectors, got 0 9"),
+        (["audit", "sqkr", "--epsilon", "1", "--categories", "3"], "categories must be left out for sqkr, whose clients hold vectors, got 3"),
         ([*AUDIT, "--repetitions", "10"], "repetitions must be a whole number from 100 to 100000000, got 10"),
         ([*AUDIT, "--others", "none"], "others must be one of zero, same, got 'none'"),
         ([*AUDIT, "--confidence", "1"], "confidence must be a number from 0.5 to 1, got 1.0"),

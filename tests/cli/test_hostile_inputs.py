@@ -64,7 +64,9 @@ def test_a_damaged_table_is_named(typed: tuple[object, ...], folder: Path, fault
 @pytest.mark.parametrize("typed", [("mean", "--interval", 0, 1), ("frequencies", "--mechanism", "unary-encoding")], ids=["mean", "items"])
 def test_text_of_another_encoding_is_named(typed: tuple[object, ...], folder: Path, fault: Fault) -> None:
     (folder / "data.csv").write_bytes(b"\xff\xfe\n1\n")
-    assert fault("estimate", *typed, "--data", "data.csv", "--column", "x", "--epsilon", 1).startswith("data.csv: the file cannot be read: ")
+    assert fault("estimate", *typed, "--data", "data.csv", "--column", "x", "--epsilon", 1).startswith(
+        "data.csv: the file cannot be read: "
+    )
 
 
 def test_data_beyond_the_cap_is_not_read(folder: Path, fault: Fault) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ Run = Callable[..., Result]
 
 SIZES = ["--clients", "50", "--dimension", "12", "--clip", "2", "--epsilon", "2", "--delta", "1e-5"]
 SIMULATION = ["simulate", "distributed-discrete-gaussian", *SIZES, "--bits", "16"]
+ITEMS = ["simulate", "unary-encoding", "--clients", "50", "--categories", "5", "--epsilon", "2"]
 CHEAP = {"mvu": ["--bits-in", "3", "--bits-out", "1", "--metric", "l1"], "poisson-binomial": ["--bits", "8"], **as_typed(SKETCHES)}
 
 
@@ -92,6 +93,16 @@ def test_several_mechanisms_are_compared_for_one_adjacency(answer: Answer, run: 
     assert all(name in shown for name in (*names, "secure-sum", "local"))
 
 
+def test_options_that_mechanisms_share_say_whose_they_are(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = " ".join(run("simulate", "cpsgd,minimal-random-coding,dp-rec", "--help").stdout.replace("│", " ").split())
+    assert "cpsgd: Bits of a coordinate: sums are taken modulo 2**bits, or less; minimal-random-coding: log2 of the number" in shown
+    assert "replace-one; must be given to compare mechanisms" in shown
+    other = tuple(replace(one, choices=("1", "2")) if one.name == "bits" else one for one in REGISTRY["cpsgd"].options)
+    monkeypatch.setitem(REGISTRY, "cpsgd", replace(REGISTRY["cpsgd"], options=other))
+    refused = run("simulate", "cpsgd,minimal-random-coding", "--help")
+    assert (refused.exit_code, refused.stderr.startswith("quietbits: mechanisms must agree on what bits is")) == (2, True)
+
+
 def test_the_table_says_what_was_measured_and_what_is_proven(run: Run, answer: Answer) -> None:
     shown = run(*SIMULATION, "--repetitions", 4).stdout
     summary = answer(*SIMULATION, "--repetitions", 4)
@@ -137,6 +148,11 @@ def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
         (["simulate", "sqkr", *SIZES, "--adjacency", "add-or-remove-one"], "adjacency must be one of replace-one"),
         (["simulate", "sqkr", *SIZES, "--norm", "1"], "norm must be 2 for sqkr, got 1"),
         (["simulate", "sqkr", "--clients", "5", "--epsilon", "1"], "dimension must be given for sqkr"),
+        ([*ITEMS, "--dimension", "7"], "dimension must be left out for unary-encoding, whose clients hold items, got 7"),
+        ([*ITEMS, "--clip", "2"], "clip must be left out for unary-encoding, whose clients hold items, got 2.0"),
+        ([*SIMULATION, "--categories", "5"], "categories must be left out for distributed-discrete-gaussian, whose clients hold "),
+        ([*SIMULATION, "--interval", "0", "9"], "interval must be left out where clients hold vectors, got 0 9"),
+        (["simulate", "laplace", *ITEMS[2:4], *ITEMS[6:], "--norm", "1"], "norm must be left out where clients hold numbers, got 1"),
         (["simulate", "gaussian", *SIZES[:-2]], "delta must be above 0 for gaussian, got 0.0"),
         ([*SIMULATION, "--population", "cloud"], "population must be one of uniform-l1"),
         ([*SIMULATION, "--repetitions", "0"], "repetitions must be a whole number from 1 to 1000000, got 0"),

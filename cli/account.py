@@ -1,5 +1,6 @@
 """`quietbits account`: what a mechanism, a table or noise reveals after all rounds."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,9 @@ from .options import (
 if TYPE_CHECKING:
     from ..design.contracts.privacy import AccountedEpsilon
     from ..design.contracts.registry import AccountReport
+
+
+Rows = Iterable[tuple[str, str]]
 
 
 def _names() -> list[str]:
@@ -94,8 +98,8 @@ def _check_plot(plot: Path) -> None:
     check_plot_file(plot)
 
 
-def print_report(report: "AccountReport", *rows: tuple[str, str]) -> None:
-    """Print an account as a table, and a warning if the best Rényi order is at the edge of those that were tried."""
+def print_report(report: "AccountReport", first: Rows = (), beside: Rows = ()) -> None:
+    """Print an account as a table, with other rows above and below its details; warn if the best Rényi order is at an edge."""
     privacy = report.privacy
     together = "one round" if privacy.rounds == 1 else f"all {privacy.rounds} rounds together"
     best = privacy.best
@@ -105,7 +109,7 @@ def print_report(report: "AccountReport", *rows: tuple[str, str]) -> None:
         for name, value in report.document().items()
         if name in {*report.subject.details, "squared_error_gaussian", "bits_per_client"} and value is not None
     ]
-    lines = [*rows, *details, ("epsilon", epsilon), *((f"by {one.name}", _answer(one)) for one in privacy.accounts)]
+    lines = [*first, *details, *beside, ("epsilon", epsilon), *((f"by {one.name}", _answer(one)) for one in privacy.accounts)]
     lines += [
         ("sampling", "every client takes part in every round" if privacy.sampling is None else str(privacy.sampling)),
         ("adjacency", privacy.adjacency),

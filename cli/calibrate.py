@@ -94,4 +94,6 @@ def _calibrate(name: str, known: dict[str, Any], values: dict[str, Any]) -> None
         output = None
     show_document(found.document(), json, output)
     if not json:
-        print_report(found.report, ("target epsilon", f"{values['epsilon']:g}" + (f", by {values['method']}" if values["method"] else "")))
+        target = f"{values['epsilon']:g}" + (f", by {values['method']}" if values["method"] else "")
+        beside = (("worst of answering zero", found.zero_squared_error), ("proven least worst error", found.lower_bound))
+        print_report(found.report, [("target epsilon", target)], [(text, f"{value:.9g}") for text, value in beside if value is not None])

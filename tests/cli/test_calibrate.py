@@ -136,6 +136,16 @@ def test_what_is_found_keeps_the_target_and_is_what_is_accounted(answer: Answer,
     assert (again["epsilon"], again["accounts"]) == (found["epsilon"], found["accounts"])
 
 
+@pytest.mark.parametrize("typed", [["distributed-discrete-gaussian", *SHARED, "--bits", "16"], CPSGD], ids=["gaussian", "cpsgd"])
+def test_the_error_stands_beside_what_is_possible(answer: Answer, run: Run, typed: list[str]) -> None:
+    found = answer("calibrate", *typed, *BUDGET)
+    assert 0 < found["lower_bound"] < found["squared_error_gaussian"] < found["squared_error"]
+    assert found["zero_squared_error"] == float(typed[-1] if typed is CPSGD else 1) ** 2
+    assert f"{found['lower_bound']:.9g}" in run("calibrate", *typed, *BUDGET).stdout
+    unknown = answer("calibrate", "laplace", *BUDGET)
+    assert (unknown["lower_bound"], unknown["zero_squared_error"]) == (None, None)
+
+
 COMPRESSED = ["--clients", "1000", "--clip", "1", "--bits", "16", "--epsilon", "1", "--delta", "1e-5", "--adjacency", "add-or-remove-one"]
 
 

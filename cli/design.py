@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Epsilon = Annotated[float, typer.Option(help="Privacy parameter, 0.001 to 20; more with a metric l<p>, p > 1.")]
 BitsIn = Annotated[int, typer.Option(help="Bits of the grid that values are dithered to, 1 to 9.")]
 BitsOut = Annotated[int, typer.Option(help="Bits of a client's message, 1 to 9.")]
-Metric = Annotated[str | None, typer.Option(help="l1, l2 or l<p>: metric privacy with |y - y'|^p instead of local privacy.")]
+Metric = Annotated[str | None, typer.Option(help="l1, l2 or l<p>: metric privacy with |y - y'|^p; none, or nothing: local privacy.")]
 
 
 class Solver(StrEnum):

@@ -106,7 +106,7 @@ def estimate_frequencies_command(
 
     check_outputs(report, output, inputs=[data, domain])
     entry = entry_named(mechanism)
-    choices = typed_options(entry.options, option or [])
+    choices = typed_options(mechanism, entry.options, option or [])
     items = load_items(data, column, domain, buckets, most_bytes=_bytes(most_megabytes))
     study = study_frequencies(
         items, mechanism, epsilon, delta, adjacency=adjacency, options=choices, count_share=count_share, top=top, seed=seed

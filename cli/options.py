@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..arguments import check_choice
+from ..arguments import check_choice, check_listed
 from .commands import Command, Group
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ def registry_group(
             """Return the names of the subcommands."""
             return names()
 
-        def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's interface
-            """Return a subcommand; ValueError lists the names that there are where there is none of that name."""
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            """Return a subcommand; ValueError has the closest names where there is none of that name."""
             for part in cmd_name.split(","):
                 if has is None or not has(part):
-                    check_choice("mechanism", part, names())
+                    check_listed("mechanism", part, names(), f"quietbits {ctx.info_name} --help")
             single = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
             single.command(cmd_name, cls=Command)(subcommand(cmd_name))
             return typer.main.get_command(single)
@@ -108,11 +108,13 @@ def given(options: "tuple[Option, ...]", values: dict[str, Any]) -> dict[str, An
     return {option.name: values[option.name] for option in options if option.name in values}
 
 
-def typed_options(options: "tuple[Option, ...]", texts: list[str]) -> dict[str, Any]:
-    """Return the values of the registry's options from texts such as ``bits=8``; dashes in names count as underscores."""
+def typed_options(what: str, options: "tuple[Option, ...]", texts: list[str]) -> dict[str, Any]:
+    """Return the values of options that `what` has from texts such as ``bits=8``; dashes in names count as underscores."""
     named = {option.name: option for option in options}
     values: dict[str, Any] = {}
     for text in texts:
+        if not options:
+            raise ValueError(f"option must be left out: {what} has none, got {text!r}")
         name, equals, value = text.partition("=")
         name = check_choice("option", name.replace("-", "_"), named)
         if not equals:

@@ -58,7 +58,7 @@ def plan_command(
     held = {"dimension": dimension, "norm": norm, "clip": clip, "categories": categories, "interval": interval}
     task = Task(domain_of(held), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits)
     known = {one.name: one for entry in REGISTRY.values() for one in entry.options}
-    options = typed_options(tuple(known.values()), option or [])
+    options = typed_options("the registry", tuple(known.values()), option or [])
     with progress_bar() as on_step:
         plan = plan_task(task, population=population, trust=trust, options=options, seed=seed, workers=workers, on_step=on_step)
         if check:

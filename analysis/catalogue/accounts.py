@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...arguments import check_choice
+from ...arguments import check_listed
 from ...design.contracts.gaussian import l2_radius
 from ...design.contracts.registry import Accountable, AccountReport, Target, check_pairs, check_values
 from ...design.contracts.task import Task
@@ -189,5 +189,5 @@ def _numbers(sampling: Sampling | None) -> dict[str, Any]:
 
 def _named(name: str) -> Accountable:
     known = accountables()
-    check_choice("mechanism", name, known)
+    check_listed("mechanism", name, known, "quietbits account --help")
     return known[name]

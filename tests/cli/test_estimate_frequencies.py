@@ -69,7 +69,8 @@ def test_a_list_from_the_data_is_warned_of_and_the_report_is_written(run: Run, f
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--mechanism", "sqkr"), "domain must be of the kind NormBall for sqkr"),
+        (("--mechanism", "sqkr"), "mechanism must be one for items, got 'sqkr'"),
+        (("--mechanism", "unary-encoding", "--option", "foo"), "option must be left out: unary-encoding has none, got 'foo'"),
         (("--mechanism", "hadamard-response", "--option", "blocks"), "option must be NAME=VALUE, got 'blocks'"),
         (("--mechanism", "hadamard-response", "--option", "blocks=many"), "blocks must be of the type int, got 'many'"),
         (("--mechanism", "hadamard-response", "--option", "rows=1"), "option must be one of blocks, got 'rows'"),

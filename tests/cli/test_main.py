@@ -158,6 +158,12 @@ def test_design_with_the_prior_of_a_column(people: Path, folder: Path) -> None:
     assert np.dot(table.prior, [0, 40, 80, 120]) == pytest.approx(ages.mean())
 
 
+def test_no_metric_can_be_typed(folder: Path) -> None:
+    for metric, name in (("none", "typed.json"), (None, "left-out.json")):
+        assert run(*DESIGN, *(() if metric is None else ("--metric", metric)), "--output", name).exit_code == 0
+    assert (folder / "typed.json").read_text() == (folder / "left-out.json").read_text()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -165,7 +171,8 @@ def test_design_with_the_prior_of_a_column(people: Path, folder: Path) -> None:
         (["--epsilon", "nan"], "epsilon must be a number from 0.001 to 20, got nan"),
         (["--bits-in", "10"], "bits_in must be a whole number from 1 to 9, got 10"),
         (["--bits-out", "0"], "bits_out must be a whole number from 1 to 9, got 0"),
-        (["--metric", "cosine"], "metric must be None, 'l1', 'l2' or 'l<p>' with a finite p >= 1, got 'cosine'"),
+        (["--metric", "None"], "metric must be none, l1, l2 or l<p> with a finite p >= 1, got 'None'"),
+        (["--metric", "cosine"], "metric must be none, l1, l2 or l<p> with a finite p >= 1, got 'cosine'"),
         (["--interval", "1", "0"], "interval must be two finite numbers with low < high, got (1.0, 0.0)"),
         (["--objective", "prior"], "prior_data must be given with the objective prior"),
         (["--prior-data", "x.csv"], "prior_data must be given with the objective prior"),

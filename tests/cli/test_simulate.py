@@ -143,7 +143,10 @@ def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["simulate", "privunit-2", *SIZES], "mechanism must be one of mvu, bitwise-randomised-response"),
+        (
+            ["simulate", "privunit-2", *SIZES],
+            "mechanism must be one of those that quietbits simulate --help lists, got 'privunit-2'",
+        ),
         (["simulate", "sqkr,cpsgd", *SIZES], "adjacency must be given where mechanisms are compared"),
         (["simulate", "sqkr", *SIZES, "--adjacency", "add-or-remove-one"], "adjacency must be one of replace-one"),
         (["simulate", "sqkr", *SIZES, "--norm", "1"], "norm must be 2 for sqkr, got 1"),

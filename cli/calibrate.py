@@ -1,5 +1,6 @@
 """`quietbits calibrate`: the parameters with which all rounds of a mechanism together stay within (epsilon, delta)."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ from .options import (
     with_options,
 )
 
+TableOutput = Annotated[Path | None, typer.Option(help="Write the designed table here, as JSON; - is standard output.")]
 TargetDelta = Annotated[float, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
 Method = Annotated[
     str | None, typer.Option(help="Name of the account that is to keep the target; by default the least of the proven ones.")
@@ -53,7 +55,7 @@ def _subcommand(name: str) -> Any:
     fixed: dict[str, tuple[Any, Any]] = {"epsilon": (Epsilon, REQUIRED), "delta": (TargetDelta, REQUIRED)}
     fixed |= {"rounds": (Rounds, 1), "method": (Method, None), "adjacency": (adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
-    fixed |= {"json": (Json, False), "output": (Output, None)}
+    fixed |= {"json": (Json, False), "output": (TableOutput if one.designs else Output, None)}
     return with_options(run, one.given, fixed, f"{one.title} (`quietbits.calibrate`).")
 
 

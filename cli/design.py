@@ -152,7 +152,8 @@ def _read(file: Path, most_megabytes: int | None) -> "LookupTable":
     from ..design.tables.file import MOST_BYTES, read_table
     from ..files import MEGABYTE
 
-    return read_table(file, MOST_BYTES if most_megabytes is None else most_megabytes * MEGABYTE)
+    with working(f"verifying {file}"):
+        return read_table(file, MOST_BYTES if most_megabytes is None else most_megabytes * MEGABYTE)
 
 
 def _print_certificate(table: "LookupTable", title: str) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..files import check_folder
 from .commands import Command, Group
-from .console import check_outputs, console, progress_bar, say, show_document
+from .console import check_outputs, console, progress_bar, say, show_document, working
 from .design import BitsIn, BitsOut, Epsilon, Metric
 from .options import Adjacency, Json, Megabytes, Output, Seed, typed_options
 
@@ -61,9 +62,9 @@ def estimate_mean_command(
     from ..analysis.study.column_data import load_column
 
     check_outputs(report, output, inputs=[data])
-    study = _run_study(
-        load_column(data, column, interval, most_bytes=_bytes(most_megabytes)), epsilon, bits_in, bits_out, metric, objective, seed
-    )
+    with working(f"reading {data}"):
+        values = load_column(data, column, interval, most_bytes=_bytes(most_megabytes))
+    study = _run_study(values, epsilon, bits_in, bits_out, metric, objective, seed)
     _print_study(study)
     _write_study(study, report, output)
 
@@ -107,10 +108,12 @@ def estimate_frequencies_command(
     check_outputs(report, output, inputs=[data, domain])
     entry = entry_named(mechanism)
     choices = typed_options(mechanism, entry.options, option or [])
-    items = load_items(data, column, domain, buckets, most_bytes=_bytes(most_megabytes))
-    study = study_frequencies(
-        items, mechanism, epsilon, delta, adjacency=adjacency, options=choices, count_share=count_share, top=top, seed=seed
-    )
+    with working(f"reading {data}"):
+        items = load_items(data, column, domain, buckets, most_bytes=_bytes(most_megabytes))
+    with working(f"running {mechanism} on {len(items.items)} clients"):
+        study = study_frequencies(
+            items, mechanism, epsilon, delta, adjacency=adjacency, options=choices, count_share=count_share, top=top, seed=seed
+        )
     show_document(study.document(), json, output)
     if report is not None:
         from ..figures.report.frequency_report import write_frequency_report
@@ -172,6 +175,7 @@ def demo_command(
     from ..analysis.study.demo_data import body_mass_index
     from ..design.tables.file import write_table
 
+    check_folder(output)
     study = _run_study(body_mass_index(), epsilon, bits_in, bits_out, None, Objective.mean, seed)
     _print_study(study)
     output.mkdir(parents=True, exist_ok=True)

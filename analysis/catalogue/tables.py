@@ -272,6 +272,7 @@ VECTOR_TABLE = Accountable(
     _account_vector,
     given=(DIMENSION, NORM, replace(BITS_IN, low=2), BITS_OUT, METRIC, OBJECTIVE, DITHERING, CLIP, SEED),
     solve=_solve_vector,
+    designs=True,
 )
 MVU = Entry(
     name="mvu",

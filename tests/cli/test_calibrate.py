@@ -204,6 +204,12 @@ def test_a_calibrated_table_is_written_and_accounted_for(run: Run, answer: Answe
     assert answer("account", "vector", "designed.json", *options)["epsilon"] == found["epsilon"]
 
 
+def test_help_says_which_outputs_are_tables(run: Run) -> None:
+    for name in ("vector", "shuffled-mvu", "laplace"):
+        shown = " ".join(run("calibrate", name, "--help").stdout.replace("│", " ").split())
+        assert ("Write the designed table here" in shown, "Write the JSON object here" in shown) == (name != "laplace", name == "laplace")
+
+
 def test_a_table_calibrated_for_vectors_is_not_advised_against(answer: Answer) -> None:
     """Without a metric the table is one for numbers, and the epsilon stated is the vector's."""
     assert answer("calibrate", *VECTOR[:-2], *BUDGET)["advice"] is None

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from quietbits.cli import console
+
 Answer = Callable[..., dict[str, Any]]
 Run = Callable[..., Result]
 SPARSE = ("--mechanism", "sparse-discrete-gaussian-frequencies", "--delta", "1e-5", "--count-share", ".2")
@@ -55,6 +57,13 @@ def test_exact_frequencies_have_no_epsilon_and_no_error(answer: Answer) -> None:
 def test_options_of_the_mechanism_are_typed(answer: Answer) -> None:
     one = answer(*COMMAND, "--mechanism", "recursive-hadamard-response", "--option", "bits=1")
     assert (one["bits_per_client"], one["options"]) == (1, {"bits": 1})
+
+
+def test_what_takes_long_says_what_it_is_at(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "FIRST_LINE", 0.0)
+    shown = run(*COMMAND, "--mechanism", "hadamard-response", "--domain", "list.txt").stderr
+    assert "s: reading data.csv" in shown
+    assert "s: running hadamard-response on 1000 clients" in shown
 
 
 def test_a_list_from_the_data_is_warned_of_and_the_report_is_written(run: Run, folder: Path) -> None:

@@ -321,6 +321,13 @@ def test_a_demo_that_fails_leaves_no_folder(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.parametrize(("output", "named"), [("taken", "taken"), ("taken/below", "/taken")])
+def test_a_demo_that_could_not_be_written_is_not_run(folder: Path, monkeypatch: pytest.MonkeyPatch, output: str, named: str) -> None:
+    monkeypatch.delattr("quietbits.cli.estimate._run_study")
+    (folder / "taken").touch()
+    assert fault(run("demo", "--output", output)).endswith(f"{named}: this is a file: name a folder")
+
+
 def test_reproduce_draws_the_figures_that_are_named(folder: Path) -> None:
     result = run("reproduce", "dprec-accounting", "--output", "f", "--quick", "--seed", 3)
     assert result.exit_code == 0, result.output

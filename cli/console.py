@@ -144,6 +144,11 @@ def resumable(folder: Path) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
+def check_there(file: Path) -> None:
+    """Raise ``OSError`` if there is no such file, before libraries are loaded that take longer than to find out."""
+    file.stat()
+
+
 def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> None:
     """Raise before a long computation whose result could not be written, or would overwrite what it reads; None is passed over.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .console import console, progress_bar, resumable, warn
+from .console import check_there, console, progress_bar, resumable, warn
 from .options import Cache, Dask, Workers
 
 # As a data frame they take a gigabyte.
@@ -34,6 +34,7 @@ def sweep_command(
     ] = False,
 ) -> None:
     """Compare mechanisms of the registry in many settings, repeatedly; a killed sweep goes on (`load_sweep`, `run_tasks`)."""
+    check_there(spec)
     from dataclasses import replace
 
     from ..analysis.sweeps.run import IncompleteSweepError, run_sweep

@@ -77,7 +77,9 @@ def fault(result: Result | subprocess.CompletedProcess[str]) -> str:
 # Help, version, completion
 
 
-@pytest.mark.parametrize("arguments", [(), ("design", "mvu"), ("estimate", "mean"), ("verify",), ("export",), ("demo",), ("sweep",)])
+@pytest.mark.parametrize(
+    "arguments", [(), ("design", "mvu"), ("estimate", "mean"), ("verify",), ("export",), ("demo",), ("sweep",), ("reproduce",)]
+)
 def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
     _check_help(arguments, HEAVY)
 
@@ -90,11 +92,23 @@ def test_help_from_the_registry_imports_what_it_stands_on_alone(arguments: tuple
 
 
 def _check_help(arguments: tuple[str, ...], heavy: set[str]) -> None:
-    probe = "import sys\nfrom quietbits.cli.main import app\ntry:\n    app()\nfinally:\n    print('LOADED', *sorted(sys.modules))"
-    result = subprocess.run([sys.executable, "-c", probe, *arguments, "--help"], capture_output=True, text=True, check=True)
+    result = probed(*arguments, "--help")
     shown, loaded = result.stdout.split("LOADED")
-    assert "Usage" in shown
+    assert (result.returncode, "Usage" in shown) == (0, True)
     assert heavy & set(loaded.split()) == set()
+
+
+def probed(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `quietbits` in a process of its own, which prints at its end what it has loaded."""
+    probe = "import sys\nfrom quietbits.cli.main import app\ntry:\n    app()\nfinally:\n    print('LOADED', *sorted(sys.modules))"
+    return subprocess.run([sys.executable, "-c", probe, *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", [("sweep",), ("train",), ("design", "grid")])
+def test_a_missing_file_is_found_missing_before_anything_is_loaded(command: tuple[str, ...]) -> None:
+    result = probed(*command, "none.toml", "--output", "x")
+    assert (result.returncode, result.stderr) == (2, "quietbits: none.toml: No such file or directory\n")
+    assert HEAVY & set(result.stdout.split()) == set()
 
 
 def test_help_lists_the_commands() -> None:

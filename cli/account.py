@@ -49,7 +49,21 @@ def _subcommand(name: str) -> Any:
     fixed: dict[str, tuple[Any, Any]] = {"delta": (Delta, None), "rounds": (Rounds, 1), "adjacency": (adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
     fixed |= {"json": (Json, False), "plot": (Plot, None), "output": (Output, None)}
-    return with_options(run, one.parameters, fixed, f"{one.title} (`quietbits.account`).")
+    return with_options(run, one.parameters, fixed, help_of(name, "account"))
+
+
+def help_of(name: str, call: str) -> str:
+    """Return the help of a command on the accounts of one name, with the reason why these differ where there are several."""
+    from ..analysis.catalogue.registry import REGISTRY, accountables
+
+    text = f"{accountables()[name].title} (`quietbits.{call}`)."
+    names = REGISTRY[name].accounts if name in REGISTRY else ()
+    if len(names) < 2:
+        return text
+    return (
+        f"{text}\n\nThere are {len(names)} accounts: {', '.join(names)}. They are different bounds on what the same messages "
+        "reveal, of which some lose more than others: epsilon is the least of those that are proven."
+    )
 
 
 account_app = typer.Typer(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import check_outputs, grid, show_document, working
+from .console import check_outputs, grid, or_none, show_document, working
 from .options import Json, Output, Seed, registry_group, with_options
 from .task import Clients, Delta, built, entries_of, entry_names, options_of, task_options
 
@@ -116,8 +116,7 @@ def _audit(mechanism: "Mechanism", stated: "StatedError", head: dict[str, Any], 
 
 def _print(name: str, audited: "MechanismAudit", stated: "StatedError") -> None:
     found = audited.found
-    central = "none for this budget" if stated.central_squared_error is None else f"{stated.central_squared_error:.6g}"
-    least = stated.bound_reason or "none" if stated.lower_bound is None else f"{stated.lower_bound:.6g}"
+    least = stated.bound_reason or or_none(stated.lower_bound, 6)
     grid(
         f"Audit of {name}",
         (
@@ -128,7 +127,7 @@ def _print(name: str, audited: "MechanismAudit", stated: "StatedError") -> None:
             ("counted", f"{found.likely_count} beside {found.unlikely_count} in {found.draws} draws each"),
             ("worst squared error, as stated", f"{stated.worst_squared_error:.6g}"),
             ("proven least worst error", least),
-            ("central Gaussian noise, epsilon asked", central),
+            ("central Gaussian noise, epsilon asked", or_none(stated.central_squared_error, 6)),
             ("bits per client", f"{stated.bits_per_client:g}"),
         ),
     )

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .account import print_report
+from .account import help_of, print_report
 from .console import check_outputs, show_document, working
 from .options import (
     REQUIRED,
@@ -56,7 +56,7 @@ def _subcommand(name: str) -> Any:
     fixed |= {"rounds": (Rounds, 1), "method": (Method, None), "adjacency": (adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
     fixed |= {"json": (Json, False), "output": (TableOutput if one.designs else Output, None)}
-    return with_options(run, one.given, fixed, f"{one.title} (`quietbits.calibrate`).")
+    return with_options(run, one.given, fixed, help_of(name, "calibrate"))
 
 
 calibrate_app = typer.Typer(

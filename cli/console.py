@@ -197,6 +197,11 @@ def grid(title: str, rows: Iterable[tuple[str, str]]) -> None:
     console().print(table, markup=False)
 
 
+def or_none(value: float | None, digits: int) -> str:
+    """Write a number in the given digits, or that there is none."""
+    return "none" if value is None else f"{value:.{digits}g}"
+
+
 def warn(text: str) -> None:
     """Print a warning below a table."""
     console().print(text, style="yellow")

@@ -9,7 +9,7 @@ import typer
 from ..errors import TableError
 from .commands import Command, Group
 from .console import check_outputs, complain, grid, say, working
-from .options import Megabytes, Seed
+from .options import Megabytes, Seed, bytes_of
 from .table_grid import design_grid_command, verify_tables
 
 if TYPE_CHECKING:
@@ -150,10 +150,9 @@ def export_command(
 
 def _read(file: Path, most_megabytes: int | None) -> "LookupTable":
     from ..design.tables.file import MOST_BYTES, read_table
-    from ..files import MEGABYTE
 
     with working(f"verifying {file}"):
-        return read_table(file, MOST_BYTES if most_megabytes is None else most_megabytes * MEGABYTE)
+        return read_table(file, bytes_of(most_megabytes, MOST_BYTES))
 
 
 def _print_certificate(table: "LookupTable", title: str) -> None:

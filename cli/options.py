@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..arguments import check_choice, check_listed
+from ..files import MEGABYTE
 from .commands import Command, Group
 
 if TYPE_CHECKING:
@@ -138,6 +139,11 @@ def _parameter(option: "Option") -> inspect.Parameter:
         info = typer.Option(option.flags or name, help=f"{option.help}{choices}{unit}")
     default = REQUIRED if option.required else option.default
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, info], default=default)
+
+
+def bytes_of(most_megabytes: int | None, usual: int) -> int:
+    """Return the largest file that is read, in bytes: the one that was typed (`Megabytes`), or the usual one."""
+    return usual if most_megabytes is None else most_megabytes * MEGABYTE
 
 
 def parse_sampling(sampling_probability: float | None, population: int | None, sample_size: int | None) -> "Sampling | None":

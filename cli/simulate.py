@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import check_outputs, console, grid, show_document, warn, working
+from .console import check_outputs, console, grid, or_none, show_document, warn, working
 from .options import Json, Output, Seed, registry_group, with_options
 from .task import built, domain_of, entries_of, entry_names, options_of, task_options
 
@@ -134,7 +134,7 @@ def _print(found: dict[str, Simulated]) -> None:
     for name, simulated in found.items():
         one = simulated.summary
         numbers = (f"{one.bits_per_client:g}", f"{one.epsilon:g}", f"{one.delta:g}", f"{one.squared_error:.4g}")
-        central = (_or_none(one.central_gaussian_squared_error), _or_none(one.ratio_to_central))
+        central = (or_none(one.central_gaussian_squared_error, 6), or_none(one.ratio_to_central, 6))
         references = (f"{one.predicted_squared_error:.4g}", f"{one.zero_squared_error:.4g}", *central)
         table.add_row(name, one.trust_model, *numbers, *references)
     console().print(table, markup=False)
@@ -162,12 +162,12 @@ def _rows(simulated: Simulated) -> list[tuple[str, str]]:
             else f"of {' or '.join(simulated.populations)}, as the mechanism expects it",
             f"{summary.worst_squared_error:.6g}",
         ),
-        ("proven least worst error", _or_none(simulated.lower_bound)),
-        ("worst over proven least", _or_none(simulated.ratio_to_bound)),
+        ("proven least worst error", or_none(simulated.lower_bound, 6)),
+        ("worst over proven least", or_none(simulated.ratio_to_bound, 6)),
         ("bias, at most", f"{summary.bias_bound:.3g}"),
         ("of answering zero, or the middle", f"{summary.zero_squared_error:.6g}"),
-        ("central Gaussian noise, epsilon asked", _or_none(summary.central_gaussian_squared_error)),
-        ("measured over central", _or_none(summary.ratio_to_central)),
+        ("central Gaussian noise, epsilon asked", or_none(summary.central_gaussian_squared_error, 6)),
+        ("measured over central", or_none(summary.ratio_to_central, 6)),
         ("inputs clipped", f"{100 * summary.clipped_share:.3g} %"),
         ("bits per client", f"{summary.bits_per_client:g}, {summary.bits_per_coordinate:.4g} a coordinate"),
     ]
@@ -184,7 +184,3 @@ def _rows(simulated: Simulated) -> list[tuple[str, str]]:
         ("adjacency", summary.adjacency),
         ("trust model", summary.trust_model),
     ]
-
-
-def _or_none(value: float | None) -> str:
-    return "none" if value is None else f"{value:.6g}"

@@ -288,6 +288,14 @@ def test_an_interval_from_the_data_is_labelled_everywhere(people: Path, folder: 
     assert "The interval was taken from the data, which is not private." in (folder / "r.html").read_text(encoding="utf-8")
 
 
+def test_estimate_mean_for_machines(people: Path, folder: Path) -> None:
+    budget = ["--epsilon", 2, "--bits-in", 2, "--bits-out", 1, "--interval", 0, 100]
+    result = run("estimate", "mean", *budget, "--data", people, "--column", "age", "--json", "--output", "r.json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout) == json.loads((folder / "r.json").read_text())
+    assert result.stdout.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("text", "changes", "message"),
     [

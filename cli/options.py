@@ -53,11 +53,11 @@ def registry_group(
             """Return the names of the subcommands."""
             return names()
 
-        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's interface
             """Return a subcommand; ValueError has the closest names where there is none of that name."""
             for part in cmd_name.split(","):
                 if has is None or not has(part):
-                    check_listed("mechanism", part, names(), f"quietbits {ctx.info_name} --help")
+                    check_listed("mechanism", part, names(), f"quietbits {self.name} --help")
             single = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
             single.command(cmd_name, cls=Command)(subcommand(cmd_name))
             return typer.main.get_command(single)

@@ -72,7 +72,8 @@ def _simulate_group() -> None:
 class Simulated:
     """A summary of rounds, and the least worst-case error that is proven for the task; None where nothing is.
 
-    Nor is there one where the mechanism states its error for some populations only, as it would be one on the worst inputs.
+    Nor is there one where the mechanism states its error for some populations only, as it would be one on the worst inputs, or where the
+    known one is for unbiased mechanisms and this one has a bias.
     """
 
     summary: "MeanSummary"
@@ -90,6 +91,7 @@ class Simulated:
 
 
 def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
+    from ..analysis.planner.bound import says_nothing_of
     from ..analysis.simulation.input_populations import check_inputs
     from ..analysis.simulation.repeated_means import repeat_mean, summarise_means
     from ..design.contracts.guarantee import Guarantee
@@ -105,7 +107,8 @@ def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
     shared = {name: values[name] for name in ("nonzero", "seed", "masked")}
     with working(f"simulating {entry.name}"):
         rounds = repeat_mean(mechanism, population, values["repetitions"], clients=task.clients, asked=asked, rounds=task.rounds, **shared)
-    return Simulated(summarise_means(rounds), entry.lower_bound(task) if entry.populations is None else None, entry.populations)
+    known = entry.populations is None and not says_nothing_of(entry, mechanism)
+    return Simulated(summarise_means(rounds), entry.lower_bound(task) if known else None, entry.populations)
 
 
 def _print(found: dict[str, Simulated]) -> None:

@@ -23,7 +23,13 @@ Run = Callable[..., Result]
 SIZES = ["--clients", "50", "--dimension", "12", "--clip", "2", "--epsilon", "2", "--delta", "1e-5"]
 SIMULATION = ["simulate", "distributed-discrete-gaussian", *SIZES, "--bits", "16"]
 ITEMS = ["simulate", "unary-encoding", "--clients", "50", "--categories", "5", "--epsilon", "2"]
-CHEAP = {"mvu": ["--bits-in", "3", "--bits-out", "1", "--metric", "l1"], "poisson-binomial": ["--bits", "8"], **as_typed(SKETCHES)}
+CHEAP = {
+    "mvu": ["--bits-in", "3", "--bits-out", "1", "--metric", "l1"],
+    "poisson-binomial": ["--bits", "8"],
+    **as_typed(SKETCHES),
+    # With enough of a sketch to find the one coordinate that its stated error is for.
+    "sparse-discrete-gaussian": ["--sparsity", "1", "--sketch-dimension", "8", "--population", "sparse-mean", "--nonzero", "1"],
+}
 
 
 def test_a_simulation_is_one_call(answer: Answer) -> None:
@@ -118,6 +124,14 @@ def test_the_table_says_what_was_measured_and_what_is_proven(run: Run, answer: A
         "secure-sum",
     ):
         assert text in shown
+
+
+def test_a_bound_for_unbiased_mechanisms_is_not_given_to_others(answer: Answer) -> None:
+    typed = ("simulate", "mvu", "--clients", 50, "--dimension", 6, "--bits-in", 4, "--bits-out", 1, "--epsilon", 2)
+    assert answer(*typed)["lower_bound"] > 0
+    biased = answer(*typed, "--dithering", "rejection")
+    assert biased["bias_bound"] > 0
+    assert biased["lower_bound"] is biased["ratio_to_bound"] is None
 
 
 def test_a_sparse_mean_is_found_at_the_predicted_error(answer: Answer, run: Run) -> None:

@@ -43,6 +43,17 @@ def check_choice(name: str, value: str, choices: Collection[str]) -> str:
     return value
 
 
+def check_listed(name: str, value: str, listed: Collection[str], where: str) -> str:
+    """Return `value` if it is one of more names than a message can list, which names the closest of them and says where they are listed."""
+    if value not in listed:
+        from difflib import get_close_matches
+
+        close = get_close_matches(value, listed, cutoff=0.5)
+        likely = f": did you mean {' or '.join(close)}?" if close else ""
+        raise ValueError(f"{name} must be one of those that {where} lists, got {value!r}{likely}")
+    return value
+
+
 def check_interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:
     """Return `interval` as two floats if lower < upper, and neither their squares nor those of their difference leave floats' range."""
     try:

@@ -23,15 +23,17 @@ class TableError(ValueError):
     detail : str
         What was found, what was expected, and by how much they differ.
     file : str or None
-        Name of the file, which the message then begins with.
+        The file that the table was read from; None for a table in memory.
     """
 
     def __init__(self, check: str, detail: str, file: str | None = None) -> None:
-        super().__init__(f"{check}: {detail}" if file is None else f"{file}: {check}: {detail}")
+        # What a copy is made of, so that workers can send the error back.
+        super().__init__(check, detail, file)
         self.check = check
         self.detail = detail
         self.file = file
 
-    def __reduce__(self) -> tuple[type["TableError"], tuple[str, str, str | None]]:
-        """Return how a copy is made, so that workers can send the error back."""
-        return type(self), (self.check, self.detail, self.file)
+    def __str__(self) -> str:
+        """Return the check and what it found, with the file's name first."""
+        fault = f"{self.check}: {self.detail}"
+        return fault if self.file is None else f"{self.file}: refused: {fault}"

@@ -65,6 +65,16 @@ def check_output(path: str | os.PathLike[str]) -> None:
         raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
 
 
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Raise ``OSError`` where there is no folder and none can be made: at or below a file's name, or where nothing may be written."""
+    target = Path(path).absolute()
+    there = next(one for one in (target, *target.parents) if one.exists())
+    if not there.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "this is a file: name a folder", str(path) if there == target else str(there))
+    if not os.access(there, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
+
+
 def is_stream(path: Path) -> bool:
     """Return whether an output is written into and never replaced: standard output, a device, a FIFO, another descriptor."""
     if path == STANDARD_OUTPUT or str(path).startswith(DESCRIPTORS):

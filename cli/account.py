@@ -1,5 +1,6 @@
 """`quietbits account`: what a mechanism, a table or noise reveals after all rounds."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from ..design.contracts.registry import AccountReport
 
 
+Rows = Iterable[tuple[str, str]]
+
+
 def _names() -> list[str]:
     from ..analysis.catalogue.registry import accountables
 
@@ -45,7 +49,21 @@ def _subcommand(name: str) -> Any:
     fixed: dict[str, tuple[Any, Any]] = {"delta": (Delta, None), "rounds": (Rounds, 1), "adjacency": (adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
     fixed |= {"json": (Json, False), "plot": (Plot, None), "output": (Output, None)}
-    return with_options(run, one.parameters, fixed, f"{one.title} (`quietbits.account`).")
+    return with_options(run, one.parameters, fixed, help_of(name, "account"))
+
+
+def help_of(name: str, call: str) -> str:
+    """Return the help of a command on the accounts of one name, with the reason why these differ where there are several."""
+    from ..analysis.catalogue.registry import REGISTRY, accountables
+
+    text = f"{accountables()[name].title} (`quietbits.{call}`)."
+    names = REGISTRY[name].accounts if name in REGISTRY else ()
+    if len(names) < 2:
+        return text
+    return (
+        f"{text}\n\nThere are {len(names)} accounts: {', '.join(names)}. They are different bounds on what the same messages "
+        "reveal, of which some lose more than others: epsilon is the least of those that are proven."
+    )
 
 
 account_app = typer.Typer(
@@ -94,8 +112,8 @@ def _check_plot(plot: Path) -> None:
     check_plot_file(plot)
 
 
-def print_report(report: "AccountReport", *rows: tuple[str, str]) -> None:
-    """Print an account as a table, and a warning if the best Rényi order is at the edge of those that were tried."""
+def print_report(report: "AccountReport", first: Rows = (), beside: Rows = ()) -> None:
+    """Print an account as a table, with other rows above and below its details; warn if the best Rényi order is at an edge."""
     privacy = report.privacy
     together = "one round" if privacy.rounds == 1 else f"all {privacy.rounds} rounds together"
     best = privacy.best
@@ -105,7 +123,7 @@ def print_report(report: "AccountReport", *rows: tuple[str, str]) -> None:
         for name, value in report.document().items()
         if name in {*report.subject.details, "squared_error_gaussian", "bits_per_client"} and value is not None
     ]
-    lines = [*rows, *details, ("epsilon", epsilon), *((f"by {one.name}", _answer(one)) for one in privacy.accounts)]
+    lines = [*first, *details, *beside, ("epsilon", epsilon), *((f"by {one.name}", _answer(one)) for one in privacy.accounts)]
     lines += [
         ("sampling", "every client takes part in every round" if privacy.sampling is None else str(privacy.sampling)),
         ("adjacency", privacy.adjacency),

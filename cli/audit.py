@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import check_outputs, grid, show_document, working
+from .console import check_outputs, grid, or_none, show_document, working
 from .options import Json, Output, Seed, registry_group, with_options
-from .simulate import Clients, Delta, built, entries_of, entry_names, options_of, task_options
+from .task import Clients, Delta, built, entries_of, entry_names, options_of, task_options
 
 if TYPE_CHECKING:
     from ..analysis.audits.mechanism_audit import MechanismAudit
+    from ..analysis.planner.stated_error import StatedError
     from ..design.contracts.mechanism import Mechanism
 
 TABLE = "table"
@@ -38,15 +39,17 @@ def _subcommand(name: str) -> Any:
     (entry,) = entries_of(name)
 
     def run(**values: Any) -> None:
-        if values["categories"] is None:
-            values["categories"] = 2
-        if values["dimension"] is None and "Interval" not in [domain.__name__ for domain in entry.domains]:
-            values["dimension"] = 1
+        from ..analysis.planner.stated_error import stated_error
+
+        for kind, size, smallest in (("Categories", "categories", 2), ("NormBall", "dimension", 1)):
+            if [domain.__name__ for domain in entry.domains] == [kind] and values[size] is None:
+                values[size] = smallest
         check_outputs(values["output"])
         with working(f"building {name}"):
             task, mechanism = built(entry, values)
+            stated = stated_error(entry, task, mechanism)
         head = {"mechanism": name, "clients": task.clients, "dimension": task.dimension}
-        _audit(mechanism, head | ({"bits": values["bits"]} if "bits" in values else {}), values)
+        _audit(mechanism, stated, head | ({"bits": values["bits"]} if "bits" in values else {}), values)
 
     fixed = task_options([entry]) | {"clients": (Clients, 2), "delta": (Delta, 0.0)} | AUDIT
     return with_options(run, options_of([entry]), fixed, HELP.format(name))
@@ -61,12 +64,22 @@ def _audit_table(
     output: Output = None,
 ) -> None:
     """Draw from a table for neighbouring inputs, and bound its epsilon from below; exit code 1 if that refutes it (`audit`)."""
+    from ..analysis.catalogue.registry import entry_named
+    from ..analysis.planner.stated_error import stated_error
+    from ..design.contracts.task import LARGEST_TARGET, SMALLEST_TARGET, Task
     from ..design.tables.file import read_table
     from ..design.tables.table_mean import TableMeanMechanism
 
     check_outputs(output, inputs=[table])
+    with working(f"verifying {table}"):
+        mechanism = TableMeanMechanism(read_table(table))
+        guarantee = mechanism.guarantee
+        # Of a task's range: no bound is known where epsilon is larger, and one for a larger epsilon holds where it is smaller.
+        epsilon = min(max(guarantee.epsilon, SMALLEST_TARGET), LARGEST_TARGET)
+        task = Task(mechanism.domain, 1, epsilon, guarantee.delta, guarantee.adjacency)
+        stated = stated_error(entry_named("mvu"), task, mechanism)
     values = {"repetitions": repetitions, "others": "zero", "confidence": confidence, "seed": seed, "json": json, "output": output}
-    _audit(TableMeanMechanism(read_table(table)), {"mechanism": str(table)}, values)
+    _audit(mechanism, stated, {"mechanism": str(table)}, values)
 
 
 audit_app = typer.Typer(
@@ -81,7 +94,7 @@ def _audit_group() -> None:
     """Run a mechanism on neighbours, against its own guarantee. Not refuted is no proof."""
 
 
-def _audit(mechanism: "Mechanism", head: dict[str, Any], values: dict[str, Any]) -> None:
+def _audit(mechanism: "Mechanism", stated: "StatedError", head: dict[str, Any], values: dict[str, Any]) -> None:
     from ..analysis.audits.mechanism_audit import audit
     from ..analysis.random_streams import named_stream
 
@@ -93,16 +106,17 @@ def _audit(mechanism: "Mechanism", head: dict[str, Any], values: dict[str, Any])
             others=values["others"],
             confidence=values["confidence"],
         )
-    document = head | {"others": values["others"], "seed": values["seed"]} | found.document()
+    document = head | {"others": values["others"], "seed": values["seed"]} | found.document() | stated.document()
     show_document(document, values["json"], values["output"])
     if not values["json"]:
-        _print(str(head["mechanism"]), found)
+        _print(str(head["mechanism"]), found, stated)
     if found.refuted:
         raise typer.Exit(1)
 
 
-def _print(name: str, audited: "MechanismAudit") -> None:
+def _print(name: str, audited: "MechanismAudit", stated: "StatedError") -> None:
     found = audited.found
+    least = stated.bound_reason or or_none(stated.lower_bound, 6)
     grid(
         f"Audit of {name}",
         (
@@ -111,5 +125,9 @@ def _print(name: str, audited: "MechanismAudit") -> None:
             ("refuted", "yes" if audited.refuted else "no, which is no proof"),
             ("event", f"{found.event.replace('threshold', f'{found.threshold:.6g}')}, likelier for the {found.likelier} input"),
             ("counted", f"{found.likely_count} beside {found.unlikely_count} in {found.draws} draws each"),
+            ("worst squared error, as stated", f"{stated.worst_squared_error:.6g}"),
+            ("proven least worst error", least),
+            ("central Gaussian noise, epsilon asked", or_none(stated.central_squared_error, 6)),
+            ("bits per client", f"{stated.bits_per_client:g}"),
         ),
     )

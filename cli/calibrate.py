@@ -1,14 +1,28 @@
 """`quietbits calibrate`: the parameters with which all rounds of a mechanism together stay within (epsilon, delta)."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from .account import print_report
+from .account import help_of, print_report
 from .console import check_outputs, show_document, working
-from .options import REQUIRED, SAMPLING, Adjacency, Json, Output, Rounds, adjacency_of, given, parse_sampling, registry_group, with_options
+from .options import (
+    REQUIRED,
+    SAMPLING,
+    Adjacency,
+    Epsilon,
+    Json,
+    Output,
+    Rounds,
+    adjacency_of,
+    given,
+    parse_sampling,
+    registry_group,
+    with_options,
+)
 
-TargetEpsilon = Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")]
+TableOutput = Annotated[Path | None, typer.Option(help="Write the designed table here, as JSON; - is standard output.")]
 TargetDelta = Annotated[float, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
 Method = Annotated[
     str | None, typer.Option(help="Name of the account that is to keep the target; by default the least of the proven ones.")
@@ -38,11 +52,11 @@ def _subcommand(name: str) -> Any:
         _calibrate(name, given(one.given, values), values)
 
     own = [option.name for option in one.given]
-    fixed: dict[str, tuple[Any, Any]] = {"epsilon": (TargetEpsilon, REQUIRED), "delta": (TargetDelta, REQUIRED)}
+    fixed: dict[str, tuple[Any, Any]] = {"epsilon": (Epsilon, REQUIRED), "delta": (TargetDelta, REQUIRED)}
     fixed |= {"rounds": (Rounds, 1), "method": (Method, None), "adjacency": (adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
-    fixed |= {"json": (Json, False), "output": (Output, None)}
-    return with_options(run, one.given, fixed, f"{one.title} (`quietbits.calibrate`).")
+    fixed |= {"json": (Json, False), "output": (TableOutput if one.designs else Output, None)}
+    return with_options(run, one.given, fixed, help_of(name, "calibrate"))
 
 
 calibrate_app = typer.Typer(
@@ -82,4 +96,6 @@ def _calibrate(name: str, known: dict[str, Any], values: dict[str, Any]) -> None
         output = None
     show_document(found.document(), json, output)
     if not json:
-        print_report(found.report, ("target epsilon", f"{values['epsilon']:g}" + (f", by {values['method']}" if values["method"] else "")))
+        target = f"{values['epsilon']:g}" + (f", by {values['method']}" if values["method"] else "")
+        beside = (("worst of answering zero", found.zero_squared_error), ("proven least worst error", found.lower_bound))
+        print_report(found.report, [("target epsilon", target)], [(text, f"{value:.9g}") for text, value in beside if value is not None])

@@ -144,6 +144,11 @@ def resumable(folder: Path) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
+def check_there(file: Path) -> None:
+    """Raise ``OSError`` if there is no such file, before libraries are loaded that take longer than to find out."""
+    file.stat()
+
+
 def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> None:
     """Raise before a long computation whose result could not be written, or would overwrite what it reads; None is passed over.
 
@@ -190,6 +195,11 @@ def grid(title: str, rows: Iterable[tuple[str, str]]) -> None:
     for name, value in rows:
         table.add_row(name, value)
     console().print(table, markup=False)
+
+
+def or_none(value: float | None, digits: int) -> str:
+    """Write a number in the given digits, or that there is none."""
+    return "none" if value is None else f"{value:.{digits}g}"
 
 
 def warn(text: str) -> None:

@@ -9,7 +9,7 @@ import typer
 from ..errors import TableError
 from .commands import Command, Group
 from .console import check_outputs, complain, grid, say, working
-from .options import Megabytes, Seed
+from .options import Megabytes, Seed, bytes_of
 from .table_grid import design_grid_command, verify_tables
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Epsilon = Annotated[float, typer.Option(help="Privacy parameter, 0.001 to 20; more with a metric l<p>, p > 1.")]
 BitsIn = Annotated[int, typer.Option(help="Bits of the grid that values are dithered to, 1 to 9.")]
 BitsOut = Annotated[int, typer.Option(help="Bits of a client's message, 1 to 9.")]
-Metric = Annotated[str | None, typer.Option(help="l1, l2 or l<p>: metric privacy with |y - y'|^p instead of local privacy.")]
+Metric = Annotated[str | None, typer.Option(help="l1, l2 or l<p>: metric privacy with |y - y'|^p; none, or nothing: local privacy.")]
 
 
 class Solver(StrEnum):
@@ -127,7 +127,7 @@ def verify_command(
         if json:
             say(dumps({"file": str(file), "verified": False, "check": error.check, "detail": error.detail}))
         else:
-            complain(f"{file}: refused: {error.check}: {error.detail}")
+            complain(str(error))
         raise typer.Exit(1) from error
     if json:
         say(dumps({"file": str(file), "verified": True, "certificate": table_document(table)["certificate"]}))
@@ -150,9 +150,9 @@ def export_command(
 
 def _read(file: Path, most_megabytes: int | None) -> "LookupTable":
     from ..design.tables.file import MOST_BYTES, read_table
-    from ..files import MEGABYTE
 
-    return read_table(file, MOST_BYTES if most_megabytes is None else most_megabytes * MEGABYTE)
+    with working(f"verifying {file}"):
+        return read_table(file, bytes_of(most_megabytes, MOST_BYTES))
 
 
 def _print_certificate(table: "LookupTable", title: str) -> None:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..files import STANDARD_OUTPUT, check_folder
 from .commands import Command, Group
-from .console import check_outputs, console, progress_bar, say, show_document
+from .console import check_outputs, console, or_none, progress_bar, say, show_document, working
 from .design import BitsIn, BitsOut, Epsilon, Metric
-from .options import Adjacency, Json, Megabytes, Output, Seed, typed_options
+from .options import Adjacency, Json, Megabytes, Output, Seed, bytes_of, typed_options
 
 if TYPE_CHECKING:
     from ..analysis.study.column_data import DataColumn
@@ -51,21 +52,30 @@ def estimate_mean_command(
     seed: Seed = 0,
     most_megabytes: Megabytes = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML report here.")] = None,
-    output: Annotated[Path | None, typer.Option(help="Write the results here, as JSON; - is standard output.")] = None,
+    json: Json = False,
+    output: Output = None,
 ) -> None:
     """Estimate the mean of a column with MVU, and compare it with its rivals (`study_mean`).
 
     State the interval with --interval, from what is known without the data. Without it the smallest and the largest value are taken,
     which is not private: a warning says so here, in the report and in the results.
     """
-    from ..analysis.study.column_data import load_column
+    from ..analysis.study.column_data import MOST_BYTES, load_column
 
     check_outputs(report, output, inputs=[data])
-    study = _run_study(
-        load_column(data, column, interval, most_bytes=_bytes(most_megabytes)), epsilon, bits_in, bits_out, metric, objective, seed
-    )
-    _print_study(study)
-    _write_study(study, report, output)
+    with working(f"reading {data}"):
+        values = load_column(data, column, interval, most_bytes=bytes_of(most_megabytes, MOST_BYTES))
+    study = _run_study(values, epsilon, bits_in, bits_out, metric, objective, seed)
+    if json:
+        from json import dumps
+
+        from ..analysis.study.results_file import results_document
+
+        if output != STANDARD_OUTPUT:
+            say(dumps(results_document(study, command=_command_line()), allow_nan=False))
+    else:
+        _print_study(study)
+    _write_study(study, report, output, quiet=json)
 
 
 @estimate_app.command("frequencies", cls=Command)
@@ -101,32 +111,28 @@ def estimate_frequencies_command(
     private: a warning says so here, in the report and in the results.
     """
     from ..analysis.catalogue.registry import entry_named
+    from ..analysis.study.column_data import MOST_BYTES
     from ..analysis.study.frequency_study import study_frequencies
     from ..analysis.study.item_column import load_items
 
     check_outputs(report, output, inputs=[data, domain])
     entry = entry_named(mechanism)
-    choices = typed_options(entry.options, option or [])
-    items = load_items(data, column, domain, buckets, most_bytes=_bytes(most_megabytes))
-    study = study_frequencies(
-        items, mechanism, epsilon, delta, adjacency=adjacency, options=choices, count_share=count_share, top=top, seed=seed
-    )
+    choices = typed_options(mechanism, entry.options, option or [])
+    with working(f"reading {data}"):
+        items = load_items(data, column, domain, buckets, most_bytes=bytes_of(most_megabytes, MOST_BYTES))
+    with working(f"running {mechanism} on {len(items.items)} clients"):
+        study = study_frequencies(
+            items, mechanism, epsilon, delta, adjacency=adjacency, options=choices, count_share=count_share, top=top, seed=seed
+        )
     show_document(study.document(), json, output)
     if report is not None:
         from ..figures.report.frequency_report import write_frequency_report
 
-        write_frequency_report(study, report, command=shlex.join(["quietbits", *sys.argv[1:]]))
+        write_frequency_report(study, report, command=_command_line())
     if not json:
         _print_frequencies(study)
         if report is not None:
             say(f"Report: {report}")
-
-
-def _bytes(most_megabytes: int | None) -> int:
-    from ..analysis.study.column_data import MOST_BYTES
-    from ..files import MEGABYTE
-
-    return MOST_BYTES if most_megabytes is None else most_megabytes * MEGABYTE
 
 
 def _print_frequencies(study: "FrequencyStudy") -> None:
@@ -144,8 +150,8 @@ def _print_frequencies(study: "FrequencyStudy") -> None:
     screen.print(table, markup=False)
     screen.print(
         f"Squared error {study.squared_error:.4g}, predicted {study.predicted_squared_error:.4g}; all items as frequent "
-        f"{study.zero_squared_error:.4g}; trusted server's Gaussian noise {_or_none(study.central_squared_error)}; proven least "
-        f"{_or_none(study.lower_bound)}. {study.bits_per_client:g} bits per client.",
+        f"{study.zero_squared_error:.4g}; trusted server's Gaussian noise {or_none(study.central_squared_error, 4)}; proven least "
+        f"{or_none(study.lower_bound, 4)}. {study.bits_per_client:g} bits per client.",
         markup=False,
     )
     if study.count is not None:
@@ -155,10 +161,6 @@ def _print_frequencies(study: "FrequencyStudy") -> None:
             markup=False,
         )
     screen.print(f"Guarantee of {study.mechanism}: {study.guarantee}.", markup=False)
-
-
-def _or_none(value: float | None) -> str:
-    return "none" if value is None else f"{value:.4g}"
 
 
 def demo_command(
@@ -172,6 +174,7 @@ def demo_command(
     from ..analysis.study.demo_data import body_mass_index
     from ..design.tables.file import write_table
 
+    check_folder(output)
     study = _run_study(body_mass_index(), epsilon, bits_in, bits_out, None, Objective.mean, seed)
     _print_study(study)
     output.mkdir(parents=True, exist_ok=True)
@@ -189,17 +192,21 @@ def _run_study(
         return study_mean(data, epsilon, bits_in, bits_out, metric=metric, objective=str(objective), seed=seed, on_step=on_step)
 
 
-def _write_study(study: "MeanStudy", report: Path | None, results: Path | None) -> None:
+def _command_line() -> str:
+    return shlex.join(["quietbits", *sys.argv[1:]])
+
+
+def _write_study(study: "MeanStudy", report: Path | None, results: Path | None, *, quiet: bool = False) -> None:
     from ..analysis.study.results_file import write_results
     from ..figures.report.report import write_report
 
-    command = shlex.join(["quietbits", *sys.argv[1:]])
     if report is not None:
-        write_report(study, report, command=command)
-        say(f"Report: {report}")
+        write_report(study, report, command=_command_line())
     if results is not None:
-        write_results(study, results, command=command)
-        say(f"Results: {results}")
+        write_results(study, results, command=_command_line())
+    for kind, path in (("Report", report), ("Results", results)):
+        if path is not None and not quiet:
+            say(f"{kind}: {path}")
 
 
 def _print_study(study: "MeanStudy") -> None:

@@ -28,14 +28,17 @@ def mechanisms_command(
 
 
 def _print_all(entries: "list[Entry]") -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title="Mechanisms: quietbits mechanisms NAME has more")
-    for heading in ("name", "trust model", "clients hold", "adjacency", "accounts", "what it does"):
+    table = Table(title="Mechanisms: quietbits mechanisms NAME has more", box=SIMPLE_HEAD, title_justify="left")
+    # Names are typed.
+    table.add_column("name", no_wrap=True)
+    for heading in ("trust model", "clients hold", "adjacency", "what it does"):
         table.add_column(heading)
     for entry in entries:
         domains = ", ".join("numbers" if domain.__name__ == "Interval" else _held(entry) for domain in entry.domains)
-        table.add_row(entry.name, entry.trust_model, domains, ", ".join(entry.adjacencies), ", ".join(entry.accounts), entry.title)
+        table.add_row(entry.name, entry.trust_model, domains, ", ".join(entry.adjacencies), entry.title)
     console().print(table, markup=False)
 
 

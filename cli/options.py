@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..arguments import check_choice
+from ..arguments import check_choice, check_listed
+from ..files import MEGABYTE
 from .commands import Command, Group
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Output = Annotated[Path | None, typer.Option(help="Write the JSON object here; - is standard output.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw epsilon against rounds here: .svg, .pdf or .png.")]
+Epsilon = Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")]
 Rounds = Annotated[int, typer.Option(help="Rounds in which the same client takes part.")]
 Delta = Annotated[float | None, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
 Adjacency = Annotated[str | None, typer.Option(help="replace-one or add-or-remove-one; by default the usual one, which is printed.")]
@@ -63,10 +65,10 @@ def registry_group(
             return names()
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's interface
-            """Return a subcommand; ValueError lists the names that there are where there is none of that name."""
+            """Return a subcommand; ValueError has the closest names where there is none of that name."""
             for part in cmd_name.split(","):
                 if has is None or not has(part):
-                    check_choice("mechanism", part, names())
+                    check_listed("mechanism", part, names(), f"quietbits {self.name} --help")
             single = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
             single.command(cmd_name, cls=Command)(subcommand(cmd_name))
             return typer.main.get_command(single)
@@ -103,8 +105,11 @@ def with_options(function: Callable[..., None], options: "tuple[Option, ...]", f
     return command
 
 
-def adjacency_of(adjacencies: tuple[str, ...]) -> Any:
-    """Return the option of adjacency for a mechanism that has accounts for these."""
+def adjacency_of(adjacencies: tuple[str, ...], *, compared: bool = False) -> Any:
+    """Return the option of adjacency for a mechanism, or several that are compared, with accounts for these; none in common is allowed."""
+    if compared:
+        which = " or ".join(adjacencies) or "none that they have in common"
+        return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {which}; must be given to compare mechanisms.")]
     if len(adjacencies) == 1:
         return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {adjacencies[0]}, the only ones there are.")]
     return Annotated[str | None, typer.Option(help=f"{' or '.join(adjacencies)}; by default the usual ones, which are printed.")]
@@ -115,13 +120,15 @@ def given(options: "tuple[Option, ...]", values: dict[str, Any]) -> dict[str, An
     return {option.name: values[option.name] for option in options if option.name in values}
 
 
-def typed_options(options: "tuple[Option, ...]", texts: list[str]) -> dict[str, Any]:
-    """Return the values of the registry's options from texts such as ``bits=8``; dashes in names count as underscores."""
+def typed_options(what: str, options: "tuple[Option, ...]", texts: list[str]) -> dict[str, Any]:
+    """Return the values of options that `what` has from texts such as ``bits=8``; dashes in names count as underscores."""
     from ..design.contracts.options import NONE
 
     named = {option.name: option for option in options}
     values: dict[str, Any] = {}
     for text in texts:
+        if not options:
+            raise ValueError(f"option must be left out: {what} has none, got {text!r}")
         name, equals, value = text.partition("=")
         name = check_choice("option", name.replace("-", "_"), named)
         if not equals:
@@ -148,6 +155,11 @@ def _parameter(option: "Option") -> inspect.Parameter:
         info = typer.Option(option.flags or name, help=f"{option.help}{choices}{unit}")
     default = REQUIRED if option.required else option.default
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, info], default=default)
+
+
+def bytes_of(most_megabytes: int | None, usual: int) -> int:
+    """Return the largest file that is read, in bytes: the one that was typed (`Megabytes`), or the usual one."""
+    return usual if most_megabytes is None else most_megabytes * MEGABYTE
 
 
 def parse_sampling(sampling_probability: float | None, population: int | None, sample_size: int | None) -> "Sampling | None":

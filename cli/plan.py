@@ -7,14 +7,13 @@ import typer
 
 from ..files import STANDARD_OUTPUT
 from .console import check_outputs, console, progress_bar, say, warn
-from .options import Json, Seed, typed_options
-from .simulate import Categories, Clients, Dimension, Interval
+from .options import Epsilon, Json, Seed, Workers, typed_options
+from .task import Categories, Clients, Clip, Delta, Dimension, Interval, Norm, Rounds, domain_of
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from ..analysis.planner.record import Plan, PlannedMechanism
-    from ..design.contracts.domains import Domain
 
 KINDS = (".csv", ".parquet", ".html", ".json")
 # In two lines, to leave room for mechanisms in a narrow terminal.
@@ -23,17 +22,17 @@ HEADINGS = ("error", "worst", "bits per\nclient", "over\nbound", "over\ncentral"
 
 def plan_command(
     clients: Clients,
-    epsilon: Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")],
+    epsilon: Epsilon,
     adjacency: Annotated[str, typer.Option(help="replace-one or add-or-remove-one: which data sets are neighbours.")],
-    delta: Annotated[float, typer.Option(help="Failure probability of all rounds together; 0 for pure privacy.")] = 0.0,
+    delta: Delta = 0.0,
     dimension: Dimension = None,
-    norm: Annotated[str, typer.Option(help="p of the ball of the vectors: l1, l2, linf or another number from 1.")] = "l2",
-    clip: Annotated[float, typer.Option(help="Norm that vectors are clipped to.")] = 1.0,
+    norm: Norm = None,
+    clip: Clip = None,
     categories: Categories = None,
-    interval: Interval = (0.0, 1.0),
+    interval: Interval = None,
     bits: Annotated[float | None, typer.Option(help="Bits of the largest message over the number of coordinates, at most.")] = None,
     trust: Annotated[str | None, typer.Option(help="local, shuffled, secure-sum or central: that trust model alone.")] = None,
-    rounds: Annotated[int, typer.Option(help="Rounds that share the budget.")] = 1,
+    rounds: Rounds = 1,
     population: Annotated[
         str | None, typer.Option(help="What errors are predicted for: sphere, uniform (numbers), zipf (items), or as in simulate.")
     ] = None,
@@ -43,7 +42,7 @@ def plan_command(
     ] = None,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="Design choice of the mechanisms that have it.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Simulate the first three, and flag what is off by over 10 %.")] = False,
-    workers: Annotated[int, typer.Option(help="Processes.")] = 2,
+    workers: Workers = 1,
     seed: Seed = 0,
     json: Json = False,
     output: Annotated[
@@ -60,9 +59,10 @@ def plan_command(
     check_outputs(output)
     if output not in (None, STANDARD_OUTPUT) and output.suffix not in KINDS:
         raise ValueError(f"output must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {output.name!r}")
-    task = Task(_domain(dimension, norm, clip, categories, interval), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits)
+    held = {"dimension": dimension, "norm": norm, "clip": clip, "categories": categories, "interval": interval}
+    task = Task(domain_of(held), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits)
     known = {one.name: one for entry in REGISTRY.values() for one in entry.options}
-    options = typed_options(tuple(known.values()), option or [])
+    options = typed_options("the registry", tuple(known.values()), option or [])
     with progress_bar() as on_step:
         plan = plan_task(
             task, population=population, nonzero=nonzero, trust=trust, options=options, seed=seed, workers=workers, on_step=on_step
@@ -79,18 +79,6 @@ def plan_command(
         _print(plan)
         if output is not None:
             say(f"Plan: {output}")
-
-
-def _domain(dimension: int | None, norm: str, clip: float, categories: int | None, interval: tuple[float, float]) -> "Domain":
-    from ..design.contracts.domains import Categories as Items
-    from ..design.contracts.domains import Interval as Numbers
-    from ..design.contracts.norm_ball import NormBall, parse_norm
-
-    if categories is not None and dimension is not None:
-        raise ValueError(f"dimension must be left out where clients hold one of {categories} items, got {dimension}")
-    if categories is not None:
-        return Items(categories)
-    return Numbers(*interval) if dimension is None else NormBall(dimension, parse_norm(norm), clip)
 
 
 def _write(plan: "Plan", output: Path) -> None:

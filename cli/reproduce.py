@@ -17,11 +17,11 @@ class ReproduceCommand(Command):
         """Print the options, then every figure with its title and how long it takes."""
         from rich.table import Table
 
-        from ..figures.registry import FIGURES
+        from ..figures.listing import LISTING
 
         super().format_help(ctx, formatter)
         table = Table("figure", "what it shows", "takes, in full size", title="Figures")
-        for name, figure in FIGURES.items():
+        for name, figure in LISTING.items():
             table.add_row(name, figure.title, figure.duration)
         console().print(table, markup=False)
 

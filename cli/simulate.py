@@ -1,43 +1,18 @@
 """`quietbits simulate`: rounds of a mechanism on synthetic inputs, its error measured beside what was predicted and what is possible."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import check_outputs, console, grid, show_document, warn, working
-from .options import REQUIRED, Adjacency, Json, Output, Seed, adjacency_of, given, registry_group, with_options
+from .console import check_outputs, console, grid, or_none, show_document, warn, working
+from .options import Json, Output, Seed, registry_group, with_options
+from .task import built, domain_of, entries_of, entry_names, options_of, task_options
 
 if TYPE_CHECKING:
     from ..analysis.simulation.repeated_means import MeanSummary
-    from ..design.contracts.domains import Domain
-    from ..design.contracts.mechanism import Mechanism
-    from ..design.contracts.registry import Entry, Option
-    from ..design.contracts.task import Task
+    from ..design.contracts.registry import Entry
 
-Clients = Annotated[int, typer.Option(help="Number of clients.")]
-Dimension = Annotated[int | None, typer.Option(help="Number of coordinates of a vector; without it clients hold numbers, if they may.")]
-Categories = Annotated[int | None, typer.Option(help="Number of items, where clients hold one of a list.")]
-Norm = Annotated[str | None, typer.Option(help="p of the ball of the vectors: 1 or more, or inf; the mechanism's usual one by default.")]
-Clip = Annotated[float, typer.Option(help="Norm that vectors are clipped to.")]
-Interval = Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="Public interval of numbers.")]
-Epsilon = Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")]
-Unused = Annotated[float, typer.Option(help="Without effect: the mechanism keeps no budget.")]
-Delta = Annotated[float, typer.Option(help="Failure probability of all rounds together; 0 for pure privacy.")]
-Rounds = Annotated[int, typer.Option(help="Rounds that share the budget; one of them is simulated.")]
-# The task, as it is typed.
-TASK: dict[str, tuple[Any, Any]] = {
-    "clients": (Clients, REQUIRED),
-    "dimension": (Dimension, None),
-    "norm": (Norm, None),
-    "categories": (Categories, None),
-    "clip": (Clip, 1.0),
-    "interval": (Interval, (0.0, 1.0)),
-    "epsilon": (Epsilon, REQUIRED),
-    "delta": (Delta, 0.0),
-    "rounds": (Rounds, 1),
-    "adjacency": (Adjacency, None),
-}
 POPULATION_HELP = (
     "sphere, positive-sphere, uniform-l1, uniform-cube, sparse, sparse-mean, digits-gradients (of a network with as many parameters as "
     "there are coordinates); for numbers uniform or ends; for items uniform, zipf or geometric."
@@ -60,68 +35,6 @@ SIMULATION: dict[str, tuple[Any, Any]] = {
     "json": (Json, False),
     "output": (Output, None),
 }
-
-
-def entry_names() -> list[str]:
-    """Return the names of the registry."""
-    from ..analysis.catalogue.registry import REGISTRY
-
-    return list(REGISTRY)
-
-
-def entries_of(name: str) -> "list[Entry]":
-    """Return the entries of one name, or of several that are joined by commas."""
-    from ..analysis.catalogue.registry import entry_named
-
-    return [entry_named(one) for one in name.split(",")]
-
-
-def options_of(entries: "list[Entry]") -> "tuple[Option, ...]":
-    """Return the design choices of mechanisms, each name once; those of several have the defaults of each."""
-    named = {option.name: option for entry in entries for option in entry.options}
-    return tuple(named.values() if len(entries) == 1 else (replace(option, default=None) for option in named.values()))
-
-
-def task_options(entries: "list[Entry]") -> dict[str, tuple[Any, Any]]:
-    """Return how a task is typed; epsilon may be left out where no mechanism keeps it."""
-    common = tuple(one for one in entries[0].adjacencies if all(one in entry.adjacencies for entry in entries))
-    typed = TASK | {"adjacency": (adjacency_of(common) if common else Adjacency, None)}
-    return typed if any(entry.private for entry in entries) else typed | {"epsilon": (Unused, 1.0), "delta": (Unused, 0.0)}
-
-
-def built(entry: "Entry", values: dict[str, Any]) -> "tuple[Task, Mechanism]":
-    """Return a mechanism for the task that was typed."""
-    from ..design.contracts.registry import usual_adjacency
-    from ..design.contracts.task import Task
-
-    task = Task(
-        _domain(entry, values),
-        values["clients"],
-        values["epsilon"],
-        values["delta"],
-        usual_adjacency(values["adjacency"], None, entry.adjacencies),
-        rounds=values["rounds"],
-    )
-    chosen = {name: value for name, value in given(entry.options, values).items() if value is not None}
-    return task, entry.build(task, chosen)
-
-
-def _domain(entry: "Entry", values: dict[str, Any]) -> "Domain":
-    from ..design.contracts.domains import Categories as Items
-    from ..design.contracts.domains import Interval as Numbers
-    from ..design.contracts.norm_ball import NormBall, parse_norm
-
-    if Items in entry.domains:
-        if values["categories"] is None:
-            raise ValueError(f"categories must be given for {entry.name}, whose clients hold items: a whole number from 1")
-        return Items(values["categories"])
-    if values["dimension"] is None:
-        if Numbers not in entry.domains:
-            raise ValueError(f"dimension must be given for {entry.name}, whose clients hold vectors: a whole number from 1")
-        return Numbers(*values["interval"])
-    usual = 2.0 if entry.norms is None or 2.0 in entry.norms else entry.norms[0]
-    norm = usual if values["norm"] is None else parse_norm(values["norm"])
-    return NormBall(values["dimension"], norm, values["clip"])
 
 
 def _subcommand(name: str) -> Any:
@@ -159,7 +72,8 @@ def _simulate_group() -> None:
 class Simulated:
     """A summary of rounds, and the least worst-case error that is proven for the task; None where nothing is.
 
-    Nor is there one where the mechanism states its error for some populations only, as it would be one on the worst inputs.
+    Nor is there one where the mechanism states its error for some populations only, as it would be one on the worst inputs, or where the
+    known one is for unbiased mechanisms and this one has a bias.
     """
 
     summary: "MeanSummary"
@@ -177,12 +91,13 @@ class Simulated:
 
 
 def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
+    from ..analysis.planner.bound import says_nothing_of
     from ..analysis.simulation.input_populations import check_inputs
     from ..analysis.simulation.repeated_means import repeat_mean, summarise_means
     from ..design.contracts.guarantee import Guarantee
     from ..design.contracts.norm_ball import NormBall
 
-    domain, nonzero = _domain(entry, values), values["nonzero"]
+    domain, nonzero = domain_of(values, entry), values["nonzero"]
     population = values["population"] or ("sphere" if isinstance(domain, NormBall) else "uniform")
     # Before the mechanism is built, which may take long.
     check_inputs(population, domain, nonzero)
@@ -192,7 +107,8 @@ def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
     shared = {name: values[name] for name in ("nonzero", "seed", "masked")}
     with working(f"simulating {entry.name}"):
         rounds = repeat_mean(mechanism, population, values["repetitions"], clients=task.clients, asked=asked, rounds=task.rounds, **shared)
-    return Simulated(summarise_means(rounds), entry.lower_bound(task) if entry.populations is None else None, entry.populations)
+    known = entry.populations is None and not says_nothing_of(entry, mechanism)
+    return Simulated(summarise_means(rounds), entry.lower_bound(task) if known else None, entry.populations)
 
 
 def _print(found: dict[str, Simulated]) -> None:
@@ -221,7 +137,7 @@ def _print(found: dict[str, Simulated]) -> None:
     for name, simulated in found.items():
         one = simulated.summary
         numbers = (f"{one.bits_per_client:g}", f"{one.epsilon:g}", f"{one.delta:g}", f"{one.squared_error:.4g}")
-        central = (_or_none(one.central_gaussian_squared_error), _or_none(one.ratio_to_central))
+        central = (or_none(one.central_gaussian_squared_error, 6), or_none(one.ratio_to_central, 6))
         references = (f"{one.predicted_squared_error:.4g}", f"{one.zero_squared_error:.4g}", *central)
         table.add_row(name, one.trust_model, *numbers, *references)
     console().print(table, markup=False)
@@ -249,12 +165,12 @@ def _rows(simulated: Simulated) -> list[tuple[str, str]]:
             else f"of {' or '.join(simulated.populations)}, as the mechanism expects it",
             f"{summary.worst_squared_error:.6g}",
         ),
-        ("proven least worst error", _or_none(simulated.lower_bound)),
-        ("worst over proven least", _or_none(simulated.ratio_to_bound)),
+        ("proven least worst error", or_none(simulated.lower_bound, 6)),
+        ("worst over proven least", or_none(simulated.ratio_to_bound, 6)),
         ("bias, at most", f"{summary.bias_bound:.3g}"),
         ("of answering zero, or the middle", f"{summary.zero_squared_error:.6g}"),
-        ("central Gaussian noise, epsilon asked", _or_none(summary.central_gaussian_squared_error)),
-        ("measured over central", _or_none(summary.ratio_to_central)),
+        ("central Gaussian noise, epsilon asked", or_none(summary.central_gaussian_squared_error, 6)),
+        ("measured over central", or_none(summary.ratio_to_central, 6)),
         ("inputs clipped", f"{100 * summary.clipped_share:.3g} %"),
         ("bits per client", f"{summary.bits_per_client:g}, {summary.bits_per_coordinate:.4g} a coordinate"),
     ]
@@ -271,7 +187,3 @@ def _rows(simulated: Simulated) -> list[tuple[str, str]]:
         ("adjacency", summary.adjacency),
         ("trust model", summary.trust_model),
     ]
-
-
-def _or_none(value: float | None) -> str:
-    return "none" if value is None else f"{value:.6g}"

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .console import console, progress_bar, resumable, warn
+from .console import check_there, console, progress_bar, resumable, warn
 from .options import Cache, Dask, Workers, example_option
 
 # As a data frame they take a gigabyte.
@@ -30,6 +30,7 @@ def sweep_command(
     example: Annotated[bool, example_option(_example, "a commented sweep that works")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
     """Compare mechanisms of the registry in many settings, repeatedly; a killed sweep goes on (`load_sweep`, `run_tasks`)."""
+    check_there(spec)
     from dataclasses import replace
 
     from ..analysis.sweeps.run import IncompleteSweepError, run_sweep

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .console import complain, grid, progress_bar, resumable, say, working
+from .console import check_there, complain, grid, progress_bar, resumable, say, working
 from .options import Dask, Workers, example_option
 
 
@@ -23,6 +23,7 @@ def design_grid_command(
     example: Annotated[bool, example_option(_example, "a commented grid that works")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
     """Design, certify and export every table of a grid, with an index; a killed run goes on (`load_grid`, `design_tables`)."""
+    check_there(spec)
     from ..analysis.table_grid.run import IncompleteGridError, design_tables
     from ..analysis.table_grid.spec import load_grid
     from ..figures.report.table_index import write_table_index

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import console, progress_bar, resumable
+from .console import check_there, console, progress_bar, resumable
 from .options import Cache, Dask, Workers, example_option
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ def train_command(
     example: Annotated[bool, example_option(_example, "commented trainings that work")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
     """Train models with mechanisms of the registry, and see what they cost in accuracy and bytes (`load_training`, `run_training`)."""
+    check_there(spec)
     from ..analysis.sweeps.run import IncompleteSweepError
     from ..analysis.training.run import run_training
     from ..analysis.training.spec import load_training

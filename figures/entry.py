@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..analysis.sweeps.protocol import SweepTask
+from .listing import LISTING
 
 
 def unchanged(table: pd.DataFrame) -> pd.DataFrame:
@@ -21,13 +22,9 @@ class FigureEntry:
     Attributes
     ----------
     name : str
-        On the command line, and of the files.
-    title : str
-        One line on what it shows.
+        On the command line, of the files, and in `LISTING`, which has its title and how long it takes.
     paper : str
         Where it comes from, or which paper it goes beyond.
-    duration : str
-        How long it takes on two cores, in words.
     experiment : str
         What the column ``experiment`` of its table says.
     tasks : callable
@@ -41,11 +38,14 @@ class FigureEntry:
     """
 
     name: str
-    title: str
     paper: str
-    duration: str
     experiment: str
     tasks: Callable[[int, bool], Sequence[SweepTask]]
     draw: Callable[[pd.DataFrame], Figure]
     table: Callable[[pd.DataFrame], pd.DataFrame] = unchanged
     summary: Callable[[pd.DataFrame], pd.DataFrame] = unchanged
+
+    @property
+    def title(self) -> str:
+        """What it shows, as it is listed."""
+        return LISTING[self.name].title

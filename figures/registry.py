@@ -1,89 +1,29 @@
 """Which figures there are, and what makes their files."""
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
 
 import pandas as pd
 
+from ..analysis.catalogue.loaded_by_name import LoadedByName
 from ..analysis.provenance_columns import with_provenance
 from ..analysis.sweeps.run import run_tasks
 from ..arguments import check_choice
 from ..progress import OnStep, silent
-from .beyond import secure_sum_bits
-from .cpsgd import binomial_slack
-from .cpsgd import fig1 as cpsgd_fig1
-from .dp_rec import accounting as dprec_accounting
-from .dp_rec import bits as dprec_bits
-from .dp_rec import communication as dprec_communication
-from .dp_rec import mean as dprec_mean
 from .drawing.markdown import markdown_document
 from .drawing.save import save_figure
 from .drawing.style import print_style
 from .entry import FigureEntry
-from .frequencies import fig2 as freq_fig2
-from .frequencies import fig3 as freq_fig3
-from .frequencies import fig4 as freq_fig4
-from .frequencies import fig5 as freq_fig5
-from .frequencies import freq_codes
-from .frequencies import needed_bits as freq_limits
-from .frequencies import regimes as freq_regimes
-from .linear_compression import bits as price_bits
-from .linear_compression import cohort as price_cohort
-from .linear_compression import dimension as price_dimension
-from .linear_compression import layers as price_layers
-from .linear_compression import needed_bits as price_needed_bits
-from .linear_compression import rate as price_rate
-from .linear_compression import rounds as price_rounds
-from .linear_compression import rows as price_rows
-from .linear_compression import sparse as price_sparse
-from .mvu import fig1 as mvu_fig1
-from .mvu import fig2 as mvu_fig2
-from .mvu import fig3 as mvu_fig3
-from .mvu import fig5 as mvu_fig5
-from .planner import pareto as plan_pareto
-from .training import cpsgd_fig2, dprec_table1, mvu_fig4, price_training
+from .listing import LISTING
 
-FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
-    {
-        module.FIGURE.name: module.FIGURE
-        for module in (
-            mvu_fig1,
-            mvu_fig2,
-            mvu_fig3,
-            mvu_fig5,
-            cpsgd_fig1,
-            binomial_slack,
-            secure_sum_bits,
-            plan_pareto,
-            dprec_accounting,
-            dprec_mean,
-            dprec_communication,
-            dprec_bits,
-            price_rate,
-            price_bits,
-            price_cohort,
-            price_dimension,
-            price_rounds,
-            price_layers,
-            price_rows,
-            price_needed_bits,
-            price_sparse,
-            freq_fig2,
-            freq_fig3,
-            freq_fig4,
-            freq_fig5,
-            freq_limits,
-            freq_regimes,
-            freq_codes,
-            mvu_fig4,
-            cpsgd_fig2,
-            dprec_table1,
-            price_training,
-        )
-    }
-)
-"""Entries by name."""
+
+def _entry(module: str) -> tuple[FigureEntry]:
+    return (import_module(f".{module}", __package__).FIGURE,)
+
+
+FIGURES: Mapping[str, FigureEntry] = LoadedByName({listed.module: (name,) for name, listed in LISTING.items()}, _entry)
+"""Entries by name, each of which is loaded with its module when it is asked for."""
 # Where the tasks of a figure are kept, beside the figures.
 RESULTS = "results"
 

@@ -4,12 +4,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...arguments import check_choice
+from ...arguments import check_listed
+from ...design.contracts.gaussian import l2_radius
 from ...design.contracts.registry import Accountable, AccountReport, Target, check_pairs, check_values
+from ...design.contracts.task import Task
 from ...shown import GREY, Shown
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
-from .registry import accountables
+from .registry import REGISTRY, accountables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +27,7 @@ class Calibration(Shown):
     continuously on the parameters, less than 1e-6 below it.
     """
 
+    name: str
     target: Target
     report: AccountReport
 
@@ -52,9 +55,29 @@ class Calibration(Shown):
         """Return a parameter that was found or given, by name."""
         return self.report.subject.details[name]
 
+    @property
+    def zero_squared_error(self) -> float | None:
+        """The worst squared error of answering zero, which sends nothing; None where the ball of the vectors is not known."""
+        return None if self.report.subject.ball is None else l2_radius(self.report.subject.ball) ** 2
+
+    @property
+    def lower_bound(self) -> float | None:
+        """Bound on the worst squared error of one round of every mechanism for the target; errs downward.
+
+        None where none is proven, or the ball or the number of clients is not known.
+        """
+        subject, target = self.report.subject, self.target
+        entry = REGISTRY.get(self.name)
+        if subject.ball is None or subject.clients is None or entry is None or entry.populations is not None:
+            return None
+        adjacency, rounds = self.report.privacy.adjacency, target.rounds
+        task = Task(subject.ball, subject.clients, target.epsilon, target.delta, adjacency, rounds=rounds, sampling=target.sampling)
+        return entry.lower_bound(task)
+
     def document(self) -> dict[str, Any]:
         """Return the calibration as JSON holds it."""
-        return self.report.document() | {"target_epsilon": self.target.epsilon, "target_method": self.target.method}
+        beside = {"zero_squared_error": self.zero_squared_error, "lower_bound": self.lower_bound}
+        return self.report.document() | beside | {"target_epsilon": self.target.epsilon, "target_method": self.target.method}
 
 
 def account(
@@ -157,7 +180,7 @@ def calibrate(
     values = check_values(name, one.given, given)
     check_pairs(one.given, {**values, **_numbers(sampling)})
     subject = one.solve(target, values)
-    return Calibration(target, subject.report(delta, rounds, sampling))
+    return Calibration(name, target, subject.report(delta, rounds, sampling))
 
 
 def _numbers(sampling: Sampling | None) -> dict[str, Any]:
@@ -166,5 +189,5 @@ def _numbers(sampling: Sampling | None) -> dict[str, Any]:
 
 def _named(name: str) -> Accountable:
     known = accountables()
-    check_choice("mechanism", name, known)
+    check_listed("mechanism", name, known, "quietbits account --help")
     return known[name]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from types import MappingProxyType
 
-from ...arguments import check_choice
+from ...arguments import check_listed
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Accountable, Entry, Values
 from ...design.contracts.task import Task
@@ -85,8 +85,8 @@ REGISTRY: MutableMapping[str, Entry] = LoadedByName(ENTRIES, _entries)
 
 
 def entry_named(name: str) -> Entry:
-    """Return the entry of that name, or raise ValueError with the names that there are."""
-    check_choice("mechanism", name, REGISTRY)
+    """Return the entry of that name, or raise ValueError with the closest names and the command that lists all."""
+    check_listed("mechanism", name, REGISTRY, "quietbits mechanisms")
     return REGISTRY[name]
 
 

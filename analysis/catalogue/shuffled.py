@@ -86,7 +86,7 @@ def _table_entry(
         accounts=SHUFFLED_ACCOUNTS,
         options=options,
         calibrate=calibrate,
-        accounting=replace(account, name=name, title=title, given=(CLIENTS, *options), solve=solve, close=False),
+        accounting=replace(account, name=name, title=title, given=(CLIENTS, *options), solve=solve, close=False, designs=True),
         lower_bound=unbiased_central_lower_bound,
         candidates=candidates,
     )

@@ -35,7 +35,7 @@ DESIGN_SEED = 0
 GENEROUS, MANY_COORDINATES = 3.0, 2**16
 _FOR_NUMBERS = (
     "this table is designed for numbers: any two inputs differ by epsilon, so that a vector's epsilon grows with its coordinates; "
-    "quietbits calibrate vector designs one for vectors of a ball"
+    "quietbits calibrate vector --metric l1 designs one for vectors of a ball"
 )
 PAPER = "Chaudhuri, Guo, Rabbat 2022, Privacy-aware compression for federated data analysis"
 
@@ -200,7 +200,9 @@ def _solve_vector(target: Target, given: Values) -> Accounted:
         method=target.method,
     )
     subject = account_table(found.table, ball.dimension, ball.norm, found.input_distance, None, target.adjacency)
-    return replace(subject, details={**subject.details, "table_epsilon": found.table.epsilon}, table=found.table)
+    # The epsilon stated is the vector's, whatever the table is designed for.
+    details = {**subject.details, "advice": None, "table_epsilon": found.table.epsilon}
+    return replace(subject, details=details, table=found.table)
 
 
 def _tables_tried(task: Task) -> list[Values]:
@@ -270,6 +272,7 @@ VECTOR_TABLE = Accountable(
     _account_vector,
     given=(DIMENSION, NORM, replace(BITS_IN, low=2), BITS_OUT, METRIC, OBJECTIVE, DITHERING, CLIP, SEED),
     solve=_solve_vector,
+    designs=True,
 )
 MVU = Entry(
     name="mvu",

@@ -32,6 +32,11 @@ class ProvenBound:
     reason: str | None = None
 
 
+def says_nothing_of(entry: Entry, mechanism: Mechanism) -> bool:
+    """Return whether an entry's bound is for unbiased mechanisms, and this design of it may have a bias."""
+    return mechanism.bias_bound > 0 and entry.lower_bound in OF_UNBIASED
+
+
 def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float | None) -> ProvenBound:
     """Return the largest bound of an entry whose hypotheses a mechanism for a task meets.
 
@@ -41,7 +46,7 @@ def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float 
     Bounds for pure privacy hold for purely private mechanisms, whatever delta the task allows; they are taken at the epsilon of the
     mechanism's own messages.
     """
-    if mechanism.bias_bound > 0 and entry.lower_bound in OF_UNBIASED:
+    if says_nothing_of(entry, mechanism):
         return ProvenBound(None, "no proven bound: the known one is for unbiased mechanisms, and this one has a bias")
     found = [entry.lower_bound(task)]
     pure = mechanism.delta == 0

@@ -93,7 +93,9 @@ def repeat_mean(
     rows = []
     for repetition in range(repetitions):
         name = "secure sum" if modular else "mean"
-        inputs, noise = (named_stream(seed, f"{name}, repetition {repetition}, {part}") for part in ("vectors", "noise"))
+        # Mechanisms that are compared have the same inputs.
+        inputs = named_stream(seed, f"mean, repetition {repetition}, vectors")
+        noise = named_stream(seed, f"{name}, repetition {repetition}, noise")
         # Sketches are drawn anew, as their error is stated over the draw.
         public = named_stream(seed, f"{name}, repetition {repetition}, sketch")
         renewed = mechanism.renewed(int(public.integers(2**63)))

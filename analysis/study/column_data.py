@@ -107,7 +107,7 @@ def read_column(path: Path, column: str | None, most_bytes: int = MOST_BYTES) ->
     check_size(path, most_bytes)
     try:
         values = readers[suffix](path, column)
-    except (pa.ArrowException, EOFError, OSError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, EOFError, OSError) as error:
         raise DataError(f"{path}: the file cannot be read: {str(error).splitlines()[0]}") from error
     where = f"{path}" if column is None else f"{path}: column {column!r}"
     if values.nbytes > most_bytes:

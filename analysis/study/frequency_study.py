@@ -190,6 +190,8 @@ def study_frequencies(
         If the mechanism cannot serve the task; the message says what is needed.
     """
     entry, clients = entry_named(mechanism), len(column.items)
+    if Categories not in entry.domains:
+        raise ValueError(f"mechanism must be one for items, got {mechanism!r}, whose clients hold other inputs")
     domain = Categories(column.categories)
     task = Task(domain, clients, epsilon, delta, adjacency or entry.adjacencies[0])
     top = check_integer("top", top, low=1, high=MOST_SHOWN)

@@ -20,8 +20,6 @@ MOST_BITS = 9
 MOST_TABLES = 1_000_000
 MOST_BYTES = MEGABYTE
 OBJECTIVES = ("mean", "worst")
-# What Python calls None; TOML has no such value.
-NONE = "none"
 REQUIRED = ("epsilon", "bits_in", "bits_out")
 
 
@@ -137,8 +135,6 @@ def parse_grid(document: Mapping[str, Any]) -> TableGrid:
         if key not in block:
             raise ValueError(f"{key} is missing: [grid] must have {', '.join(REQUIRED)}")
     values = {key: tuple(value) if isinstance(value, list) else (value,) for key, value in block.items()}
-    if "metric" in values:
-        values["metric"] = tuple(None if metric == NONE else metric for metric in values["metric"])
     if "interval" in values:
         values["interval"] = _pairs(block["interval"])
     return TableGrid(**values, seed=document.get("seed", 0))

@@ -176,6 +176,8 @@ class Accountable:
         Whether `solve` ends less than 1e-6 below the target: not where it finds whole numbers.
     private : bool
         Whether it keeps a budget. If not, a task's epsilon and delta are passed over, and its own epsilon is infinite.
+    designs : bool
+        Whether `solve` designs a lookup table (`Accounted.table`).
     """
 
     name: str
@@ -186,6 +188,7 @@ class Accountable:
     solve: Callable[[Target, Values], Accounted] | None = None
     close: bool = True
     private: bool = True
+    designs: bool = False
 
 
 @dataclass(frozen=True, eq=False)

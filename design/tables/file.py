@@ -56,20 +56,24 @@ def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> Lo
         that begins with the file's name.
     """
     try:
-        content = read_limited(path, most_bytes)
-    except DataError as error:
-        raise TableError("size", str(error)) from None
-    try:
-        document = _parsed(content)
-        _check_schema(document)
-        found, stated = checksum(document), document["sha256"]
-        if found != stated:
-            raise TableError("checksum", f"the file was changed: its contents have sha256 {found}, it states {stated}")
-        table = _table_from(document)
-        verify_table(table)
+        return _verified(path, most_bytes)
     except TableError as error:
         # Whoever changed the file chose what is quoted.
         raise TableError(error.check, textwrap.shorten(error.detail, LONGEST_DETAIL, placeholder=" ..."), os.fspath(path)) from None
+
+
+def _verified(path: str | os.PathLike[str], most_bytes: int) -> LookupTable:
+    try:
+        content = read_limited(path, most_bytes)
+    except DataError as error:
+        raise TableError("size", str(error).removeprefix(f"{path}: ")) from None
+    document = _parsed(content)
+    _check_schema(document)
+    found, stated = checksum(document), document["sha256"]
+    if found != stated:
+        raise TableError("checksum", f"the file was changed: its contents have sha256 {found}, it states {stated}")
+    table = _table_from(document)
+    verify_table(table)
     return table
 
 

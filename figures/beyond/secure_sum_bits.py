@@ -99,9 +99,7 @@ def sum_tasks(seed: int, quick: bool) -> list[SumPoint]:
 
 FIGURE = FigureEntry(
     name="secure-sum-bits",
-    title="What bits buy in a secure sum: error against bits per coordinate, for all mechanisms with one promise",
     paper="beyond the papers",
-    duration="four minutes",
     experiment="secure sums against bits",
     tasks=sum_tasks,
     table=select_sums,

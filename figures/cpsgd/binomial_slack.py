@@ -69,9 +69,7 @@ def slack_tasks(seed: int, _: bool) -> list[SlackPoint]:
 
 FIGURE = FigureEntry(
     name="binomial-slack",
-    title="By how much Theorem 1 of cpSGD overstates the epsilon of binomial noise",
     paper=f"{entry_named('cpsgd').paper}; beyond the paper",
-    duration="five seconds",
     experiment="slack of Theorem 1",
     tasks=slack_tasks,
     draw=draw_slack,

@@ -90,9 +90,7 @@ def noise_tasks(seed: int, quick: bool) -> list[NoisePoint]:
 
 FIGURE = FigureEntry(
     name="cpsgd-fig1",
-    title="The least Gaussian and binomial noise that keeps a promise, against epsilon",
     paper=f"{entry_named('cpsgd').paper}, figure 1",
-    duration="a quarter of a minute",
     experiment="noise of cpSGD",
     tasks=noise_tasks,
     draw=draw_noise,

@@ -123,9 +123,7 @@ def reference_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 FIGURE = FigureEntry(
     name="dprec-accounting",
-    title="Accounts of DP-REC in its paper's settings, beside Gaussian noise on the sum",
     paper=f"{entry_named('dp-rec').paper}; beyond the paper",
-    duration="three quarters of a minute",
     experiment="accounts of DP-REC",
     tasks=reference_tasks,
     table=reference_table,

@@ -111,9 +111,7 @@ def bias_tasks(seed: int, quick: bool) -> list[BiasPoint]:
 
 FIGURE = FigureEntry(
     name="dprec-bits",
-    title="What few bits cost DP-REC at a fixed clip ratio: bias and error of one message",
     paper=f"{entry_named('dp-rec').paper}; beyond the paper",
-    duration="ten seconds",
     experiment="bias of DP-REC by bits",
     tasks=bias_tasks,
     table=with_fitted_slopes,

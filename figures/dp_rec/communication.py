@@ -110,9 +110,7 @@ def communication_tasks(seed: int, _: bool) -> list[CommunicationPoint]:
 
 FIGURE = FigureEntry(
     name="dprec-communication",
-    title="Bytes of DP-REC's published federations in both directions, beside the paper's totals and other schemes",
     paper=entry_named("dp-rec").paper,
-    duration="five seconds",
     experiment="DP-REC in both directions",
     tasks=communication_tasks,
     draw=draw_bytes,

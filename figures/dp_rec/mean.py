@@ -129,9 +129,7 @@ def mean_tasks(seed: int, quick: bool) -> list[MeanPoint]:
 
 FIGURE = FigureEntry(
     name="dprec-mean",
-    title="Error of a mean by DP-REC, against bits, the clip ratio and epsilon, beside SQKR, PrivUnitG and a trusted server",
     paper=f"{entry_named('dp-rec').paper}, section D.2",
-    duration="three minutes",
     experiment="DP-REC's mean of vectors",
     tasks=mean_tasks,
     table=summarise_means,

@@ -88,7 +88,7 @@ def _caption(frame: pd.DataFrame) -> str:
     )
 
 
-def errors_figure(number: int, population: str, finding: str, *, by_epsilon: bool) -> FigureEntry:
+def errors_figure(number: int, population: str, *, by_epsilon: bool) -> FigureEntry:
     """Return one of the four figures."""
     across, panel_by = ("epsilon", "clients") if by_epsilon else ("clients", "epsilon")
 
@@ -104,9 +104,7 @@ def errors_figure(number: int, population: str, finding: str, *, by_epsilon: boo
     draw: Callable[[pd.DataFrame], Figure] = lambda frame: draw_errors(frame, across, panel_by)  # noqa: E731
     return FigureEntry(
         name=f"freq-fig{number}",
-        title=finding,
         paper=f"{PAPER}, Figures 2 to 5",
-        duration="one to two minutes",
         experiment=f"errors of frequencies, {population}, against {across}",
         tasks=tasks,
         table=arrange_frequencies,

@@ -2,6 +2,4 @@
 
 from .error_panels import errors_figure
 
-FIGURE = errors_figure(
-    2, "geometric", "A secure sum beats local messages on geometric frequencies at every epsilon, sketched or not", by_epsilon=False
-)
+FIGURE = errors_figure(2, "geometric", by_epsilon=False)

@@ -2,6 +2,4 @@
 
 from .error_panels import errors_figure
 
-FIGURE = errors_figure(
-    3, "zipf", "A secure sum beats local messages on Zipf's frequencies; at large epsilon a sketch's collisions remain", by_epsilon=False
-)
+FIGURE = errors_figure(3, "zipf", by_epsilon=False)

@@ -2,4 +2,4 @@
 
 from .error_panels import errors_figure
 
-FIGURE = errors_figure(4, "geometric", "Geometric frequencies gain from a larger epsilon, sketched or not", by_epsilon=True)
+FIGURE = errors_figure(4, "geometric", by_epsilon=True)

@@ -82,9 +82,7 @@ def code_tasks(seed: int, quick: bool) -> list[ExactRecoveryPoint]:
 
 FIGURE = FigureEntry(
     name="freq-codes",
-    title="Exact secure histograms: success of recovery against the number of measurements",
     paper=f"{entry_named('exact-histogram').paper}, theorem 4.2; beyond the paper",
-    duration="about three minutes",
     experiment="exact secure histograms",
     tasks=code_tasks,
     table=recovery_table,

@@ -96,9 +96,7 @@ def needed_tasks(seed: int, quick: bool) -> list[NeededPoint]:
 
 FIGURE = FigureEntry(
     name="freq-limits",
-    title="Bits that frequencies need against bits that are used: every scheme a point",
     paper=f"{PAPER}, Theorem 5.1 and Corollary 5.1; constants are beyond the paper",
-    duration="half a minute",
     experiment="necessary and used bits of frequencies",
     tasks=needed_tasks,
     draw=draw_needed_bits,

@@ -119,9 +119,7 @@ def regime_tasks(seed: int, quick: bool) -> list[RegimePoint]:
 
 FIGURE = FigureEntry(
     name="freq-regimes",
-    title="Shuffled messages win with few bits or a large epsilon, histograms in a secure sum where their bits are allowed",
     paper="beyond the papers",
-    duration="about two minutes",
     experiment="which mechanism for items wins where",
     tasks=regime_tasks,
     draw=draw_regimes,

@@ -94,9 +94,7 @@ def bit_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 FIGURE = FigureEntry(
     name="price-bits",
-    title="The larger the noise, the fewer bits a parameter: error for each pair of bits and compression rate",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}, the mean estimation in Table 1 and Figures 3, 5 and 6",
-    duration="about five minutes",
     experiment="sketched sums against bits and rates",
     tasks=bit_tasks,
     table=arrange_bits,

@@ -83,9 +83,7 @@ def cohort_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 FIGURE = FigureEntry(
     name="price-cohort",
-    title="At one epsilon a tenth of the communication costs a fifth more error: error against the number of clients",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}, the mean estimation in Figures 7 and 8",
-    duration="about a quarter of an hour",
     experiment="sketched sums against clients",
     tasks=cohort_tasks,
     table=arrange_sketches,

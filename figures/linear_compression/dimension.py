@@ -60,9 +60,7 @@ def dimension_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 FIGURE = FigureEntry(
     name="price-dimension",
-    title="The larger the model, the more it can be compressed for the same factor of error",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}, the mean estimation in Figure 4",
-    duration="about one minute",
     experiment="sketched sums against rates and dimensions",
     tasks=dimension_tasks,
     table=arrange_sketches,

@@ -59,9 +59,7 @@ def layer_tasks(seed: int, quick: bool) -> list[LayerPoint]:
 
 FIGURE = FigureEntry(
     name="price-layers",
-    title="A sketch of each layer is as good as one of the whole gradient; coordinates shared out by norm save a third",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}, Figures 9 and 10, on the digits",
-    duration="about four minutes",
     experiment="sketches of layers",
     tasks=layer_tasks,
     table=arrange_layers,

@@ -80,9 +80,7 @@ def needed_tasks(seed: int, quick: bool) -> list[PricePoint]:
 
 FIGURE = FigureEntry(
     name="price-needed-bits",
-    title="The price of compression: necessary and sufficient bits against clients times epsilon, with every mechanism",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}; bounds with constants are beyond the paper",
-    duration="about four minutes",
     experiment="necessary and sufficient bits",
     tasks=needed_tasks,
     draw=draw_needed_bits,

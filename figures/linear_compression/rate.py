@@ -62,9 +62,7 @@ def rate_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 FIGURE = FigureEntry(
     name="price-rate",
-    title="Compression adds the rate times the square of the mean's norm, whatever the noise: error against compression rate",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}, the mean estimation in Figure 2",
-    duration="about eight minutes",
     experiment="sketched sums against rates",
     tasks=rate_tasks,
     table=arrange_sketches,

@@ -65,9 +65,7 @@ def round_tasks(seed: int, quick: bool) -> list[RoundsPoint]:
 
 FIGURE = FigureEntry(
     name="price-rounds",
-    title="Rounds: averages of unbiased estimates overtake the answer zero",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}, remark 5.5; beyond the paper",
-    duration="about four minutes",
     experiment="sketched sums over rounds",
     tasks=round_tasks,
     table=arrange_rounds,

@@ -60,9 +60,7 @@ def row_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 FIGURE = FigureEntry(
     name="price-rows",
-    title="At one size of a sketch the number of rows hardly matters: error against rows",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}, the ablation of the sketch's length",
-    duration="about one and a half minutes",
     experiment="sketched sums against rows",
     tasks=row_tasks,
     table=arrange_sketches,

@@ -68,9 +68,7 @@ def sparse_tasks(seed: int, quick: bool) -> list[RecoveryPoint]:
 
 FIGURE = FigureEntry(
     name="price-sparse",
-    title="The refitted Lasso is as good as an oracle, until the entries drown in noise and zero is better: error against sparsity",
     paper=f"{entry_named('sparse-discrete-gaussian').paper}, Algorithm 3; beyond the paper",
-    duration="about one minute",
     experiment="sparse recovery",
     tasks=sparse_tasks,
     table=arrange_recovery,

@@ -94,9 +94,7 @@ def design_tasks(seed: int, _: bool) -> list[DesignPoint]:
 
 FIGURE = FigureEntry(
     name="mvu-fig1",
-    title="Optimised tables and letters with 3 bits in and out, as epsilon grows",
     paper=f"{entry_named('mvu').paper}, figure 1",
-    duration="ten seconds",
     experiment="MVU tables",
     tasks=design_tasks,
     draw=draw_tables,

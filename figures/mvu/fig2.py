@@ -87,9 +87,7 @@ def scalar_tasks(seed: int, quick: bool) -> list[ScalarPoint]:
 
 FIGURE = FigureEntry(
     name="mvu-fig2",
-    title="Scalar mean estimation: variance of one client's message, for every value on [-1, 1]",
     paper=f"{entry_named('mvu').paper}, figure 2",
-    duration="half a minute",
     experiment="scalar mean",
     tasks=scalar_tasks,
     draw=draw_variances,

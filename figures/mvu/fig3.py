@@ -153,9 +153,7 @@ def vector_tasks(seed: int, quick: bool) -> list[SeriesTask]:
 
 FIGURE = FigureEntry(
     name="mvu-fig3",
-    title="Vector mean estimation: error against epsilon and against bits, on the L1 ball and on the L2 ball",
     paper=f"{entry_named('mvu').paper}, figure 3; bits are beyond the paper",
-    duration="about twenty minutes; five of them to design tables, which are kept in the cache",
     experiment="vector mean",
     tasks=vector_tasks,
     table=arrange_vector_means,

@@ -102,9 +102,7 @@ def design_tasks(seed: int, quick: bool) -> list[DesignPoint]:
 
 FIGURE = FigureEntry(
     name="mvu-fig5",
-    title="Tables with more and more bits out, and where more of them stop helping",
     paper=f"{entry_named('mvu').paper}, figure 5",
-    duration="a minute",
     experiment="MVU tables",
     tasks=design_tasks,
     draw=draw_bits_out,

@@ -126,9 +126,7 @@ def plan_points(seed: int, quick: bool) -> list[PlanPoint]:
 
 FIGURE = FigureEntry(
     name="plan-pareto",
-    title="Which mechanism: error against bits in every trust model",
     paper="beyond the papers",
-    duration="half a minute",
     experiment="plan",
     tasks=plan_points,
     table=design_rows,

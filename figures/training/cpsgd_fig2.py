@@ -74,9 +74,7 @@ def cpsgd_tasks(seed: int, quick: bool) -> list[TrainingTask]:
 
 FIGURE = FigureEntry(
     name="cpsgd-fig2",
-    title="With enough bits for the budget cpSGD trains as well as a trusted server, rotated or not: accuracy against bits",
     paper=PAPER.source,
-    duration="about two hours",
     experiment="one epoch by binomial noise",
     tasks=cpsgd_tasks,
     table=summarise_training,

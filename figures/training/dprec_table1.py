@@ -138,9 +138,7 @@ def _reported(row: Mapping[Any, Any]) -> float | None:
 
 FIGURE = FigureEntry(
     name="dprec-table1",
-    title="DP-REC sends less than a hundredth of the bytes up, and is less accurate than Gaussian sums at equal ε",
     paper=PAPER.source,
-    duration="about 25 minutes",
     experiment="federated averaging at equal epsilon",
     tasks=table_tasks,
     table=arrange_table,

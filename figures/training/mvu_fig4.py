@@ -83,9 +83,7 @@ def mvu_tasks(seed: int, quick: bool) -> list[TrainingTask]:
 
 FIGURE = FigureEntry(
     name="mvu-fig4",
-    title="At equal ε one bit of MVU trains no better than noisy signs, and a trusted server's noise costs far less than either",
     paper=f"{PAPER.source}: DP-SGD with one linear layer",
-    duration="about 40 minutes",
     experiment="DP-SGD of a linear model",
     tasks=mvu_tasks,
     table=summarise_training,

@@ -93,9 +93,7 @@ def rate_tasks(seed: int, quick: bool) -> list[TrainingTask]:
 
 FIGURE = FigureEntry(
     name="price-training",
-    title="A sketch of a quarter of the model costs no accuracy; higher rates do, the less so the more clients take part",
     paper=f"{PAPER.source}: accuracy against compression rate",
-    duration="about 1.5 hours",
     experiment="trainings by sketches",
     tasks=rate_tasks,
     table=arrange_rates,

@@ -28,9 +28,9 @@ class RatioConstraint:
 def metric_power(metric: str | float | None) -> float | None:
     """Return p of the metric |y - y'|**p, at least 1, or None for local differential privacy.
 
-    A metric is ``"l1"``, ``"l2"``, ``"l1.5"`` or another ``"l<p>"`` with p >= 1, the number p itself, or None, which is also ``"none"``.
+    A metric is ``"l1"``, ``"l2"``, ``"l1.5"`` or another ``"l<p>"`` with p >= 1, the number p itself, or None, typed ``"none"``.
     """
-    if metric in (None, "none"):
+    if metric is None or metric == "none":
         return None
     text = metric[1:] if isinstance(metric, str) and metric.startswith("l") else metric
     try:

@@ -13,6 +13,7 @@ from typer.testing import Result
 import quietbits
 from quietbits.analysis.audits.mechanism_audit import audit
 from quietbits.analysis.catalogue import registry
+from quietbits.analysis.planner.stated_error import stated_error
 from quietbits.analysis.random_streams import named_stream
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from quietbits.design.tables.file import write_table
@@ -28,6 +29,7 @@ AUDIT = [
 KEYS = {
     *("mechanism", "clients", "dimension", "others", "seed", "claimed_epsilon", "refuted", "adjacency", "trust_model"),
     *("epsilon_lower_bound", "delta", "confidence", "event", "threshold", "likelier", "likely_count", "unlikely_count", "draws"),
+    *("bits_per_client", "worst_squared_error", "central_squared_error", "lower_bound", "bound_reason"),
 }
 CHEAP = {
     "mvu": ["--bits-in", "2", "--bits-out", "1"],
@@ -43,7 +45,9 @@ def test_an_audit_is_one_call(answer: Answer) -> None:
     task = quietbits.Task(quietbits.NormBall(1, 2.0), 2, 2.0, 1e-2, "add-or-remove-one")
     mechanism = quietbits.build_mechanism("distributed-discrete-gaussian", task, {"bits": 12})
     audited = audit(mechanism, 50_000, named_stream(3, "audit"))
-    assert found.items() >= audited.document().items()
+    stated = stated_error(registry.REGISTRY["distributed-discrete-gaussian"], task, mechanism)
+    assert found.items() >= (audited.document() | stated.document()).items()
+    assert (stated.bits_per_client, stated.worst_squared_error) == (12, mechanism.worst_variance / 2 + mechanism.bias_bound**2)
     assert found.keys() == KEYS | {"bits"}
     assert (found["claimed_epsilon"], found["refuted"]) == (mechanism.guarantee.epsilon, False)
     assert 1 < found["epsilon_lower_bound"] <= 2
@@ -53,13 +57,15 @@ def test_an_audit_is_one_call(answer: Answer) -> None:
 def test_no_mechanism_is_refuted(answer: Answer, name: str) -> None:
     found = answer("audit", name, "--epsilon", 2, "--delta", 0.05, "--repetitions", 1000, *CHEAP.get(name, []))
     assert found.keys() >= KEYS
-    assert found["refuted"] is False
+    assert (found["mechanism"], found["refuted"]) == (name, False)
+    assert found["worst_squared_error"] >= (found["lower_bound"] or 0)
     assert found["epsilon_lower_bound"] <= found["claimed_epsilon"] <= 2
 
 
 def test_what_claims_nothing_cannot_be_refuted(answer: Answer) -> None:
     found = answer("audit", "exact-histogram", "--repetitions", 1000)
     assert (found["claimed_epsilon"], found["refuted"]) == (None, False)
+    assert (found["worst_squared_error"], found["lower_bound"]) == (0, None)
     assert found["epsilon_lower_bound"] > 4
 
 
@@ -67,11 +73,18 @@ def test_a_table_is_audited(answer: Answer, folder: Path) -> None:
     write_table(generalised_randomised_response(1.0, 2), folder / "table.json")
     found = answer("audit", "table", "table.json", "--repetitions", 100_000)
     assert 0.9 < found["epsilon_lower_bound"] <= found["claimed_epsilon"] <= 1.0
+    assert found["bits_per_client"] == 2
+    assert 0.9 < found["lower_bound"] < found["worst_squared_error"] < 2
 
 
 def test_the_table_for_people(run: Run, answer: Answer) -> None:
     shown, found = run(*AUDIT).stdout, answer(*AUDIT)
-    for text in (f"{found['epsilon_lower_bound']:.4g}, with confidence 0.999", "no, which is no proof", "in 25000 draws each"):
+    for text in (
+        f"{found['epsilon_lower_bound']:.4g}, with confidence 0.999",
+        "no, which is no proof",
+        "in 25000 draws each",
+        "central Gaussian noise",
+    ):
         assert text in shown
 
 
@@ -100,7 +113,15 @@ def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["audit", "privunit-2", "--epsilon", "1"], "mechanism must be one of mvu, bitwise-randomised-response"),
+        (
+            ["audit", "privunit-2", "--epsilon", "1"],
+            "mechanism must be one of those that quietbits audit --help lists, got 'privunit-2'",
+        ),
+        ([*AUDIT, "--interval", "0", "9"], "interval must be left out where clients hold vectors, got 0 9"),
+        (
+            ["audit", "sqkr", "--epsilon", "1", "--categories", "3"],
+            "categories must be left out for sqkr, whose clients hold vectors, got 3",
+        ),
         ([*AUDIT, "--repetitions", "10"], "repetitions must be a whole number from 100 to 100000000, got 10"),
         ([*AUDIT, "--others", "none"], "others must be one of zero, same, got 'none'"),
         ([*AUDIT, "--confidence", "1"], "confidence must be a number from 0.5 to 1, got 1.0"),

@@ -136,6 +136,16 @@ def test_what_is_found_keeps_the_target_and_is_what_is_accounted(answer: Answer,
     assert (again["epsilon"], again["accounts"]) == (found["epsilon"], found["accounts"])
 
 
+@pytest.mark.parametrize("typed", [["distributed-discrete-gaussian", *SHARED, "--bits", "16"], CPSGD], ids=["gaussian", "cpsgd"])
+def test_the_error_stands_beside_what_is_possible(answer: Answer, run: Run, typed: list[str]) -> None:
+    found = answer("calibrate", *typed, *BUDGET)
+    assert 0 < found["lower_bound"] < found["squared_error_gaussian"] < found["squared_error"]
+    assert found["zero_squared_error"] == float(typed[-1] if typed is CPSGD else 1) ** 2
+    assert f"{found['lower_bound']:.9g}" in run("calibrate", *typed, *BUDGET).stdout
+    unknown = answer("calibrate", "laplace", *BUDGET)
+    assert (unknown["lower_bound"], unknown["zero_squared_error"]) == (None, None)
+
+
 COMPRESSED = ["--clients", "1000", "--clip", "1", "--bits", "16", "--epsilon", "1", "--delta", "1e-5", "--adjacency", "add-or-remove-one"]
 
 
@@ -192,6 +202,22 @@ def test_a_calibrated_table_is_written_and_accounted_for(run: Run, answer: Answe
     assert 0 <= 2 - found["epsilon"] <= 1e-6
     options = ["--dimension", 4, "--norm", 1, "--radius", found["radius"], "--delta", "1e-5"]
     assert answer("account", "vector", "designed.json", *options)["epsilon"] == found["epsilon"]
+
+
+def test_help_says_why_accounts_differ(run: Run) -> None:
+    shown = " ".join(run("calibrate", "distributed-discrete-gaussian", "--help").stdout.split())
+    assert "There are 2 accounts: rdp, near-gaussian. They are different bounds on what the same messages reveal" in shown
+
+
+def test_help_says_which_outputs_are_tables(run: Run) -> None:
+    for name in ("vector", "shuffled-mvu", "laplace"):
+        shown = " ".join(run("calibrate", name, "--help").stdout.replace("│", " ").split())
+        assert ("Write the designed table here" in shown, "Write the JSON object here" in shown) == (name != "laplace", name == "laplace")
+
+
+def test_a_table_calibrated_for_vectors_is_not_advised_against(answer: Answer) -> None:
+    """Without a metric the table is one for numbers, and the epsilon stated is the vector's."""
+    assert answer("calibrate", *VECTOR[:-2], *BUDGET)["advice"] is None
 
 
 def test_a_table_whose_letters_are_shuffled_is_written_and_accounted_for(run: Run, answer: Answer) -> None:

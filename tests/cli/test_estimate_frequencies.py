@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from quietbits.cli import console
+
 Answer = Callable[..., dict[str, Any]]
 Run = Callable[..., Result]
 SPARSE = ("--mechanism", "sparse-discrete-gaussian-frequencies", "--delta", "1e-5", "--count-share", ".2")
@@ -57,6 +59,13 @@ def test_options_of_the_mechanism_are_typed(answer: Answer) -> None:
     assert (one["bits_per_client"], one["options"]) == (1, {"bits": 1})
 
 
+def test_what_takes_long_says_what_it_is_at(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "FIRST_LINE", 0.0)
+    shown = run(*COMMAND, "--mechanism", "hadamard-response", "--domain", "list.txt").stderr
+    assert "s: reading data.csv" in shown
+    assert "s: running hadamard-response on 1000 clients" in shown
+
+
 def test_a_list_from_the_data_is_warned_of_and_the_report_is_written(run: Run, folder: Path) -> None:
     result = run(*COMMAND, "--mechanism", "subset-selection", "--report", "report.html", "--output", "results.json")
     assert result.exit_code == 0, result.output
@@ -69,7 +78,8 @@ def test_a_list_from_the_data_is_warned_of_and_the_report_is_written(run: Run, f
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--mechanism", "sqkr"), "domain must be of the kind NormBall for sqkr"),
+        (("--mechanism", "sqkr"), "mechanism must be one for items, got 'sqkr'"),
+        (("--mechanism", "unary-encoding", "--option", "foo"), "option must be left out: unary-encoding has none, got 'foo'"),
         (("--mechanism", "hadamard-response", "--option", "blocks"), "option must be NAME=VALUE, got 'blocks'"),
         (("--mechanism", "hadamard-response", "--option", "blocks=many"), "blocks must be of the type int, got 'many'"),
         (("--mechanism", "hadamard-response", "--option", "rows=1"), "option must be one of blocks, got 'rows'"),

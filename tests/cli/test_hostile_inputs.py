@@ -48,6 +48,27 @@ def test_an_array_that_is_none_is_a_line(content: bytes, folder: Path, fault: Fa
     assert fault("estimate", "mean", "--data", "data.npy", "--epsilon", 1, "--interval", 0, 1).startswith("data.npy: the file ")
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("export", "bad.json", "--format", "c", "--output", "t.h"),
+        ("account", "table", "bad.json", "--delta", 1e-5),
+        ("audit", "table", "bad.json"),
+    ],
+)
+def test_a_damaged_table_is_named(typed: tuple[object, ...], folder: Path, fault: Fault) -> None:
+    (folder / "bad.json").write_text("{")
+    assert fault(*typed).startswith("bad.json: refused: json: the file is not JSON: ")
+
+
+@pytest.mark.parametrize("typed", [("mean", "--interval", 0, 1), ("frequencies", "--mechanism", "unary-encoding")], ids=["mean", "items"])
+def test_text_of_another_encoding_is_named(typed: tuple[object, ...], folder: Path, fault: Fault) -> None:
+    (folder / "data.csv").write_bytes(b"\xff\xfe\n1\n")
+    assert fault("estimate", *typed, "--data", "data.csv", "--column", "x", "--epsilon", 1).startswith(
+        "data.csv: the file cannot be read: "
+    )
+
+
 def test_data_beyond_the_cap_is_not_read(folder: Path, fault: Fault) -> None:
     np.save(folder / "data.npy", np.zeros(200_000))
     typed = ("estimate", "mean", "--data", "data.npy", "--epsilon", 1, "--interval", 0, 1, "--most-megabytes", 1)

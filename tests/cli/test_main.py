@@ -77,7 +77,9 @@ def fault(result: Result | subprocess.CompletedProcess[str]) -> str:
 # Help, version, completion
 
 
-@pytest.mark.parametrize("arguments", [(), ("design", "mvu"), ("estimate", "mean"), ("verify",), ("export",), ("demo",), ("sweep",)])
+@pytest.mark.parametrize(
+    "arguments", [(), ("design", "mvu"), ("estimate", "mean"), ("verify",), ("export",), ("demo",), ("sweep",), ("reproduce",)]
+)
 def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
     _check_help(arguments, HEAVY)
 
@@ -90,11 +92,23 @@ def test_help_from_the_registry_imports_what_it_stands_on_alone(arguments: tuple
 
 
 def _check_help(arguments: tuple[str, ...], heavy: set[str]) -> None:
-    probe = "import sys\nfrom quietbits.cli.main import app\ntry:\n    app()\nfinally:\n    print('LOADED', *sorted(sys.modules))"
-    result = subprocess.run([sys.executable, "-c", probe, *arguments, "--help"], capture_output=True, text=True, check=True)
+    result = probed(*arguments, "--help")
     shown, loaded = result.stdout.split("LOADED")
-    assert "Usage" in shown
+    assert (result.returncode, "Usage" in shown) == (0, True)
     assert heavy & set(loaded.split()) == set()
+
+
+def probed(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `quietbits` in a process of its own, which prints at its end what it has loaded."""
+    probe = "import sys\nfrom quietbits.cli.main import app\ntry:\n    app()\nfinally:\n    print('LOADED', *sorted(sys.modules))"
+    return subprocess.run([sys.executable, "-c", probe, *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("command", [("sweep",), ("train",), ("design", "grid")])
+def test_a_missing_file_is_found_missing_before_anything_is_loaded(command: tuple[str, ...]) -> None:
+    result = probed(*command, "none.toml", "--output", "x")
+    assert (result.returncode, result.stderr) == (2, "quietbits: none.toml: No such file or directory\n")
+    assert HEAVY & set(result.stdout.split()) == set()
 
 
 def test_help_lists_the_commands() -> None:
@@ -158,6 +172,12 @@ def test_design_with_the_prior_of_a_column(people: Path, folder: Path) -> None:
     assert np.dot(table.prior, [0, 40, 80, 120]) == pytest.approx(ages.mean())
 
 
+def test_no_metric_can_be_typed(folder: Path) -> None:
+    for metric, name in (("none", "typed.json"), (None, "left-out.json")):
+        assert run(*DESIGN, *(() if metric is None else ("--metric", metric)), "--output", name).exit_code == 0
+    assert (folder / "typed.json").read_text() == (folder / "left-out.json").read_text()
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -165,6 +185,7 @@ def test_design_with_the_prior_of_a_column(people: Path, folder: Path) -> None:
         (["--epsilon", "nan"], "epsilon must be a number from 0.001 to 20, got nan"),
         (["--bits-in", "10"], "bits_in must be a whole number from 1 to 9, got 10"),
         (["--bits-out", "0"], "bits_out must be a whole number from 1 to 9, got 0"),
+        (["--metric", "None"], "metric must be none, l1, l2 or l<p> with a finite p >= 1, got 'None'"),
         (["--metric", "cosine"], "metric must be none, l1, l2 or l<p> with a finite p >= 1, got 'cosine'"),
         (["--interval", "1", "0"], "interval must be two finite numbers with low < high, got (1.0, 0.0)"),
         (["--objective", "prior"], "prior_data must be given with the objective prior"),
@@ -232,7 +253,7 @@ def test_export(table: Path, folder: Path, file_format: str) -> None:
 
 def test_a_changed_table_is_not_exported(table: Path, folder: Path) -> None:
     table.write_text(table.read_text().replace('"epsilon": 2.0', '"epsilon": 1.0'))
-    assert fault(run("export", table, "--format", "c", "--output", "t.h")).startswith("table.json: checksum: the file was changed")
+    assert fault(run("export", table, "--format", "c", "--output", "t.h")).startswith(f"{table}: refused: checksum: the file was changed")
     assert not (folder / "t.h").exists()
 
 
@@ -265,6 +286,14 @@ def test_an_interval_from_the_data_is_labelled_everywhere(people: Path, folder: 
     assert "WARNING: the interval was taken from the data. This is not private" in result.stdout
     assert json.loads((folder / "r.json").read_text())["data"]["interval_is_public"] is False
     assert "The interval was taken from the data, which is not private." in (folder / "r.html").read_text(encoding="utf-8")
+
+
+def test_estimate_mean_for_machines(people: Path, folder: Path) -> None:
+    budget = ["--epsilon", 2, "--bits-in", 2, "--bits-out", 1, "--interval", 0, 100]
+    result = run("estimate", "mean", *budget, "--data", people, "--column", "age", "--json", "--output", "r.json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout) == json.loads((folder / "r.json").read_text())
+    assert result.stdout.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -312,6 +341,13 @@ def test_the_demo_writes_report_results_and_table(folder: Path) -> None:
 def test_a_demo_that_fails_leaves_no_folder(folder: Path) -> None:
     assert fault(run("demo", "--output", "demo", "--epsilon", 100)).startswith("epsilon must be")
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(("output", "named"), [("taken", "taken"), ("taken/below", "/taken")])
+def test_a_demo_that_could_not_be_written_is_not_run(folder: Path, monkeypatch: pytest.MonkeyPatch, output: str, named: str) -> None:
+    monkeypatch.delattr("quietbits.cli.estimate._run_study")
+    (folder / "taken").touch()
+    assert fault(run("demo", "--output", output)).endswith(f"{named}: this is a file: name a folder")
 
 
 def test_reproduce_draws_the_figures_that_are_named(folder: Path) -> None:

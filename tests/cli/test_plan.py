@@ -89,6 +89,7 @@ def test_what_people_read_has_a_table_for_each_trust_model(run: Run) -> None:
         (["--bits", 0], "bits must be a number from 1e-09 to 1e+06, got 0"),
         (["--trust", "me"], "trust must be one of local, shuffled, secure-sum, central, got 'me'"),
         (["--dimension", 3], "dimension must be left out where clients hold one of 20 items, got 3"),
+        (["--interval", 0, 9], "interval must be left out where clients hold one of 20 items, got 0 9"),
         (["--output", "plan.txt"], "output must end in .csv, .parquet, .html or .json, got 'plan.txt'"),
         (["--option", "bitz=3"], "option must be one of"),
     ],

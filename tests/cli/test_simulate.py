@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,14 @@ Run = Callable[..., Result]
 
 SIZES = ["--clients", "50", "--dimension", "12", "--clip", "2", "--epsilon", "2", "--delta", "1e-5"]
 SIMULATION = ["simulate", "distributed-discrete-gaussian", *SIZES, "--bits", "16"]
-CHEAP = {"mvu": ["--bits-in", "3", "--bits-out", "1", "--metric", "l1"], "poisson-binomial": ["--bits", "8"], **as_typed(SKETCHES)}
+ITEMS = ["simulate", "unary-encoding", "--clients", "50", "--categories", "5", "--epsilon", "2"]
+CHEAP = {
+    "mvu": ["--bits-in", "3", "--bits-out", "1", "--metric", "l1"],
+    "poisson-binomial": ["--bits", "8"],
+    **as_typed(SKETCHES),
+    # With enough of a sketch to find the one coordinate that its stated error is for.
+    "sparse-discrete-gaussian": ["--sparsity", "1", "--sketch-dimension", "8", "--population", "sparse-mean", "--nonzero", "1"],
+}
 
 
 def test_a_simulation_is_one_call(answer: Answer) -> None:
@@ -85,9 +92,21 @@ def test_several_mechanisms_are_compared_for_one_adjacency(answer: Answer, run: 
     found = answer(*typed)["mechanisms"]
     assert [one["mechanism"] for one in found] == names
     assert {one["adjacency"] for one in found} == {"replace-one"}
+    # Of the same inputs.
+    assert len({one["zero_squared_error"] for one in found}) == 1
     assert found[2] == answer("simulate", "sqkr", *SIZES)
     shown = run(*typed).stdout
     assert all(name in shown for name in (*names, "secure-sum", "local"))
+
+
+def test_options_that_mechanisms_share_say_whose_they_are(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = " ".join(run("simulate", "cpsgd,minimal-random-coding,dp-rec", "--help").stdout.replace("│", " ").split())
+    assert "cpsgd: Bits of a coordinate: sums are taken modulo 2**bits, or less; minimal-random-coding: log2 of the number" in shown
+    assert "replace-one; must be given to compare mechanisms" in shown
+    other = tuple(replace(one, choices=("1", "2")) if one.name == "bits" else one for one in REGISTRY["cpsgd"].options)
+    monkeypatch.setitem(REGISTRY, "cpsgd", replace(REGISTRY["cpsgd"], options=other))
+    refused = run("simulate", "cpsgd,minimal-random-coding", "--help")
+    assert (refused.exit_code, refused.stderr.startswith("quietbits: mechanisms must agree on what bits is")) == (2, True)
 
 
 def test_the_table_says_what_was_measured_and_what_is_proven(run: Run, answer: Answer) -> None:
@@ -105,6 +124,14 @@ def test_the_table_says_what_was_measured_and_what_is_proven(run: Run, answer: A
         "secure-sum",
     ):
         assert text in shown
+
+
+def test_a_bound_for_unbiased_mechanisms_is_not_given_to_others(answer: Answer) -> None:
+    typed = ("simulate", "mvu", "--clients", 50, "--dimension", 6, "--bits-in", 4, "--bits-out", 1, "--epsilon", 2)
+    assert answer(*typed)["lower_bound"] > 0
+    biased = answer(*typed, "--dithering", "rejection")
+    assert biased["bias_bound"] > 0
+    assert biased["lower_bound"] is biased["ratio_to_bound"] is None
 
 
 def test_a_sparse_mean_is_found_at_the_predicted_error(answer: Answer, run: Run) -> None:
@@ -130,11 +157,19 @@ def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["simulate", "privunit-2", *SIZES], "mechanism must be one of mvu, bitwise-randomised-response"),
+        (
+            ["simulate", "privunit-2", *SIZES],
+            "mechanism must be one of those that quietbits simulate --help lists, got 'privunit-2'",
+        ),
         (["simulate", "sqkr,cpsgd", *SIZES], "adjacency must be given where mechanisms are compared"),
         (["simulate", "sqkr", *SIZES, "--adjacency", "add-or-remove-one"], "adjacency must be one of replace-one"),
         (["simulate", "sqkr", *SIZES, "--norm", "1"], "norm must be 2 for sqkr, got 1"),
         (["simulate", "sqkr", "--clients", "5", "--epsilon", "1"], "dimension must be given for sqkr"),
+        ([*ITEMS, "--dimension", "7"], "dimension must be left out for unary-encoding, whose clients hold items, got 7"),
+        ([*ITEMS, "--clip", "2"], "clip must be left out for unary-encoding, whose clients hold items, got 2.0"),
+        ([*SIMULATION, "--categories", "5"], "categories must be left out for distributed-discrete-gaussian, whose clients hold "),
+        ([*SIMULATION, "--interval", "0", "9"], "interval must be left out where clients hold vectors, got 0 9"),
+        (["simulate", "laplace", *ITEMS[2:4], *ITEMS[6:], "--norm", "1"], "norm must be left out where clients hold numbers, got 1"),
         (["simulate", "gaussian", *SIZES[:-2]], "delta must be above 0 for gaussian, got 0.0"),
         ([*SIMULATION, "--population", "cloud"], "population must be one of uniform-l1"),
         ([*SIMULATION, "--repetitions", "0"], "repetitions must be a whole number from 1 to 1000000, got 0"),

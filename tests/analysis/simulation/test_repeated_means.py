@@ -64,7 +64,7 @@ def test_a_repetition_does_not_depend_on_how_many_there_are() -> None:
 
 def test_a_repetition_is_one_round_of_streams_with_names() -> None:
     row = repeat_mean(MECHANISM, "sparse", 2, seed=5, nonzero=2).iloc[1]
-    vectors, noise = (named_stream(5, f"secure sum, repetition 1, {part}") for part in ("vectors", "noise"))
+    vectors, noise = (named_stream(5, f"{name}, repetition 1, {part}") for name, part in (("mean", "vectors"), ("secure sum", "noise")))
     found = simulate_mean(MECHANISM, input_chunks("sparse", MECHANISM.ball, 30, vectors, nonzero=2), noise)
     assert (row["repetition"], row["seed"], row["population"], row["clients"]) == (1, 5, "sparse", 30)
     assert row["squared_error"] == found.squared_error

@@ -1,3 +1,4 @@
+import copy
 import dataclasses
 import json
 import math
@@ -319,8 +320,15 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "table.json"
     write_table(certified(), path)
     assert read_table(path, most_bytes=path.stat().st_size).epsilon == 1.0
-    with pytest.raises(TableError, match=r"size: .*table\.json: the file has more than the 0\.001 megabytes that are allowed"):
+    with pytest.raises(TableError, match=r"table\.json: refused: size: the file has more than the 0\.001 megabytes"):
         read_table(path, most_bytes=1000)
+
+
+def test_a_refusal_names_the_file_and_a_copy_of_it_does(tmp_path: Path) -> None:
+    path = tmp_path / "table.json"
+    path.write_text("{")
+    found = refusal(path)
+    assert str(copy.copy(found)) == str(found) == f"{path}: refused: json: {found.detail}"
 
 
 def test_a_missing_file_is_not_a_table_error(tmp_path: Path) -> None:

@@ -1,0 +1,51 @@
+"""What one mechanism states for a task, beside what is possible: the same references as in a plan, without a population."""
+
+from dataclasses import asdict, dataclass
+
+from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.privacy import Scalar
+from ...design.contracts.registry import Entry
+from ...design.contracts.task import LARGEST_TARGET, Task
+from ..simulation.mean import central_squared_error
+from .bound import ProvenBound, proven_bound
+
+
+@dataclass(frozen=True)
+class StatedError:
+    """Squared L2 errors of the mean of one round, in squared units of the inputs.
+
+    Attributes
+    ----------
+    bits_per_client : float
+        Bits of a message.
+    worst_squared_error : float
+        The largest expected one over the domain, bias included.
+    central_squared_error : float or None
+        That of Gaussian noise by a trusted server, for the task's budget; None where there is no such noise.
+    lower_bound : float or None
+        The least that is proven of the worst error; None where nothing is whose hypotheses the mechanism meets.
+    bound_reason : str or None
+        Why no bound is given.
+    """
+
+    bits_per_client: float
+    worst_squared_error: float
+    central_squared_error: float | None
+    lower_bound: float | None
+    bound_reason: str | None
+
+    def document(self) -> dict[str, Scalar]:
+        """Return the fields as JSON holds them."""
+        return asdict(self)
+
+
+def stated_error(entry: Entry, task: Task, mechanism: Mechanism) -> StatedError:
+    """Return what an entry's mechanism, built for a task, states beside what is possible."""
+    central, bound = None, ProvenBound(None, "no proven bound: no budget is kept that one is known for")
+    if entry.private and mechanism.guarantee.epsilon <= LARGEST_TARGET:
+        asked = Guarantee(task.epsilon, task.adjacency, "central", delta=task.delta)
+        central = None if task.sampling is not None else central_squared_error(task.domain, task.clients, asked, task.rounds)
+        bound = proven_bound(entry, task, mechanism, central)
+    worst = mechanism.error().of_mean(task.clients)
+    return StatedError(mechanism.bits_per_client, worst, central, bound.value, bound.reason)

@@ -95,7 +95,7 @@ def refusal(path: Path) -> TableError:
         read_table(path)
     # One line that says which file, and what is wrong, whatever was written into it.
     line = str(caught.value)
-    assert line.startswith(f"{path}: {caught.value.check}: ")
+    assert line.startswith(f"{path}: refused: {caught.value.check}: ")
     assert line.isprintable()
     assert len(line) <= len(str(path)) + 350
     return caught.value

@@ -232,7 +232,7 @@ def test_export(table: Path, folder: Path, file_format: str) -> None:
 
 def test_a_changed_table_is_not_exported(table: Path, folder: Path) -> None:
     table.write_text(table.read_text().replace('"epsilon": 2.0', '"epsilon": 1.0'))
-    assert fault(run("export", table, "--format", "c", "--output", "t.h")).startswith("table.json: checksum: the file was changed")
+    assert fault(run("export", table, "--format", "c", "--output", "t.h")).startswith(f"{table}: checksum: the file was changed")
     assert not (folder / "t.h").exists()
 
 

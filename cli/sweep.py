@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from .console import console, progress_bar, resumable, warn
-from .options import Cache, Dask, Workers
+from .options import Cache, Dask, Workers, example_option
 
 # As a data frame they take a gigabyte.
 MOST_SUMMED_ROWS = 2_000_000
@@ -14,12 +14,10 @@ MOST_SUMMED_ROWS = 2_000_000
 VARIED = ("trust_model", "population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "rounds", "delta")
 
 
-def _print_example(wanted: bool) -> None:
-    if wanted:
-        from ..analysis.sweeps.spec import example_sweep
+def _example() -> str:
+    from ..analysis.sweeps.spec import example_sweep
 
-        typer.echo(example_sweep(), nl=False)
-        raise typer.Exit
+    return example_sweep()
 
 
 def sweep_command(
@@ -29,9 +27,7 @@ def sweep_command(
     dask: Dask = None,
     cache: Cache = None,
     seed: Annotated[int | None, typer.Option(help="Root seed, instead of the file's.")] = None,
-    example: Annotated[  # noqa: ARG001 - read before the others
-        bool, typer.Option("--example", help="Print a commented sweep that works, and exit.", callback=_print_example, is_eager=True)
-    ] = False,
+    example: Annotated[bool, example_option(_example, "a commented sweep that works")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
     """Compare mechanisms of the registry in many settings, repeatedly; a killed sweep goes on (`load_sweep`, `run_tasks`)."""
     from dataclasses import replace

@@ -6,15 +6,13 @@ from typing import Annotated
 import typer
 
 from .console import complain, grid, progress_bar, resumable, say, working
-from .options import Dask, Workers
+from .options import Dask, Workers, example_option
 
 
-def _print_example(wanted: bool) -> None:
-    if wanted:
-        from ..analysis.table_grid.spec import example_grid
+def _example() -> str:
+    from ..analysis.table_grid.spec import example_grid
 
-        typer.echo(example_grid(), nl=False)
-        raise typer.Exit
+    return example_grid()
 
 
 def design_grid_command(
@@ -22,9 +20,7 @@ def design_grid_command(
     output: Annotated[Path, typer.Option(help="Folder for the tables; made if it is not there. A run that was killed goes on in it.")],
     workers: Workers = 1,
     dask: Dask = None,
-    example: Annotated[  # noqa: ARG001 - read before the others
-        bool, typer.Option("--example", help="Print a commented grid that works, and exit.", callback=_print_example, is_eager=True)
-    ] = False,
+    example: Annotated[bool, example_option(_example, "a commented grid that works")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
     """Design, certify and export every table of a grid, with an index; a killed run goes on (`load_grid`, `design_tables`)."""
     from ..analysis.table_grid.run import IncompleteGridError, design_tables

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .console import console, progress_bar, resumable
-from .options import Cache, Dask, Workers
+from .options import Cache, Dask, Workers, example_option
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def _print_example(wanted: bool) -> None:
-    if wanted:
-        from ..analysis.training.spec import example_training
+def _example() -> str:
+    from ..analysis.training.spec import example_training
 
-        typer.echo(example_training(), nl=False)
-        raise typer.Exit
+    return example_training()
 
 
 def train_command(
@@ -29,9 +27,7 @@ def train_command(
     dask: Dask = None,
     cache: Cache = None,
     seed: Annotated[int | None, typer.Option(help="Root seed, instead of the file's.")] = None,
-    example: Annotated[  # noqa: ARG001 - read before the others
-        bool, typer.Option("--example", help="Print commented trainings that work, and exit.", callback=_print_example, is_eager=True)
-    ] = False,
+    example: Annotated[bool, example_option(_example, "commented trainings that work")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
     """Train models with mechanisms of the registry, and see what they cost in accuracy and bytes (`load_training`, `run_training`)."""
     from ..analysis.sweeps.run import IncompleteSweepError

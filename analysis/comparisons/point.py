@@ -1,6 +1,7 @@
 """One point of a comparison, as a task of a sweep that needs nothing prepared."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class Point(ABC):
     """A task whose fields are its name: a subclass adds fields, and `run`, which returns rows of a table.
 
     Attributes
@@ -37,11 +38,12 @@ class Point:
         return None
 
     def prepare(self, _: Path | None) -> Any:
-        """Prepare nothing, unless a subclass does."""
+        """Return nothing, unless a subclass prepares something."""
+        return None
 
+    @abstractmethod
     def run(self, prepared: Any) -> list[dict[str, Any]]:
         """Return the rows of the point."""
-        raise NotImplementedError
 
 
 def _words(name: str, value: Any) -> str:

@@ -273,8 +273,8 @@ def _mask_words(words: WordsLike) -> WordsLike:
 
 
 def stated_law(mechanism: Mechanism, chunk: ArrayLike) -> MessageLaw:
-    """Return what a mechanism states of each client of a chunk: DP-REC's bias is known, that of others is 0.0, or only bounded."""
+    """Return what a mechanism states of each client of a chunk; of a bias that is only bounded, nothing (`Mechanism.known_bias`)."""
     if isinstance(mechanism, DpRecMechanism):
-        # Its variance is faster by its law.
+        # Bias and variance are faster by its law.
         return message_law(mechanism, np.asarray(mechanism.domain.clip(chunk)))
-    return MessageLaw(np.zeros(()), mechanism.variance(chunk))
+    return MessageLaw(mechanism.known_bias(chunk), mechanism.variance(chunk))

@@ -1,14 +1,13 @@
 """Sweeps as files: TOML in, a list of tasks out; what can be checked without building a mechanism is checked before any work begins."""
 
 import itertools
-import math
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, overload
+from typing import Any
 
 from ...arguments import check_choice, check_integer, check_real
 from ...design.contracts.domains import Categories, Domain, Interval
@@ -21,6 +20,7 @@ from ..catalogue.registry import entry_named
 from ..random_streams import LARGEST_SEED
 from ..simulation.input_populations import check_inputs
 from ..simulation.vector_populations import SPARSE_POPULATIONS
+from .combinations import Combinations
 from .task import MeanTask, MechanismChoice, design_options
 
 MOST_REPETITIONS = 1_000_000
@@ -127,13 +127,22 @@ class SweepSpec:
             for value in values:
                 self._problem((*first[:place], value, *first[place + 1 :]))
 
-    def tasks(self) -> "SweepTasks":
+    def tasks(self) -> Sequence[MeanTask]:
         """Return the tasks, in an order that depends on the specification only.
 
         One per population, scale, number of clients, ball or interval, budget, mechanism and repetition; the last varies fastest. Each is
         made when it is asked for.
         """
-        return SweepTasks(self)
+        # Neighbours share their problem, as one object.
+        problem = lru_cache(maxsize=PROBLEMS_KEPT)(self._problem)
+
+        def task(
+            kind: tuple[str, int | None], scale: float, budget: tuple[Any, ...], mechanism: MechanismChoice, repetition: int
+        ) -> MeanTask:
+            return MeanTask(mechanism, problem(budget), *kind, float(scale), repetition, self.seed)
+
+        budgets = Combinations(lambda *budget: budget, *self._budgets())
+        return Combinations(task, self._kinds(), self.scale, budgets, self.mechanism, range(self.repetitions))
 
     def _check_domain_is_one(self) -> None:
         for name in ("interval", "categories"):
@@ -168,39 +177,6 @@ class SweepSpec:
         if self.categories:
             return [Categories(size) for size in self.categories]
         return [NormBall(*place) for place in itertools.product(self.dimension, self.norm, self.clip_norm)]
-
-
-class SweepTasks(Sequence[MeanTask]):
-    """The tasks of a sweep, which take no memory."""
-
-    def __init__(self, spec: SweepSpec) -> None:
-        self._spec = spec
-        self._axes = (spec._kinds(), spec.scale, *spec._budgets(), spec.mechanism, range(spec.repetitions))
-        # Neighbours share their problem, as one object.
-        self._problem = lru_cache(maxsize=PROBLEMS_KEPT)(spec._problem)
-
-    def __len__(self) -> int:
-        """Return the number of tasks."""
-        return math.prod(map(len, self._axes))
-
-    @overload
-    def __getitem__(self, place: int) -> MeanTask: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[MeanTask]: ...
-
-    def __getitem__(self, place: int | slice) -> MeanTask | list[MeanTask]:
-        """Return the task at a place, or a list of tasks."""
-        if isinstance(place, slice):
-            return [self[number] for number in range(*place.indices(len(self)))]
-        rest = range(len(self))[place]
-        values = []
-        for axis in reversed(self._axes):
-            rest, digit = divmod(rest, len(axis))
-            values.append(axis[digit])
-        repetition, mechanism, *problem, scale, (population, nonzero) = values
-        task = self._problem(tuple(reversed(problem)))
-        return MeanTask(mechanism, task, population, nonzero, float(scale), repetition, self._spec.seed)
 
 
 MOST_BYTES = MEGABYTE

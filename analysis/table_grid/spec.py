@@ -1,19 +1,19 @@
 """Grids of tables as files: TOML in, a list of tasks out; what can be checked without a design is checked before any work begins."""
 
-import math
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib.resources import files
 from itertools import product
-from typing import Any, overload
+from typing import Any
 
 from ...arguments import check_choice, check_integer, check_interval
 from ...errors import DataError
 from ...files import MEGABYTE, read_limited
 from ...solvers.bounds.privacy_constraint import metric_name, ratio_constraint
 from ..random_streams import LARGEST_SEED
+from ..sweeps.combinations import Combinations
 from .task import TableTask
 
 MOST_BITS = 9
@@ -83,40 +83,15 @@ class TableGrid:
         if len(self.tasks()) > MOST_TABLES:
             raise ValueError(f"a grid must have at most {MOST_TABLES} tables, got {len(self.tasks())}: ask for fewer values")
 
-    def tasks(self) -> "GridTasks":
+    def tasks(self) -> Sequence[TableTask]:
         """Return a task for each table; epsilon varies slowest, the interval fastest. Each is made when it is asked for."""
-        return GridTasks(self)
+        shared = len(self.interval) > 1
 
+        def task(epsilon: float, *others: Any) -> TableTask:
+            values: dict[str, Any] = dict(zip(KEYS, (float(epsilon), *others), strict=True))
+            return TableTask(**values, seed=self.seed, shared=shared)
 
-class GridTasks(Sequence[TableTask]):
-    """The tasks of a grid, which take no memory."""
-
-    def __init__(self, grid: TableGrid) -> None:
-        self._grid = grid
-        self._axes: tuple[Sequence[Any], ...] = tuple(getattr(grid, key) for key in KEYS)
-
-    def __len__(self) -> int:
-        """Return the number of tables."""
-        return math.prod(map(len, self._axes))
-
-    @overload
-    def __getitem__(self, place: int) -> TableTask: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[TableTask]: ...
-
-    def __getitem__(self, place: int | slice) -> TableTask | list[TableTask]:
-        """Return the task at a place, or a list of tasks."""
-        if isinstance(place, slice):
-            return [self[number] for number in range(*place.indices(len(self)))]
-        rest = range(len(self))[place]
-        values = []
-        for axis in reversed(self._axes):
-            rest, digit = divmod(rest, len(axis))
-            values.append(axis[digit])
-        interval, objective, metric, bits_out, bits_in, epsilon = values
-        shared = len(self._grid.interval) > 1
-        return TableTask(float(epsilon), bits_in, bits_out, metric, objective, interval, self._grid.seed, shared)
+        return Combinations(task, *(getattr(self, key) for key in KEYS))
 
 
 KEYS = tuple(field.name for field in fields(TableGrid) if field.name != "seed")

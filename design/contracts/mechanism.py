@@ -88,6 +88,10 @@ class Mechanism(ABC):
         """Bound on the norm of the estimate's bias; errs upward. 0.0 for an unbiased mechanism."""
         return 0.0
 
+    def known_bias(self, inputs: ArrayLike) -> FloatArray:  # noqa: ARG002
+        """Return the mean of each decoded message less its clipped input, one per row; a single 0.0 where it is none, or only bounded."""
+        return np.zeros(())
+
     @property
     def wrap_probability(self) -> float:
         """Bound on the probability that any coordinate of a modular sum wraps; errs upward. 0.0 where none can."""

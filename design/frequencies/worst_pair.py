@@ -5,9 +5,11 @@ whole numbers then differ by 2, 0 or 4 in squared L2 norm, and their Hadamard tr
 t rows is that of t + o - s rows with different buckets, o and s being the numbers of rows with opposite and with equal signs. The excess is
 the largest o - s of all pairs. Without signs it is 0 at most.
 
-All pairs with o >= k opposite rows are found without looking at every pair: if the rows are dealt into k - 1 groups, two of them are in the
-same group. So, for each two rows of a group, items are joined that have opposite signs in the same buckets of both. If a pair
-is found with o - s >= k - 1, no other one has more.
+All pairs with o >= k opposite rows are found without looking at every pair: if the rows are dealt into g groups and k > g (m - 1), m of
+them are in the same group. So, for each m rows of a group, items are joined that have opposite signs in the same buckets of all m. If a
+pair is found with o - s >= k - 1, no other one has more. The more rows are joined, the more joins there are, and the fewer pairs in each.
+
+Rows are compared 64 at a time: of each bit of an item's places, those of all rows are one word.
 """
 
 from collections.abc import Iterator
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +25,16 @@ from numpy.typing import NDArray
 from ...arrays import IntegerArray
 from .item_sketch import ItemSketch
 
-# Up to this number of rows of pairs, all pairs are looked at: some seconds.
+# Up to this number of words of pairs, all pairs are looked at: some seconds.
 ALL_COMPARISONS = 4 * 10**9
-# Rows of pairs that joins may look at, where each pair has to be gathered; what a join costs beside its pairs, in rows of them; places that
-# are kept, and pairs at a time.
-MOST_COMPARISONS, OF_A_JOIN, MOST_PLACES, AT_ONCE = 4 * 10**8, 400, 2**27, 2**19
+# Words of pairs that joins may look at, and what a pair costs beside its words, in words; most rows that are joined; places that are kept,
+# and pairs at a time.
+MOST_COMPARISONS, OF_A_PAIR, MOST_ROWS_JOINED, MOST_PLACES, AT_ONCE = 24 * 10**8, 10, 4, 2**27, 2**13
+
+WORD = 64
+
+Words = NDArray[np.unsignedinteger[Any]]
+Chosen = IntegerArray | tuple[slice | None, ...]
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,8 @@ class WorstPair:
 def worst_pair(sketch: ItemSketch) -> WorstPair:
     """Return the excess of the worst pair of items of a sketch: exactly wherever that is not too expensive.
 
-    A million items in 15 rows of 1024 buckets take some seconds, a hundred thousand less than one; no sketch takes longer than about ten.
+    A million items in 15 rows of 1024 buckets take some seconds, a hundred thousand less than one, and in 64 rows of 16 some ten; where a
+    hundred million places are hashed, it may be half a minute.
 
     Examples
     --------
@@ -61,9 +70,10 @@ def worst_pair(sketch: ItemSketch) -> WorstPair:
     if sketch.rows * sketch.categories > MOST_PLACES:
         return WorstPair(sketch.rows, exact=False)
     places = np.stack([sketch.places(row).astype(np.int32) for row in range(sketch.rows)])
-    if sketch.rows * sketch.categories**2 <= 2 * ALL_COMPARISONS:
-        return WorstPair(_all_pairs(places), exact=True)
-    return _joined(sketch, places)
+    words = _words(places, sketch.width)
+    if words.shape[0] * words.shape[1] * sketch.categories**2 <= 2 * ALL_COMPARISONS:
+        return WorstPair(_all_pairs(sketch.rows, words), exact=True)
+    return _joined(sketch, places, words)
 
 
 def likely_excess(sketch: ItemSketch) -> int:
@@ -74,79 +84,105 @@ def likely_excess(sketch: ItemSketch) -> int:
     return excess
 
 
-def _all_pairs(places: NDArray[np.int32]) -> int:
+def _words(places: NDArray[np.int32], width: int) -> Words:
+    """Return, for each 64 rows and each bit of a place, a word of these rows' bits for each item; shape (64s of rows, bits, items)."""
+    bits = int(2 * width - 1).bit_length()
+    kind = np.min_scalar_type(2 ** min(len(places), WORD) - 1)
+    words = np.zeros((-(-len(places) // WORD), bits, places.shape[1]), dtype=kind)
+    for row, its_places in enumerate(places):
+        for bit in range(bits):
+            words[row // WORD, bit] |= ((its_places >> bit) & 1).astype(kind) << kind.type(row % WORD)
+    return words
+
+
+def _all_pairs(rows: int, words: Words) -> int:
     """Return the largest excess of all pairs, 0 at least."""
-    # Short numbers are compared faster.
-    short = places.astype(np.min_scalar_type(int(places.max())))
-    count = short.shape[1]
+    count = words.shape[2]
     at_once = max(1, AT_ONCE // count)
-    largest = 0
-    for start in range(0, count, at_once):
-        excess = np.zeros((min(at_once, count - start), count - start), dtype=np.int16)
-        for row in short:
-            # 0: the same bucket and sign, 1: opposite signs, more: different buckets. An item is in the same ones as itself.
-            differing = row[start : start + at_once, None] ^ row[start:]
-            excess += differing == 1
-            excess -= differing == 0
-        largest = max(largest, int(excess.max()))
-    return largest
+    # An item's excess with itself is negative.
+    return max(
+        _largest_excess(rows, words, words, (slice(start, start + at_once), None), (None, slice(start, None)))
+        for start in range(0, count, at_once)
+    )
 
 
-def _joined(sketch: ItemSketch, places: NDArray[np.int32]) -> WorstPair:
-    rows = sketch.rows
-    for_two_rows = sketch.categories**2 / (8 * sketch.width**2)
+def _joined(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> WorstPair:
+    rows, each = sketch.rows, int(words.shape[0] * words.shape[1]) + OF_A_PAIR
+
+    # Keys of joins are 64-bit numbers.
+    most = min(MOST_ROWS_JOINED, 63 // (2 * sketch.width - 1).bit_length())
+
+    def comparisons(joined: int, least: int) -> float:
+        joins = sum(comb(len(group), joined) for group in _groups(rows, least, joined))
+        pairs = sketch.categories**2 / 2 * (2.0 * sketch.width) ** -joined
+        return joins * (pairs + sketch.categories) * each
+
+    def cheapest(least: int) -> int:
+        return min(range(2, 1 + min(most, least)), key=lambda joined: comparisons(joined, least))
 
     def affordable(least: int) -> bool:
-        joins = sum(comb(len(group), 2) for group in _groups(rows, least))
-        return rows * joins * (for_two_rows + OF_A_JOIN) <= MOST_COMPARISONS
+        return comparisons(cheapest(least), least) <= MOST_COMPARISONS
 
-    least = max(2, likely_excess(sketch) + 1)
+    # As many rows as this have equal signs, whichever have opposite ones.
+    least = max(2, likely_excess(sketch) + 1 - rows // (2 * sketch.width))
     while not affordable(least):
         least += 1
     found = 0
     while True:
-        for first, second in (two for group in _groups(rows, least) for two in combinations(group, 2)):
-            for pair in _opposite_in_both(places[first], places[second], sketch.width):
-                found = max(found, _largest_excess(places, pair))
+        for group in _groups(rows, least, cheapest(least)):
+            for some in combinations(group, cheapest(least)):
+                found = max(found, _largest_of_opposite(sketch, places[list(some)], words))
         if found >= least - 1:
             return WorstPair(found, exact=True)
-        if least == 2 or not affordable(least - 1):
+        if least == 2:
             break
-        least -= 1
-    if least > 2:
-        return WorstPair(least - 1, exact=False)
+        # Joins that find all pairs with more than was found settle it; or as few as can be afforded.
+        fewer = next(few for few in range(max(2, found + 1), least + 1) if affordable(few))
+        if fewer == least:
+            return WorstPair(least - 1, exact=False)
+        least = fewer
     # No pair has more than one; has any?
     for row in places:
-        found = max(found, _largest_excess(places, _opposite_in_one(row, sketch.width)))
+        found = max(found, _largest_excess(rows, words, words, *_opposite_in_one(row, sketch.width)))
     return WorstPair(1, exact=found == 1)
 
 
-def _groups(rows: int, least: int) -> list[list[int]]:
-    """Deal rows into groups, so that two of any `least` rows are in the same one."""
-    return [list(range(start, rows, least - 1)) for start in range(min(rows, least - 1))]
+def _groups(rows: int, least: int, joined: int) -> list[list[int]]:
+    """Deal rows into groups, so that of any `least` rows `joined` are in the same one."""
+    groups = (least - 1) // (joined - 1)
+    return [list(range(start, rows, groups)) for start in range(min(rows, groups))]
 
 
-def _opposite_in_both(first: NDArray[np.int32], second: NDArray[np.int32], width: int) -> Iterator[NDArray[np.int64]]:
-    """Yield pairs of items, shape (2, pairs), with opposite signs in the same buckets of two rows."""
-    negative = first & 1
-    keys = ((first >> 1).astype(np.int64) * width + (second >> 1)) * 2 + (negative ^ (second & 1))
+def _largest_of_opposite(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> int:
+    """Return the largest excess of items with opposite signs in the same buckets of all of some rows; 0 if there are none."""
+    negative = places[0] & 1
+    keys = np.zeros(sketch.categories, dtype=np.int64)
+    for row in places:
+        keys = (keys * sketch.width + (row >> 1)) * 2 + (negative ^ (row & 1))
     sides = []
     for sign in (0, 1):
         items = np.flatnonzero(negative == sign)
-        order = np.argsort(keys[items], kind="stable")
-        sides.append((items[order], keys[items[order]]))
+        # Short keys are sorted faster.
+        short = keys[items].astype(np.min_scalar_type(int(keys.max())))
+        order = np.argsort(short, kind="stable")
+        sides.append((words.take(items[order], axis=2), short[order]))
     (ours, our_keys), (others, other_keys) = sides
     starts = np.searchsorted(other_keys, our_keys, side="left")
     counts = np.searchsorted(other_keys, our_keys, side="right") - starts
+    return max((_largest_excess(sketch.rows, ours, others, *pairs) for pairs in _matched(starts, counts)), default=0)
+
+
+def _matched(starts: IntegerArray, counts: IntegerArray) -> Iterator[IntegerArray]:
+    """Yield blocks of pairs, shape (2, pairs): each number i beside those from starts[i] on, counts[i] of them."""
     ends = np.cumsum(counts)
     begin = 0
-    while begin < len(ours):
-        # As many items as have some hundred thousand pairs, and one at least.
+    while begin < len(counts):
+        # As many as have some thousand pairs, and one at least.
         reached = ends[begin - 1] if begin else 0
         stop = max(begin + 1, int(np.searchsorted(ends, reached + AT_ONCE, side="right")))
         some = counts[begin:stop]
         offsets = np.arange(some.sum()) - np.repeat(np.cumsum(some) - some, some)
-        yield np.stack([np.repeat(ours[begin:stop], some), others[np.repeat(starts[begin:stop], some) + offsets]])
+        yield np.stack([np.repeat(np.arange(begin, stop), some), np.repeat(starts[begin:stop], some) + offsets])
         begin = stop
 
 
@@ -158,12 +194,16 @@ def _opposite_in_one(row: NDArray[np.int32], width: int) -> IntegerArray:
     return both[:, (both >= 0).all(axis=0)]
 
 
-def _largest_excess(places: NDArray[np.int32], pair: IntegerArray) -> int:
-    """Return the largest excess of some pairs; 0 if there are none."""
-    excess = np.zeros(pair.shape[1], dtype=np.int16)
-    for row in places:
-        # 0: the same bucket and sign, 1: opposite signs, more: different buckets.
-        differing = row[pair[0]] ^ row[pair[1]]
-        excess += differing == 1
-        excess -= differing == 0
+def _largest_excess(rows: int, ours: Words, others: Words, first: Chosen, second: Chosen) -> int:
+    """Return the largest excess of some of our items, each beside one of the others; 0 if there are none."""
+    excess = np.array(-rows, dtype=np.int16)
+    for bits in zip(ours, others, strict=True):
+        # Bit by bit: larger arrays would be new memory each time.
+        differing = (one[first] ^ other[second] for one, other in zip(*bits, strict=True))
+        signs, elsewhere = next(differing), next(differing)
+        for bit in differing:
+            elsewhere |= bit
+        opposite = signs & ~elsewhere
+        # With n rows elsewhere and o opposite, rows - n - o have equal signs.
+        excess = excess + np.bitwise_count(elsewhere) + 2 * np.bitwise_count(opposite)
     return int(excess.max(initial=0))

@@ -147,6 +147,10 @@ class DpRecMechanism(VectorMechanism):
                 row *= resampled_moments(shift, 1 << bits).mean / shift if shift > 0 else 0.0
         return expected
 
+    def known_bias(self, vectors: ArrayLike) -> FloatArray:
+        """Return `expected` less the clipped vectors."""
+        return np.asarray(self.expected(vectors) - self.ball.clip(vectors))
+
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the expected squared distance of each decoded message from its expectation: close to ``dimension * sigma**2``.
 

@@ -1,24 +1,21 @@
 """Secure sums of numbers: a number of an interval is a vector of one coordinate, its distance from the middle."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_interval
-from ...arrays import FloatArray, IntegerArray
+from ...arrays import FloatArray
 from ..contracts.mechanism import ScalarMechanism, SecureSumMechanism
 from ..contracts.norm_ball import NormBall
-from ..contracts.privacy import Privacy
+from .delegated_sum import DelegatedSum
 from .rounded_secure_sum import RoundedSecureSum
-
-if TYPE_CHECKING:
-    from ..noise.random_words import WordsLike
 
 
 @dataclass(frozen=True)
-class NumberSum(SecureSumMechanism, ScalarMechanism):
+class NumberSum(DelegatedSum, ScalarMechanism):
     """Mean estimation for numbers in a secure sum, by a mechanism for vectors.
 
     Messages, errors and the guarantee are those of `inner`. For add-or-remove-one adjacency a number is there or counts as the middle of
@@ -54,46 +51,6 @@ class NumberSum(SecureSumMechanism, ScalarMechanism):
             raise ValueError(f"inner must be for vectors of one coordinate up to {self._half_width:g}, got {ball}")
 
     @property
-    def delta(self) -> float:  # type: ignore[override]
-        """That of `inner`."""
-        return self.inner.delta
-
-    @property
-    def clients(self) -> int:  # type: ignore[override]
-        """Number of clients whose noise the guarantee rests on."""
-        return self.inner.clients
-
-    @property
-    def adjacency(self) -> str:
-        """That of `inner`."""
-        return self.inner.adjacency
-
-    @property
-    def modulus(self) -> int:
-        """That of `inner`."""
-        return self.inner.modulus
-
-    @property
-    def padded_dimension(self) -> int:
-        """That of `inner`, which may send more than one coordinate."""
-        return self.inner.padded_dimension
-
-    @property
-    def bits_per_client(self) -> float:
-        """That of `inner`."""
-        return self.inner.bits_per_client
-
-    @property
-    def coordinate_wrap_probability(self) -> float:
-        """That of `inner`."""
-        return self.inner.coordinate_wrap_probability
-
-    @property
-    def wrap_probability(self) -> float:
-        """That of `inner`."""
-        return self.inner.wrap_probability
-
-    @property
     def bias_bound(self) -> float:
         """That of `inner`, or 0.0 where its ball is a step wider than the interval."""
         inner = self.inner
@@ -107,33 +64,9 @@ class NumberSum(SecureSumMechanism, ScalarMechanism):
         """That of `inner`."""
         return self.inner.worst_variance
 
-    def privacy(self) -> Privacy:
-        """Privacy of the sum, which is that of `inner`."""
-        return self.inner.privacy()
-
     def variance(self, values: ArrayLike) -> FloatArray:
         """Return the variance of `inner` for each number."""
         return self.inner.variance(self._vectors(values))
-
-    def noisy_steps(self, values: ArrayLike, words: "WordsLike") -> IntegerArray:
-        """Return those of `inner`."""
-        return self.inner.noisy_steps(self._vectors(values), words)
-
-    def summed_steps(self, values: ArrayLike, words: "WordsLike") -> IntegerArray:
-        """Return those of `inner`."""
-        return self.inner.summed_steps(self._vectors(values), words)
-
-    def encode(self, values: ArrayLike, words: "WordsLike") -> NDArray[Any]:
-        """Return the messages of `inner`."""
-        return self.inner.encode(self._vectors(values), words)
-
-    def aggregate(self, messages: NDArray[Any]) -> NDArray[Any]:
-        """Return the sum of the messages."""
-        return self.inner.aggregate(messages)
-
-    def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
-        """Return those of `inner`."""
-        return self.inner.recovered_steps(aggregate)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> float:
         """Return the estimated mean of the numbers."""
@@ -144,6 +77,6 @@ class NumberSum(SecureSumMechanism, ScalarMechanism):
         low, high = self.interval
         return (high - low) / 2
 
-    def _vectors(self, values: ArrayLike) -> FloatArray:
+    def _vectors(self, inputs: ArrayLike) -> FloatArray:
         domain = self.domain
-        return np.expand_dims(domain.clip(values) - domain.middle, -1)
+        return np.expand_dims(domain.clip(inputs) - domain.middle, -1)

@@ -5,23 +5,21 @@ Learning*: as privacy tightens, noise grows, and shorter sketches are as good.
 """
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays import FloatArray, IntegerArray, WordArray
-from ..contracts.mechanism import SecureSumMechanism
+from ...arrays import FloatArray
 from ..contracts.norm_ball import NormBall
-from ..contracts.privacy import Privacy
 from ..contracts.sketched_mechanism import SketchedMechanism
-from ..noise.random_words import WordsLike
 from ..transforms.linear_sketch import LinearSketch
+from .delegated_sum import DelegatedSum
 from .rounded_secure_sum import RoundedSecureSum
 
 
-class SketchedSecureSum(SecureSumMechanism, SketchedMechanism):
+class SketchedSecureSum(DelegatedSum, SketchedMechanism):
     """Clients send clipped sketches of their clipped vectors by a secure sum.
 
     The guarantee is that of the secure sum of sketches, whose sensitivity is the norm that sketches are clipped to.
@@ -41,68 +39,12 @@ class SketchedSecureSum(SecureSumMechanism, SketchedMechanism):
     inner: RoundedSecureSum
 
     @property
-    def delta(self) -> float:  # type: ignore[override]
-        """That of the secure sum of sketches."""
-        return self.inner.delta
-
-    @property
-    def clients(self) -> int:  # type: ignore[override]
-        """Number of clients that add noise."""
-        return self.inner.clients
-
-    @property
-    def adjacency(self) -> str:
-        """That of the secure sum of sketches."""
-        return self.inner.adjacency
-
-    @property
-    def modulus(self) -> int:
-        """That of the secure sum of sketches."""
-        return self.inner.modulus
-
-    @property
     def sketch_clip(self) -> float:  # type: ignore[override]
         """L2 norm that sketches are clipped to."""
         return self.inner.ball.clip_norm
 
-    @property
-    def padded_dimension(self) -> int:
-        """Number of coordinates of a rotated sketch."""
-        return self.inner.padded_dimension
-
-    @property
-    def coordinate_wrap_probability(self) -> float:
-        """That of the secure sum of sketches."""
-        return self.inner.coordinate_wrap_probability
-
-    @property
-    def wrap_probability(self) -> float:
-        """That of the secure sum of sketches."""
-        return self.inner.wrap_probability
-
-    def privacy(self) -> Privacy:
-        """Privacy of one sum of sketches."""
-        return self.inner.privacy()
-
-    def for_clients(self, clients: int) -> Self:
-        """Return what the secure sum of sketches does."""
-        return replace(self, inner=self.inner.for_clients(clients))  # type: ignore[type-var]
-
-    def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Clip and sketch each vector; the rest is the secure sum's."""
-        return self.inner.noisy_steps(self.sketched(vectors), words)
-
-    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Return `noisy_steps` modulo 2**bits."""
-        return self.inner.encode(self.sketched(vectors), words)
-
-    def aggregate(self, messages: NDArray[Any]) -> WordArray:
-        """Return the sum of the messages modulo 2**bits."""
-        return self.inner.aggregate(messages)
-
-    def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
-        """Return the sum's representatives nearest to zero."""
-        return self.inner.recovered_steps(aggregate)
+    def _vectors(self, inputs: ArrayLike) -> FloatArray:
+        return self.sketched(inputs)
 
     def _check_fields(self) -> None:
         """Check that the parts fit each other."""

@@ -20,7 +20,7 @@ from ....design.contracts.registry import Target
 from ....design.contracts.sketched_mechanism import CLIP_MARGIN
 from ....design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from ....design.secure_sum.sketched_sum import SketchedSum
-from ....design.transforms.linear_sketch import IdentitySketch
+from ....design.transforms.linear_sketch import IdentitySketch, LinearSketch
 from ....errors import InfeasibleError
 from ....solvers.divergences.discrete_gaussian_divergence import granularity_for_bits
 from ...calibration.sketches import SketchChoice, discrete_gaussian_within
@@ -87,16 +87,18 @@ class SketchPoint(Point):
             raise ValueError(f"epsilon must be given where noise_multiplier is not, and only there, got {self.epsilon!r}")
         asked = {name: value for name, value in asdict(self).items() if name != "seed"}
         try:
-            mechanism = self.mechanism()
+            sketch = self._sketch()
+            sums = self._sums(sketch)
         except InfeasibleError as error:
             return [asked | {"reason": str(error)}]
+        mechanism = self._decoded(sketch, sums)
         words = named_stream(self.seed, f"noise: {self.name}")
         found = asdict(split_sketch_error(mechanism, self.chunks(), words))
         guarantee = mechanism.guarantee
-        noise = self.dimension * mechanism.inner.largest_directional_variance / self.clients
+        noise = self.dimension * sums.largest_directional_variance / self.clients
         # Of the mean that these vectors have, before they are clipped.
         compression = mechanism.sketch.distortion * found["zero"]
-        multiplier = mechanism.inner.local_sigma * math.sqrt(self.clients) / mechanism.sketch_clip  # type: ignore[attr-defined]
+        multiplier = sums.local_sigma * math.sqrt(self.clients) / mechanism.sketch_clip
         return [
             asked
             | {
@@ -119,13 +121,8 @@ class SketchPoint(Point):
 
     def mechanism(self) -> SketchedSum:
         """Return the secure sum; with a rate of 1 nothing is lost, and no margin is needed."""
-        ball = NormBall(self.dimension, 2.0, CLIP_NORM)
-        seed = int(named_stream(self.seed, f"sketch: {self.name}").integers(2**63))
-        if self.rate == 1:
-            return SketchedSum(ball, IdentitySketch(self.dimension), self._inner(ball, seed))
-        choice = SketchChoice(rows=self.rows, seed=seed)
-        sketch = choice.sketch(self.dimension, choice.round_up(math.ceil(self.dimension / self.rate)))
-        return SketchedSum(ball, sketch, self._inner(NormBall(sketch.sketch_dimension, 2.0, CLIP_MARGIN * CLIP_NORM), seed))
+        sketch = self._sketch()
+        return self._decoded(sketch, self._sums(sketch))
 
     def chunks(self) -> Iterator[FloatArray]:
         """Yield the vectors, the same for all rates, bits, rows and noises."""
@@ -143,7 +140,16 @@ class SketchPoint(Point):
             own = _directions(min(size, self.clients - start), self.dimension, rng)
             yield self.mean_norm * common + math.sqrt(1 - self.mean_norm**2) * own
 
-    def _inner(self, ball: NormBall, seed: int) -> DistributedDiscreteGaussianMechanism:
+    def _sketch(self) -> LinearSketch:
+        if self.rate == 1:
+            return IdentitySketch(self.dimension)
+        choice = SketchChoice(rows=self.rows, seed=self._public_seed())
+        return choice.sketch(self.dimension, choice.round_up(math.ceil(self.dimension / self.rate)))
+
+    def _sums(self, sketch: LinearSketch) -> DistributedDiscreteGaussianMechanism:
+        """Return the secure sum of sketches."""
+        margin = 1.0 if self.rate == 1 else CLIP_MARGIN
+        ball, seed = NormBall(sketch.sketch_dimension, 2.0, margin * CLIP_NORM), self._public_seed()
         if self.epsilon is not None:
             return discrete_gaussian_within(ball, self.clients, self.bits, Target(self.epsilon, DELTA, adjacency=ADJACENCY), seed)
         deviation = self.noise_multiplier * ball.clip_norm / math.sqrt(self.clients)  # type: ignore[operator]  # one of the two is given
@@ -151,6 +157,12 @@ class SketchPoint(Point):
         return DistributedDiscreteGaussianMechanism(
             ball, self.clients, self.bits, granularity, deviation, DELTA, seed, "fourier", ADJACENCY
         )
+
+    def _decoded(self, sketch: LinearSketch, sums: DistributedDiscreteGaussianMechanism) -> SketchedSum:
+        return SketchedSum(NormBall(self.dimension, 2.0, CLIP_NORM), sketch, sums)
+
+    def _public_seed(self) -> int:
+        return int(named_stream(self.seed, f"sketch: {self.name}").integers(2**63))
 
 
 def _directions(count: int, dimension: int, rng: np.random.Generator) -> FloatArray:

@@ -118,6 +118,10 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
         """``(1 - shrinking) clip_norm``: that of vectors on the sphere which all point the same way."""
         return (1 - self.shrinking) * self.ball.clip_norm
 
+    def known_bias(self, vectors: ArrayLike) -> FloatArray:
+        """Return ``(shrinking - 1) x`` for each vector."""
+        return np.asarray((self.shrinking - 1) * self.ball.clip(vectors))
+
     def privacy(self) -> Privacy:
         """Pure local privacy, for every seed and whatever the candidates."""
         return pure_privacy(self.epsilon)

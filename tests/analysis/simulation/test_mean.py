@@ -25,6 +25,7 @@ from quietbits.design.contracts.privacy import Privacy
 from quietbits.design.contracts.task import Task
 from quietbits.design.frequencies.randomised_response import FrequencyRandomisedResponse
 from quietbits.design.frequencies.unary_encoding import UnaryEncoding
+from quietbits.design.local.unit_vectors.plain_random_coding import PlainRandomCodingMechanism
 from quietbits.design.noise.random_words import WordsLike, secure_words, seeded_words
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
 from quietbits.design.relative_entropy.group_layout import uniform_layout
@@ -296,13 +297,23 @@ def test_errors_are_what_variances_predict(name: str, domain: Any) -> None:
 
     results = [result(repetition) for repetition in range(100)]
     measured, predicted, worst = np.array([(one.squared_error, one.predicted_squared_error, one.worst_squared_error) for one in results]).T
-    # 5 standard errors of the mean of 100 runs; the mean of a chi-square-like quantity is close to normal. DP-REC's bias is predicted; of
-    # that of secure sums a bound is known.
+    # 5 standard errors of the mean of 100 runs; the mean of a chi-square-like quantity is close to normal. The bias of random
+    # coding is predicted; of that of secure sums a bound is known.
     margin = 5 * (measured - predicted).std(ddof=1) / 10
-    unknown_bias = 0.0 if name == "dp-rec" else mechanism.bias_bound
+    unknown_bias = 0.0 if name in ("dp-rec", "minimal-random-coding-plain") else mechanism.bias_bound
     assert -margin <= (measured - predicted).mean() <= margin + unknown_bias**2
     assert (predicted <= worst * (1 + 1e-9) + mechanism.bias_bound**2).all()
     assert all((one.wrapping is not None) == (REGISTRY[name].trust_model == "secure-sum") for one in results)
+
+
+def test_the_bias_of_plain_random_coding_is_predicted() -> None:
+    mechanism = PlainRandomCodingMechanism(4.0, 1, NormBall(5, 2.0, 3.0))
+    result = simulate_mean(mechanism, [np.tile([[3.0, 0.0, 0.0, 0.0, 0.0]], (2000, 1))], rng(1))
+    noise = mechanism.worst_variance / 2000
+    assert mechanism.bias_bound**2 > 100 * noise
+    # 5 standard errors of the noise along the bias.
+    margin = noise + 10 * mechanism.bias_bound * np.sqrt(noise / 5)
+    assert result.squared_error == pytest.approx(result.predicted_squared_error, abs=margin)
 
 
 def test_a_bias_that_is_known_is_predicted() -> None:

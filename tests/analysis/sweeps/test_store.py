@@ -14,41 +14,7 @@ import pytest
 
 from quietbits.analysis.sweeps.run import run_tasks
 from quietbits.analysis.sweeps.store import OWNER_NAME, RESULTS_NAME, STORE_NAME, SweepStore, task_key
-
-TASKS = 40
-
-
-@dataclass(frozen=True)
-class Square:
-    """A task that takes no time."""
-
-    number: int
-    seed: int = 0
-    design = None
-
-    @property
-    def name(self) -> str:
-        return f"the square of {self.number}"
-
-    setting = name
-
-    def prepare(self, _: Path | None) -> None:
-        return None
-
-    def run(self, _: None) -> list[dict[str, object]]:
-        return [{"number": self.number, "square": self.number**2, "root": self.number**0.5}] * 2
-
-
-def tasks() -> list[Square]:
-    return [Square(number) for number in range(TASKS)]
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
-    """What a sweep leaves: its file of tasks, and the table."""
-    folder = tmp_path_factory.mktemp("whole")
-    run_tasks(tasks(), folder)
-    return (folder / STORE_NAME).read_bytes(), (folder / RESULTS_NAME).read_bytes()
+from quietbits.attack.toy_sweep import TASKS, Square, squares, whole
 
 
 def flipped(content: bytes, bit: int) -> bytes:
@@ -58,28 +24,28 @@ def flipped(content: bytes, bit: int) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_no_flipped_bit_enters_the_results(seed: int, whole: tuple[bytes, bytes], tmp_path: Path) -> None:
-    store, results = whole
+def test_no_flipped_bit_enters_the_results(seed: int, tmp_path: Path) -> None:
+    store, results = whole().store, whole().results
     for bit in np.random.default_rng(seed).integers(0, 8 * len(store), 20).tolist():
         folder = tmp_path / str(bit)
         folder.mkdir()
         (folder / STORE_NAME).write_bytes(flipped(store, bit))
-        run_tasks(tasks(), folder)
+        run_tasks(squares(), folder)
         assert (folder / RESULTS_NAME).read_bytes() == results, bit
 
 
 def test_a_damaged_value_is_named_and_computed_again(
-    whole: tuple[bytes, bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, results = whole
-    place = store.index(b"[2, [[7], [49]")
-    (tmp_path / STORE_NAME).write_bytes(store.replace(b"[2, [[7], [49]", b"[2, [[7], [48]"))
+    store, results = whole().store, whole().results
+    place = store.index(b"[2, [[7], [0, 1], [49]")
+    (tmp_path / STORE_NAME).write_bytes(store.replace(b"[2, [[7], [0, 1], [49]", b"[2, [[7], [0, 1], [48]"))
     assert place > 0
     ran = []
     run = Square.run
     monkeypatch.setattr(Square, "run", lambda self, prepared: ran.append(self.number) or run(self, prepared))
     with caplog.at_level(logging.WARNING):
-        run_tasks(tasks(), tmp_path)
+        run_tasks(squares(), tmp_path)
     assert ran == [7]
     assert f"{tmp_path / STORE_NAME} has 1 damaged results: they are computed again" in caplog.text
     assert (tmp_path / RESULTS_NAME).read_bytes() == results
@@ -87,12 +53,12 @@ def test_a_damaged_value_is_named_and_computed_again(
 
 @pytest.mark.parametrize("cut", [0, 50, 5000, -1])
 def test_a_file_that_cannot_be_read_is_set_aside_and_what_it_holds_is_saved(
-    cut: int, whole: tuple[bytes, bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    cut: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store, results = whole
+    store, results = whole().store, whole().results
     (tmp_path / STORE_NAME).write_bytes(store[:cut] if cut >= 0 else b"This is not a database" + store[22:])
     with caplog.at_level(logging.WARNING):
-        run_tasks(tasks(), tmp_path)
+        run_tasks(squares(), tmp_path)
     assert (tmp_path / RESULTS_NAME).read_bytes() == results
     # An empty file is a database without tables.
     assert (tmp_path / f"{STORE_NAME}.damaged-1").exists() == (cut != 0)
@@ -139,19 +105,19 @@ def holder(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
 
 def test_two_sweeps_do_not_use_one_folder(holder: "subprocess.Popen[str]", tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=rf"no other sweep uses, got {tmp_path}, used by process {holder.pid} on "):
-        run_tasks(tasks(), tmp_path)
+        run_tasks(squares(), tmp_path)
     holder.kill()
     holder.wait()
     # What a killed process leaves locks nobody out.
     assert (tmp_path / OWNER_NAME).exists()
-    assert len(run_tasks(tasks(), tmp_path)) == 2 * TASKS
+    assert len(run_tasks(squares(), tmp_path)) == 2 * TASKS
     assert not (tmp_path / OWNER_NAME).exists()
 
 
 def test_what_was_committed_survives_and_what_was_not_does_not(tmp_path: Path) -> None:
     from quietbits.analysis.sweeps.rows import encode_rows
 
-    with SweepStore(tmp_path, tasks()) as store:
+    with SweepStore(tmp_path, squares()) as store:
         store.add(3, encode_rows([{"a": 1}]))
         store.commit()
         store.add(4, encode_rows([{"a": 2}]))
@@ -160,9 +126,9 @@ def test_what_was_committed_survives_and_what_was_not_does_not(tmp_path: Path) -
     other.mkdir()
     (other / STORE_NAME).write_bytes(copy[0])
     (other / f"{STORE_NAME}-wal").write_bytes(copy[1])
-    with SweepStore(other, tasks()) as store:
+    with SweepStore(other, squares()) as store:
         assert set(range(TASKS)) - set(store.pending()[0].tolist()) == {3}
-    with SweepStore(tmp_path, tasks()) as store:
+    with SweepStore(tmp_path, squares()) as store:
         assert set(range(TASKS)) - set(store.pending()[0].tolist()) == {3, 4}
 
 

@@ -97,7 +97,7 @@ def test_a_histogram_is_exact() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(("categories", "rows", "width"), [(5, 2, 2), (12, 3, 2), (20, 3, 4), (40, 5, 4), (3, 1, 2)])
+@pytest.mark.parametrize(("categories", "rows", "width"), [(5, 2, 2), (12, 3, 2), (20, 3, 4), (40, 5, 4), (3, 1, 2), (30, 70, 2)])
 def test_the_worst_pair_by_enumeration_of_all_pairs(categories: int, rows: int, width: int, seed: int) -> None:
     for signed in (True, False):
         sketches = one_hot(ItemSketch(categories, rows, width, seed, signed=signed))
@@ -112,7 +112,8 @@ def test_the_worst_pair_by_enumeration_of_all_pairs(categories: int, rows: int, 
 
 
 @pytest.mark.parametrize(
-    ("categories", "rows", "width"), [(1000, 15, 64), (800, 5, 16), (900, 4, 256), (1000, 2, 1024), (500, 1, 64), (900, 9, 8)]
+    ("categories", "rows", "width"),
+    [(1000, 15, 64), (800, 5, 16), (900, 4, 256), (1000, 2, 1024), (500, 1, 64), (900, 9, 8), (400, 70, 64)],
 )
 def test_joins_find_what_all_pairs_have(monkeypatch: pytest.MonkeyPatch, categories: int, rows: int, width: int) -> None:
     for seed in range(3):
@@ -124,7 +125,7 @@ def test_joins_find_what_all_pairs_have(monkeypatch: pytest.MonkeyPatch, categor
             monkeypatch.setattr(joins, "ALL_COMPARISONS", 0)
             monkeypatch.setattr(joins, "MOST_COMPARISONS", limit)
             monkeypatch.setattr(joins, "AT_ONCE", 1000)
-            monkeypatch.setattr(joins, "OF_A_JOIN", 0)
+            monkeypatch.setattr(joins, "OF_A_PAIR", 0)
             worst_pair.cache_clear()
             joined = worst_pair(sketch)
             assert found.excess <= joined.excess <= rows

@@ -49,6 +49,7 @@ def test_bias_and_variance_are_exact(bits: int, unbiased: bool) -> None:
     spread = found.std(axis=0) / math.sqrt(len(found))
     assert (np.abs(found.mean(axis=0) - [0, 2 * mechanism.shrinking, 0, 0, 0, 0]) < 5 * spread).all()
     assert mechanism.bias_bound == pytest.approx(2 * (1 - mechanism.shrinking), abs=1e-12)
+    np.testing.assert_allclose(mechanism.known_bias(2 * vectors[:1]), [[0, -mechanism.bias_bound, 0, 0, 0, 0]], atol=1e-12)
     assert (mechanism.shrinking == 1) is unbiased
     squares = np.square(found - found.mean(axis=0)).sum(axis=1)
     assert abs(squares.mean() - mechanism.variance(vectors)[0]) < 5 * squares.std() / math.sqrt(len(squares))

@@ -113,7 +113,7 @@ class TableCache:
             try:
                 table = read_table(path)
             except TableError as error:
-                log.warning("%s; the table is designed again", error)
+                log.warning("%s: refused: %s: %s; the table is designed again", path, error.check, error.detail)
             else:
                 if accept(table):
                     return table

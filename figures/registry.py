@@ -7,6 +7,7 @@ from types import MappingProxyType
 import pandas as pd
 
 from ..analysis.provenance_columns import with_provenance
+from ..analysis.sweeps.protocol import SweepTask
 from ..analysis.sweeps.run import run_tasks
 from ..arguments import check_choice
 from ..progress import OnStep, silent
@@ -42,7 +43,14 @@ from .mvu import fig2 as mvu_fig2
 from .mvu import fig3 as mvu_fig3
 from .mvu import fig5 as mvu_fig5
 from .planner import pareto as plan_pareto
-from .training import cpsgd_fig2, dprec_table1, mvu_fig4, price_training
+from .training import cpsgd_fig2, mvu_fig4, mvu_fig6, price_heat_map, price_model, price_training
+from .training import price_cohort as price_training_cohort
+from .training.dp_rec import fig1 as dprec_fig1
+from .training.dp_rec import fig2 as dprec_fig2
+from .training.dp_rec import fig3 as dprec_fig3
+from .training.dp_rec import local_epsilon as dprec_local
+from .training.dp_rec import table1 as dprec_table1
+from .training.dp_rec import table3 as dprec_table3
 
 FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
     {
@@ -77,9 +85,18 @@ FIGURES: Mapping[str, FigureEntry] = MappingProxyType(
             freq_regimes,
             freq_codes,
             mvu_fig4,
+            mvu_fig6,
             cpsgd_fig2,
             dprec_table1,
+            dprec_table3,
+            dprec_fig1,
+            dprec_fig2,
+            dprec_fig3,
+            dprec_local,
             price_training,
+            price_heat_map,
+            price_training_cohort,
+            price_model,
         )
     }
 )
@@ -94,6 +111,7 @@ def reproduce(
     *,
     seed: int = 0,
     quick: bool = False,
+    data: Path | None = None,
     workers: int = 1,
     dask: str | None = None,
     cache: Path | None = None,
@@ -107,13 +125,16 @@ def reproduce(
     Parameters
     ----------
     names : sequence of str
-        Names of figures (`FIGURES`); none for all of them.
+        Names of figures (`FIGURES`); none for all of them, or all that take `data` if there is some.
     output : Path
         Folder of the files; made if it is not there.
     seed : int
         Root seed.
     quick : bool
-        Whether to make each figure smaller, in less than half a minute on two cores.
+        Whether to make each figure smaller, in less than a minute on two cores.
+    data : Path or None
+        Folder with the data of the papers, as `named_data` reads them: trainings are then those of the papers. Not for figures without
+        `FigureEntry.on_data`.
     workers, dask, cache
         As in `run_tasks`.
     on_step : callable
@@ -127,12 +148,15 @@ def reproduce(
     Raises
     ------
     ValueError
-        If there is no figure of a name, or an argument is out of range; nothing is done then.
+        If there is no figure of a name, an argument is out of range, or data are given to a figure that needs none; nothing is done then.
+    DataError
+        If a file of the data is missing or damaged; nothing is done then.
     IncompleteSweepError
         If tasks failed; the others are done and saved.
     """
-    entries = [FIGURES[check_choice("figure", name, FIGURES)] for name in dict.fromkeys(names or FIGURES)]
-    tasks = [entry.tasks(seed, quick) for entry in entries]
+    usual = [name for name, entry in FIGURES.items() if data is None or entry.on_data is not None]
+    entries = [FIGURES[check_choice("figure", name, FIGURES)] for name in dict.fromkeys(names or usual)]
+    tasks = [_tasks(entry, seed, data, quick=quick) for entry in entries]
     total = sum(len(own) for own in tasks)
     files, before = [], 0
     for entry, own in zip(entries, tasks, strict=True):
@@ -141,6 +165,15 @@ def reproduce(
         files += _write(entry, entry.table(_without_provenance(rows)), output, seed)
         before += len(own)
     return files
+
+
+def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> Sequence[SweepTask]:
+    if data is None:
+        return entry.tasks(seed, quick)
+    if entry.on_data is None:
+        able = ", ".join(name for name, one in FIGURES.items() if one.on_data is not None)
+        raise ValueError(f"data must be left out for {entry.name}: it is for {able}; got {data}")
+    return entry.on_data(seed, quick, data.absolute())
 
 
 def _part_of(on_step: OnStep, before: int, own: int, total: int, name: str) -> OnStep:

@@ -1,6 +1,7 @@
 """What figures of trainings share: tasks from a grid, one row for each setting, and how settings are looked up and drawn."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -17,9 +18,14 @@ TRUSTED_LOOK: Mapping[str, Any] = {"color": "#000000", "linestyle": (0, (1, 1)),
 
 
 def grid_tasks(seed: int, common: Mapping[str, Any], mechanisms: Sequence[Mapping[str, Any]], repetitions: int = 1) -> list[TrainingTask]:
-    """Return the tasks of a grid as `parse_training` reads it, with that many seeds from the root seed on, measured at the end."""
+    """Return the tasks of a grid as `parse_training` reads it, with that many seeds from the root seed on, measured at the end.
+
+    A setting that is infeasible has a row that says so.
+    """
     seeds = [seed + number for number in range(repetitions)]
-    return parse_training({"evaluate_every": common["rounds"], **common, "seed": seeds, "mechanism": list(mechanisms)}).tasks()
+    end = common["rounds"] if isinstance(common["rounds"], int) else max(common["rounds"])
+    spec = parse_training({"evaluate_every": end, **common, "seed": seeds, "mechanism": list(mechanisms)})
+    return [replace(task, keeps_infeasible=True) for task in spec.tasks()]
 
 
 def best_of(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

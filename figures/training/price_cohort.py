@@ -29,7 +29,7 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
     free = frame[frame["mechanism"] == "none"].sort_values("clients_per_round")
     axes.plot(free["clients_per_round"], 100 * free["accuracy"], **NO_PRIVACY_LOOK, label="no privacy")
     ticks = sorted(frame["clients_per_round"].unique())
-    axes.set(xscale="log", xlabel="clients of a round", title=f"ε = {EPSILON:g}")
+    axes.set(xscale="log", xlabel="clients of a round")
     axes.set_xticks(ticks, [f"{one:,}" for one in ticks])
     axes.minorticks_off()
     add_legend(figure, axes)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, VERMILION
-from ..drawing.style import GREY, add_caption
+from ..drawing.style import add_caption
 from ..training_settings import training_settings
 from .grids import add_legend, draw_accuracies, grid_tasks, panels
 from .price_settings import DENSE, PAPER, arrange_rates, digits_common, digits_dimension, femnist_common, setting_in_words, sketched
@@ -39,14 +39,13 @@ def draw_models(frame: pd.DataFrame) -> Figure:
         draw_accuracies(axes, own[own["mechanism"] != "none"], "message_kilobytes", mark, f"{name}, {dimension:,} parameters")
         free = 100 * own.loc[own["mechanism"] == "none", "accuracy"].max()
         axes.axhline(free, color=mark.colour, linestyle=mark.line, linewidth=0.8, alpha=0.6)
-        axes.annotate(f"{name}, no privacy", (1, free), xycoords=("axes fraction", "data"), ha="right", va="bottom", color=GREY)
-    axes.set(xscale="log", xlabel="kilobytes of a message", title=f"ε = {EPSILON:g}")
+    axes.set(xscale="log", xlabel="kilobytes of a message")
     axes.xaxis.set_major_formatter("{x:g}")
     add_legend(figure, axes, 2)
     add_caption(
         figure,
-        f"{setting_in_words(frame)} {frame['clients_per_round'].iloc[0]} clients a round, {PAPER.value('bits')} bits a number; the last "
-        "point of a line is the model without a sketch. The paper compares models of several sizes in pictures without numbers.",
+        f"{setting_in_words(frame)} {PAPER.value('bits')} bits a number; a line ends at the model without a sketch. Thin lines: without "
+        "privacy. The paper compares models in pictures without numbers.",
     )
     return figure
 

@@ -85,12 +85,16 @@ def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(rate=(frame["dimension"] / frame["sketch_dimension"].astype(float)).fillna(1.0))
 
 
-def setting_in_words(frame: pd.DataFrame, model: str | None = None) -> str:
-    """Return what the runs of a figure have in common."""
+def setting_in_words(frame: pd.DataFrame) -> str:
+    """Return what the runs of a figure have in common, with clients of a round and budget where all have the same."""
     first: Mapping[Any, Any] = frame.iloc[0].to_dict()
-    name = "deformed digits" if first["data"] == "digits" else first["data"]
-    seeds = f", {frame['repetitions'].max()} seeds" if frame["repetitions"].max() > 1 else ""
+    data = "deformed digits" if first["data"] == "digits" else first["data"]
+    source = f"{first['model']} ({first['dimension']:,} parameters) on {data}" if frame["dimension"].nunique() == 1 else data.capitalize()
+    cohort = f"{first['clients_per_round']:,} in each of " if frame["clients_per_round"].nunique() == 1 else ""
+    seeds = f", {frame['repetitions'].max():.0f} seeds" if frame["repetitions"].max() > 1 else ""
+    budgets = frame["target_epsilon"].dropna().unique()
+    budget = f"ε = {budgets[0]:g}, " if len(budgets) == 1 else ""
     return (
-        f"{model or first['model']} ({first['dimension']:,} parameters) on {name}, {first['clients']:,} clients, {first['rounds']} rounds "
-        f"of one local epoch{seeds}; δ = {first['delta']:.2g}, {first['adjacency']} adjacency, secure-sum trust model."
+        f"{source}, {first['clients']:,} clients, {cohort}{first['rounds']} rounds of one local epoch{seeds}; {budget}"
+        f"δ = {first['delta']:.2g}, {first['adjacency']} adjacency, secure-sum trust model."
     )

@@ -73,7 +73,7 @@ def _tasks(seed: int, ground: Ground, epsilons: Sequence[float], repetitions: in
 
 FIGURE = training_figure(
     name="dprec-fig3",
-    title="DP-REC needs several times the ε of a trusted server's noise for the same accuracy, and what is proven costs it more",
+    title="At equal ε DP-REC trains a less accurate model than a trusted server's noise, most of all at the ε that is proven",
     paper=f"{PAPER.source}: figure 3",
     duration="?",
     experiment="accuracy against epsilon",

@@ -15,7 +15,7 @@ from ..grids import add_legend, best_of, draw_accuracies, draw_no_privacy, grid_
 from ..training_figure import training_figure
 from .settings import PAPER, Ground, digits_ground, femnist_ground, setting_in_words
 
-LINES = (("gaussian", "Gaussian noise on each update, floats", BLUE), ("dp-rec", "DP-REC", VERMILION))
+LINES = (("gaussian", "Gaussian noise", BLUE), ("dp-rec", "DP-REC", VERMILION))
 QUICK_EPSILONS, FULL_EPSILONS = [4.0, 8.0, 16.0], [2.0, 4.0, 8.0, 16.0]
 
 
@@ -29,8 +29,8 @@ def draw_messages(frame: pd.DataFrame) -> Figure:
     figure, (axes,) = panels(1, 3.8)
     for name, label, mark in LINES:
         own = frame[frame["mechanism"] == name]
-        kilobytes = own["bits_per_client"].iloc[0] / 8000
-        draw_accuracies(axes, own, "round_epsilon", mark, f"{label}, {kilobytes:.3g} kB a message")
+        length = own["bits_per_client"].iloc[0] / 8
+        draw_accuracies(axes, own, "round_epsilon", mark, f"{label}, {length:,.0f} bytes a message")
     draw_no_privacy(axes, frame)
     ticks = sorted(frame["round_epsilon"].dropna().unique())
     axes.set(xscale="log", xlabel="ε of one message")

@@ -57,7 +57,7 @@ def caption_of(frame: pd.DataFrame) -> str:
     if frame["rounds"].nunique() > 1:
         rounds, tuned = f"{frame['rounds'].min()} to {frame['rounds'].max()} rounds", "best rounds, step and clip norm within each ε"
     return (
-        f"{str(first['model']).capitalize()} on {first['clients']:,} images, {first['clients_per_round']} in each of {rounds}; {tuned} of "
+        f"{first['model']} on {first['clients']:,} images, {first['clients_per_round']} in each of {rounds}; {tuned} of "
         f"the grid. {str(first['adjacency']).capitalize()} adjacency, δ = {first['delta']:.2g}; signs and MVU (L1 metric, Rényi "
         "accounting): local trust model."
     )
@@ -87,7 +87,7 @@ def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -
     if not quick:
         local.append({**TABLES, "bits_out": 3, "round_epsilon": epsilons, "server_rate": [0.1, 0.3]})
     # One bit for each coordinate leaves accuracies to chance, a trusted server's noise does not.
-    found = grid_tasks(seed, common, [{"name": "none", "server_rate": [1.0, 3.0]}, {**trusted, "secret_sampling": [True, False]}])
+    found = grid_tasks(seed, common, [{"name": "none", "server_rate": [0.3, 1.0]}, {**trusted, "secret_sampling": [True, False]}])
     return found + grid_tasks(seed, common, local, repetitions=quick_repetitions if quick else 2)
 
 

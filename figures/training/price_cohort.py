@@ -63,9 +63,9 @@ def _tasks(seed: int, common: dict[str, Any], dimension: int, repetitions: int) 
 
 FIGURE = training_figure(
     name="price-training-cohort",
-    title="More clients a round buy compression: at one ε the cost of a high rate shrinks as the cohort grows",
+    title="More clients a round buy compression: at one ε many whose updates are compressed train better than few whose are not",
     paper=f"{PAPER.source}: cohorts at one epsilon",
-    duration="?",
+    duration="about 20 minutes",
     experiment="trainings by sketches, cohorts",
     tasks=cohort_tasks,
     table=arrange_rates,

@@ -54,7 +54,7 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
     total = PAPER.value("total_gib")
     add_caption(
         figure,
-        f"{setting_in_words(frame)}, ε = {EPSILON:g} at the end, {guarantees_in_words(frame)}. Down: the model, or what a DP-REC client "
+        f"{setting_in_words(frame)}; ε = {EPSILON:g} at the end, {guarantees_in_words(frame)}. Down: the model, or what a DP-REC client "
         f"has missed. Paper, FEMNIST, both: {total['dp-rec']:g} GiB, and {total['uncompressed']:g} without compression.",
     )
     return figure
@@ -88,7 +88,7 @@ FIGURE = training_figure(
     name="dprec-fig1",
     title="DP-REC reaches its accuracy with far fewer bytes up; counted in both directions, little of that is left for a small model",
     paper=f"{PAPER.source}: figure 1",
-    duration="?",
+    duration="about 15 minutes",
     experiment="accuracy against communication",
     tasks=round_tasks,
     table=arrange_rounds,

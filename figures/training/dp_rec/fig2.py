@@ -34,7 +34,7 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     add_legend(figure, axes, 4)
     add_caption(
         figure,
-        f"{setting_in_words(frame)}, {guarantees_in_words(frame)}. {int(frame['repetitions'].max())} seeds, with standard errors. The "
+        f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. {int(frame['repetitions'].max())} seeds, with standard errors. The "
         f"paper has this figure for FEMNIST, with {PAPER.value('fedavg_rounds')} rounds, in a picture without numbers.",
     )
     return figure
@@ -65,7 +65,7 @@ FIGURE = training_figure(
     name="dprec-fig2",
     title="What DP-REC loses, it loses to noise rather than to bits: four bits a group train nearly as well as seven",
     paper=f"{PAPER.source}: figure 2",
-    duration="?",
+    duration="about 25 minutes",
     experiment="accuracy against bits of a group",
     tasks=bit_tasks,
     table=arrange_bits,

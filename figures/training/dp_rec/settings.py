@@ -147,14 +147,15 @@ def setting_in_words(frame: pd.DataFrame) -> str:
     dealt = "a client for each writer" if first["split"] == "writer" else "Dirichlet(1)"
     rounds = " or ".join(f"{number:,}" for number in sorted(frame["rounds"].unique()))
     return (
-        f"{str(first['model']).capitalize()} on {first['data']}, {first['clients']:,} clients, {dealt}, {first['clients_per_round']} "
-        f"secretly drawn in each of {rounds} rounds; δ = {first['delta']:.2g}"
+        f"{first['model']} on {first['data']}, {first['clients']:,} clients, {dealt}, {first['clients_per_round']} "
+        f"secretly drawn in each of {rounds} rounds"
     )
 
 
 def guarantees_in_words(frame: pd.DataFrame) -> str:
-    """Return which adjacencies the curves have."""
+    """Return delta, and which adjacencies the curves have."""
+    delta = f"δ = {frame['delta'].iloc[0]:.2g}"
     adjacency = frame.loc[frame["mechanism"] != DP_REC, "adjacency"].iloc[0]
     if adjacency == "replace-one":
-        return "replace-one adjacency (ε as published: not proven, add-or-remove-one)"
-    return "add-or-remove-one adjacency (ε proven of DP-REC: replace-one; ε as published: not proven)"
+        return f"{delta}, replace-one adjacency (ε as published: not proven, add-or-remove-one)"
+    return f"{delta}, add-or-remove-one adjacency (ε proven of DP-REC: replace-one; ε as published: not proven)"

@@ -68,7 +68,7 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
     ours = PAPER.reported[-1]
     add_caption(
         figure,
-        f"{setting_in_words(frame)}, {guarantees_in_words(frame)}. Paper, FEMNIST, ε = {ours.epsilon:g}: "
+        f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. Paper, FEMNIST, ε = {ours.epsilon:g}: "
         + ", ".join(f"{name} {value:g}" for name, value in ours.accuracy.items())
         + f"; not private {PAPER.value('no_privacy_accuracy')['fedavg']:g}, 8 bits {PAPER.value('scalar_quantiser_accuracy')} %.",
     )

@@ -99,7 +99,8 @@ def small_trainings(name: str, seed: int) -> Sequence[Any]:
         case name if name.startswith("dprec-"):
             # Accounts of sampled sums take long.
             changed = {"clients_per_round": 10, "secret_sampling": False}
-            tasks = [one for one in tasks if one.seed == seed and dict(one.mechanism.options).get("group_bits", 7) in (4, 7)]
+            tasks = [one for one in tasks if one.seed == seed and (one.training.epsilon or one.training.round_epsilon or 6) in (3, 6, 16)]
+            tasks = [one for one in tasks if dict(one.mechanism.options).get("group_bits", 7) in (4, 7)]
         case "price-training-model":
             changed = {"clients": 400, "clients_per_round": 20}
             tasks = [one for one in tasks if one.seed == seed and one.training.model == "softmax"]
@@ -107,6 +108,7 @@ def small_trainings(name: str, seed: int) -> Sequence[Any]:
             changed = {"clients": 400, "model": "softmax"}
             cohort = 100 if name == "price-training-heat-map" else 50
             kept = [one for one in tasks if one.seed == seed and one.training.clients_per_round == cohort]
+            kept = [one for one in kept if dict(one.mechanism.options).get("bits", 16) in (8, 16)]
             tasks = [replace(one, mechanism=shorter(one.mechanism)) for one in kept]
     return [replace(one, training=replace(one.training, rounds=2, evaluate_every=2, **changed)) for one in tasks]
 

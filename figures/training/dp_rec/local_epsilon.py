@@ -40,8 +40,8 @@ def draw_messages(frame: pd.DataFrame) -> Figure:
     pairs = " and ".join(f"{first:g} against {second:g}" for first, second in PAPER.value("equal_local_accuracy"))
     add_caption(
         figure,
-        f"{setting_in_words(frame)}; δ = {frame['delta'].iloc[0]:.2g}, {frame['adjacency'].iloc[0]} adjacency, local trust model. Paper, FEMNIST, equal local ε, which is "
-        f"not stated, {PAPER.value('fedavg_rounds')} rounds: {pairs} %.",
+        f"{setting_in_words(frame)}; δ = {frame['delta'].iloc[0]:.2g}, {frame['adjacency'].iloc[0]} adjacency, local trust model. Paper, "
+        f"FEMNIST, equal local ε, which is not stated, {PAPER.value('fedavg_rounds')} rounds: {pairs} %.",
     )
     return figure
 

@@ -5,7 +5,9 @@
 - which mechanism to use: `Task`, `plan`, `check_plan`, and `REGISTRY` for all that there are;
 - one mechanism: `build_mechanism`, then its `encode`, `decode`, `guarantee`; `account` and `calibrate` for its privacy;
 - tables: `design_mvu`, `calibrate_vector_table`, `write_table`, `read_table`, `verify_file`, `export_table`;
-- what it costs: `simulate_mean`, `repeat_mean`, `audit`, `load_sweep`, `run_tasks`, `study_mean`, `write_report`;
+- tables in bulk: `load_grid`, `design_tables`, `verify_folder`;
+- what it costs: `simulate_mean`, `repeat_mean`, `audit`, `load_sweep`, `run_sweep`, `study_mean`, `write_report`;
+- what it costs a model: `load_training`, `run_training`, `summarise_training`;
 - mathematics: `rate_distortion`, `solve_lasso`, `CountMeanSketch`, `sample_discrete_gaussian`, `secure_words`, `SecureSum`.
 
 Everything else is found in the module that is named for it, such as `quietbits.solvers.bounds.staircase`. A name is imported when it is

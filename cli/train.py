@@ -68,26 +68,22 @@ def _show(path: Path) -> None:
 def _print_summary(summary: "pd.DataFrame") -> None:
     from rich.table import Table
 
-    from ..analysis.training.summary import VARIED
+    from ..analysis.training.summary import VARIED, short_value
 
     varied = [name for name in VARIED if summary[name].nunique(dropna=False) > 1]
     table = Table(title="Accuracy after the last round")
     table.add_column("mechanism")
-    for heading in (*varied, "accuracy", "s.e.", "epsilon", "epsilon,\namplified", "MB up", "MB down"):
+    amplified = summary["epsilon_amplified"].notna().any()
+    numbers = {"accuracy": "accuracy", "s.e.": "standard_error", "epsilon": "epsilon"}
+    numbers |= {"epsilon,\namplified": "epsilon_amplified"} if amplified else {}
+    numbers |= {"MB up": "megabytes_up", "MB down": "megabytes_down"}
+    for heading in (*varied, *numbers):
         table.add_column(heading.replace("_", " "), justify="right")
     for row in summary.to_dict("records"):
-        settings = (_short(row[name]) for name in varied)
-        numbers = ("accuracy", "standard_error", "epsilon", "epsilon_amplified", "megabytes_up", "megabytes_down")
-        table.add_row(row["label"], *settings, *(_short(row[name]) for name in numbers))
+        table.add_row(row["label"], *(short_value(row[name]) for name in (*varied, *numbers.values())))
     screen = console()
     screen.print(table, markup=False)
     for promise in summary[["label", "delta", "adjacency", "trust_model"]].drop_duplicates().to_dict("records"):
         screen.print(f"{promise['label']}: delta {promise['delta']:g}, {promise['adjacency']}, {promise['trust_model']}.", markup=False)
-    if summary["epsilon_amplified"].notna().any():
+    if amplified:
         screen.print("Amplified: of local mechanisms, against those who see all messages and not who sent them.", markup=False)
-
-
-def _short(value: object) -> str:
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.4g}"
-    return str(value)

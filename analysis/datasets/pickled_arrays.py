@@ -146,8 +146,8 @@ class _Machine:
         _, shape, dtype, by_columns, content = state
         if dtype != _Dtype("u1"):
             raise DataError(f"the pickle's arrays must be of unsigned bytes, u1, one is of {dtype}")
-        if math.prod(shape) != len(content):
-            raise DataError(f"the pickle has an array of shape {shape} with {len(content)} bytes")
+        if not all(isinstance(side, int) for side in _kind(shape, tuple)) or math.prod(shape) != len(content) or min(shape, default=0) < 0:
+            raise DataError(f"the pickle has an array of shape {str(shape)[:80]} with {len(content)} bytes")
         values = np.frombuffer(_kind(content, bytes), dtype=np.uint8)
         _kind(built, _Array).values = values.reshape(shape, order="F" if by_columns else "C")
 

@@ -50,7 +50,7 @@ def iid_split(examples: int, clients: int, seed: int) -> Split:
 def dirichlet_split(labels: ArrayLike, clients: int, alpha: float, seed: int) -> Split:
     """Deal examples out so that each client has its own shares of the classes, drawn from a symmetric Dirichlet distribution.
 
-    Clients have equally many examples, except for one, as in Hsu, Qi, Brown 2019 (*Measuring the effects of non-identical data
+    Clients have equally many examples, or one more, as in Hsu, Qi, Brown 2019 (*Measuring the effects of non-identical data
     distribution*); a class that is used up is left out of the shares of the clients after. Alpha is from 0.01, about one class for each
     client, to 10**6, all alike.
     """

@@ -73,17 +73,17 @@ class PrivateUpdateMod:
         stage, letter = str(stated["stage"]), json.loads(str(stated.get("letter", "{}")))
         if stage == "keys":
             client = MaskingClient.start(ctxt.node_id, plan.name)
-            _keep(ctxt, client)
+            _keep(ctxt, client, plan)
             keys = client.public_keys
             return _reply(msg, {"sealing": keys.sealing.hex(), "masking": keys.masking.hex()})
         if stage == "letters":
             client = _kept(ctxt, plan)
             letters = client.share({int(one): PublicKeys(*map(bytes.fromhex, keys)) for one, keys in letter.items()})
-            _keep(ctxt, client)
+            _keep(ctxt, client, plan)
             return _reply(msg, _hexadecimal(letters))
         if stage == "reveal":
             client = _kept(ctxt, plan)
-            self._check_limit(plan, len(letter["survivors"]))
+            self._check_limit(plan, len(set(letter["survivors"])))
             revealed = client.reveal(letter["survivors"])
             ctxt.state[STATE] = ConfigRecord({"rounds": _rounds(ctxt) + 1})
             return _reply(msg, {"seeds": _hexadecimal(revealed.self_seeds), "keys": _hexadecimal(revealed.masking_keys)})
@@ -107,7 +107,7 @@ class PrivateUpdateMod:
         if plan.adds_up:
             client = _kept(ctxt, plan)
             message = _masked(plan.built_for(clients), client, update, letter)
-            _keep(ctxt, client)
+            _keep(ctxt, client, plan)
         else:
             mechanism = plan.built()
             message = PackedMessage.of(mechanism.encode(update[None], secure_words), mechanism.bits_per_client)
@@ -147,8 +147,8 @@ def _rounds(ctxt: Context) -> int:
     return 0 if state is None else int(str(state["rounds"]))
 
 
-def _keep(ctxt: Context, client: MaskingClient) -> None:
-    ctxt.state[STATE] = ConfigRecord({"rounds": _rounds(ctxt), "client": client.document()})
+def _keep(ctxt: Context, client: MaskingClient, plan: RoundPlan) -> None:
+    ctxt.state[STATE] = ConfigRecord({"rounds": _rounds(ctxt), "client": client.document(), "plan": plan.document()})
 
 
 def _kept(ctxt: Context, plan: RoundPlan) -> MaskingClient:
@@ -156,7 +156,6 @@ def _kept(ctxt: Context, plan: RoundPlan) -> MaskingClient:
     kept = None if state is None else state.get("client")
     if not isinstance(kept, bytes):
         raise ValueError(f"round must have begun with this client's keys, got round {plan.name}")
-    client = MaskingClient.from_document(kept)
-    if client.round_name != plan.name:
-        raise ValueError(f"round must be {client.round_name}, for which this client made keys, got {plan.name}")
-    return client
+    if state is None or state["plan"] != plan.document():
+        raise ValueError(f"plan must be the one for which this client made keys, got another one, of round {plan.name}")
+    return MaskingClient.from_document(kept)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
@@ -107,10 +108,13 @@ class RoundPlan:
 
 
 def probe_of(mechanism: Mechanism) -> tuple[float, ...]:
-    """Return the first numbers of the message about a vector of equal coordinates, drawn from a seed that everyone knows."""
-    vector = np.ones((1, mechanism.domain.dimension))
-    message = mechanism.encode(vector, np.random.default_rng(0))
-    return tuple(message.ravel()[:PROBE_LENGTH].astype(float).tolist())
+    """Return the first numbers of `known_message`."""
+    return tuple(known_message(mechanism).ravel()[:PROBE_LENGTH].astype(float).tolist())
+
+
+def known_message(mechanism: Mechanism) -> NDArray[Any]:
+    """Return the message about a vector of equal coordinates, drawn from a seed that everyone knows."""
+    return mechanism.encode(np.ones((1, mechanism.domain.dimension)), np.random.default_rng(0))
 
 
 @lru_cache(maxsize=2)

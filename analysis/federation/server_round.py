@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,10 +17,12 @@ from ...design.secure_sum.modular_arithmetic import check_residues
 from ...errors import InfeasibleError
 from .flower import CONFIG, ConfigRecord, Grid, Message, RecordDict, bytes_of, unpacked_message
 from .model_update import Arrays
-from .round_plan import RoundPlan
+from .round_plan import RoundPlan, known_message
 from .round_report import RoundReport
 
 T = TypeVar("T")
+# What reading a client's answer may raise, whatever is in it.
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 
 
 class ServerRound:
@@ -70,7 +72,7 @@ class ServerRound:
         for node, answer in sorted(self._answers(replies).items()):
             try:
                 self.messages[node] = self._taken_in(unpacked_message(answer.content))
-            except (ValueError, KeyError) as error:
+            except UNREADABLE as error:
                 logging.getLogger("flwr").warning("quietbits: node %d sends no message of the round: %s", node, error)
             else:
                 answers[node] = answer
@@ -109,11 +111,24 @@ class ServerRound:
 
     def _taken_in(self, message: NDArray[Any]) -> NDArray[Any]:
         if not self.plan.adds_up:
+            self._check_form(message)
             return self.plan.built().aggregate(message)
         mechanism = self._secure_sum()
         if message.shape != (mechanism.padded_dimension,):
             raise ValueError(f"message must have {mechanism.padded_dimension} numbers, got the shape {message.shape}")
         return check_residues("message", message, mechanism.modulus)
+
+    def _check_form(self, message: NDArray[Any]) -> None:
+        """Refuse what is not one message: several would weigh more than the others."""
+        known = self._known_message
+        if (message.shape, message.dtype) != (known.shape, known.dtype):
+            raise ValueError(f"message must be {known.dtype} of shape {known.shape}, got {message.dtype} of shape {message.shape}")
+        if message.dtype.kind == "f" and not np.isfinite(message).all():
+            raise ValueError("message must be finite")
+
+    @cached_property
+    def _known_message(self) -> NDArray[Any]:
+        return known_message(self.plan.built())
 
     def _is_complete(self, one: Revealed) -> bool:
         gone = self._masking.letters.keys() - self.messages.keys()
@@ -137,7 +152,7 @@ class ServerRound:
         for node in answers.keys() & letters.keys():
             try:
                 found[node] = read(json.loads(str(answers[node].content.config_records[CONFIG]["letter"])))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except UNREADABLE as error:
                 logging.getLogger("flwr").warning("quietbits: node %d answers what cannot be read: %s", node, error)
         return found
 

@@ -14,6 +14,8 @@ KINDS = ("fixed", "poisson", "with-replacement", "passes")
 STEP_SHARE = (math.sqrt(5) - 1) / 2
 # The share of delta that rounds with more clients than seats may cost.
 OVERFLOW_SHARE = 1e-6
+# Probabilities divided by e to this are still numbers.
+LARGEST_EXPONENT = 500.0
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class ClientSampling:
     population : int
         Number of clients.
     clients_per_round : int
-        Of a round; on average with Poisson sampling.
+        Of a round; on average with Poisson sampling. With replacement, the number of draws.
     """
 
     kind: str
@@ -74,15 +76,17 @@ class ClientSampling:
     def seats(self, rounds: int, epsilon: float, delta: float) -> int:
         """Return how many clients share the noise of a secure sum, some of them with nothing to report.
 
-        With Poisson sampling, so many that the probability p that clients of any round find no seat costs at most a millionth of delta:
+        With Poisson sampling, enough for the probability p that clients of any round find no seat to cost at most a millionth of delta:
         rounds whose surplus stays away are (epsilon, delta + (1 + e**epsilon) p)-private where rounds without a limit are (epsilon, delta)-
-        private.
+        private. `epsilon` is that of all rounds together.
         """
         if self.kind != "poisson":
             return self.clients_per_round
         from scipy.stats import binom
 
-        allowed = OVERFLOW_SHARE * delta / (1 + math.exp(min(epsilon, 500.0))) / rounds
+        if epsilon > LARGEST_EXPONENT:
+            return self.population
+        allowed = OVERFLOW_SHARE * delta / (1 + math.exp(epsilon)) / rounds
         share = self.clients_per_round / self.population
         return min(self.population, max(self.clients_per_round, int(binom.isf(allowed, self.population, share)) + 1))
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import FloatArray
+from ...design.central.central_sketch import CentralSketchMechanism
 from ...design.contracts.mechanism import Mechanism, VectorMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.federated.adaptive_clipping import AdaptiveClipping, central_fraction, fraction_within
@@ -29,12 +30,16 @@ from .rivals import DpRecOverTraining
 from .setting import TrainingSetting
 from .update_clipping import LayerClipping
 
+# Whose server is trusted to add the noise.
+TRUSTING = (CentralGaussianMechanism, CentralSketchMechanism)
+# Examples that are tested at a time: a convolution takes a hundred times their memory.
+TESTED_TOGETHER = 1000
 # Columns of what is measured after each round.
 RECORDED = ("participants", "messages", "accuracy", "clip_norm", "bytes_up", "bytes_down")
 
 
 @dataclass(frozen=True)
-class RoundReport:
+class Progress:
     """What a round did, for progress: bytes are those of all rounds so far."""
 
     number: int
@@ -54,7 +59,8 @@ class Federation:
     """One run of a training.
 
     What a round draws depends on the seed, the run's name and the round's number only: a run that goes on from a checkpoint ends with the
-    same bits as one that was never interrupted. Memory grows with the model and the clients of a chunk, not with the clients there are.
+    same bits as one that was never interrupted. Memory grows with the model, the test's examples and the clients of a chunk, not with the
+    clients there are.
 
     Attributes
     ----------
@@ -110,8 +116,9 @@ class Federation:
 
     def accuracy(self) -> float:
         """Return the accuracy on the test's examples (`score_accuracy`)."""
-        test = self.data.test
-        return score_accuracy(self._network.scores(self.state.parameters.astype(float), test.inputs), test.labels)
+        test, parameters = self.data.test, self.state.parameters.astype(float)
+        parts = np.array_split(test.inputs, -(-len(test.inputs) // TESTED_TOGETHER))
+        return score_accuracy(np.concatenate([self._network.scores(parameters, part) for part in parts]), test.labels)
 
     def _stream(self, number: int, part: str) -> np.random.Generator:
         return named_stream(self.seed, f"training, round {number}, {part}")
@@ -122,7 +129,7 @@ class Federation:
         clients = cohorts.draw(number, self._stream(number, f"clients: {cohorts}"), repeats=self._repeats, seats=plan.seats)
         words = self._stream(number, f"messages: {self.name}")
         mechanism = plan.mechanism.renewed(int(words.integers(2**63)))
-        if isinstance(mechanism, CentralGaussianMechanism):
+        if isinstance(mechanism, TRUSTING):
             # The server's noise is the same, however many clients came.
             mechanism = replace(mechanism, clients=max(1, len(clients)))
         scale = self._clipping.clip_norm / setting.clip
@@ -137,7 +144,7 @@ class Federation:
             if self._layers is not None:
                 updates = self._layers.clip(updates)
             messages.add(updates, words)
-        empty = max((plan.seats or 0) - len(clients), 1 if isinstance(mechanism, CentralGaussianMechanism) and not len(clients) else 0)
+        empty = max((plan.seats or 0) - len(clients), 1 if isinstance(mechanism, TRUSTING) and not len(clients) else 0)
         messages.add(np.zeros((empty, self.state.dimension)), words)
         sent = messages.messages if plan.seats is not None else len(clients)
         down = self._downloads.send(clients, sent)
@@ -178,13 +185,13 @@ class Federation:
             total = total + count.encode(answers, words).sum(keepdims=True, dtype=np.int64)
         return 0.5 + (count.fraction(total) - 0.5) * count.clients / self.setting.clients_per_round
 
-    def report(self) -> RoundReport:
+    def progress(self) -> Progress:
         """Return where the run is, after its first round."""
         number = self.state.rounds
         known = [value for value in self.records["accuracy"] if not np.isnan(value)]
         up, down = (int(sum(self.records[name])) for name in ("bytes_up", "bytes_down"))
         accuracy = known[-1] if known else np.nan
-        return RoundReport(number, self.setting.rounds, accuracy, float(self.plan.epsilons[number - 1]), up, down)
+        return Progress(number, self.setting.rounds, accuracy, float(self.plan.epsilons[number - 1]), up, down)
 
     def _arrays(self) -> Arrays:
         state = self.state

@@ -88,6 +88,8 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
         If the mechanism cannot keep the budget, or adaptive clipping is not accounted for with it; the message says what is needed.
     """
     entry = training_entry(name)
+    if setting.download == "history" and entry.private and entry.trust_model != "local" and name != DP_REC_TRAINING:
+        raise ValueError(f"download must be model for {name}, whose single messages nobody may see, got 'history'")
     options = dict(options) | _filled_in(entry, setting, layers, cache)
     task = _task(setting, entry, options, layers.dimension)
     adaptive = setting.clipping == "adaptive"
@@ -143,6 +145,11 @@ def _task(setting: TrainingSetting, entry: Entry, options: Values, dimension: in
     if not needs_budget(entry, options):
         epsilon = LARGEST_TARGET
     elif setting.round_epsilon is not None:
+        if entry.trust_model == "secure-sum" and setting.sampling == "poisson":
+            raise ValueError(
+                f"round_epsilon must be left out for {entry.name} with poisson sampling, got {setting.round_epsilon:g}: how many seats the "
+                "rounds need depends on the epsilon of all of them; give epsilon"
+            )
         epsilon, rounds, sampling = setting.round_epsilon, 1, None
     elif epsilon is None:
         raise ValueError(f"epsilon is missing: {entry.name} needs it, or round_epsilon")

@@ -10,7 +10,7 @@ from scipy.special import erf
 
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
-from ...design.contracts.accounts import pure_privacy
+from ...design.contracts.accounts import pure_account
 from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy, l2_radius
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.mechanism import MOST_CLIENTS, VectorMechanism
@@ -22,6 +22,11 @@ from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 
 # Rounding to float32 may lengthen a vector by a relative 2**-24.
 FLOAT_MARGIN = 1 - 2.0**-20
+
+
+def nothing_private() -> Privacy:
+    """Return that nothing is promised, for either adjacency."""
+    return Privacy("local", tuple(pure_account(math.inf, adjacency) for adjacency in ADJACENCIES))
 
 
 class SummedVectors(VectorMechanism):
@@ -64,7 +69,7 @@ class FloatMechanism(SummedVectors):
 
     def privacy(self) -> Privacy:
         """Nothing is private."""
-        return pure_privacy(math.inf)
+        return nothing_private()
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ class QuantisedMechanism(SummedVectors):
 
     def privacy(self) -> Privacy:
         """Nothing is private."""
-        return pure_privacy(math.inf)
+        return nothing_private()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
 from ..accounting.dp_rec import DP_REC_ADJACENCIES, DpRecTraining
 from ..calibration.gaussian_noise import calibrate_noise_multiplier
 from ..catalogue.registry import REGISTRY
-from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism, QuantisedMechanism, SignGaussianMechanism
+from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism, QuantisedMechanism, SignGaussianMechanism, nothing_private
 
 FLOAT_BITS = Option("bits", int, "Bits of a coordinate: 32 or 64.", 32, 32, 64, "bits")
 LEVEL_BITS = Option("bits", int, "Bits of a coordinate.", 8, 1, 16, "bits")
@@ -84,7 +84,10 @@ class DpRecOverTraining(DpRecMechanism):
 
 
 def _none(task: Task, options: Values) -> Mechanism:
-    return FloatMechanism(task.ball("none"), 64 if options["bits"] > 32 else 32)
+    bits = options["bits"]
+    if bits not in (32, 64):
+        raise ValueError(f"bits must be 32 or 64 for none, got {bits!r}")
+    return FloatMechanism(task.ball("none"), bits)
 
 
 def _quantised(task: Task, options: Values) -> Mechanism:
@@ -130,7 +133,7 @@ def _dp_rec_training(task: Task, options: Values) -> Mechanism:
 
 def _nothing_private(name: str, title: str) -> Accountable:
     def account(_: Values, adjacency: str | None, __: object) -> Accounted:
-        return Accounted(title, FloatMechanism(NormBall(1, 2.0)).privacy(), adjacency or "replace-one")
+        return Accounted(title, nothing_private(), adjacency or "replace-one")
 
     return Accountable(name, title, (), account, private=False)
 

@@ -20,6 +20,7 @@ SERVERS = ("sgd", "momentum", "adam")
 CLIPPINGS = ("flat", "per-layer", "adaptive")
 DOWNLOADS = ("model", "history")
 MOST_ROUNDS = 10**6
+MOST_MOMENTUM = 1 - 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +42,9 @@ class TrainingSetting:
     local_epochs : int
         Passes of a client over its examples; 0: it sends the negative gradient at the server's model, which is DP-SGD.
     batch : int or None
-        Examples of a client's step; None for all it has.
+        Examples of a client's step; None for all it has, as at 0 epochs.
     client_rate : float
-        Learning rate of a client's steps.
+        Learning rate of a client's steps; without effect at 0 epochs.
     server, server_rate, momentum
         Optimiser of the server, ``"sgd"``, ``"momentum"`` or ``"adam"`` (`ServerAdam`, whose beta_1 is `momentum`), and its rates.
     clip, norm : float
@@ -58,9 +59,10 @@ class TrainingSetting:
     precision : int
         Bits of a number of the model, 32 or 64, in which the server computes.
     download : str
-        ``"model"``, or ``"history"``: the messages that a client has missed, where these are shorter (DP-REC).
+        ``"model"``, or ``"history"``: the messages that a client has missed, where these are shorter (DP-REC). Not for a secure sum or a
+        trusted server, whose single messages nobody may see.
     evaluate_every : int
-        The accuracy is measured after every so many rounds, and after the last.
+        Rounds between two measurements of the accuracy; it is measured after the last, too.
     """
 
     data: str = "digits"
@@ -98,6 +100,8 @@ class TrainingSetting:
         check_integer("local_epochs", self.local_epochs, low=0, high=10**4)
         if self.batch is not None:
             check_integer("batch", self.batch, low=1, high=10**6)
+            if self.local_epochs == 0:
+                raise ValueError(f"batch must be left out where local_epochs is 0, got {self.batch}: a client's gradient is of all it has")
         check_choice("server", self.server, SERVERS)
         check_choice("clipping", self.clipping, CLIPPINGS)
         check_choice("download", self.download, DOWNLOADS)
@@ -105,13 +109,12 @@ class TrainingSetting:
         check_norm(self.norm, high=LARGEST_NORM)
         for name in ("client_rate", "server_rate"):
             check_real(name, getattr(self, name), low=1e-6, high=1e6)
-        check_real("momentum", self.momentum, low=0.0, high=1.0)
+        check_real("momentum", self.momentum, low=0.0, high=MOST_MOMENTUM)
         check_real("clip", self.clip, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM)
         check_real("delta", self.delta, low=0.0, high=1 - 1e-16)
         check_integer("evaluate_every", self.evaluate_every, low=1, high=MOST_ROUNDS)
-        for name in ("secret_sampling",):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
+        if not isinstance(self.secret_sampling, bool):
+            raise ValueError(f"secret_sampling must be true or false, got {self.secret_sampling!r}")
         if self.precision not in (32, 64):
             raise ValueError(f"precision must be 32 or 64, got {self.precision!r}")
         if self.epsilon is not None and self.round_epsilon is not None:
@@ -143,7 +146,7 @@ class TrainingSetting:
         return network_named(self.model, data.features, data.classes, data.image_shape)
 
     def columns(self) -> Mapping[str, Scalar]:
-        """Return what a result table says of the setting; norms that are infinite as a number."""
+        """Return what a result table says of the setting; what the guarantee's columns say is left out."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("delta", "adjacency", "epsilon")}
 
 

@@ -3,11 +3,12 @@
 import itertools
 import os
 import tomllib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ...arguments import check_integer
 from ...errors import DataError
@@ -17,6 +18,7 @@ from .rivals import training_entry
 from .setting import KEYS, TrainingSetting
 from .task import TrainedMechanism, TrainingTask
 
+T = TypeVar("T")
 # What Python calls None; TOML has no such value.
 NONE = "none"
 # Keys whose values may be None.
@@ -51,10 +53,10 @@ class TrainingSpec:
         check_integer("checkpoint_every", self.checkpoint_every, low=1, high=10**9)
         for seed in self.seeds:
             check_integer("seed", seed, low=0, high=LARGEST_SEED)
-        for name, values in (("seed", self.seeds), ("mechanism", self.runs)):
-            twice = next((value for place, value in enumerate(values) if value in values[:place]), None)
-            if twice is not None:
-                raise ValueError(f"{name} must not be there twice, got {twice if name == 'seed' else twice[0]} twice")  # type: ignore[index]
+        if seeds := _repeated(self.seeds):
+            raise ValueError(f"seed must not be there twice, got {seeds[0]} twice")
+        if runs := _repeated(self.runs):
+            raise ValueError(f"mechanism must not be there twice, got {runs[0][0]} twice")
 
     def tasks(self, folder: Path | None = None) -> list[TrainingTask]:
         """Return the runs as tasks of a sweep, which keep their state in a folder if there is one."""
@@ -139,6 +141,10 @@ def _run(name: str, values: Mapping[str, Any]) -> tuple[TrainedMechanism, Traini
     if missing:
         raise ValueError(f"{missing[0]} is missing: a training must have clients, clients_per_round, rounds, delta and adjacency")
     return TrainedMechanism(name, tuple(options.items())), TrainingSetting(**training)
+
+
+def _repeated(values: Iterable[T]) -> list[T]:
+    return [value for value, count in Counter(values).items() if count > 1]
 
 
 def _values(value: Any) -> tuple[Any, ...]:

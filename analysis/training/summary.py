@@ -24,6 +24,15 @@ VARIED = (
 OF_A_RUN = ("run", "seed", "round", "accuracy", "clip_norm", "participants", "messages", "bytes_up", "bytes_down")
 
 
+def short_value(value: object) -> str:
+    """Return a setting or result as tables show it."""
+    if value is None or value != value:
+        return "-"
+    if isinstance(value, float):
+        return "∞" if value == np.inf else f"{value:,.4g}"
+    return str(value)
+
+
 def with_totals(results: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of trainings with `megabytes_up` and `megabytes_down`, of all rounds of the run so far."""
     totals = results.groupby("run", sort=False)[["bytes_up", "bytes_down"]].cumsum() / 1e6

@@ -27,7 +27,6 @@ CHECKPOINTS, MODELS, PROGRESS = "checkpoints", "models", "progress"
 # Seconds between two notes of how far a run is.
 NOTE_SECONDS = 0.5
 DIGEST_CHARACTERS = 10
-MOST_DATA_KEPT = 4
 
 
 @dataclass(frozen=True)
@@ -193,5 +192,5 @@ class _Notes:
         if federation.state.rounds < federation.setting.rounds and time.monotonic() - self._last < NOTE_SECONDS:
             return
         self._last = time.monotonic()
-        note: Mapping[str, object] = {"run": self._label, **asdict(federation.report())}
+        note: Mapping[str, object] = {"run": self._label, **asdict(federation.progress())}
         self._path.write_text(json.dumps(note), encoding="utf-8")

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from ...analysis.training.summary import OF_A_RUN, VARIED, with_totals
+from ...analysis.training.summary import VARIED, short_value, with_totals
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 
 MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
@@ -29,7 +29,7 @@ def labelled(results: pd.DataFrame) -> pd.DataFrame:
     for row in runs.to_dict("records"):
         same = runs[runs["label"] == row["label"]]
         differing = [name for name in VARIED if name in runs and same[name].nunique(dropna=False) > 1]
-        shown = [f"{name.replace('_', ' ')} {_short(row[name])}" for name in differing]
+        shown = [f"{name.replace('_', ' ')} {short_value(row[name])}" for name in differing]
         names.append(", ".join([row["label"], *shown]))
     return results.assign(series=results["run"].map(dict(zip(runs["run"], names, strict=True))))
 
@@ -83,10 +83,6 @@ def _finish(axes: Axes, values: pd.Series, words: str, *, logarithmic: bool) -> 
     axes.grid(visible=True)
 
 
-def _short(value: object) -> str:
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
-
-
 def series_rows(results: pd.DataFrame) -> int:
     """Return how many lines the curves have."""
-    return int(labelled(results.drop(columns=[name for name in OF_A_RUN if name not in ("run",)]))["series"].nunique())
+    return int(labelled(results)["series"].nunique())

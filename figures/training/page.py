@@ -1,13 +1,12 @@
 """One self-contained, offline HTML page on a grid of trainings: curves, where each setting ended, what is promised, and how it was run."""
 
-import math
 from pathlib import Path
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ...analysis.training.summary import VARIED, summarise_training
+from ...analysis.training.summary import VARIED, short_value, summarise_training
 from ...files import write_atomically
 from ..report.report_figures import report_style, svg_text
 from .curves import draw_curves, series_rows
@@ -25,7 +24,7 @@ def write_training_page(results: pd.DataFrame, path: Path, *, command: str | Non
 def training_page_html(results: pd.DataFrame, *, command: str | None = None) -> str:
     """Return the page as HTML."""
     environment = Environment(loader=FileSystemLoader([Path(__file__).parent, STYLES]), autoescape=True, undefined=StrictUndefined)
-    environment.filters |= {"short": _short}
+    environment.filters |= {"short": short_value}
     with report_style():
         # Made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
         figure = Markup(svg_text(draw_curves(results, WIDTH, HEIGHT + LINE_HEIGHT * series_rows(results)), "training"))  # noqa: S704
@@ -45,11 +44,3 @@ def training_page_html(results: pd.DataFrame, *, command: str | None = None) -> 
         versions={name.removeprefix("version_"): results[name].iloc[0] for name in map(str, results) if name.startswith("version_")},
         seeds=sorted(results["seed"].unique().tolist()),
     )
-
-
-def _short(value: object) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "-"
-    if isinstance(value, float):
-        return "∞" if math.isinf(value) else f"{value:,.4g}"
-    return str(value)

@@ -10,7 +10,7 @@ from ....arguments import check_integer
 from ....arrays import FloatArray, IntegerArray
 from ....design.federated.model_layers import ModelLayers
 
-# Of answers with several labels, what counts is whether they are among so many best scores (DP-REC's StackOverflow tags).
+# Where examples have several labels, what counts is the share of all labels that is among this many best scores (DP-REC's tags).
 RECALL_AT = 5
 
 
@@ -46,12 +46,11 @@ def score_errors(scores: FloatArray, labels: IntegerArray) -> FloatArray:
 
 
 def score_accuracy(scores: FloatArray, labels: IntegerArray) -> float:
-    """Return the share of examples whose class has the best score, or the mean recall at 5 where examples have several classes."""
+    """Return the share of examples whose class has the best score; where they have several, the recall at 5 over all labels."""
     if labels.ndim == 1:
         return float(np.mean(scores.argmax(axis=1) == labels))
     best = np.argpartition(-scores, min(RECALL_AT, scores.shape[1]) - 1, axis=1)[:, :RECALL_AT]
-    found = np.take_along_axis(labels, best, axis=1).sum(axis=1)
-    return float(np.mean(found / np.maximum(labels.sum(axis=1), 1)))
+    return float(np.take_along_axis(labels, best, axis=1).sum() / max(1, labels.sum()))
 
 
 def network_named(name: str, features: int, classes: int, image_shape: tuple[int, int, int] | None = None) -> Network:

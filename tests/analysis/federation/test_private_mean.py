@@ -191,6 +191,35 @@ def test_no_client_reveals_a_sum_of_fewer_than_it_accepts(model: ArrayRecord) ->
     assert "0 of 5 clients gave their shares" in str(federation.reports[0].refusal)
 
 
+@pytest.mark.parametrize("repeated", [False, True])
+def test_no_client_is_told_of_more_survivors_than_there_are(repeated: bool, model: ArrayRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The server lies about who stayed, by naming some twice or by another plan of the same name.
+    loop = Loop(
+        dict.fromkeys((1, 2, 3, 4, 5), 0.1),
+        mod=PrivateUpdateMod(largest_epsilon=8.001),
+        lost=lambda node, stage: (node, stage) == (2, "train"),
+    )
+    sent = loop.send_and_receive
+
+    def lying(messages: Any, *, timeout: float | None = None) -> list[Message]:
+        for message in messages:
+            told = message.content.config_records["quietbits"]
+            if told["stage"] == "reveal":
+                letter = json.loads(str(told["letter"]))
+                if repeated:
+                    told["letter"] = json.dumps({"survivors": letter["survivors"] + letter["survivors"][:1]})
+                else:
+                    plan = json.loads(str(told["plan"]))
+                    told["plan"] = json.dumps(plan | {"task": plan["task"] | {"epsilon": 1.0}}, sort_keys=True)
+        return sent(messages, timeout=timeout)
+
+    monkeypatch.setattr(loop, "send_and_receive", lying)
+    federation = strategy("distributed-discrete-gaussian", largest_epsilon=1000.0, on_refusal="skip")
+    federation.start(loop, model, num_rounds=1)
+    assert "0 of 5 clients gave their shares" in str(federation.reports[0].refusal)
+    assert ("epsilon must be at most" if repeated else "plan must be the one") in loop.errors[-1]
+
+
 def test_rounds_beyond_the_task_are_refused_by_server_and_client(model: ArrayRecord) -> None:
     two = task("gaussian", rounds=2)
     federation = strategy("gaussian", two, on_refusal="skip")
@@ -213,14 +242,17 @@ def test_server_optimisers_work_on_the_private_mean(model: ArrayRecord) -> None:
     assert 0 < arrays(result.arrays).min() <= arrays(result.arrays).max() < 0.2
 
 
-def test_a_message_that_is_none_counts_as_a_client_that_left(model: ArrayRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("message", [ArrayRecord([np.zeros(3)]), ArrayRecord([np.zeros((2, 8))]), ArrayRecord([np.full((1, 8), np.nan)])])
+def test_what_is_not_one_message_counts_as_a_client_that_left(
+    message: ArrayRecord, model: ArrayRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
     loop = Loop(dict.fromkeys((1, 2, 3), 0.1))
     sent = loop.send_and_receive
 
     def spoiling(messages: Any, *, timeout: float | None = None) -> list[Message]:
         answers = sent(messages, timeout=timeout)
         for answer in answers[:1]:
-            answer.content["quietbits.message"] = ArrayRecord([np.zeros(3)])
+            answer.content["quietbits.message"] = message
         return answers
 
     monkeypatch.setattr(loop, "send_and_receive", spoiling)

@@ -35,6 +35,8 @@ def test_seats_are_enough_but_for_a_millionth_of_delta() -> None:
     cost = (1 + np.exp(2.0)) * 50 * binom.sf(seats, 1000, 0.1)
     assert cost <= 1e-11 < (1 + np.exp(2.0)) * 50 * binom.sf(seats - 2, 1000, 0.1)
     assert ClientSampling("poisson", 120, 100).seats(50, 2.0, 1e-5) == 120
+    # Of what nothing is left, e to the epsilon being no number, everyone has a seat.
+    assert ClientSampling("poisson", 10**6, 100).seats(50, 800.0, 1e-5) == 10**6
     assert ClientSampling("fixed", 120, 100).seats(50, 2.0, 1e-5) == 100
     assert len(ClientSampling("poisson", 1000, 100).draw(1, np.random.default_rng(0), seats=50)) == 50
 

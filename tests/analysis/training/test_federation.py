@@ -159,6 +159,36 @@ def test_poisson_sampling_of_a_secure_sum_fills_its_seats(task: Tasks, federatio
     assert np.isfinite(run.state.parameters).all()
 
 
+@pytest.mark.parametrize("sampling", ["poisson", "with-replacement"])
+@pytest.mark.parametrize(("mechanism", "options"), [("dp-fedavg", {}), ("central-sketch", {"sketch_dimension": 105, "rows": 5})])
+def test_a_trusted_server_takes_as_many_clients_as_come(
+    mechanism: str, options: dict[str, int], sampling: str, task: Tasks, federation: Federations
+) -> None:
+    adjacency = "add-or-remove-one" if sampling == "poisson" else "replace-one"
+    run = federation(task(mechanism, options, sampling=sampling, adjacency=adjacency, epsilon=5.0, rounds=3, clients=60))
+    run.run()
+    assert np.std(run.records["participants"]) > 0
+    assert np.isfinite(run.state.parameters).all()
+
+
+def test_what_nobody_may_see_is_not_handed_on(task: Tasks) -> None:
+    for mechanism in ("distributed-skellam", "dp-fedavg"):
+        with pytest.raises(ValueError, match="download must be model"):
+            task(mechanism, download="history", epsilon=5.0).prepare(None)
+
+
+def test_seats_need_the_epsilon_of_all_rounds(task: Tasks) -> None:
+    common = {"sampling": "poisson", "adjacency": "add-or-remove-one"}
+    with pytest.raises(ValueError, match="round_epsilon must be left out"):
+        task("distributed-skellam", round_epsilon=1.0, **common).prepare(None)
+
+
+@pytest.mark.parametrize("adjacency", ["replace-one", "add-or-remove-one"])
+@pytest.mark.parametrize("name", ["none", "quantised"])
+def test_what_is_not_private_says_so_for_both_adjacencies(name: str, adjacency: str, task: Tasks) -> None:
+    assert np.isinf(task(name, adjacency=adjacency).prepare(None).epsilons).all()
+
+
 @pytest.mark.parametrize("sampling", ["with-replacement", "fixed"])
 def test_histories_are_as_long_as_their_packages(sampling: str, task: Tasks, federation: Federations) -> None:
     one = task("sqkr", {"bits": 4}, download="history", sampling=sampling, rounds=30, round_epsilon=4.0, clients=20, clients_per_round=5)

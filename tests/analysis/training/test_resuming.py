@@ -34,7 +34,7 @@ GRID = {
     "batch": 5,
     "mechanism": [
         {"name": "none"},
-        {"name": "dp-fedavg", "noise_multiplier": 1.0},
+        {"name": "dp-fedavg", "noise_multiplier": 1.0, "download": "model"},
         {"name": "sqkr", "round_epsilon": 4.0, "clipping": "flat"},
     ],
 }

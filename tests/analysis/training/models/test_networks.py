@@ -57,9 +57,10 @@ def test_single_coordinates_of_a_gradient_are_right() -> None:
 def test_accuracy_counts_the_best_score_and_recall_the_best_five() -> None:
     scores = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 1.0]])
     assert score_accuracy(scores, np.array([0, 2])) == 0.5
-    several = np.zeros((1, 8), dtype=np.int64)
-    several[0, [0, 7]] = 1
-    assert score_accuracy(np.arange(8.0)[None], several) == 0.5
+    # Of three labels two are among the best five; an example without any is no miss.
+    several = np.zeros((3, 8), dtype=np.int64)
+    several[0, [0, 7]] = several[1, 6] = 1
+    assert score_accuracy(np.tile(np.arange(8.0), (3, 1)), several) == 2 / 3
 
 
 def test_sizes_are_those_of_the_papers() -> None:

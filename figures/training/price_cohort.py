@@ -11,10 +11,20 @@ from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, GREEN, VERMILION
 from ..drawing.style import add_caption
 from .grids import NO_PRIVACY_LOOK, add_legend, draw_accuracies, grid_tasks, panels
-from .price_settings import DENSE, PAPER, arrange_rates, digits_common, digits_dimension, femnist_common, setting_in_words, sketched
+from .price_settings import (
+    DENSE,
+    EPSILON,
+    EPSILON_ON_DATA,
+    PAPER,
+    arrange_rates,
+    digits_common,
+    digits_dimension,
+    femnist_common,
+    setting_in_words,
+    sketched,
+)
 from .training_figure import training_figure
 
-EPSILON = 3.0
 MARKS = (BLUE, VERMILION, GREEN)
 RATES = (4, 40)
 QUICK_COHORTS, FULL_COHORTS = [25, 50, 100, 200, 400], [50, 100, 200, 500, 1000]
@@ -57,7 +67,7 @@ def paper_cohort_tasks(seed: int, quick: bool, folder: Path) -> Sequence[Trainin
 
 
 def _tasks(seed: int, common: dict[str, Any], dimension: int, repetitions: int) -> list[TrainingTask]:
-    private: dict[str, Any] = {"epsilon": EPSILON, "bits": PAPER.value("bits")}
+    private: dict[str, Any] = {"epsilon": EPSILON_ON_DATA if "folder" in common else EPSILON, "bits": PAPER.value("bits")}
     return grid_tasks(seed, common, [{"name": "none"}, {"name": DENSE, **private}, sketched(dimension, RATES, **private)], repetitions)
 
 

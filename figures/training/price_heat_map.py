@@ -12,10 +12,20 @@ from ...analysis.training.task import TrainingTask
 from ..drawing.marks import VERMILION
 from ..drawing.style import PROBABILITY_COLOURS, WIDTH, add_caption
 from .grids import grid_tasks
-from .price_settings import DENSE, PAPER, arrange_rates, digits_common, digits_dimension, femnist_common, setting_in_words, sketched
+from .price_settings import (
+    DENSE,
+    EPSILON,
+    EPSILON_ON_DATA,
+    PAPER,
+    arrange_rates,
+    digits_common,
+    digits_dimension,
+    femnist_common,
+    setting_in_words,
+    sketched,
+)
 from .training_figure import training_figure
 
-EPSILON = 3.0
 QUICK_BITS, FULL_BITS = [8, 10, 12, 14, 16], [8, 10, 12, 14, 16, 18]
 QUICK_RATES, FULL_RATES = (4, 10, 40), (2, 4, 10, 20, 50)
 # Points of accuracy below the best that count as little.
@@ -90,7 +100,7 @@ def paper_pair_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingT
 def _tasks(
     seed: int, common: dict[str, Any], dimension: int, bits: list[int], rates: Sequence[float], repetitions: int
 ) -> list[TrainingTask]:
-    private: dict[str, Any] = {"epsilon": EPSILON, "bits": bits}
+    private: dict[str, Any] = {"epsilon": EPSILON_ON_DATA if "folder" in common else EPSILON, "bits": bits}
     return grid_tasks(seed, common, [{"name": "none"}, {"name": DENSE, **private}, sketched(dimension, rates, **private)], repetitions)
 
 

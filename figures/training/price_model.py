@@ -12,10 +12,20 @@ from ..drawing.marks import BLUE, VERMILION
 from ..drawing.style import add_caption
 from ..training_settings import training_settings
 from .grids import add_legend, draw_accuracies, grid_tasks, panels
-from .price_settings import DENSE, PAPER, arrange_rates, digits_common, digits_dimension, femnist_common, setting_in_words, sketched
+from .price_settings import (
+    DENSE,
+    EPSILON,
+    EPSILON_ON_DATA,
+    PAPER,
+    arrange_rates,
+    digits_common,
+    digits_dimension,
+    femnist_common,
+    setting_in_words,
+    sketched,
+)
 from .training_figure import training_figure
 
-EPSILON = 3.0
 MARKS = (BLUE, VERMILION)
 MODELS = ("softmax", "mlp-128")
 # Numbers of a message, beside all of the model.
@@ -71,7 +81,7 @@ def paper_model_tasks(seed: int, quick: bool, folder: Path) -> Sequence[Training
 
 
 def _tasks(seed: int, common: dict[str, Any], sizes: list[int], repetitions: int) -> list[TrainingTask]:
-    private: dict[str, Any] = {"epsilon": EPSILON, "bits": PAPER.value("bits")}
+    private: dict[str, Any] = {"epsilon": EPSILON_ON_DATA if "folder" in common else EPSILON, "bits": PAPER.value("bits")}
     sketches = {**sketched(1, [1], **private), "sketch_dimension": sizes}
     return grid_tasks(seed, common, [{"name": "none"}, {"name": DENSE, **private}, sketches], repetitions)
 

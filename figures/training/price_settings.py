@@ -13,6 +13,8 @@ from ..training_settings import training_settings
 
 PAPER = training_settings("linear-compression", "femnist")
 SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
+# Of figures with one budget. On FEMNIST adaptive clipping alone costs 1.7.
+EPSILON, EPSILON_ON_DATA = 3.0, 10.0
 # Pixels and classes of the digits.
 PIXELS, CLASSES = 64, 10
 ROWS = PAPER.value("rows")

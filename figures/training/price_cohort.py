@@ -62,7 +62,7 @@ def cohort_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 def paper_cohort_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
     """Return runs on FEMNIST in the paper's setting."""
     cohorts = FULL_COHORTS[:1] if quick else [one for one in FULL_COHORTS if one >= min(PAPER.value("cohort"))]
-    common = femnist_common(folder, quick=quick, model=PAPER.value("network"), clients_per_round=cohorts)
+    common = femnist_common(folder, quick=quick, model=PAPER.value("model"), clients_per_round=cohorts)
     return _tasks(seed, common, PAPER.value("parameters"), 1)
 
 

@@ -92,7 +92,7 @@ def pair_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 
 def paper_pair_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
     """Return runs on FEMNIST in the paper's setting."""
-    common = femnist_common(folder, quick=quick, model=PAPER.value("network"), clients_per_round=min(PAPER.value("cohort")))
+    common = femnist_common(folder, quick=quick, model=PAPER.value("model"), clients_per_round=min(PAPER.value("cohort")))
     bits, rates = (QUICK_BITS[-1:], QUICK_RATES[:1]) if quick else (FULL_BITS, FULL_RATES)
     return _tasks(seed, common, PAPER.value("parameters"), bits, rates, 1)
 

@@ -74,7 +74,7 @@ def paper_model_tasks(seed: int, quick: bool, folder: Path) -> Sequence[Training
     """Return runs on FEMNIST: the paper's model, and a smaller one."""
     rates, found = RATES_ON_DATA[:1] if quick else RATES_ON_DATA, []
     for source in (training_settings("dp-rec", "femnist"), PAPER):
-        common = femnist_common(folder, quick=quick, model=source.value("network"), clients_per_round=min(PAPER.value("cohort")))
+        common = femnist_common(folder, quick=quick, model=source.value("model"), clients_per_round=min(PAPER.value("cohort")))
         block = sketched(source.value("parameters"), rates)
         found += _tasks(seed, common, block["sketch_dimension"], 1)
     return found

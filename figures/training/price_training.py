@@ -52,7 +52,7 @@ def rate_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 
 def paper_rate_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
     """Return runs on FEMNIST in the paper's setting, for budgets instead of its noise multipliers."""
-    common = femnist_common(folder, quick=quick, model=PAPER.value("network"), clients_per_round=PAPER.value("cohort"))
+    common = femnist_common(folder, quick=quick, model=PAPER.value("model"), clients_per_round=PAPER.value("cohort"))
     epsilons, rates = (EPSILONS_ON_DATA[-1:], RATES_ON_DATA[1:2]) if quick else (EPSILONS_ON_DATA, RATES_ON_DATA)
     return _tasks(seed, common, PAPER.value("parameters"), epsilons, rates, 1 if quick else PAPER.value("seeds"))
 

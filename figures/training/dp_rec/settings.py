@@ -114,7 +114,7 @@ def femnist_ground(folder: Path, *, quick: bool) -> Ground:
         "clients": clients,
         "clients_per_round": min(PAPER.value("clients_per_round"), clients),
         "rounds": QUICK_ROUNDS_ON_DATA if quick else PAPER.value("fedavg_rounds"),
-        "model": PAPER.value("network"),
+        "model": PAPER.value("model"),
         "local_epochs": PAPER.value("local_epochs"),
         "batch": PAPER.value("batch"),
         "client_rate": PAPER.value("client_step"),

@@ -10,7 +10,7 @@ from ...analysis.datasets.idx import mnist_images
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, GREEN, PURPLE, VERMILION
 from ..training_settings import training_settings
-from .grids import add_legend, best_of, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from .grids import add_legend, best_of, draw_accuracies, draw_no_privacy, grid_tasks, logarithmic, panels
 
 PAPER = training_settings("mvu", "mnist")
 DIGITS = 1442
@@ -38,8 +38,8 @@ def draw_privacy(frame: pd.DataFrame) -> Figure:
             if len(own):
                 draw_accuracies(axes, _best(own), "epsilon", mark, label)
         draw_no_privacy(axes, frame)
-        axes.set(xscale="log", xlabel="ε of all rounds", title=title)
-        axes.xaxis.set_major_formatter("{x:g}")
+        axes.set(xlabel="ε of all rounds", title=title)
+        logarithmic(axes)
     add_legend(figure, grid[0], 3)
     return figure
 

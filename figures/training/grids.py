@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from ...analysis.training.spec import parse_training
 from ...analysis.training.task import TrainingTask
@@ -62,6 +63,13 @@ def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, mark: Mark, l
 def draw_no_privacy(axes: Axes, frame: pd.DataFrame) -> None:
     """Draw the accuracy of the run without privacy as a line across."""
     axes.axhline(100 * frame.loc[frame["mechanism"] == "none", "accuracy"].max(), **NO_PRIVACY_LOOK, label="no privacy")
+
+
+def logarithmic(axes: Axes) -> None:
+    """Give an axis across powers of ten that are written out, and no other labels."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def add_legend(figure: Figure, axes: Axes, columns: int = 4) -> None:

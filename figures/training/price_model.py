@@ -11,7 +11,7 @@ from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, VERMILION
 from ..drawing.style import add_caption
 from ..training_settings import training_settings
-from .grids import add_legend, draw_accuracies, grid_tasks, panels
+from .grids import add_legend, draw_accuracies, grid_tasks, logarithmic, panels
 from .price_settings import (
     DENSE,
     EPSILON,
@@ -49,8 +49,8 @@ def draw_models(frame: pd.DataFrame) -> Figure:
         draw_accuracies(axes, own[own["mechanism"] != "none"], "message_kilobytes", mark, f"{name}, {dimension:,} parameters")
         free = 100 * own.loc[own["mechanism"] == "none", "accuracy"].max()
         axes.axhline(free, color=mark.colour, linestyle=mark.line, linewidth=0.8, alpha=0.6)
-    axes.set(xscale="log", xlabel="kilobytes of a message")
-    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set(xlabel="kilobytes of a message")
+    logarithmic(axes)
     add_legend(figure, axes, 2)
     add_caption(
         figure,

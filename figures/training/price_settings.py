@@ -18,7 +18,7 @@ EPSILON, EPSILON_ON_DATA = 3.0, 10.0
 # Pixels and classes of the digits.
 PIXELS, CLASSES = 64, 10
 ROWS = PAPER.value("rows")
-QUICK_ROUNDS_ON_DATA = 20
+QUICK_ROUNDS_ON_DATA = 10
 # Not stated: an epoch is of steps with so many examples, as DP-REC's paper has it for the same data.
 BATCH_ON_DATA = training_settings("dp-rec", "femnist").value("batch")
 

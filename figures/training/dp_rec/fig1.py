@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption
-from ..grids import add_legend, best_of, grid_tasks, panels
+from ..grids import add_legend, best_of, grid_tasks, logarithmic, panels
 from ..training_figure import training_figure
 from .settings import DDG, METHODS, PAPER, Ground, digits_ground, femnist_ground, guarantees_in_words, setting_in_words
 
@@ -48,8 +48,8 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
             own = method.of(frame).sort_values("round")
             mark = method.mark
             axes.plot(own[column], 100 * own["accuracy"], color=mark.colour, linestyle=mark.line, marker=mark.marker, label=method.label)
-        axes.set(xscale="log", xlabel=label)
-        axes.xaxis.set_major_formatter("{x:g}")
+        axes.set(xlabel=label)
+        logarithmic(axes)
     add_legend(figure, grid[0], 3)
     total = PAPER.value("total_gib")
     add_caption(

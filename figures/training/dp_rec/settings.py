@@ -18,7 +18,7 @@ DP_REC = "dp-rec-training"
 PARAMETERS = 650
 # As many groups as the paper's model has tensors.
 GROUP_SIZE = -(-PARAMETERS // PAPER.value("groups"))
-QUICK_ROUNDS_ON_DATA = 20
+QUICK_ROUNDS_ON_DATA = 10
 
 
 @dataclass(frozen=True)

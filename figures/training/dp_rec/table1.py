@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption
-from ..grids import add_legend, best_of, grid_tasks, panels
+from ..grids import add_legend, best_of, grid_tasks, logarithmic, panels
 from ..training_figure import training_figure
 from .settings import (
     DDG,
@@ -62,8 +62,8 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
                 linestyle="",
                 label=method.label,
             )
-        axes.set(xscale="log", xlabel="megabytes up, all clients and rounds", title=f"ε = {epsilon:g}")
-        axes.xaxis.set_major_formatter("{x:g}")
+        axes.set(xlabel="megabytes up, all clients and rounds", title=f"ε = {epsilon:g}")
+        logarithmic(axes)
     add_legend(figure, grid[0], 3)
     ours = PAPER.reported[-1]
     add_caption(

@@ -10,7 +10,7 @@ from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
 from ...drawing.marks import BLACK, BLUE, VERMILION
 from ...drawing.style import add_caption
-from ..grids import add_legend, best_of, grid_tasks, panels
+from ..grids import add_legend, best_of, grid_tasks, logarithmic, panels
 from ..training_figure import training_figure
 from .settings import DP_REC, PAPER, Ground, digits_ground, femnist_ground, setting_in_words
 
@@ -59,8 +59,8 @@ def draw_compression(frame: pd.DataFrame) -> Figure:
             capsize=2,
             label=label,
         )
-    axes.set(xscale="log", xlabel="megabytes up, all clients and rounds")
-    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set(xlabel="megabytes up, all clients and rounds")
+    logarithmic(axes)
     axes.margins(x=0.1)
     add_legend(figure, axes, 3)
     stated = PAPER.value("no_privacy_accuracy")

@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/installed
 PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 python3.11; do \
 	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$candidate; break; fi; done)
 
-.PHONY: demo test lint bench attack
+.PHONY: demo test test-torch lint bench attack
 
 # Estimate the mean of a real data set privately, and write the report to demo/.
 demo: $(INSTALLED)
@@ -17,6 +17,12 @@ demo: $(INSTALLED)
 # Run all tests on two processes, with one thread each for linear algebra.
 test: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(VENV)/bin/pytest --numprocesses 2 --dist worksteal
+
+# Install torch, and test the models that are made of it.
+TORCH ?= torch>=2.4
+test-torch: $(INSTALLED)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest tests/analysis/training/test_torch_models.py
 
 # Check style, docstrings, formatting and types. The link gives mypy the checkout under the package's name.
 lint: $(INSTALLED)

@@ -86,14 +86,16 @@ def cpsgd(clients: int, trials: int, probability: float, levels: int) -> tuple[P
 
 
 def poisson_binomial(clients: int, trials: int, theta: float, others: float) -> tuple[Pair, dict[str, Any]]:
-    """Return tosses of coins, of one client at either end and of the others anywhere."""
+    """Return two coefficients' tosses of coins, of one client at either end and of the others anywhere."""
 
     def tosses(count: int, chance: float) -> FloatArray:
         return np.asarray(stats.binom.pmf(np.arange(count + 1), count, chance))
 
     rest = tosses((clients - 1) * trials, 0.5 + theta * others)
     one, other = (np.convolve(rest, tosses(trials, 0.5 + sign * theta)) for sign in (-1, 1))
-    return Pair(one, other), {"clients": clients, "trials": trials, "theta": theta, "dimension": 1}
+    # A vector of one coordinate has two coefficients.
+    pair = Pair(one, other)
+    return pair.product(pair), {"clients": clients, "trials": trials, "theta": theta, "dimension": 1}
 
 
 def shuffled_bits(clients: int, epsilon: float, others: float) -> tuple[Pair, dict[str, Any]]:

@@ -58,7 +58,7 @@ def _solve(target: Target, given: Values) -> Accounted:
 _PROBABILITY = Option("probability", float, "Probability of success of a trial.", low=0.0, high=1.0)
 _SCALE = Option("scale", float, "What one success adds; the vectors' coordinates are multiples of it.", low=1e-100, high=1e100)
 _SIZES = (
-    Option("dimension", int, "Number of coordinates.", low=1, high=LARGEST_DIMENSION, unit="coordinates"),
+    Option("dimension", int, "Number of coordinates that noise is added to.", low=1, high=LARGEST_DIMENSION, unit="coordinates"),
     Option("l1", float, "L1 sensitivity, in the vectors' units.", low=0.0, high=1e100),
     Option("l2", float, "L2 sensitivity, in the vectors' units.", low=0.0, high=1e100),
     Option("linf", float, "L-infinity sensitivity, in the vectors' units.", low=0.0, high=1e100),

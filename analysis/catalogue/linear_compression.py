@@ -10,10 +10,12 @@ from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
 from ...design.contracts.sketched_mechanism import CLIP_MARGIN, SketchedMechanism
 from ...design.contracts.task import Task
+from ...design.secure_sum.distributed_discrete_gaussian import discrete_gaussian_privacy
 from ...design.secure_sum.sketched_sum import SketchedSecureSum
 from ...design.transforms.count_sketch import MOST_ROWS, CountMeanSketch
 from ...design.transforms.linear_sketch import LARGEST_DIMENSION
 from ...solvers.accounting.sampling import Sampling
+from ...solvers.divergences.discrete_gaussian_divergence import discrete_gaussian_tau, rounded_norm
 from ..calibration.sketches import (
     LARGEST_SLACK,
     TRANSFORMS,
@@ -26,7 +28,7 @@ from ..calibration.sketches import (
 )
 from .local import NOISE_MULTIPLIER
 from .lower_bounds import central_lower_bound
-from .secure_sum import BITS, BOTH, CLIP_NORM, GRANULARITY, LOCAL_SIGMA, PADDED, account_discrete_gaussian, target_of
+from .secure_sum import BITS, BOTH, CLIP_NORM, GRANULARITY, LOCAL_SIGMA, target_of
 from .shared_options import CLIENTS, DIMENSION, sum_bits
 
 MANY_ROUNDS = 100
@@ -50,7 +52,7 @@ SPARSITY = Option("sparsity", int, "Coordinates of the mean that are expected no
 REFIT = Option("refit", bool, "Whether least squares follow the Lasso, whose estimates are too short.", True, flags="--refit/--no-refit")
 SKETCH_PARAMETERS = (
     CLIENTS,
-    replace(PADDED, name="padded_dimension", help="Number of coordinates of a rotated sketch."),
+    replace(DIMENSION, name="padded_dimension", help="Number of coordinates of a rotated sketch."),
     SKETCH_CLIP,
     LOCAL_SIGMA,
     GRANULARITY,
@@ -82,13 +84,24 @@ def _sparse(task: Task, options: Values) -> Mechanism:
 
 
 def _account_sketched(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
-    of_sums = {**values, "dimension": values["padded_dimension"], "clip": values["sketch_clip"]}
-    subject = account_discrete_gaussian(of_sums, adjacency, sampling)
-    # The reference of a trusted server is for the vectors, whose dimension and norm are not known here.
-    kept = ("clients", "local_sigma", "granularity", "tau", "rounded_norm")
-    details = {"padded_dimension": values["padded_dimension"], "sketch_clip": values["sketch_clip"]}
-    return replace(
-        subject, mechanism=f"{subject.mechanism}, of sketches", details={k: subject.details[k] for k in kept} | details, ball=None
+    names = ("clients", "padded_dimension", "sketch_clip", "local_sigma", "granularity")
+    clients, padded, clip, sigma, granularity = (values[name] for name in names)
+    neighbours = usual_adjacency(adjacency, sampling, BOTH)
+    return Accounted(
+        f"distributed discrete Gaussian, {clients} clients, dimension {padded}, clip norm {clip:g}, of sketches",
+        discrete_gaussian_privacy(clients, padded, clip, sigma, granularity, neighbours),
+        neighbours,
+        details={
+            "clients": clients,
+            "local_sigma": sigma,
+            "granularity": granularity,
+            "tau": discrete_gaussian_tau(clients, sigma / granularity),
+            "rounded_norm": rounded_norm(clip, granularity, padded),
+            "padded_dimension": padded,
+            "sketch_clip": clip,
+        },
+        # The reference of a trusted server is for the vectors, whose dimension and norm are not known here.
+        clients=clients,
     )
 
 
@@ -128,13 +141,13 @@ def _with_errors(subject: Accounted, found: CalibratedSketch[Any], options: Valu
 def _solve_sketched(target: Target, given: Values) -> Accounted:
     ball = NormBall(given["dimension"], 2.0, given["clip"])
     found = calibrate_sketched_sum(ball, given["clients"], given["bits"], target, _choice(given))
-    return _with_errors(_account_sketched(_noise_of(found.mechanism), target.adjacency, target.sampling), found, given)
+    return _with_errors(_stated(found.mechanism, target), found, given)
 
 
 def _solve_sparse(target: Target, given: Values) -> Accounted:
     ball = NormBall(given["dimension"], 2.0, given["clip"])
     found = calibrate_sparse_sum(ball, given["clients"], given["bits"], target, _choice(given), given["sparsity"], refit=given["refit"])
-    subject = _account_sketched(_noise_of(found), target.adjacency, target.sampling)
+    subject = _stated(found, target)
     details: dict[str, Scalar] = {
         "dimension": ball.dimension,
         "clip_norm": ball.clip_norm,
@@ -151,11 +164,13 @@ def _solve_sparse(target: Target, given: Values) -> Accounted:
     return replace(subject, bits_per_client=found.bits_per_client, details={**subject.details, **details}, ball=ball)
 
 
-def _noise_of(mechanism: SketchedSecureSum) -> dict[str, Any]:
-    """Return what the account of a secure sum of sketches is computed from."""
-    names = ("clients", "padded_dimension", "sketch_clip")
-    of_sum = {name: getattr(mechanism.inner, name) for name in ("local_sigma", "granularity")}
-    return {name: getattr(mechanism, name) for name in names} | of_sum
+def _stated(mechanism: SketchedSecureSum, target: Target) -> Accounted:
+    """Return the account of a mechanism's own parameters, and which rotation they are for: another one pads otherwise."""
+    inner: Any = mechanism.inner
+    values = {"clients": inner.clients, "padded_dimension": inner.padded_dimension, "sketch_clip": mechanism.sketch_clip}
+    noise = {"local_sigma": inner.local_sigma, "granularity": inner.granularity}
+    subject = _account_sketched({**values, **noise}, target.adjacency, target.sampling)
+    return replace(subject, details={**subject.details, "rotation": inner.rotation})
 
 
 def _solve_central(target: Target, given: Values) -> Accounted:

@@ -18,13 +18,13 @@ from ...design.secure_sum.distributed_skellam import (
     distributed_skellam_privacy,
 )
 from ...design.secure_sum.poisson_binomial_mechanism import (
-    MOST_COORDINATES,
     SMALLEST_THETA,
     coordinate_pairs,
     poisson_binomial_privacy,
     proven_pairs,
 )
-from ...design.transforms.rotation import RandomisedHadamard
+from ...design.transforms.kashin import LARGEST_DIMENSION as LARGEST_FRAMED
+from ...design.transforms.kashin import KashinFrame
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.discrete_gaussian_divergence import (
     MOST_BITS,
@@ -33,7 +33,8 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
 )
 from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_TRIALS
 from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS
-from ...solvers.divergences.vector_composition import LARGEST_DIMENSION as LARGEST_BALL
+from ...solvers.numerics.walsh_hadamard import LARGEST_DIMENSION as LARGEST_ROTATED
+from ...solvers.numerics.walsh_hadamard import padded_dimension
 from ..calibration.cpsgd import MOST_BITS as MOST_CPSGD_BITS
 from ..calibration.cpsgd import calibrate_cpsgd
 from ..calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
@@ -48,7 +49,12 @@ CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
 MANY_CLIENTS = 2**16
 BITS = Option("bits", int, "Bits of a coordinate: sums are taken modulo 2**bits, or less.", 16, 1, MOST_BITS, "bits", budget="coordinate")
 CLIP_NORM = replace(CLIP, help="L2 norm that vectors are clipped to.")
-PADDED = replace(DIMENSION, help="Number of coordinates, after padding.")
+ROTATED_DIMENSION = replace(
+    DIMENSION, help="Number of coordinates of a vector; the rotation pads them to a power of two.", high=LARGEST_ROTATED
+)
+FRAMED_DIMENSION = replace(
+    DIMENSION, help="Number of coordinates of a vector, of which the frame sends two to four times as many.", default=1, high=LARGEST_FRAMED
+)
 DEVIATIONS = Option("deviations", float, "Standard deviations of a coordinate of the sum in half the modulus.", 4.0, 0.1, 100.0)
 GRANULARITY = Option("granularity", float, "What a whole number stands for, in the vectors' units.", low=1e-100, high=1e100)
 LOCAL_SIGMA = Option(
@@ -61,28 +67,30 @@ CLIENT_TRIALS = Option("trials", int, "Trials of each client for each coordinate
 ROTATED = Option("rotated", bool, "Whether vectors are rotated before they are quantised.", True, flags="--rotated/--plain")
 
 
-def account_discrete_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
-    """Account for a secure sum with discrete Gaussian noise."""
+def _account_discrete_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
     clients, dimension, clip, sigma, granularity = (values[name] for name in ("clients", "dimension", "clip", "local_sigma", "granularity"))
     neighbours = usual_adjacency(adjacency, sampling, BOTH)
-    privacy = discrete_gaussian_privacy(clients, dimension, clip, sigma, granularity, neighbours)
+    padded = padded_dimension(dimension)
+    privacy = discrete_gaussian_privacy(clients, padded, clip, sigma, granularity, neighbours)
     return Accounted(
         f"distributed discrete Gaussian, {clients} clients, dimension {dimension}, clip norm {clip:g}",
         privacy,
         neighbours,
-        bits_per_client=_bits_per_client(values),
+        bits_per_client=_bits_per_client(values, padded),
         details={
             "clients": clients,
             "dimension": dimension,
+            "padded_dimension": padded,
             "clip_norm": clip,
             "local_sigma": sigma,
             "granularity": granularity,
             "tau": discrete_gaussian_tau(clients, sigma / granularity),
-            "rounded_norm": rounded_norm(clip, granularity, dimension),
-            # A discrete Gaussian's variance is at most its parameter's square; rounding costs at most a quarter of a squared step.
+            "rounded_norm": rounded_norm(clip, granularity, padded),
+            # A discrete Gaussian's variance is at most its parameter's square; rounding costs at most a quarter of a squared step. What
+            # falls on the padding is dropped.
             "squared_error": dimension * (sigma**2 + granularity**2 / 4) / clients,
         },
-        ball=_reference_ball(dimension, clip),
+        ball=NormBall(dimension, 2.0, clip),
         clients=clients,
     )
 
@@ -91,37 +99,34 @@ def _account_skellam(values: Values, adjacency: str | None, sampling: Sampling |
     clients, dimension, clip, variance, granularity = (
         values[name] for name in ("clients", "dimension", "clip", "local_variance", "granularity")
     )
-    neighbours = usual_adjacency(adjacency, sampling, BOTH)
+    padded, neighbours = padded_dimension(dimension), usual_adjacency(adjacency, sampling, BOTH)
     return Accounted(
         f"distributed Skellam, {clients} clients, dimension {dimension}, clip norm {clip:g}",
-        distributed_skellam_privacy(clients, dimension, clip, variance, granularity, neighbours),
+        distributed_skellam_privacy(clients, padded, clip, variance, granularity, neighbours),
         neighbours,
-        bits_per_client=_bits_per_client(values),
+        bits_per_client=_bits_per_client(values, padded),
         details={
             "clients": clients,
             "dimension": dimension,
+            "padded_dimension": padded,
             "clip_norm": clip,
             "local_variance": variance,
             "granularity": granularity,
-            "rounded_norm": rounded_norm(clip, granularity, dimension),
+            "rounded_norm": rounded_norm(clip, granularity, padded),
             "squared_error": dimension * (variance + granularity**2 / 4) / clients,
         },
-        ball=_reference_ball(dimension, clip),
+        ball=NormBall(dimension, 2.0, clip),
         clients=clients,
     )
 
 
-def _reference_ball(dimension: int, clip: float) -> NormBall | None:
-    return NormBall(dimension, 2.0, clip) if dimension <= LARGEST_BALL else None
-
-
-def _bits_per_client(values: Values) -> float | None:
-    return None if values.get("bits") is None else float(values["dimension"] * values["bits"])
+def _bits_per_client(values: Values, padded: int) -> float | None:
+    return None if values.get("bits") is None else float(padded * values["bits"])
 
 
 def _solve_discrete_gaussian(target: Target, given: Values) -> Accounted:
     found = calibrate_discrete_gaussian(**_fitting(given), target=target)
-    subject = account_discrete_gaussian({**given, **found}, target.adjacency, target.sampling)
+    subject = _account_discrete_gaussian({**given, **found}, target.adjacency, target.sampling)
     return replace(subject, details={**subject.details, "bits": given["bits"], "deviations": given["deviations"]})
 
 
@@ -132,8 +137,8 @@ def _solve_skellam(target: Target, given: Values) -> Accounted:
 
 
 def _fitting(given: Values) -> dict[str, Any]:
-    named = ("clients", "dimension", "bits", "deviations")
-    return {name: given[name] for name in named} | {"clip_norm": given["clip"]}
+    named = {name: given[name] for name in ("clients", "bits", "deviations")}
+    return named | {"dimension": padded_dimension(given["dimension"]), "clip_norm": given["clip"]}
 
 
 def target_of(task: Task, name: str) -> Target:
@@ -145,7 +150,7 @@ def _discrete_gaussian(task: Task, options: Values) -> SecureSumMechanism:
     name = "distributed-discrete-gaussian"
     ball, target = task.ball(name, (2.0,)), target_of(task, name)
     seed = options["rotation_seed"]
-    padded = RandomisedHadamard(ball.dimension, seed).padded_dimension
+    padded = padded_dimension(ball.dimension)
     found = finest_steps(calibrate_discrete_gaussian, task.clients, padded, ball.clip_norm, options["bits"], target)
     return DistributedDiscreteGaussianMechanism(
         ball,
@@ -163,7 +168,7 @@ def _skellam(task: Task, options: Values) -> SecureSumMechanism:
     name = "distributed-skellam"
     ball, target = task.ball(name, (2.0,)), target_of(task, name)
     seed = options["rotation_seed"]
-    padded = RandomisedHadamard(ball.dimension, seed).padded_dimension
+    padded = padded_dimension(ball.dimension)
     found = finest_steps(calibrate_distributed_skellam, task.clients, padded, ball.clip_norm, options["bits"], target)
     return DistributedSkellamMechanism(
         ball,
@@ -244,7 +249,7 @@ def _poisson_binomial(task: Task, options: Values) -> SecureSumMechanism:
 def _account_poisson_binomial(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
     clients, trials, theta, dimension = (values[name] for name in ("clients", "trials", "theta", "dimension"))
     order: float | None = values.get("order")
-    pairs = coordinate_pairs(clients, trials, theta)
+    pairs, sent = coordinate_pairs(clients, trials, theta), KashinFrame(dimension).size
     details: dict[str, Scalar] = {}
     if order is not None:
         check_order(order)
@@ -252,9 +257,9 @@ def _account_poisson_binomial(values: Values, adjacency: str | None, sampling: S
         details = {"rdp": float(pairs.renyi_divergences([order])[0]), "rdp_proven": float(proven.renyi_divergences([order])[0])}
     return Accounted(
         f"Poisson-binomial, {clients} clients, {trials} trials, theta {theta:g}, dimension {dimension}",
-        poisson_binomial_privacy(clients, trials, theta, dimension),
+        poisson_binomial_privacy(clients, trials, theta, sent),
         usual_adjacency(adjacency, sampling, ("replace-one",)),
-        bits_per_client=dimension * math.log2(clients * trials + 1),
+        bits_per_client=sent * math.log2(clients * trials + 1),
         details=details
         | {
             "rdp_order": order,
@@ -263,12 +268,13 @@ def _account_poisson_binomial(values: Values, adjacency: str | None, sampling: S
             "trials": trials,
             "theta": theta,
             "dimension": dimension,
+            "padded_dimension": sent,
         },
     )
 
 
 def _solve_poisson_binomial(target: Target, given: Values) -> Accounted:
-    theta = calibrate_theta(given["clients"], given["trials"], given["dimension"], target)
+    theta = calibrate_theta(given["clients"], given["trials"], KashinFrame(given["dimension"]).size, target)
     return _account_poisson_binomial({**given, "theta": theta}, target.adjacency, target.sampling)
 
 
@@ -278,7 +284,6 @@ def _toss_bits(task: Task) -> range:
     return range(of_clients, of_clients + (2 if task.clients <= MANY_CLIENTS else 1))
 
 
-SENT = replace(DIMENSION, help="Number of coordinates that a client sends.", default=1, high=MOST_COORDINATES)
 ENTRIES = (
     Entry(
         name="distributed-discrete-gaussian",
@@ -293,9 +298,9 @@ ENTRIES = (
         accounting=Accountable(
             "distributed-discrete-gaussian",
             "The distributed discrete Gaussian mechanism",
-            (CLIENTS, PADDED, CLIP_NORM, LOCAL_SIGMA, GRANULARITY, replace(BITS, default=None)),
-            account_discrete_gaussian,
-            given=(CLIENTS, PADDED, CLIP_NORM, BITS, DEVIATIONS),
+            (CLIENTS, ROTATED_DIMENSION, CLIP_NORM, LOCAL_SIGMA, GRANULARITY, replace(BITS, default=None)),
+            _account_discrete_gaussian,
+            given=(CLIENTS, ROTATED_DIMENSION, CLIP_NORM, BITS, DEVIATIONS),
             solve=_solve_discrete_gaussian,
         ),
         norms=(2.0,),
@@ -315,9 +320,9 @@ ENTRIES = (
         accounting=Accountable(
             "distributed-skellam",
             "The distributed Skellam mechanism",
-            (CLIENTS, PADDED, CLIP_NORM, LOCAL_VARIANCE, GRANULARITY, replace(BITS, default=None)),
+            (CLIENTS, ROTATED_DIMENSION, CLIP_NORM, LOCAL_VARIANCE, GRANULARITY, replace(BITS, default=None)),
             _account_skellam,
-            given=(CLIENTS, PADDED, CLIP_NORM, BITS, DEVIATIONS),
+            given=(CLIENTS, ROTATED_DIMENSION, CLIP_NORM, BITS, DEVIATIONS),
             solve=_solve_skellam,
         ),
         norms=(2.0,),
@@ -380,11 +385,11 @@ ENTRIES = (
                 CLIENTS,
                 CLIENT_TRIALS,
                 Option("theta", float, "Largest distance of a trial's probability from 1/2.", low=SMALLEST_THETA, high=LARGEST_THETA),
-                SENT,
-                Option("order", float, "Rényi order above 1, or inf: show the divergence of one coordinate there.", None),
+                FRAMED_DIMENSION,
+                Option("order", float, "Rényi order above 1, or inf: show the divergence of one coefficient there.", None),
             ),
             _account_poisson_binomial,
-            given=(CLIENTS, CLIENT_TRIALS, SENT),
+            given=(CLIENTS, CLIENT_TRIALS, FRAMED_DIMENSION),
             solve=_solve_poisson_binomial,
         ),
         norms=(2.0,),

@@ -19,7 +19,8 @@ class Examples:
     inputs : ndarray of float64, shape (n, features)
         One example a row.
     labels : ndarray of int64, shape (n,)
-        From 0 to classes - 1. Where an example has several classes, shape (n, classes), of 0 and 1.
+        From 0 to classes - 1. Where an example has several classes, shape (n, classes), of 0 and 1; where it has a class at each position,
+        the shape of the inputs, and -1 where nothing is asked.
     """
 
     inputs: FloatArray

@@ -1,12 +1,14 @@
-"""FEMNIST as LEAF writes it (Caldas et al. 2018, *LEAF: a benchmark for federated settings*): a client for each writer."""
+"""FEMNIST and Shakespeare as LEAF writes them (Caldas et al. 2018, *LEAF: a benchmark for federated settings*): a client for each user."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import check_integer
 from ...arrays import IntegerArray
 from ...errors import DataError
 from .divided_data import divided_data
@@ -17,7 +19,15 @@ from .stored_files import read_whole
 PIXELS, SIDE, CLASSES, WHITE = 784, 28, 62, 255
 # A file of a hundred writers has about 1.5e8 bytes.
 MOST_FILE_BYTES = 2**31
-SOURCE = "https://github.com/TalwalkarLab/leaf, folder data/femnist: ./preprocess.sh -s niid --sf 1.0 -k 0 -t sample"
+SOURCE = "https://github.com/TalwalkarLab/leaf, folder data/{0}: ./preprocess.sh -s niid --sf 1.0 -k 0 -t sample"
+# Characters of Shakespeare in the order of TensorFlow Federated's tutorials. With numbers for padding, others, beginning and end there are
+# 90, as in Reddi et al. 2021, *Adaptive federated optimization*; padding is 0, and of the last three only others occur here.
+CHARACTERS = "dhlptx@DHLPTX $(,048cgkoswCGKOSW[_#'/37;?bfjnrvzBFJNRVZ\"&*.26:\naeimquyAEIMQUY]!%)-159\r"
+READ_CHARACTERS, OTHER, CHARACTER_NUMBERS = 80, len(CHARACTERS) + 1, len(CHARACTERS) + 4
+MOST_TEST_EXAMPLES = 10**7
+
+User = tuple[NDArray[np.uint8], IntegerArray]
+ReadUser = Callable[[Path, str, int, dict[str, Any]], User]
 
 
 def femnist_data(folder: Path) -> FederatedData:
@@ -26,36 +36,46 @@ def femnist_data(folder: Path) -> FederatedData:
     Clients are in the order of the files' names and of the users in them. Pixels are from 0 to 1, 1 being white, and are kept to 1/255,
     which is how they were made.
     """
-    train, test = (_read_folder(folder / part) for part in ("train", "test"))
+    train, test = (_read_folder(folder / part, "femnist", _images) for part in ("train", "test"))
     held = Examples(test[1] / WHITE, test[2])
     return divided_data(train[1], train[2], held, writer_split(train[0]), CLASSES, (SIDE, SIDE, 1), unit=WHITE)
 
 
-Read = tuple[list[str], NDArray[np.uint8], IntegerArray]
+def shakespeare_data(folder: Path, *, test_examples: int = 10_000) -> FederatedData:
+    """Read Shakespeare's plays in folders as those of FEMNIST: a client is a role, inputs are 80 characters, and the label is the next one.
+
+    Both are numbers from 0 to 89. Of the test's examples, if there are more than `test_examples`, from 1 to 10**7, that many are kept, at
+    equal distances.
+    """
+    most = check_integer("test_examples", test_examples, low=1, high=MOST_TEST_EXAMPLES)
+    train, test = (_read_folder(folder / part, "shakespeare", _lines) for part in ("train", "test"))
+    kept = np.linspace(0, len(test[2]) - 1, min(most, len(test[2]))).astype(np.int64)
+    held = Examples(test[1][kept].astype(float), test[2][kept])
+    return divided_data(train[1], train[2], held, writer_split(train[0]), CHARACTER_NUMBERS)
 
 
-def _read_folder(folder: Path) -> Read:
-    """Return the writer of each example, its pixels and its label."""
+def _read_folder(folder: Path, name: str, read: ReadUser) -> tuple[list[str], NDArray[np.uint8], IntegerArray]:
+    """Return the user of each example, its input and its label."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
-        raise DataError(f"{folder}: there are no json files; make them with {SOURCE}")
+        raise DataError(f"{folder}: there are no json files; make them with {SOURCE.format(name)}")
     writers: list[str] = []
-    images, labels = [], []
+    inputs, labels = [], []
     for path in paths:
-        for user, inputs, classes in _read_file(path):
+        for user, own, classes in _read_file(path, read):
             writers += [user] * len(classes)
-            images.append(inputs)
+            inputs.append(own)
             labels.append(classes)
     if not writers:
         raise DataError(f"{folder}: the files have no examples")
-    return writers, np.concatenate(images), np.concatenate(labels)
+    return writers, np.concatenate(inputs), np.concatenate(labels)
 
 
-def _read_file(path: Path) -> list[tuple[str, NDArray[np.uint8], IntegerArray]]:
+def _read_file(path: Path, read: ReadUser) -> list[tuple[str, NDArray[np.uint8], IntegerArray]]:
     try:
         content = json.loads(read_whole(path, MOST_FILE_BYTES))
         users, counts, data = content["users"], content["num_samples"], content["user_data"]
-        found = [(user, *_read_user(path, user, count, data[user])) for user, count in zip(users, counts, strict=True)]
+        found = [(user, *read(path, user, count, data[user])) for user, count in zip(users, counts, strict=True)]
     except DataError:
         raise
     except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -63,10 +83,15 @@ def _read_file(path: Path) -> list[tuple[str, NDArray[np.uint8], IntegerArray]]:
     return found
 
 
-def _read_user(path: Path, user: str, count: int, data: dict[str, Any]) -> tuple[NDArray[np.uint8], IntegerArray]:
-    """Return pixels and labels; sizes are compared before anything is made from them."""
+def _check_counts(path: Path, user: str, count: int, data: dict[str, Any], inputs: str) -> None:
+    """Compare sizes before anything is made from them."""
     if len(data["x"]) != count or len(data["y"]) != count:
-        raise DataError(f"{path}: {user!r} should have {count} examples, it has {len(data['x'])} images and {len(data['y'])} labels")
+        raise DataError(f"{path}: {user!r} should have {count} examples, it has {len(data['x'])} {inputs} and {len(data['y'])} labels")
+
+
+def _images(path: Path, user: str, count: int, data: dict[str, Any]) -> User:
+    """Return pixels and labels."""
+    _check_counts(path, user, count, data, "images")
     pixels = np.asarray(data["x"], dtype=float).reshape(count, -1)
     labels = np.asarray(data["y"])
     if count and pixels.shape[1] != PIXELS:
@@ -76,3 +101,23 @@ def _read_user(path: Path, user: str, count: int, data: dict[str, Any]) -> tuple
     if count and (labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= CLASSES):
         raise DataError(f"{path}: labels must be whole numbers from 0 to {CLASSES - 1}, those of {user!r} are not")
     return np.rint(pixels.reshape(count, PIXELS) * WHITE).astype(np.uint8), labels.astype(np.int64)
+
+
+def _lines(path: Path, user: str, count: int, data: dict[str, Any]) -> User:
+    """Return the numbers of characters, and of those that follow."""
+    _check_counts(path, user, count, data, "lines")
+    for texts, length in ((data["x"], READ_CHARACTERS), (data["y"], 1)):
+        other = next((text for text in texts if not isinstance(text, str) or len(text) != length), None)
+        if other is not None:
+            raise DataError(f"{path}: {user!r} must have texts of {length} characters, one is {other!r:.100}")
+    return _numbers("".join(data["x"])).reshape(count, READ_CHARACTERS), _numbers("".join(data["y"])).astype(np.int64)
+
+
+def _numbers(text: str) -> NDArray[np.uint8]:
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    return np.asarray(_TABLE[np.minimum(codes, len(_TABLE) - 1)])
+
+
+# The number of each code below 128, and of all others.
+_TABLE = np.full(129, OTHER, dtype=np.uint8)
+_TABLE[[ord(character) for character in CHARACTERS]] = np.arange(1, len(CHARACTERS) + 1)

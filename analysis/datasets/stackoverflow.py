@@ -1,12 +1,13 @@
-"""StackOverflow's questions and their tags, from the files of TensorFlow Federated: a client for each user.
+"""StackOverflow's questions, their words and tags, from the files of TensorFlow Federated: a client for each user.
 
-Inputs and labels are those of tag prediction in Reddi et al. 2021 (*Adaptive Federated Optimization*), which DP-REC trains too: of each
-sentence and its question's title, the shares of the most frequent words among all words; and which of the most frequent tags it has.
+Inputs and labels are those of Reddi et al. 2021 (*Adaptive Federated Optimization*). Tags, which DP-REC trains too: of each sentence and
+its question's title, the shares of the most frequent words among all words; and which of the most frequent tags it has. Next words, as in
+linear compression: a sentence's words, and the one that follows each.
 """
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -25,6 +26,8 @@ SOURCE = "https://storage.googleapis.com/tff-datasets-public/: stackoverflow.{0}
 SQLITE, TRAINING_H5, TEST_H5 = "stackoverflow.sqlite", "stackoverflow_train.h5", "stackoverflow_test.h5"
 WORDS, TAGS = 10_000, 500
 MOST_WORDS, MOST_EXAMPLES = 10**6, 10**7
+# Words of a sentence, and numbers that are not words': of padding, other words, beginning and end.
+POSITIONS, SPECIAL_NUMBERS, MOST_POSITIONS = 20, 4, 10**4
 COUNTS_BYTES = 2**28
 
 
@@ -85,20 +88,69 @@ def stackoverflow_tags(
     """
     words = check_integer("words", words, low=1, high=MOST_WORDS)
     tags = check_integer("tags", tags, low=1, high=MOST_WORDS)
+    word_places, tag_places = _frequent_words(folder, words), _frequent_tags(folder, tags)
+
+    def examples(found: list[Post], _: bool) -> Examples:
+        return _examples(found, word_places, tag_places)
+
+    return _of_posts(folder, examples, words, tags, most_examples, test_examples)
+
+
+def stackoverflow_words(
+    folder: Path, *, words: int = WORDS, positions: int = POSITIONS, most_examples: int = 1000, test_examples: int = 10_000
+) -> FederatedData:
+    """Read the prediction of next words on StackOverflow: numbers of a sentence's words, and of the words that follow them.
+
+    0 is padding; then come the words, the most frequent first, all others, beginning and end. Labels are of shape (n, positions), with -1
+    where nothing is asked: after the end; and in the test also for the end and for other words, which do not count in the accuracy that
+    papers report.
+
+    Parameters
+    ----------
+    folder, most_examples, test_examples
+        As in `stackoverflow_tags`; tags are not needed.
+    words : int
+        How many of the most frequent ones have numbers of their own, from 1 to 10**6.
+    positions : int
+        Words of a sentence from this one on are left out, from 1 to 10**4.
+    """
+    words = check_integer("words", words, low=1, high=MOST_WORDS)
+    positions = check_integer("positions", positions, low=1, high=MOST_POSITIONS)
+    places = _frequent_words(folder, words)
+
+    def examples(found: list[Post], test: bool) -> Examples:
+        return _sentences(found, places, positions, test=test)
+
+    return _of_posts(folder, examples, positions, words + SPECIAL_NUMBERS, most_examples, test_examples)
+
+
+def _of_posts(
+    folder: Path, examples: Callable[[list[Post], bool], Examples], features: int, classes: int, most_examples: int, test_examples: int
+) -> FederatedData:
+    """Return data whose examples are made of posts, and of whether these are the test's."""
     most = check_integer("most_examples", most_examples, low=1, high=MOST_EXAMPLES)
     test_examples = check_integer("test_examples", test_examples, low=1, high=MOST_EXAMPLES)
-    word_places, tag_places = _frequent_words(folder, words), _frequent_tags(folder, tags)
     posts = _sqlite_posts(folder / SQLITE) if (folder / SQLITE).is_file() else _h5_posts(folder)
     if not posts.users:
         raise DataError(f"{folder}: the files have no users")
 
-    def examples(found: Iterable[Post]) -> Examples:
-        return _examples(list(found), word_places, tag_places)
-
     def client(number: int) -> Examples:
-        return examples(posts.of_user(posts.users[check_integer("client", number, low=0, high=len(posts.users) - 1)], most))
+        user = posts.users[check_integer("client", number, low=0, high=len(posts.users) - 1)]
+        return examples(posts.of_user(user, most), False)
 
-    return FederatedData(len(posts.users), len(word_places), len(tag_places), examples(posts.test(test_examples)), client)
+    return FederatedData(len(posts.users), features, classes, examples(posts.test(test_examples), True), client)
+
+
+def _sentences(posts: list[Post], places: dict[str, int], positions: int, *, test: bool) -> Examples:
+    other = len(places) + 1
+    first, last = other + 1, other + 2
+    numbers = np.zeros((len(posts), positions + 1), dtype=np.int64)
+    for row, post in enumerate(posts):
+        said = [first, *(places.get(word, other - 1) + 1 for word in post.tokens.split()), last][: positions + 1]
+        numbers[row, : len(said)] = said
+    following = numbers[:, 1:]
+    asked = (following > 0) & ~(test & ((following == other) | (following == last)))
+    return Examples(numbers[:, :-1].astype(float), np.where(asked, following, -1))
 
 
 def _examples(posts: list[Post], words: dict[str, int], tags: dict[str, int]) -> Examples:

@@ -23,7 +23,7 @@ from .checkpoint import Arrays, Checkpoint
 from .downloads import Downloads
 from .local_training import KeptExamples, LocalTraining, update_chunks
 from .message_sum import MessageSum
-from .models.network import Network, score_accuracy
+from .models.network import Network, network_accuracy
 from .plan import TrainingPlan
 from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism
 from .rivals import DpRecOverTraining
@@ -32,8 +32,6 @@ from .update_clipping import LayerClipping
 
 # Whose server is trusted to add the noise.
 TRUSTING = (CentralGaussianMechanism, CentralSketchMechanism)
-# Examples that are tested at a time: a convolution takes a hundred times their memory.
-TESTED_TOGETHER = 1000
 # Columns of what is measured after each round.
 RECORDED = ("participants", "messages", "accuracy", "clip_norm", "bytes_up", "bytes_down")
 
@@ -115,10 +113,9 @@ class Federation:
                 checkpoint.save(self._arrays())
 
     def accuracy(self) -> float:
-        """Return the accuracy on the test's examples (`score_accuracy`)."""
-        test, parameters = self.data.test, self.state.parameters.astype(float)
-        parts = np.array_split(test.inputs, -(-len(test.inputs) // TESTED_TOGETHER))
-        return score_accuracy(np.concatenate([self._network.scores(parameters, part) for part in parts]), test.labels)
+        """Return the accuracy on the test's examples (`network_accuracy`)."""
+        test = self.data.test
+        return network_accuracy(self._network, self.state.parameters.astype(float), test.inputs, test.labels)
 
     def _stream(self, number: int, part: str) -> np.random.Generator:
         return named_stream(self.seed, f"training, round {number}, {part}")

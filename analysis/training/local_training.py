@@ -7,7 +7,7 @@ import numpy as np
 
 from ...arrays import FloatArray, IntegerArray
 from ..datasets.federated_data import Cohort, Examples, FederatedData
-from .models.network import Network
+from .models.network import Network, RandomNetwork
 
 # Numbers of a chunk of clients' updates: a megabyte, which caches hold; for long ones a few clients at least, up to 32 megabytes.
 CHUNK_NUMBERS, LARGEST_CHUNK = 2**17, 2**22
@@ -37,7 +37,7 @@ class LocalTraining:
     def updates(self, network: Network, parameters: FloatArray, cohort: Cohort, rng: np.random.Generator) -> FloatArray:
         """Return how far each client moves the model, shape (clients, dimension): zeros where it has no examples.
 
-        `rng` shuffles examples, where epochs have several batches.
+        `rng` shuffles examples, where epochs have several batches, and draws dropout.
         """
         sizes = cohort.sizes
         if sizes.min() == sizes.max() > 0:
@@ -58,6 +58,8 @@ class LocalTraining:
     def _of_size(
         self, network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, rng: np.random.Generator
     ) -> FloatArray:
+        if isinstance(network, RandomNetwork):
+            network = network.drawing(rng)
         if self.epochs == 0:
             found = network.gradients(parameters, inputs, labels)
             return np.negative(found, out=found)

@@ -162,7 +162,9 @@ def test_the_infinite_order_is_the_pure_epsilon(answer: Answer) -> None:
     assert found["rdp_order"] is None
     assert found["rdp_integer"] == pytest.approx(found["accounts"]["pure"]["epsilon"])
     found = answer("account", *POISSON, "--order", "inf")
-    assert found["rdp"] == pytest.approx(found["accounts"]["pure"]["epsilon"])
+    # By default one number, of which two coefficients are sent.
+    assert (found["dimension"], found["padded_dimension"]) == (1, 2)
+    assert 2 * found["rdp"] == pytest.approx(found["accounts"]["pure"]["epsilon"])
 
 
 def test_a_table_is_a_vector_of_one_coordinate(answer: Answer) -> None:

@@ -13,7 +13,7 @@ from tiny_sketches import ITEM_SKETCHES, SKETCHES, SKETCHES_OF_ONE
 
 from quietbits.arrays import FloatArray
 from quietbits.design.contracts.domains import Categories, Domain, Interval
-from quietbits.design.contracts.mechanism import Mechanism, SecureSumMechanism
+from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.registry import Accounted, Entry, check_values
 from quietbits.design.contracts.task import Task
@@ -167,11 +167,6 @@ def _skellam(mechanism: Any, _: Path) -> dict[str, Any]:
     return {"variance": mechanism.noise_variance, "l1": mechanism.l1_sensitivity, "l2": mechanism.l2_sensitivity}
 
 
-def _cpsgd(mechanism: Any, _: Path) -> dict[str, Any]:
-    # Its account pads by itself.
-    return {} if isinstance(mechanism, NumberSum) else {"dimension": mechanism.ball.dimension}
-
-
 def _dp_rec(mechanism: Any, _: Path) -> dict[str, Any]:
     return {"population": 1, "clients_per_round": 1, "bits": sum(mechanism.layout.bits)}
 
@@ -187,7 +182,6 @@ OTHER_NAMES: Mapping[str, Callable[[Any, Path], dict[str, Any]]] = {
     "shuffled-mvu": _table,
     "shuffled-randomised-response": _response,
     "skellam": _skellam,
-    "cpsgd": _cpsgd,
     "dp-rec": _dp_rec,
     "sketched-discrete-gaussian": _sketched,
     "sparse-discrete-gaussian": _sketched,
@@ -195,9 +189,13 @@ OTHER_NAMES: Mapping[str, Callable[[Any, Path], dict[str, Any]]] = {
 
 
 def _of_numbers(mechanism: NumberSum) -> dict[str, Any]:
-    """Return the clip norm and the parameters of the mechanism for vectors that numbers are sent by."""
+    """Return the size of the ball and the parameters of the mechanism for vectors that numbers are sent by."""
     inner: Any = mechanism.inner
-    return {"clip": inner.ball.clip_norm, **{one.name: getattr(inner, one.name) for one in fields(inner)}}
+    return {
+        "dimension": inner.ball.dimension,
+        "clip": inner.ball.clip_norm,
+        **{one.name: getattr(inner, one.name) for one in fields(inner)},
+    }
 
 
 def accounted(case: Case, mechanism: Mechanism, folder: Path) -> Accounted:
@@ -205,8 +203,6 @@ def accounted(case: Case, mechanism: Mechanism, folder: Path) -> Accounted:
     known = {"clients": CLIENTS, **case.options, **_of_domain(case.domain)}
     names = [option.name for option in case.entry.accounting.parameters]
     values = {name: known[name] if name in known else getattr(mechanism, name, None) for name in names}
-    if isinstance(mechanism, SecureSumMechanism) and "dimension" in names:
-        values["dimension"] = mechanism.padded_dimension
     if isinstance(mechanism, NumberSum):
         values |= {name: value for name, value in _of_numbers(mechanism).items() if name in names}
     values |= OTHER_NAMES.get(case.entry.name, lambda *_: {})(mechanism, folder)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from calibrated_mechanisms import DIMENSIONS, ball_cases, calibrated
 from mechanism_cases import CLIENTS, DELTA, EPSILON, NORMS, Case, accounted, cases_of, given, reason
 
 from quietbits.analysis.audits.mechanism_audit import audit
@@ -193,6 +194,15 @@ class PrivacySuite:
         again = accounting.account(checked, case.adjacency, None).report(DELTA, rounds)
         assert again.epsilon == reached
         json.dumps(again.document(), allow_nan=False)
+
+    @pytest.mark.parametrize("dimension", DIMENSIONS)
+    def test_calibrated_parameters_build_what_was_stated(self, entry: Entry, dimension: int) -> None:
+        for case in ball_cases(entry, dimension):
+            subject, mechanism = calibrated(case, Target(EPSILON, DELTA, 1, case.adjacency))
+            if mechanism is not None:
+                assert mechanism.domain == case.domain
+                assert mechanism.guarantee.epsilon == subject.report(DELTA).epsilon
+                assert mechanism.bits_per_client == subject.bits_per_client
 
     def test_epsilon_does_not_fall_with_rounds_or_rise_with_delta(self, case: Case, tmp_path: Path) -> None:
         subject = accounted(case, case.mechanism, tmp_path)

@@ -5,12 +5,14 @@ import inspect
 import pkgutil
 
 import pytest
-from mechanism_cases import cases_of
+from calibrated_mechanisms import DIMENSIONS, ball_cases, calibrated
+from mechanism_cases import DELTA, EPSILON, cases_of
 from mechanism_suite import SecureSumSuite
 
 from quietbits import design
 from quietbits.analysis.catalogue.registry import REGISTRY, accountables, build_mechanism, entry_named
 from quietbits.design.contracts.mechanism import Mechanism
+from quietbits.design.contracts.registry import Target
 
 
 class TestRegistry(SecureSumSuite):
@@ -27,6 +29,13 @@ def test_every_class_of_mechanisms_has_an_entry() -> None:
     for module in pkgutil.walk_packages(design.__path__, f"{design.__name__}."):
         importlib.import_module(module.name)
     assert concrete(Mechanism) == {type(case.mechanism) for entry in REGISTRY.values() for case in cases_of(entry)}
+
+
+def test_every_calibration_for_a_ball_states_all_that_its_mechanism_is_built_from() -> None:
+    found = [case for entry in REGISTRY.values() for case in ball_cases(entry, DIMENSIONS[0])]
+    assert len({case.entry.name for case in found}) > 7
+    for case in found:
+        assert calibrated(case, Target(EPSILON, DELTA, 1, case.adjacency))[1] is not None
 
 
 def test_entries_have_the_names_that_they_are_registered_by() -> None:

@@ -70,7 +70,8 @@ def test_modules_import_only_from_their_floor_and_below(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "users"), [("flwr", {"analysis"}), ("matplotlib", {"figures", "shown.py"}), ("typer", {"cli"}), ("rich", {"cli"})]
+    ("package", "users"),
+    [("flwr", {"analysis"}), ("torch", {"analysis"}), ("matplotlib", {"figures", "shown.py"}), ("typer", {"cli"}), ("rich", {"cli"})],
 )
 def test_packages_that_belong_to_a_floor_are_imported_there_alone(package: str, users: set[str]) -> None:
     importing = {

@@ -1,7 +1,7 @@
 """What a model is to the engine: parameters in one vector, scores, and a gradient for each client. Losses, and how models are named."""
 
 import re
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -12,6 +12,10 @@ from ....design.federated.model_layers import ModelLayers
 
 # Where examples have several labels, what counts is the share of all labels that is among this many best scores (DP-REC's tags).
 RECALL_AT = 5
+# Examples that are tested at a time: a convolution takes a hundred times their memory.
+TESTED_TOGETHER = 1000
+# Of papers, made of torch's parts (`torch_models`).
+TORCH_MODELS = ("lenet-5", "dp-rec-cnn", "femnist-cnn", "mvu-cnn", "character-lstm", "next-word-lstm")
 
 
 class Network(Protocol):
@@ -35,9 +39,27 @@ class Network(Protocol):
         """
 
 
+@runtime_checkable
+class RandomNetwork(Network, Protocol):
+    """A model whose gradients may be random."""
+
+    def drawing(self, rng: np.random.Generator) -> Network:
+        """Return the model that draws from `rng` what it leaves out of gradients."""
+
+
+@runtime_checkable
+class SequenceNetwork(Network, Protocol):
+    """A model that is asked for a class at each position of its inputs: labels are of their shape, -1 where nothing is asked."""
+
+    def answers(self, parameters: FloatArray, inputs: FloatArray) -> IntegerArray:
+        """Return the best class at each position, shape (n, positions): scores of all at once could fill the memory."""
+
+
 def score_errors(scores: FloatArray, labels: IntegerArray) -> FloatArray:
     """Return the derivatives by the scores of a client's mean loss: softmax with cross-entropy, or a sigmoid for each class."""
     if labels.ndim == scores.ndim:
+        if labels.shape != scores.shape:
+            raise ValueError(f"model must give a score for each label, of shape {labels.shape}, got one of shape {scores.shape}")
         errors = expit(scores) - labels
     else:
         errors = softmax(scores, axis=-1)
@@ -53,18 +75,33 @@ def score_accuracy(scores: FloatArray, labels: IntegerArray) -> float:
     return float(np.take_along_axis(labels, best, axis=1).sum() / max(1, labels.sum()))
 
 
-def network_named(name: str, features: int, classes: int, image_shape: tuple[int, int, int] | None = None) -> Network:
+def network_accuracy(network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> float:
+    """Return a model's accuracy on examples: that of its scores, or the share of the positions asked for where its answers are right."""
+    parts = np.array_split(inputs, -(-len(inputs) // TESTED_TOGETHER))
+    if isinstance(network, SequenceNetwork):
+        asked = labels >= 0
+        right = np.concatenate([network.answers(parameters, part) for part in parts])[asked] == labels[asked]
+        return float(np.count_nonzero(right) / max(1, len(right)))
+    return score_accuracy(np.concatenate([network.scores(parameters, part) for part in parts]), labels)
+
+
+def network_named(
+    name: str, features: int, classes: int, image_shape: tuple[int, int, int] | None = None, *, precision: int = 64
+) -> Network:
     """Return a model by its name.
 
     Parameters
     ----------
     name : str
-        ``"softmax"``; ``"mlp-60-60-60"``, with widths of hidden layers of ReLU units; or ``"cnn-8-32"``: channels of a 3 by 3 convolution,
-        ReLU, average pooling by 2, and widths of hidden layers.
+        ``"softmax"``; ``"mlp-60-60-60"``, with widths of hidden layers of ReLU units; ``"cnn-8-32"``: channels of a 3 by 3 convolution,
+        ReLU, average pooling by 2, and widths of hidden layers; ``"scatter-softmax"``: softmax on fixed wavelet features; or one of
+        `TORCH_MODELS`, if torch is installed.
     features, classes : int
         Numbers of an input, and classes.
     image_shape : tuple of int or None
-        (height, width, channels) of an input, for a CNN.
+        (height, width, channels) of an input, if it is an image.
+    precision : int
+        Bits of a number, 32 or 64, in which torch computes; others compute in 64.
 
     Examples
     --------
@@ -84,7 +121,20 @@ def network_named(name: str, features: int, classes: int, image_shape: tuple[int
         if image_shape is None:
             raise ValueError(f"model must be softmax or an mlp for inputs that are not images, got {name!r}")
         return ConvolutionalNetwork(image_shape, widths[0], (*widths[1:], classes))
-    raise ValueError(f"model must be softmax, mlp-WIDTH-... or cnn-CHANNELS-WIDTH-..., got {name!r}")
+    if name == "scatter-softmax":
+        if image_shape is None:
+            raise ValueError(f"model must be softmax or an mlp for inputs that are not images, got {name!r}")
+        from .scatter_network import ScatterNetwork
+
+        return ScatterNetwork(image_shape, classes)
+    if name in TORCH_MODELS:
+        try:
+            from .torch_models import torch_model
+        except ImportError:
+            raise ValueError(f"model must be one that needs no torch, got {name!r}, or: pip install 'quietbits[torch]'") from None
+        return torch_model(name, classes, image_shape, precision)
+    others = ", ".join(("scatter-softmax", *TORCH_MODELS))
+    raise ValueError(f"model must be softmax, mlp-WIDTH-..., cnn-CHANNELS-WIDTH-..., or one of {others}, got {name!r}")
 
 
 def check_widths(widths: tuple[int, ...]) -> None:

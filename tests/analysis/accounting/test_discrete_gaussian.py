@@ -158,6 +158,16 @@ def test_details_predict_the_error() -> None:
     assert details["tau"] == discrete_gaussian_tau(50, 0.4 / 0.1)
 
 
+def test_noise_on_the_padding_reveals_and_costs_bits_and_is_no_error() -> None:
+    values: dict[str, Any] = {"clients": 50, "clip": 1.0, "local_sigma": 0.4, "granularity": 0.1, "bits": 12}
+    own, padded = (account("distributed-discrete-gaussian", **values, dimension=dimension, delta=1e-5) for dimension in (20, 32))
+    assert own.epsilon == padded.epsilon
+    assert own.subject.bits_per_client == padded.subject.bits_per_client == 12 * 32
+    assert (own.subject.details["dimension"], own.subject.details["padded_dimension"]) == (20, 32)
+    assert own.subject.details["rounded_norm"] == rounded_norm(1.0, 0.1, 32)
+    assert own.subject.details["squared_error"] == pytest.approx(20 * (0.16 + 0.01 / 4) / 50)
+
+
 def test_calibrate_says_which_parameters_it_found() -> None:
     found = calibrate("distributed-discrete-gaussian", epsilon=1.0, delta=1e-5, clients=1000, dimension=256, bits=16, clip=2.0)
     parameters = calibrate_discrete_gaussian(1000, 256, 2.0, 16, Target(1.0, 1e-5))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from quietbits.analysis.datasets.stackoverflow import stackoverflow_tags
+from quietbits.analysis.datasets.stackoverflow import stackoverflow_tags, stackoverflow_words
 from quietbits.analysis.datasets.tf_example import read_example
 from quietbits.errors import DataError
 
@@ -89,6 +89,31 @@ def test_sentences_become_shares_of_words_and_tags(tmp_path: Path, write: Any) -
     assert data.cohort([1, 0]).sizes.tolist() == [2, 1]
     short = stackoverflow_tags(tmp_path, words=3, tags=2, most_examples=1, test_examples=1)
     assert len(short.client_examples(1)) == len(short.test) == 1
+
+
+@pytest.mark.parametrize("write", [write_sqlite, write_h5])
+def test_sentences_become_numbers_of_words_and_of_those_that_follow(tmp_path: Path, write: Any) -> None:
+    data = stackoverflow_words(write(tmp_path), words=3, positions=4)
+    assert (data.clients, data.features, data.classes) == (2, 4, 7)
+    # 1 to 3 are the, css and using; 4 is any other word, 5 the beginning and 6 the end.
+    first, second = (data.client_examples(client) for client in range(2))
+    assert (first.inputs.tolist(), first.labels.tolist()) == ([[5, 4, 4, 6]], [[4, 4, 6, -1]])
+    # Of five words four are there, and no end.
+    assert second.inputs.tolist() == [[5, 4, 4, 4], [5, 4, 4, 6]]
+    assert second.labels.tolist() == [[4, 4, 4, 4], [4, 4, 6, -1]]
+    # The ends and other words are not asked for in the test.
+    assert data.test.inputs.tolist() == [[5, 1, 2, 6], [5, 6, 0, 0]]
+    assert data.test.labels.tolist() == [[1, 2, -1, -1], [-1, -1, -1, -1]]
+
+
+def test_next_words_need_no_tags_and_are_of_the_papers_size(tmp_path: Path) -> None:
+    write_sqlite(tmp_path)
+    (tmp_path / "stackoverflow.tag_count").unlink()
+    (tmp_path / "stackoverflow.word_count").write_text("".join(f"word{place} 1\n" for place in range(10_000)))
+    data = stackoverflow_words(tmp_path)
+    assert (data.features, data.classes) == (20, 10_004)
+    with pytest.raises(ValueError, match="positions must be"):
+        stackoverflow_words(tmp_path, positions=0)
 
 
 def test_tags_are_ordered_by_their_counts(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Gradients of every model against finite differences, for shared models and clients' own; scores, losses and names."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.special import expit, log_softmax
@@ -75,3 +77,11 @@ def test_other_names_are_refused(name: str) -> None:
         network_named(name, 64, 10, (8, 8, 1))
     with pytest.raises(ValueError, match="model must be softmax or an mlp for inputs that are not images, got 'cnn-3'"):
         network_named("cnn-3", 64, 10)
+
+
+def test_models_of_torch_are_refused_in_a_line_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("quietbits.analysis.training.models.torch_")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ValueError, match=r"^model must be one that needs no torch, got 'lenet-5', or: pip install 'quietbits\[torch\]'$"):
+        network_named("lenet-5", 784, 10, (28, 28, 1))

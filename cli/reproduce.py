@@ -29,7 +29,10 @@ class ReproduceCommand(Command):
 def reproduce_command(
     output: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there. A run that was killed goes on in it.")],
     figures: Annotated[list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Names of figures; all of them by default.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Make smaller figures, each in less than half a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Make smaller figures, each in less than a minute.")] = False,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with MNIST's or FEMNIST's files: trainings are then the papers' own, on them.")
+    ] = None,
     workers: Workers = 1,
     dask: Dask = None,
     cache: Cache = None,
@@ -39,6 +42,8 @@ def reproduce_command(
     from ..figures.registry import reproduce
 
     with resumable(output), progress_bar() as on_step:
-        files = reproduce(figures or (), output, seed=seed, quick=quick, workers=workers, dask=dask, cache=cache, on_step=on_step)
+        files = reproduce(
+            figures or (), output, seed=seed, quick=quick, data=data, workers=workers, dask=dask, cache=cache, on_step=on_step
+        )
     for path in files:
         typer.echo(path)

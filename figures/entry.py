@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -35,6 +36,9 @@ class FigureEntry:
         Returns the tidy table from the rows of all tasks, seed and versions left out.
     summary : callable
         Returns what people read of the table, where it is long.
+    on_data : callable or None
+        Returns the tasks of the paper's own setting, from a root seed, whether fewer are wanted, and the folder of the data, which is read.
+        None where the paper's figure needs no data.
     """
 
     name: str
@@ -44,6 +48,7 @@ class FigureEntry:
     draw: Callable[[pd.DataFrame], Figure]
     table: Callable[[pd.DataFrame], pd.DataFrame] = unchanged
     summary: Callable[[pd.DataFrame], pd.DataFrame] = unchanged
+    on_data: Callable[[int, bool, Path], Sequence[SweepTask]] | None = None
 
     @property
     def title(self) -> str:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from ..analysis.catalogue.loaded_by_name import LoadedByName
 from ..analysis.provenance_columns import with_provenance
+from ..analysis.sweeps.protocol import SweepTask
 from ..analysis.sweeps.run import run_tasks
 from ..arguments import check_choice
 from ..progress import OnStep, silent
@@ -34,6 +35,7 @@ def reproduce(
     *,
     seed: int = 0,
     quick: bool = False,
+    data: Path | None = None,
     workers: int = 1,
     dask: str | None = None,
     cache: Path | None = None,
@@ -47,13 +49,16 @@ def reproduce(
     Parameters
     ----------
     names : sequence of str
-        Names of figures (`FIGURES`); none for all of them.
+        Names of figures (`FIGURES`); none for all of them, or all that take `data` if there is some.
     output : Path
         Folder of the files; made if it is not there.
     seed : int
         Root seed.
     quick : bool
-        Whether to make each figure smaller, in less than half a minute on two cores.
+        Whether to make each figure smaller, in less than a minute on two cores.
+    data : Path or None
+        Folder with the data of the papers, as `named_data` reads them: trainings are then those of the papers. Not for figures without
+        `FigureEntry.on_data`.
     workers, dask, cache
         As in `run_tasks`.
     on_step : callable
@@ -67,12 +72,15 @@ def reproduce(
     Raises
     ------
     ValueError
-        If there is no figure of a name, or an argument is out of range; nothing is done then.
+        If there is no figure of a name, an argument is out of range, or data are given to a figure that needs none; nothing is done then.
+    DataError
+        If a file of the data is missing or damaged; nothing is done then.
     IncompleteSweepError
         If tasks failed; the others are done and saved.
     """
-    entries = [FIGURES[check_choice("figure", name, FIGURES)] for name in dict.fromkeys(names or FIGURES)]
-    tasks = [entry.tasks(seed, quick) for entry in entries]
+    usual = [name for name, entry in FIGURES.items() if data is None or entry.on_data is not None]
+    entries = [FIGURES[check_choice("figure", name, FIGURES)] for name in dict.fromkeys(names or usual)]
+    tasks = [_tasks(entry, seed, data, quick=quick) for entry in entries]
     total = sum(len(own) for own in tasks)
     files, before = [], 0
     for entry, own in zip(entries, tasks, strict=True):
@@ -81,6 +89,15 @@ def reproduce(
         files += _write(entry, entry.table(_without_provenance(rows)), output, seed)
         before += len(own)
     return files
+
+
+def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> Sequence[SweepTask]:
+    if data is None:
+        return entry.tasks(seed, quick)
+    if entry.on_data is None:
+        able = ", ".join(name for name, one in FIGURES.items() if one.on_data is not None)
+        raise ValueError(f"data must be left out for {entry.name}: it is for {able}; got {data}")
+    return entry.on_data(seed, quick, data.absolute())
 
 
 def _part_of(on_step: OnStep, before: int, own: int, total: int, name: str) -> OnStep:

@@ -18,6 +18,7 @@ from .stored_files import found_file, read_whole
 SIDE, WHITE = 28, 255
 UNSIGNED_BYTES = 8
 MNIST_SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+MNIST_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 EMNIST_SOURCE = "https://www.nist.gov/itl/products-and-services/emnist-dataset"
 # Number of classes, and the number of the first one.
 EMNIST_PARTS = {"byclass": (62, 0), "bymerge": (47, 0), "balanced": (47, 0), "digits": (10, 0), "mnist": (10, 0), "letters": (26, 1)}
@@ -41,13 +42,18 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 
+def mnist_images(folder: Path) -> int:
+    """Return the number of MNIST's training images in a folder."""
+    name = MNIST_FILES[1]
+    return len(read_idx(found_file(folder, (name, f"{name}.gz"), MNIST_SOURCE)))
+
+
 def mnist_data(folder: Path, clients: int, seed: int, *, split: str = "iid", alpha: float = 1.0) -> FederatedData:
     """Divide MNIST among clients, as `digits_data` does its digits; the folder has the four files under their published names.
 
     Pixels are from 0 to 1; the published test images are the test.
     """
-    names = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
-    train, test = _read_pairs(folder, names, MNIST_SOURCE, classes=10, first=0)
+    train, test = _read_pairs(folder, MNIST_FILES, MNIST_SOURCE, classes=10, first=0)
     return divided_data(*train, _as_examples(test), chosen_split(train[1], clients, split, alpha, seed), 10, (SIDE, SIDE, 1), unit=WHITE)
 
 

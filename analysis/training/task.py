@@ -14,6 +14,7 @@ import numpy as np
 
 from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import check_values
+from ...errors import InfeasibleError
 from ...files import write_atomically
 from ..sweeps.store import task_key
 from .checkpoint import Checkpoint
@@ -59,6 +60,14 @@ class TrainedMechanism:
 
 
 @dataclass(frozen=True)
+class NoPlan:
+    """There is none for a model of this many parameters: nothing keeps the budget, for this reason."""
+
+    dimension: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class TrainingTask:
     """One mechanism, setting and seed.
 
@@ -74,6 +83,8 @@ class TrainingTask:
         Where checkpoints, progress and final models are kept; changes no result.
     checkpoint_every : int
         Rounds between two checkpoints; changes no result.
+    keeps_infeasible : bool
+        Whether a budget that nothing keeps gives one row, without an accuracy and with the reason as `infeasible`, instead of failing.
     """
 
     training: TrainingSetting
@@ -81,6 +92,7 @@ class TrainingTask:
     seed: int
     folder: Path | None = field(default=None, compare=False)
     checkpoint_every: int = field(default=50, compare=False)
+    keeps_infeasible: bool = field(default=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -108,13 +120,21 @@ class TrainingTask:
         """The plan's: runs with other seeds share it."""
         return self.training, self.mechanism
 
-    def prepare(self, cache: Path | None) -> TrainingPlan:
+    def prepare(self, cache: Path | None) -> TrainingPlan | NoPlan:
         """Build the mechanism, and account for all rounds."""
         data = self.training.federated_data(self.seed)
-        return training_plan(self.training, self.mechanism.name, dict(self.mechanism.options), self.training.network(data).layers, cache)
+        layers = self.training.network(data).layers
+        try:
+            return training_plan(self.training, self.mechanism.name, dict(self.mechanism.options), layers, cache)
+        except InfeasibleError as error:
+            if self.keeps_infeasible:
+                return NoPlan(layers.dimension, str(error))
+            raise
 
-    def run(self, prepared: TrainingPlan) -> list[dict[str, Scalar]]:
+    def run(self, prepared: TrainingPlan | NoPlan) -> list[dict[str, Scalar]]:
         """Train, from the checkpoint if there is one, write the final model, and return a row for each round."""
+        if isinstance(prepared, NoPlan):
+            return [self._columns(prepared.dimension) | {"round": self.training.rounds, "accuracy": None, "infeasible": prepared.reason}]
         federation = Federation(self.training, prepared, self.training.federated_data(self.seed), self.seed, self.stream)
         if self.folder is None:
             federation.run()
@@ -128,22 +148,25 @@ class TrainingTask:
             write_atomically(models / f"{self.run_name}.npy", content.getvalue())
         return self._rows(federation)
 
-    def _rows(self, federation: Federation) -> list[dict[str, Scalar]]:
-        setting, plan = self.training, federation.plan
-        same: dict[str, Scalar] = {
+    def _columns(self, dimension: int, bits: float | None = None, trust_model: str | None = None) -> dict[str, Scalar]:
+        return {
             "run": self.run_name,
             "label": str(self.mechanism),
             "mechanism": self.mechanism.name,
             **dict(self.mechanism.options),
-            **setting.columns(),
-            "target_epsilon": setting.epsilon,
+            **self.training.columns(),
+            "target_epsilon": self.training.epsilon,
             "seed": self.seed,
-            "dimension": federation.state.dimension,
-            "bits_per_client": float(plan.message_bits),
-            "delta": setting.delta,
-            "adjacency": setting.adjacency,
-            "trust_model": plan.trust_model,
+            "dimension": dimension,
+            "bits_per_client": bits,
+            "delta": self.training.delta,
+            "adjacency": self.training.adjacency,
+            "trust_model": trust_model,
         }
+
+    def _rows(self, federation: Federation) -> list[dict[str, Scalar]]:
+        setting, plan = self.training, federation.plan
+        same = self._columns(federation.state.dimension, float(plan.message_bits), plan.trust_model)
         rows = []
         for place in range(setting.rounds):
             row: dict[str, Scalar] = same | {"round": place + 1, "epsilon": float(plan.epsilons[place])}

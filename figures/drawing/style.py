@@ -49,7 +49,18 @@ def print_style() -> AbstractContextManager[None]:
 
 def add_caption(figure: Figure, text: str) -> None:
     """Write a caption under a figure with a constrained layout, which makes room for it; lines are broken to fit, but not at "ε = 1"."""
-    lines = textwrap.wrap(
-        re.sub(r"(\w) = (?=[\d.])", "\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", text), CAPTION_CHARACTERS, break_on_hyphens=False
-    )
+    _write_caption(figure, _broken(text))
+
+
+def extend_caption(figure: Figure, text: str) -> None:
+    """Write more under a figure's caption, on lines of its own."""
+    _write_caption(figure, [figure.get_supxlabel(), *_broken(text)])
+
+
+def _broken(text: str) -> list[str]:
+    joined = re.sub(r"(\w) = (?=[\d.])", "\\1\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}", text)
+    return textwrap.wrap(joined, CAPTION_CHARACTERS, break_on_hyphens=False)
+
+
+def _write_caption(figure: Figure, lines: list[str]) -> None:
     figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=SMALLEST_TYPE, linespacing=1.35)

@@ -5,13 +5,12 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...analysis.training.summary import summarise_training
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, VERMILION
 from ..drawing.style import add_caption
-from ..entry import FigureEntry
 from ..training_settings import training_settings
 from .grids import TRUSTED_LOOK, add_legend, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from .training_figure import training_figure
 
 PAPER = training_settings("cpsgd", "infinite-mnist")
 KINDS = ((True, "cpSGD, rotated", BLUE), (False, "cpSGD, not rotated", VERMILION))
@@ -72,11 +71,10 @@ def cpsgd_tasks(seed: int, quick: bool) -> list[TrainingTask]:
     )
 
 
-FIGURE = FigureEntry(
+FIGURE = training_figure(
     name="cpsgd-fig2",
     paper=PAPER.source,
     experiment="one epoch by binomial noise",
     tasks=cpsgd_tasks,
-    table=summarise_training,
     draw=draw_bits,
 )

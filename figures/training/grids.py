@@ -1,11 +1,13 @@
 """What figures of trainings share: tasks from a grid, one row for each setting, and how settings are looked up and drawn."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from ...analysis.training.spec import parse_training
 from ...analysis.training.task import TrainingTask
@@ -17,9 +19,14 @@ TRUSTED_LOOK: Mapping[str, Any] = {"color": "#000000", "linestyle": (0, (1, 1)),
 
 
 def grid_tasks(seed: int, common: Mapping[str, Any], mechanisms: Sequence[Mapping[str, Any]], repetitions: int = 1) -> list[TrainingTask]:
-    """Return the tasks of a grid as `parse_training` reads it, with that many seeds from the root seed on, measured at the end."""
+    """Return the tasks of a grid as `parse_training` reads it, with that many seeds from the root seed on, measured at the end.
+
+    A setting that is infeasible has a row that says so.
+    """
     seeds = [seed + number for number in range(repetitions)]
-    return parse_training({"evaluate_every": common["rounds"], **common, "seed": seeds, "mechanism": list(mechanisms)}).tasks()
+    end = common["rounds"] if isinstance(common["rounds"], int) else max(common["rounds"])
+    spec = parse_training({"evaluate_every": end, **common, "seed": seeds, "mechanism": list(mechanisms)})
+    return [replace(task, keeps_infeasible=True) for task in spec.tasks()]
 
 
 def best_of(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -56,6 +63,13 @@ def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, mark: Mark, l
 def draw_no_privacy(axes: Axes, frame: pd.DataFrame) -> None:
     """Draw the accuracy of the run without privacy as a line across."""
     axes.axhline(100 * frame.loc[frame["mechanism"] == "none", "accuracy"].max(), **NO_PRIVACY_LOOK, label="no privacy")
+
+
+def logarithmic(axes: Axes) -> None:
+    """Give an axis across powers of ten that are written out, and no other labels."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def add_legend(figure: Figure, axes: Axes, columns: int = 4) -> None:

@@ -1,31 +1,21 @@
-"""What compression costs a model: accuracy of trainings by sketches in a secure sum, against the compression rate, bits and clients."""
+"""What compression costs a model: accuracy of trainings by sketches in a secure sum, against the compression rate, budget and clients."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...analysis.training.models.network import network_named
-from ...analysis.training.summary import summarise_training
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, GREEN, VERMILION
 from ..drawing.style import add_caption
-from ..entry import FigureEntry
-from ..training_settings import training_settings
 from .grids import add_legend, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from .price_settings import DENSE, PAPER, arrange_rates, digits_common, digits_dimension, femnist_common, setting_in_words, sketched
+from .training_figure import training_figure
 
-PAPER = training_settings("linear-compression", "femnist")
-SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
 MARKS = (VERMILION, BLUE, GREEN)
-# Pixels and classes of the digits.
-PIXELS, CLASSES = 64, 10
-ROWS = PAPER.value("rows")
-
-
-def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each setting, with its compression rate d/m; a rate of 1 has no sketch."""
-    frame = summarise_training(rows)
-    return frame.assign(rate=(frame["dimension"] / frame["sketch_dimension"].astype(float)).fillna(1.0))
+RATES_ON_DATA, EPSILONS_ON_DATA = (5, 10, 20, 40, 50), [3.0, 10.0, 30.0]
 
 
 def draw_training(frame: pd.DataFrame) -> Figure:
@@ -42,60 +32,45 @@ def draw_training(frame: pd.DataFrame) -> Figure:
         axes.set_xticks(ticks, [f"{rate}" for rate in ticks])
         axes.minorticks_off()
     add_legend(figure, grid[0])
-    first = frame.iloc[0]
     reported = PAPER.reported[-1]
     add_caption(
         figure,
-        f"{first['model']} ({first['dimension']:,} parameters) on deformed digits, {first['clients']:,} clients, "
-        f"{first['rounds']} rounds of "
-        f"one local epoch; {PAPER.value('bits')} bits, δ = {first['delta']:.2g}, {first['adjacency']} adjacency, "
-        "secure-sum trust model. Paper: "
+        f"{setting_in_words(frame)} {PAPER.value('bits')} bits. Paper: "
         f"F-EMNIST, z = {reported.noise_multiplier:g}: {reported.accuracy['cohort-100']:g} % with 100 clients and rate 1, "
         f"{reported.accuracy['cohort-1000']:g} % with 1000 and rate {reported.rate:g}.",
     )
     return figure
 
 
-def rate_tasks(seed: int, quick: bool) -> list[TrainingTask]:
+def rate_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return a run for each cohort, budget and rate."""
-    model, clients = ("mlp-32", 2000) if quick else ("mlp-60-60-60", PAPER.value("clients"))
-    dimension = network_named(model, PIXELS, CLASSES).layers.dimension
-    common: dict[str, Any] = {
-        "clients": clients,
-        "clients_per_round": [50, 200] if quick else PAPER.value("cohort"),
-        "rounds": 40 if quick else 200,
-        "samples": 10,
-        "sampling": "passes",
-        "model": model,
-        "local_epochs": PAPER.value("local_epochs"),
-        "batch": 10,
-        "client_rate": 0.3,
-        "server": "momentum",
-        "server_rate": 0.5,
-        "momentum": PAPER.value("server_momentum"),
-        "clip": 0.5,
-        "delta": 1 / clients,
-        "adjacency": "replace-one",
-    }
+    model, cohorts = ("mlp-32", [50, 200]) if quick else ("mlp-60-60-60", PAPER.value("cohort"))
     epsilons, rates = ([3.0, 10.0], (4, 10, 40)) if quick else ([1.0, 3.0, 10.0], (2, 4, 10, 20, 50))
+    common = digits_common(quick=quick, model=model, clients_per_round=cohorts)
+    return _tasks(seed, common, digits_dimension(model), epsilons, rates, 1 if quick else 3)
+
+
+def paper_rate_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
+    """Return runs on FEMNIST in the paper's setting, for budgets instead of its noise multipliers."""
+    common = femnist_common(folder, quick=quick, model=PAPER.value("model"), clients_per_round=PAPER.value("cohort"))
+    epsilons, rates = (EPSILONS_ON_DATA[-1:], RATES_ON_DATA[1:2]) if quick else (EPSILONS_ON_DATA, RATES_ON_DATA)
+    return _tasks(seed, common, PAPER.value("parameters"), epsilons, rates, 1 if quick else PAPER.value("seeds"))
+
+
+def _tasks(
+    seed: int, common: dict[str, Any], dimension: int, epsilons: list[float], rates: Sequence[float], repetitions: int
+) -> list[TrainingTask]:
     private: dict[str, Any] = {"epsilon": epsilons, "bits": PAPER.value("bits")}
-    return grid_tasks(
-        seed,
-        common,
-        [
-            {"name": "none"},
-            {"name": DENSE, **private},
-            {"name": SKETCHED, "sketch_dimension": [-(-dimension // (rate * ROWS)) * ROWS for rate in rates], "rows": ROWS, **private},
-        ],
-        repetitions=1 if quick else 3,
-    )
+    blocks = [{"name": "none"}, {"name": DENSE, **private}, sketched(dimension, rates, **private)]
+    return grid_tasks(seed, common, blocks, repetitions)
 
 
-FIGURE = FigureEntry(
+FIGURE = training_figure(
     name="price-training",
     paper=f"{PAPER.source}: accuracy against compression rate",
     experiment="trainings by sketches",
     tasks=rate_tasks,
     table=arrange_rates,
     draw=draw_training,
+    on_data=paper_rate_tasks,
 )

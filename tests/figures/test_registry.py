@@ -46,7 +46,11 @@ VECTORS: dict[str, Any] = {
 }
 
 
-TRAININGS = ("mvu-fig4", "cpsgd-fig2", "dprec-table1", "price-training")
+TRAININGS = (
+    *("mvu-fig4", "mvu-fig6", "cpsgd-fig2"),
+    *("dprec-table1", "dprec-table3", "dprec-fig1", "dprec-fig2", "dprec-fig3", "dprec-local-epsilon"),
+    *("price-training", "price-training-heat-map", "price-training-cohort", "price-training-model"),
+)
 PRICES = tuple(name for name in FIGURES if name.startswith("price-") and name not in TRAININGS)
 FREQUENCIES = tuple(name for name in FIGURES if name.startswith("freq-") and name != "freq-codes")
 
@@ -86,19 +90,27 @@ def small_trainings(name: str, seed: int) -> Sequence[Any]:
     """Return tasks of a figure of trainings with two rounds of a few clients."""
     tasks = FIGURES[name].tasks(seed, True)
     match name:
-        case "mvu-fig4":
+        case "mvu-fig4" | "mvu-fig6":
             tasks = [one for one in tasks if one.seed == seed and one.training.round_epsilon in (None, 0.5)]
             tasks = [one for one in tasks if dict(one.mechanism.options).get("noise_multiplier", 5) == 5]
-            changed = {"clients": 100, "clients_per_round": 20}
+            changed = {"clients": 100, "clients_per_round": 20, "model": "softmax"}
         case "cpsgd-fig2":
             tasks = [one for one in tasks if dict(one.mechanism.options).get("bits", 18) == 18 and one.training.epsilon in (None, 4.0)]
             changed = {"clients": 100, "clients_per_round": 50}
-        case "dprec-table1":
+        case name if name.startswith("dprec-"):
             # Accounts of sampled sums take long.
             changed = {"clients_per_round": 10, "secret_sampling": False}
+            tasks = [one for one in tasks if one.seed == seed and (one.training.epsilon or one.training.round_epsilon or 6) in (3, 6, 16)]
+            tasks = [one for one in tasks if dict(one.mechanism.options).get("group_bits", 7) in (4, 7)]
+        case "price-training-model":
+            changed = {"clients": 400, "clients_per_round": 20}
+            tasks = [one for one in tasks if one.seed == seed and one.training.model == "softmax"]
         case _:
             changed = {"clients": 400, "model": "softmax"}
-            tasks = [replace(one, mechanism=shorter(one.mechanism)) for one in tasks if one.training.clients_per_round == 50]
+            cohort = 100 if name == "price-training-heat-map" else 50
+            kept = [one for one in tasks if one.seed == seed and one.training.clients_per_round == cohort]
+            kept = [one for one in kept if dict(one.mechanism.options).get("bits", 16) in (8, 16)]
+            tasks = [replace(one, mechanism=shorter(one.mechanism)) for one in kept]
     return [replace(one, training=replace(one.training, rounds=2, evaluate_every=2, **changed)) for one in tasks]
 
 

@@ -1,0 +1,96 @@
+"""Federated averaging by DP-REC: accuracy against the bytes in both directions, round after round, at equal epsilon."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ....analysis.training.summary import summarise_training
+from ....analysis.training.task import TrainingTask
+from ...drawing.style import add_caption
+from ..grids import add_legend, best_of, grid_tasks, logarithmic, panels
+from ..training_figure import training_figure
+from .settings import DDG, METHODS, PAPER, Ground, digits_ground, femnist_ground, guarantees_in_words, setting_in_words
+
+EPSILON = 6.0
+# How often accuracies are measured on the way.
+POINTS = 10
+PANELS = (("megabytes_up", "megabytes up, all clients so far"), ("megabytes", "megabytes up and down, all clients so far"))
+SETTING = ("label", "target_epsilon", "server_rate")
+
+
+def arrange_rounds(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each method and measured round, of the step that ends best, with the megabytes in both directions so far."""
+    best = best_of(summarise_training(rows), SETTING[:-1])[list(SETTING)]
+    kept = rows.merge(best, on=list(SETTING))
+    parts = []
+    for number in sorted(kept.loc[kept["accuracy"].notna(), "round"].unique()):
+        until = kept[kept["round"] <= number]
+        # Runs that have ended before have had their row.
+        until = until[until.groupby("run")["round"].transform("max") == number]
+        parts.append(summarise_training(until).assign(round=number))
+    frame = pd.concat(parts, ignore_index=True)
+    return frame.assign(megabytes=frame["megabytes_up"] + frame["megabytes_down"])
+
+
+def last_rounds(table: pd.DataFrame) -> pd.DataFrame:
+    """Return where each method ends."""
+    names = ["label", "adjacency", "trust_model", "epsilon", "accuracy", "megabytes_up", "megabytes_down", "megabytes"]
+    return table.groupby("label", sort=False).tail(1)[names]
+
+
+def draw_rounds(frame: pd.DataFrame) -> Figure:
+    """Draw accuracy against megabytes, a line for each method, in a panel for what clients send, and for both directions."""
+    figure, grid = panels(len(PANELS), 4.2, shared=False)
+    for axes, (column, label) in zip(grid, PANELS, strict=True):
+        for method in METHODS:
+            own = method.of(frame).sort_values("round")
+            mark = method.mark
+            axes.plot(own[column], 100 * own["accuracy"], color=mark.colour, linestyle=mark.line, marker=mark.marker, label=method.label)
+        axes.set(xlabel=label)
+        logarithmic(axes)
+    add_legend(figure, grid[0], 3)
+    total = PAPER.value("total_gib")
+    add_caption(
+        figure,
+        f"{setting_in_words(frame)}; ε = {EPSILON:g} at the end, {guarantees_in_words(frame)}. Down: the model, or what a DP-REC client "
+        f"has missed. Paper, FEMNIST, both: {total['dp-rec']:g} GiB, and {total['uncompressed']:g} without compression.",
+    )
+    return figure
+
+
+def round_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
+    """Return a run for each method."""
+    return _tasks(seed, digits_ground(quick=quick), 1 if quick else 3)
+
+
+def paper_round_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
+    """Return the paper's runs on FEMNIST."""
+    return _tasks(seed, femnist_ground(folder, quick=quick))
+
+
+def _tasks(seed: int, ground: Ground, repetitions: int = 1) -> list[TrainingTask]:
+    budget = {**ground.sums, "epsilon": EPSILON}
+    blocks = [
+        {"name": "none"},
+        {"name": "quantised"},
+        {"name": "dp-fedavg", **budget},
+        {"name": DDG, "bits": [16, 12], **budget},
+        *ground.dp_rec([EPSILON], "any-clients", download="history"),
+        *ground.dp_rec([EPSILON], "published", download="history"),
+    ]
+    common = {**ground.common, "evaluate_every": ground.common["rounds"] // POINTS}
+    return grid_tasks(seed, common, blocks, repetitions)
+
+
+FIGURE = training_figure(
+    name="dprec-fig1",
+    paper=f"{PAPER.source}: figure 1",
+    experiment="accuracy against communication",
+    tasks=round_tasks,
+    table=arrange_rounds,
+    summary=last_rounds,
+    draw=draw_rounds,
+    on_data=paper_round_tasks,
+)

@@ -1,0 +1,72 @@
+"""Federated averaging by DP-REC: accuracy against the bits of a group's index, beside no compression."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ....analysis.training.summary import summarise_training
+from ....analysis.training.task import TrainingTask
+from ...drawing.style import add_caption
+from ..grids import TRUSTED_LOOK, add_legend, best_of, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from ..training_figure import training_figure
+from .settings import PAPER, PROVEN, PUBLISHED, Ground, digits_ground, femnist_ground, guarantees_in_words, setting_in_words
+
+EPSILON = 3.0
+QUICK_BITS, FULL_BITS = [4, 5, 7], [4, 5, 6, 7]
+
+
+def arrange_bits(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the best step of each number of bits."""
+    return best_of(summarise_training(rows), ["label", "target_epsilon"]).reset_index(drop=True)
+
+
+def draw_bits(frame: pd.DataFrame) -> Figure:
+    """Draw accuracy against bits, a line for each account."""
+    figure, (axes,) = panels(1, 4.0)
+    for method in (PUBLISHED, PROVEN):
+        draw_accuracies(axes, method.of(frame), "group_bits", method.mark, method.label)
+    axes.axhline(100 * frame.loc[frame["mechanism"] == "dp-fedavg", "accuracy"].max(), **TRUSTED_LOOK, label="no compression: DP-FedAvg")
+    draw_no_privacy(axes, frame)
+    axes.set(xlabel="bits of a group's index", xticks=sorted(frame["group_bits"].dropna().unique()), title=f"ε = {EPSILON:g}")
+    axes.xaxis.set_major_formatter("{x:g}")
+    add_legend(figure, axes, 4)
+    add_caption(
+        figure,
+        f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. {int(frame['repetitions'].max())} seeds, with standard errors. The "
+        f"paper has this figure for FEMNIST, with {PAPER.value('fedavg_rounds')} rounds, in a picture without numbers.",
+    )
+    return figure
+
+
+def bit_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
+    """Return a run for each number of bits and account."""
+    return _tasks(seed, digits_ground(quick=quick), QUICK_BITS if quick else FULL_BITS, 2 if quick else 3)
+
+
+def paper_bit_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
+    """Return the paper's runs on FEMNIST, as many rounds as those of DP-FedAvg."""
+    ground = femnist_ground(folder, quick=quick)
+    return _tasks(seed, ground, QUICK_BITS[-1:] if quick else FULL_BITS, rounds=ground.common["rounds"])
+
+
+def _tasks(seed: int, ground: Ground, bits: list[int], repetitions: int = 1, **changed: int) -> list[TrainingTask]:
+    blocks = [
+        {"name": "none"},
+        {"name": "dp-fedavg", **ground.sums, "epsilon": EPSILON},
+        *ground.dp_rec([EPSILON], "any-clients", group_bits=bits, **changed),
+        *ground.dp_rec([EPSILON], "published", group_bits=bits, **changed),
+    ]
+    return grid_tasks(seed, ground.common, blocks, repetitions)
+
+
+FIGURE = training_figure(
+    name="dprec-fig2",
+    paper=f"{PAPER.source}: figure 2",
+    experiment="accuracy against bits of a group",
+    tasks=bit_tasks,
+    table=arrange_bits,
+    draw=draw_bits,
+    on_data=paper_bit_tasks,
+)

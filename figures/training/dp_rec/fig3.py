@@ -1,0 +1,82 @@
+"""Federated averaging by DP-REC: accuracy against epsilon, beside a trusted server's Gaussian noise."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ....analysis.training.summary import summarise_training
+from ....analysis.training.task import TrainingTask
+from ...drawing.style import add_caption
+from ..grids import add_legend, best_of, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from ..training_figure import training_figure
+from .settings import (
+    DP_FEDAVG,
+    PAPER,
+    PROVEN,
+    PUBLISHED,
+    Ground,
+    digits_ground,
+    femnist_ground,
+    guarantees_in_words,
+    setting_in_words,
+)
+
+QUICK_EPSILONS, FULL_EPSILONS = (1.0, 3.0, 6.0, 12.0), (0.5, 1.0, 3.0, 6.0, 12.0, 24.0)
+
+
+def arrange_budgets(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the best step of each method and budget."""
+    return best_of(summarise_training(rows), ["label", "target_epsilon"]).reset_index(drop=True)
+
+
+def draw_budgets(frame: pd.DataFrame) -> Figure:
+    """Draw accuracy against epsilon, a line for each method."""
+    figure, (axes,) = panels(1, 4.0)
+    for method in (DP_FEDAVG, PUBLISHED, PROVEN):
+        draw_accuracies(axes, method.of(frame), "target_epsilon", method.mark, method.label)
+    draw_no_privacy(axes, frame)
+    ticks = sorted(frame["target_epsilon"].dropna().unique())
+    axes.set(xscale="log", xlabel="ε of all rounds")
+    axes.set_xticks(ticks, [f"{one:g}" for one in ticks])
+    axes.minorticks_off()
+    add_legend(figure, axes, 4)
+    stated = ", ".join(f"ε = {one.epsilon:g}: {one.accuracy['dp-rec']:g} and {one.accuracy['dp-fedavg']:g}" for one in PAPER.reported)
+    add_caption(
+        figure,
+        f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. Paper, FEMNIST, DP-REC and DP-FedAvg: {stated} %.",
+    )
+    return figure
+
+
+def budget_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
+    """Return a run for each method and budget."""
+    return _tasks(seed, digits_ground(quick=quick), QUICK_EPSILONS if quick else FULL_EPSILONS, 1 if quick else 3)
+
+
+def paper_budget_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
+    """Return the paper's runs on FEMNIST."""
+    epsilons = [one.epsilon for one in PAPER.reported if one.epsilon]
+    return _tasks(seed, femnist_ground(folder, quick=quick), epsilons[-1:] if quick else epsilons)
+
+
+def _tasks(seed: int, ground: Ground, epsilons: Sequence[float], repetitions: int = 1) -> list[TrainingTask]:
+    blocks = [
+        {"name": "none"},
+        {"name": "dp-fedavg", **ground.sums, "epsilon": list(epsilons)},
+        *ground.dp_rec(epsilons, "any-clients"),
+        *ground.dp_rec(epsilons, "published"),
+    ]
+    return grid_tasks(seed, ground.common, blocks, repetitions)
+
+
+FIGURE = training_figure(
+    name="dprec-fig3",
+    paper=f"{PAPER.source}: figure 3",
+    experiment="accuracy against epsilon",
+    tasks=budget_tasks,
+    table=arrange_budgets,
+    draw=draw_budgets,
+    on_data=paper_budget_tasks,
+)

@@ -1,0 +1,82 @@
+"""Clients of a round at one epsilon: accuracy of trainings by sketches in a secure sum, for some compression rates."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ...analysis.training.task import TrainingTask
+from ..drawing.marks import BLUE, GREEN, VERMILION
+from ..drawing.style import add_caption
+from .grids import NO_PRIVACY_LOOK, add_legend, draw_accuracies, grid_tasks, panels
+from .price_settings import (
+    DENSE,
+    EPSILON,
+    EPSILON_ON_DATA,
+    PAPER,
+    arrange_rates,
+    digits_common,
+    digits_dimension,
+    femnist_common,
+    setting_in_words,
+    sketched,
+)
+from .training_figure import training_figure
+
+MARKS = (BLUE, VERMILION, GREEN)
+RATES = (4, 40)
+QUICK_COHORTS, FULL_COHORTS = [25, 50, 100, 200, 400], [50, 100, 200, 500, 1000]
+
+
+def draw_cohorts(frame: pd.DataFrame) -> Figure:
+    """Draw accuracy against the number of clients of a round, a line for each rate."""
+    figure, (axes,) = panels(1, 3.8)
+    private = frame[frame["mechanism"] != "none"]
+    for (rate, own), mark in zip(private.groupby("rate"), MARKS, strict=False):
+        draw_accuracies(axes, own, "clients_per_round", mark, "no compression" if rate == 1 else f"compression rate {rate:.3g}")
+    free = frame[frame["mechanism"] == "none"].sort_values("clients_per_round")
+    axes.plot(free["clients_per_round"], 100 * free["accuracy"], **NO_PRIVACY_LOOK, label="no privacy")
+    ticks = sorted(frame["clients_per_round"].unique())
+    axes.set(xscale="log", xlabel="clients of a round")
+    axes.set_xticks(ticks, [f"{one:,}" for one in ticks])
+    axes.minorticks_off()
+    add_legend(figure, axes)
+    stated = "; ".join(
+        f"z = {one.noise_multiplier:g}: {one.accuracy['cohort-100']:g} with 100 clients, {one.accuracy['cohort-1000']:g} with 1000 "
+        f"at rate {one.rate:g}"
+        for one in PAPER.reported[1:]
+    )
+    add_caption(figure, f"{setting_in_words(frame)} {PAPER.value('bits')} bits. Paper, F-EMNIST, {stated} %.")
+    return figure
+
+
+def cohort_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
+    """Return runs for each cohort and rate."""
+    model, cohorts = ("mlp-32", QUICK_COHORTS) if quick else ("mlp-60-60-60", FULL_COHORTS)
+    common = digits_common(quick=quick, model=model, clients_per_round=cohorts)
+    return _tasks(seed, common, digits_dimension(model), 2 if quick else 3)
+
+
+def paper_cohort_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
+    """Return runs on FEMNIST in the paper's setting."""
+    cohorts = FULL_COHORTS[:1] if quick else [one for one in FULL_COHORTS if one >= min(PAPER.value("cohort"))]
+    common = femnist_common(folder, quick=quick, model=PAPER.value("model"), clients_per_round=cohorts)
+    return _tasks(seed, common, PAPER.value("parameters"), 1)
+
+
+def _tasks(seed: int, common: dict[str, Any], dimension: int, repetitions: int) -> list[TrainingTask]:
+    private: dict[str, Any] = {"epsilon": EPSILON_ON_DATA if "folder" in common else EPSILON, "bits": PAPER.value("bits")}
+    return grid_tasks(seed, common, [{"name": "none"}, {"name": DENSE, **private}, sketched(dimension, RATES, **private)], repetitions)
+
+
+FIGURE = training_figure(
+    name="price-training-cohort",
+    paper=f"{PAPER.source}: cohorts at one epsilon",
+    experiment="trainings by sketches, cohorts",
+    tasks=cohort_tasks,
+    table=arrange_rates,
+    draw=draw_cohorts,
+    on_data=paper_cohort_tasks,
+)

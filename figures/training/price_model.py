@@ -1,0 +1,97 @@
+"""A large model compressed, or a small one: accuracy of trainings against the size of a message, at one epsilon."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ...analysis.training.task import TrainingTask
+from ..drawing.marks import BLUE, VERMILION
+from ..drawing.style import add_caption
+from ..training_settings import training_settings
+from .grids import add_legend, draw_accuracies, grid_tasks, logarithmic, panels
+from .price_settings import (
+    DENSE,
+    EPSILON,
+    EPSILON_ON_DATA,
+    PAPER,
+    arrange_rates,
+    digits_common,
+    digits_dimension,
+    femnist_common,
+    setting_in_words,
+    sketched,
+)
+from .training_figure import training_figure
+
+MARKS = (BLUE, VERMILION)
+MODELS = ("softmax", "mlp-128")
+# Numbers of a message, beside all of the model.
+QUICK_SIZES, FULL_SIZES = (75, 150, 300, 600, 2400), (75, 150, 300, 600, 1200, 2400, 4800)
+RATES_ON_DATA = (4, 16, 64)
+
+
+def arrange_messages(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each setting, with the kilobytes of a message."""
+    frame = arrange_rates(rows)
+    return frame.assign(message_kilobytes=frame["bits_per_client"] / 8000)
+
+
+def draw_models(frame: pd.DataFrame) -> Figure:
+    """Draw accuracy against the size of a message, a line for each model; the largest message is the whole model."""
+    figure, (axes,) = panels(1, 4.0)
+    models = sorted(frame["dimension"].unique())
+    for dimension, mark in zip(models, MARKS, strict=False):
+        own = frame[frame["dimension"] == dimension]
+        name = own["model"].iloc[0]
+        draw_accuracies(axes, own[own["mechanism"] != "none"], "message_kilobytes", mark, f"{name}, {dimension:,} parameters")
+        free = 100 * own.loc[own["mechanism"] == "none", "accuracy"].max()
+        axes.axhline(free, color=mark.colour, linestyle=mark.line, linewidth=0.8, alpha=0.6)
+    axes.set(xlabel="kilobytes of a message")
+    logarithmic(axes)
+    add_legend(figure, axes, 2)
+    add_caption(
+        figure,
+        f"{setting_in_words(frame)} {PAPER.value('bits')} bits a number; a line ends at the model without a sketch. Thin lines: without "
+        "privacy. The paper compares models in pictures without numbers.",
+    )
+    return figure
+
+
+def model_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
+    """Return runs for each model and size of a message."""
+    sizes, found = QUICK_SIZES if quick else FULL_SIZES, []
+    for model in MODELS:
+        common = digits_common(quick=quick, model=model, clients_per_round=100)
+        dimension = digits_dimension(model)
+        found += _tasks(seed, common, [size for size in sizes if size < dimension], 2 if quick else 5)
+    return found
+
+
+def paper_model_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
+    """Return runs on FEMNIST: the paper's model, and a smaller one."""
+    rates, found = RATES_ON_DATA[:1] if quick else RATES_ON_DATA, []
+    for source in (training_settings("dp-rec", "femnist"), PAPER):
+        common = femnist_common(folder, quick=quick, model=source.value("model"), clients_per_round=min(PAPER.value("cohort")))
+        block = sketched(source.value("parameters"), rates)
+        found += _tasks(seed, common, block["sketch_dimension"], 1)
+    return found
+
+
+def _tasks(seed: int, common: dict[str, Any], sizes: list[int], repetitions: int) -> list[TrainingTask]:
+    private: dict[str, Any] = {"epsilon": EPSILON_ON_DATA if "folder" in common else EPSILON, "bits": PAPER.value("bits")}
+    sketches = {**sketched(1, [1], **private), "sketch_dimension": sizes}
+    return grid_tasks(seed, common, [{"name": "none"}, {"name": DENSE, **private}, sketches], repetitions)
+
+
+FIGURE = training_figure(
+    name="price-training-model",
+    paper=f"{PAPER.source}: large and small models",
+    experiment="trainings by sketches, models",
+    tasks=model_tasks,
+    table=arrange_messages,
+    draw=draw_models,
+    on_data=paper_model_tasks,
+)

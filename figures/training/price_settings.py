@@ -1,0 +1,102 @@
+"""What the figures of trainings by sketches share: settings on the digits and on FEMNIST, compression rates, and captions."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ...analysis.datasets.leaf import femnist_data
+from ...analysis.training.models.network import network_named
+from ...analysis.training.summary import summarise_training
+from ..training_settings import training_settings
+
+PAPER = training_settings("linear-compression", "femnist")
+SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
+# Of figures with one budget. On FEMNIST adaptive clipping alone costs 1.7.
+EPSILON, EPSILON_ON_DATA = 3.0, 10.0
+# Pixels and classes of the digits.
+PIXELS, CLASSES = 64, 10
+ROWS = PAPER.value("rows")
+QUICK_ROUNDS_ON_DATA = 10
+# Not stated: an epoch is of steps with so many examples, as DP-REC's paper has it for the same data.
+BATCH_ON_DATA = training_settings("dp-rec", "femnist").value("batch")
+
+
+def digits_common(*, quick: bool, model: str, clients_per_round: int | list[int]) -> dict[str, Any]:
+    """Return the keys of runs on deformed digits, secure-sum mechanisms, replace-one adjacency."""
+    clients = 2000 if quick else PAPER.value("clients")
+    return {
+        "clients": clients,
+        "clients_per_round": clients_per_round,
+        "rounds": 40 if quick else 200,
+        "samples": 10,
+        "sampling": "passes",
+        "model": model,
+        "local_epochs": PAPER.value("local_epochs"),
+        "batch": 10,
+        "client_rate": 0.3,
+        "server": "momentum",
+        "server_rate": 0.5,
+        "momentum": PAPER.value("server_momentum"),
+        "clip": 0.5,
+        "delta": 1 / clients,
+        "adjacency": "replace-one",
+    }
+
+
+def femnist_common(folder: Path, *, quick: bool, model: str, clients_per_round: int | list[int]) -> dict[str, Any]:
+    """Return the keys of the paper's runs on FEMNIST; the first rounds of them if they are to be quick."""
+    clients = femnist_data(folder).clients
+    cohorts = clients_per_round if isinstance(clients_per_round, list) else [clients_per_round]
+    return {
+        "data": PAPER.data,
+        "folder": str(folder),
+        "split": PAPER.value("split"),
+        "clients": clients,
+        "clients_per_round": sorted({min(one, clients) for one in cohorts}),
+        "rounds": QUICK_ROUNDS_ON_DATA if quick else PAPER.value("rounds"),
+        "model": model,
+        "local_epochs": PAPER.value("local_epochs"),
+        "batch": BATCH_ON_DATA,
+        "client_rate": PAPER.value("client_step"),
+        "server": "momentum",
+        "server_rate": PAPER.value("server_step"),
+        "momentum": PAPER.value("server_momentum"),
+        "clip": PAPER.value("clip_start"),
+        "clipping": "adaptive",
+        "delta": 1 / clients,
+        "adjacency": "replace-one",
+    }
+
+
+def digits_dimension(model: str) -> int:
+    """Return the parameters of a model of the digits."""
+    return network_named(model, PIXELS, CLASSES).layers.dimension
+
+
+def sketched(dimension: int, rates: Iterable[float], **shared: Any) -> dict[str, Any]:
+    """Return a block of sketches of whole rows, at about the given rates."""
+    sizes = {max(1, -(-dimension // round(rate * ROWS))) * ROWS: None for rate in rates}
+    return {"name": SKETCHED, "sketch_dimension": list(sizes), "rows": ROWS, **shared}
+
+
+def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each setting, with its compression rate d/m; a rate of 1 has no sketch."""
+    frame = summarise_training(rows)
+    return frame.assign(rate=(frame["dimension"] / frame["sketch_dimension"].astype(float)).fillna(1.0))
+
+
+def setting_in_words(frame: pd.DataFrame) -> str:
+    """Return what the runs of a figure have in common, with clients of a round and budget where all have the same."""
+    first: Mapping[Any, Any] = frame.iloc[0].to_dict()
+    data = "deformed digits" if first["data"] == "digits" else first["data"]
+    source = f"{first['model']} ({first['dimension']:,} parameters) on {data}" if frame["dimension"].nunique() == 1 else data.capitalize()
+    cohort = f"{first['clients_per_round']:,} in each of " if frame["clients_per_round"].nunique() == 1 else ""
+    seeds = f", {frame['repetitions'].max():.0f} seeds" if frame["repetitions"].max() > 1 else ""
+    budgets = frame["target_epsilon"].dropna().unique()
+    budget = f"ε = {budgets[0]:g}, " if len(budgets) == 1 else ""
+    return (
+        f"{source}, {first['clients']:,} clients, {cohort}{first['rounds']} rounds of one local epoch{seeds}; {budget}"
+        f"δ = {first['delta']:.2g}, {first['adjacency']} adjacency, secure-sum trust model."
+    )

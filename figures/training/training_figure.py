@@ -1,0 +1,73 @@
+"""Entries of trainings: what has no result is named under the figure, and the rest is drawn."""
+
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from ...analysis.training.summary import summarise_training
+from ...errors import InfeasibleError
+from ..drawing.style import extend_caption
+from ..entry import FigureEntry, unchanged
+
+REASON = "infeasible"
+# Characters of a reason under a figure; the table has all of it.
+REASON_CHARACTERS = 100
+MOST_NOTES = 3
+
+
+def training_figure(
+    *,
+    draw: Callable[[pd.DataFrame], Figure],
+    table: Callable[[pd.DataFrame], pd.DataFrame] = summarise_training,
+    summary: Callable[[pd.DataFrame], pd.DataFrame] = unchanged,
+    draws_infeasible: bool = False,
+    **named: Any,
+) -> FigureEntry:
+    """Return an entry whose `table`, `summary` and `draw` are given the settings that have a result.
+
+    Settings that no mechanism keeps are rows of the table without an accuracy, with the reason as `infeasible`, and lines under the figure;
+    or `draw` is given them, too, and shows them.
+    """
+
+    def whole_table(rows: pd.DataFrame) -> pd.DataFrame:
+        feasible, infeasible = _divided(rows)
+        if feasible.empty or (feasible["mechanism"] == "none").all():
+            raise InfeasibleError(f"{named['name']}: every setting is infeasible: {infeasible[REASON].iloc[0]}")
+        return _joined(table(feasible), summarise_training(infeasible) if len(infeasible) else infeasible)
+
+    def whole_summary(frame: pd.DataFrame) -> pd.DataFrame:
+        feasible, infeasible = _divided(frame)
+        shown = summary(feasible)
+        return _joined(shown, infeasible[[name for name in infeasible if name in (*shown, REASON)]])
+
+    def whole_figure(frame: pd.DataFrame) -> Figure:
+        feasible, infeasible = _divided(frame)
+        figure = draw(feasible)
+        settings = infeasible.drop_duplicates(["label", "target_epsilon", REASON]).to_dict("records")
+        for row in settings[:MOST_NOTES]:
+            extend_caption(figure, _note(row))
+        if len(settings) > MOST_NOTES:
+            extend_caption(figure, f"Nor for {len(settings) - MOST_NOTES} more: the table has them.")
+        return figure
+
+    return FigureEntry(table=whole_table, summary=whole_summary, draw=draw if draws_infeasible else whole_figure, **named)
+
+
+def _divided(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the rows that have a result, and the others."""
+    if REASON not in frame:
+        return frame, frame.iloc[:0]
+    infeasible = frame[REASON].notna()
+    return frame[~infeasible].drop(columns=REASON).reset_index(drop=True), frame[infeasible]
+
+
+def _joined(feasible: pd.DataFrame, infeasible: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([feasible, infeasible.dropna(axis=1, how="all")], ignore_index=True) if len(infeasible) else feasible
+
+
+def _note(row: Mapping[Any, Any]) -> str:
+    epsilon = "" if pd.isna(row["target_epsilon"]) else f", ε = {row['target_epsilon']:g}"
+    return f"No result for {row['label']}{epsilon}: {textwrap.shorten(row[REASON], REASON_CHARACTERS, placeholder=' ...')}"

@@ -1,0 +1,156 @@
+"""Figures of trainings: what is infeasible is named, what is measured on the way, and the papers' settings on a folder of their data."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from quietbits.analysis.training.summary import summarise_training
+from quietbits.analysis.training.task import TrainingTask
+from quietbits.cli.main import app
+from quietbits.errors import DataError, InfeasibleError
+from quietbits.figures import registry
+from quietbits.figures.drawing.style import print_style
+from quietbits.figures.entry import FigureEntry
+from quietbits.figures.registry import FIGURES, reproduce
+from quietbits.figures.training.grids import grid_tasks
+
+COMMON: dict[str, Any] = {"clients": 100, "clients_per_round": 50, "rounds": 2, "samples": 5, "sampling": "passes", "delta": 1e-3}
+DDG, SKETCHED = "distributed-discrete-gaussian", "sketched-discrete-gaussian"
+# No noise keeps epsilon 3 where 50 clients share 8 bits.
+SUMS = {"name": DDG, "bits": [8, 16], "epsilon": 3.0}
+
+
+def tasks_of(*blocks: dict[str, Any], **changed: Any) -> list[TrainingTask]:
+    return grid_tasks(0, {**COMMON, "adjacency": "replace-one", **changed}, blocks)
+
+
+def rows_of(tasks: Sequence[TrainingTask]) -> pd.DataFrame:
+    return pd.DataFrame([row for task in tasks for row in task.run(task.prepare(None))])
+
+
+def only(monkeypatch: pytest.MonkeyPatch, entry: FigureEntry) -> None:
+    monkeypatch.setattr(registry, "FIGURES", MappingProxyType({entry.name: entry}))
+
+
+def test_what_is_infeasible_is_named_and_the_rest_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = FIGURES["price-training"]
+    sketches = {"name": SKETCHED, "sketch_dimension": 165, "rows": 15, "bits": 16, "epsilon": 3.0}
+    only(monkeypatch, replace(entry, tasks=lambda *_: tasks_of({"name": "none"}, SUMS, sketches)))
+    reproduce(["price-training"], tmp_path)
+    table = pd.read_csv(tmp_path / "price-training.csv")
+    assert table["infeasible"].notna().tolist() == [False, False, False, True]
+    last = table.iloc[-1]
+    assert (last["label"], last["target_epsilon"]) == (f"{DDG} (bits 8)", 3.0)
+    assert "bits must be at least" in last["infeasible"]
+    assert np.isnan(last["accuracy"])
+    assert table["accuracy"].iloc[:3].between(0, 1).all()
+    assert last["infeasible"] in (tmp_path / "price-training.md").read_text(encoding="utf-8")
+    with print_style():
+        drawn = entry.draw(table)
+        without = entry.draw(table.iloc[:3].drop(columns="infeasible"))
+    assert drawn.get_supxlabel().startswith(without.get_supxlabel())
+    more = drawn.get_supxlabel()[len(without.get_supxlabel()) :].replace("\N{NO-BREAK SPACE}", " ")
+    assert more.startswith(f"\nNo result for {DDG} (bits 8), ε = 3: bits must be at least")
+    assert len(drawn.axes[0].containers) == len(without.axes[0].containers) == 1
+    # A second run has nothing to do, and finds the reason again.
+    monkeypatch.setattr(TrainingTask, "prepare", lambda *_: pytest.fail("was done before"))
+    before = (tmp_path / "price-training.csv").read_bytes()
+    reproduce(["price-training"], tmp_path)
+    assert (tmp_path / "price-training.csv").read_bytes() == before
+
+
+def test_a_figure_without_any_feasible_mechanism_is_refused() -> None:
+    rows = rows_of(tasks_of({"name": "none"}, {**SUMS, "bits": 8}))
+    with pytest.raises(InfeasibleError, match="price-training: every setting is infeasible: bits must be at least"):
+        FIGURES["price-training"].table(rows)
+
+
+def test_a_training_outside_of_figures_still_fails_where_it_is_infeasible() -> None:
+    (task,) = tasks_of({**SUMS, "bits": 8})
+    with pytest.raises(InfeasibleError, match="bits must be at least"):
+        replace(task, keeps_infeasible=False).prepare(None)
+
+
+def test_the_heat_map_crosses_what_is_infeasible_and_frames_the_cheapest() -> None:
+    sketches = {"name": SKETCHED, "sketch_dimension": 165, "rows": 15, "bits": [8, 16], "epsilon": 3.0}
+    entry = FIGURES["price-training-heat-map"]
+    table = entry.table(rows_of(tasks_of({"name": "none"}, SUMS, sketches)))
+    with print_style():
+        (axes, _) = entry.draw(table).axes
+    texts = {(round(text.get_position()[0]), round(text.get_position()[1])): text.get_text() for text in axes.texts}
+    feasible = table[table["accuracy"].notna() & (table["mechanism"] != "none")]
+    # Few coordinates have room for noise that many do not have.
+    places = {(16.0, 1.0): (1, 0), (8.0, 650 / 165): (0, 1), (16.0, 650 / 165): (1, 1)}
+    found = {places[row.bits, row.rate]: row.accuracy for row in feasible.itertuples()}
+    assert texts == {(0, 0): "\N{MULTIPLICATION SIGN}"} | {place: f"{100 * value:.1f}" for place, value in found.items()}
+    (frame,) = axes.patches
+    lengths = {(1, 0): 16.0, (0, 1): 8 * 165 / 650, (1, 1): 16 * 165 / 650}
+    within = [place for place, value in found.items() if 100 * value >= 100 * max(found.values()) - 4]
+    assert (frame.get_x() + 0.5, frame.get_y() + 0.5) == min(within, key=lambda place: lengths[place])
+
+
+def test_bytes_and_accuracies_on_the_way_are_those_of_the_rounds() -> None:
+    blocks = ({"name": "none"}, {"name": "dp-fedavg", "noise_multiplier": 1.0, "server_rate": [0.1, 1.0]})
+    rows = rows_of(tasks_of(*blocks, rounds=6, evaluate_every=2))
+    table = FIGURES["dprec-fig1"].table(rows)
+    best = summarise_training(rows[rows["mechanism"] == "dp-fedavg"]).sort_values("accuracy").iloc[-1]
+    own = rows[(rows["mechanism"] == "dp-fedavg") & (rows["server_rate"] == best["server_rate"])].set_index("round")
+    found = table[table["mechanism"] == "dp-fedavg"].set_index("round")
+    assert found.index.tolist() == [2, 4, 6]
+    assert set(found["server_rate"]) == {best["server_rate"]}
+    assert found["accuracy"].tolist() == own.loc[[2, 4, 6], "accuracy"].tolist()
+    assert found["epsilon"].tolist() == own.loc[[2, 4, 6], "epsilon"].tolist()
+    assert (found["megabytes"] * 1e6).tolist() == pytest.approx((own["bytes_up"] + own["bytes_down"]).cumsum().loc[[2, 4, 6]].tolist())
+
+
+@pytest.fixture
+def mnist(tmp_path: Path) -> Path:
+    rng, folder = np.random.default_rng(0), tmp_path / "data"
+    folder.mkdir()
+    for part, count in (("train", 60), ("t10k", 10)):
+        images, labels = rng.bytes(count * 28 * 28), bytes(number % 10 for number in range(count))
+        (folder / f"{part}-images-idx3-ubyte").write_bytes(bytes([0, 0, 8, 3]) + struct.pack(">3I", count, 28, 28) + images)
+        (folder / f"{part}-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1]) + struct.pack(">I", count) + labels)
+    return folder
+
+
+def test_the_papers_grids_are_run_on_a_users_images(mnist: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = FIGURES["mvu-fig4"]
+    whole = entry.on_data(0, False, mnist)
+    names = [task.mechanism.name for task in whole]
+    # Twice for noise of a trusted server, with secret sampling and without.
+    assert [names.count(name) for name in ("none", "dp-fedavg", "sign-gaussian", "mvu")] == [3, 900, 450, 630]
+    assert {(task.training.data, task.training.folder, task.training.clients) for task in whole} == {("mnist", str(mnist), 60)}
+    assert {task.training.model for task in FIGURES["mvu-fig6"].on_data(0, True, mnist)} == {"mvu-cnn"}
+
+    def small(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:
+        kept = [task for task in entry.on_data(seed, quick, folder) if dict(task.mechanism.options).get("noise_multiplier", 5) == 5]
+        return [replace(task, training=replace(task.training, model="softmax", rounds=2, evaluate_every=2)) for task in kept]
+
+    only(monkeypatch, replace(entry, on_data=small))
+    reproduce((), tmp_path / "figures", data=mnist, quick=True)
+    table = pd.read_csv(tmp_path / "figures" / "mvu-fig4.csv")
+    assert set(table["mechanism"]) == {"none", "dp-fedavg", "sign-gaussian", "mvu"}
+    assert set(table["dimension"]) == {7850}
+    assert table["accuracy"].between(0, 1).all()
+
+
+def test_data_are_refused_where_none_are_taken_or_files_are_missing(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"data must be left out for mvu-fig1: it is for mvu-fig4, .*; got nowhere"):
+        reproduce(["mvu-fig1"], tmp_path / "out", data=Path("nowhere"))
+    with pytest.raises(DataError, match=r"there is no file train-labels-idx1-ubyte or .*; download it from"):
+        reproduce(["mvu-fig6"], tmp_path / "out", data=tmp_path)
+    with pytest.raises(DataError, match="there are no json files"):
+        reproduce(["dprec-table1"], tmp_path / "out", data=tmp_path)
+    assert not (tmp_path / "out").exists()
+    result = CliRunner().invoke(app, ["reproduce", "mvu-fig6", "--data", str(tmp_path), "--output", str(tmp_path / "out")])
+    assert result.exit_code == 2
+    assert "there is no file train-labels-idx1-ubyte" in result.stderr

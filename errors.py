@@ -22,13 +22,16 @@ class TableError(ValueError):
         Name of the check that failed, for example ``"row-sums"`` or ``"realised-epsilon"``.
     detail : str
         What was found, what was expected, and by how much they differ.
+    file : str or None
+        Name of the file, which the message then begins with.
     """
 
-    def __init__(self, check: str, detail: str) -> None:
-        super().__init__(f"{check}: {detail}")
+    def __init__(self, check: str, detail: str, file: str | None = None) -> None:
+        super().__init__(f"{check}: {detail}" if file is None else f"{file}: {check}: {detail}")
         self.check = check
         self.detail = detail
+        self.file = file
 
-    def __reduce__(self) -> tuple[type["TableError"], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type["TableError"], tuple[str, str, str | None]]:
         """Return how a copy is made, so that workers can send the error back."""
-        return type(self), (self.check, self.detail)
+        return type(self), (self.check, self.detail, self.file)

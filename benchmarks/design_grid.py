@@ -31,7 +31,7 @@ def main() -> None:
     """Design the tables, and compare or record them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", action="store_true", help="write the record")
-    parser.add_argument("--every", type=int, default=1, help="take one setting in so many")
+    parser.add_argument("--every", type=int, default=1, help="take one setting of this many")
     arguments = parser.parse_args()
     design_mvu(1.0, 2, 2)
     rows = []

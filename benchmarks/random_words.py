@@ -12,7 +12,7 @@ from quietbits.design.noise.random_words import secure_words, seeded_words
 
 COUNT = 2**22
 SIZES = (1, 2**5, 2**10, 2**15, 2**20)
-# Calls of at most so many words, and so many calls.
+# Words of a call at most, and calls.
 MOST_CALLS = 2**14
 
 

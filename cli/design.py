@@ -127,7 +127,7 @@ def verify_command(
         if json:
             say(dumps({"file": str(file), "verified": False, "check": error.check, "detail": error.detail}))
         else:
-            complain(f"{file}: refused: {error}")
+            complain(f"{file}: refused: {error.check}: {error.detail}")
         raise typer.Exit(1) from error
     if json:
         say(dumps({"file": str(file), "verified": True, "certificate": table_document(table)["certificate"]}))

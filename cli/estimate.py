@@ -77,7 +77,7 @@ def estimate_frequencies_command(
     delta: Annotated[float, typer.Option(help="Failure probability; 0 for pure privacy.")] = 0.0,
     adjacency: Adjacency = None,
     domain: Annotated[Path | None, typer.Option(help="txt file with the public list of items, one on each line.")] = None,
-    buckets: Annotated[int | None, typer.Option(help="Hash items into so many public buckets; then there needs to be no list.")] = None,
+    buckets: Annotated[int | None, typer.Option(help="Hash items into this many public buckets; no list is needed then.")] = None,
     option: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="A design choice of the mechanism; may be repeated.")
     ] = None,

@@ -60,10 +60,12 @@ def _held(entry: "Entry") -> str:
 
 
 def _describe(option: "Option") -> str:
+    from ..design.contracts.options import NONE
+
     facts: list[Any] = [option.help]
     if option.choices:
         facts.append(f"One of {', '.join(option.choices)}.")
     elif option.kind in (int, float) and option.low > -1e300:
         facts.append(f"From {option.low:g} to {option.high:g}{f' {option.unit}' if option.unit else ''}.")
-    facts.append("Required." if option.required else f"Default {option.default}.")
+    facts.append("Required." if option.required else f"Default {NONE if option.default is None else option.default}.")
     return " ".join(facts)

@@ -117,6 +117,8 @@ def given(options: "tuple[Option, ...]", values: dict[str, Any]) -> dict[str, An
 
 def typed_options(options: "tuple[Option, ...]", texts: list[str]) -> dict[str, Any]:
     """Return the values of the registry's options from texts such as ``bits=8``; dashes in names count as underscores."""
+    from ..design.contracts.options import NONE
+
     named = {option.name: option for option in options}
     values: dict[str, Any] = {}
     for text in texts:
@@ -125,6 +127,9 @@ def typed_options(options: "tuple[Option, ...]", texts: list[str]) -> dict[str, 
         if not equals:
             raise ValueError(f"option must be NAME=VALUE, got {text!r}")
         kind = named[name].kind
+        if value == NONE and named[name].default is None:
+            values[name] = None
+            continue
         try:
             values[name] = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
         except (KeyError, ValueError):

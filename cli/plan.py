@@ -37,6 +37,10 @@ def plan_command(
     population: Annotated[
         str | None, typer.Option(help="What errors are predicted for: sphere, uniform (numbers), zipf (items), or as in simulate.")
     ] = None,
+    nonzero: Annotated[
+        int | None,
+        typer.Option(help="Coordinates of a sparse or sparse-mean vector that are not zero; --option sparsity or one in 16 by default."),
+    ] = None,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="Design choice of the mechanisms that have it.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Simulate the first three, and flag what is off by over 10 %.")] = False,
     workers: Annotated[int, typer.Option(help="Processes.")] = 2,
@@ -60,7 +64,9 @@ def plan_command(
     known = {one.name: one for entry in REGISTRY.values() for one in entry.options}
     options = typed_options(tuple(known.values()), option or [])
     with progress_bar() as on_step:
-        plan = plan_task(task, population=population, trust=trust, options=options, seed=seed, workers=workers, on_step=on_step)
+        plan = plan_task(
+            task, population=population, nonzero=nonzero, trust=trust, options=options, seed=seed, workers=workers, on_step=on_step
+        )
         if check:
             plan = check_plan(plan, seed=seed, on_step=on_step)
     if output is not None:
@@ -112,11 +118,12 @@ def _print(plan: "Plan") -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from ..analysis.planner.words import task_in_words
+    from ..analysis.planner.words import population_in_words, task_in_words
 
     screen = console()
     screen.print(task_in_words(plan.task), markup=False)
-    screen.print(f"Errors: squared L2 distance from the mean, one round, population {plan.population}; worst: of all inputs.", markup=False)
+    population = population_in_words(plan.population, plan.task.domain, plan.nonzero)
+    screen.print(f"Errors: squared L2 distance from the mean, one round, population {population}; worst: of all inputs.", markup=False)
     for model in plan.trust_models:
         screen.print(_ranking(plan, model), markup=False)
     references = Table(title="References: not mechanisms of the registry", box=SIMPLE_HEAD, title_justify="left")

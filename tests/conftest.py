@@ -36,12 +36,14 @@ def check_page() -> Callable[..., None]:
     # Here, so that tests of numerics alone do not load matplotlib.
     from matplotlib.text import Text
 
-    from quietbits.figures.drawing.style import SMALLEST_TYPE, WIDTH
+    from quietbits.figures.drawing.style import CAPTION_LINES, SMALLEST_TYPE, WIDTH
 
     def check(figure: "Figure", *guarantees: str) -> None:
         assert figure.get_size_inches()[0] == WIDTH <= 7
         assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) >= SMALLEST_TYPE >= 8
-        caption = " ".join(figure.get_supxlabel().split())
+        lines = figure.get_supxlabel().splitlines()
+        assert len(lines) <= CAPTION_LINES == 3, lines
+        caption = " ".join(" ".join(lines).split())
         assert [guarantee for guarantee in guarantees if guarantee not in caption] == []
         figure.draw_without_rendering()
         box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()

@@ -72,7 +72,7 @@ def calibrate_discrete_gaussian_frequencies(
 
     def epsilon_of(inverse: float) -> float:
         privacy = discrete_gaussian_items_privacy(clients, sketch.rows, square, steps, 1 / inverse, adjacency)
-        return privacy.report(target.delta, adjacency, target.rounds, target.sampling).epsilon_by(target.method)
+        return privacy.epsilon(target.delta, adjacency, target.rounds, target.sampling, account=target.method)
 
     start = math.sqrt(clients / square) / (multiplier * steps)
     low, high = 1 / LARGEST_SIGMA, 1 / SMALLEST_SIGMA
@@ -109,7 +109,7 @@ def calibrate_skellam_frequencies(categories: int, clients: int, target: Target,
     def variance(steps: int) -> float:
         def epsilon_of(inverse: float) -> float:
             privacy = skellam_items_privacy(clients, sketch.rows, square, steps, 1 / inverse, adjacency)
-            return privacy.report(target.delta, adjacency, target.rounds, target.sampling).epsilon_by(target.method)
+            return privacy.epsilon(target.delta, adjacency, target.rounds, target.sampling, account=target.method)
 
         start = clients / (multiplier * steps) ** 2 / square
         low, high = 1 / LARGEST_VARIANCE, 1 / LEAST_VARIANCE
@@ -156,7 +156,7 @@ def calibrate_sketched_tosses(
     def largest_theta(tosses: int) -> float:
         def epsilon_of(theta: float, *, first_cell: bool = False) -> float:
             privacy = sketched_tosses_privacy(clients, tosses, theta, differing, first_cell=first_cell)
-            return privacy.report(target.delta, "replace-one", target.rounds, target.sampling).epsilon_by(target.method)
+            return privacy.epsilon(target.delta, "replace-one", target.rounds, target.sampling, account=target.method)
 
         # Divergences are about 8 a theta^2 L / (n (1 - 4 theta^2)) for each coordinate, those of Gaussian noise a / (2 z^2) in all.
         start = math.sqrt(clients / (tosses * differing)) / (4 * multiplier)

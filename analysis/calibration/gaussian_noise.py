@@ -19,7 +19,7 @@ def calibrate_noise_multiplier(target: Target, trust_model: str) -> float:
 
     def epsilon_of(inverse: float) -> float:
         privacy = gaussian_privacy(1 / inverse, adjacency, trust_model)
-        return privacy.report(target.delta, adjacency, target.rounds, target.sampling).epsilon_by(target.method)
+        return privacy.epsilon(target.delta, adjacency, target.rounds, target.sampling, account=target.method)
 
     low, high = 1 / LARGEST_MULTIPLIER, 1 / SMALLEST_MULTIPLIER
     return 1 / calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over the noise multiplier")

@@ -17,7 +17,7 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
 from ...solvers.numerics.safe_root import safe_root
 from .parameter import TOLERANCE, check_target
 
-# The standard deviation of one client's noise is looked for up to so many clip norms, and down to so few.
+# The standard deviation of one client's noise is looked for up to and down to these numbers of clip norms.
 MOST_CLIP_NORMS, LEAST_CLIP_NORMS = 1e9, 1e-9
 
 NamedParameters = tuple[tuple[str, float], ...]

@@ -106,4 +106,4 @@ def calibrate_poisson_binomial(ball: NormBall, clients: int, bits: int, target: 
 
 def _epsilon(clients: int, trials: int, theta: float, dimension: int, target: Target) -> float:
     privacy = poisson_binomial_privacy(clients, trials, theta, dimension)
-    return privacy.report(target.delta, target.adjacency, target.rounds, target.sampling).epsilon_by(target.method)
+    return privacy.epsilon(target.delta, target.adjacency, target.rounds, target.sampling, account=target.method)

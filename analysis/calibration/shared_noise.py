@@ -42,7 +42,7 @@ def calibrate_discrete_gaussian(
         if found["local_sigma"] < SMALLEST_SIGMA * found["granularity"]:
             return math.inf
         privacy = discrete_gaussian_privacy(clients, dimension, clip_norm, found["local_sigma"], found["granularity"], neighbours)
-        return privacy.report(target.delta, neighbours, target.rounds, target.sampling).epsilon_by(target.method)
+        return privacy.epsilon(target.delta, neighbours, target.rounds, target.sampling, account=target.method)
 
     return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, target, deviations))
 
@@ -72,7 +72,7 @@ def calibrate_distributed_skellam(
         if found["local_variance"] < LEAST_VARIANCE * found["granularity"] ** 2 * (1 + 1e-9):
             return math.inf
         privacy = distributed_skellam_privacy(clients, dimension, clip_norm, found["local_variance"], found["granularity"], neighbours)
-        return privacy.report(target.delta, neighbours, target.rounds, target.sampling).epsilon_by(target.method)
+        return privacy.epsilon(target.delta, neighbours, target.rounds, target.sampling, account=target.method)
 
     return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, target, deviations))
 

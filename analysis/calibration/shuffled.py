@@ -50,7 +50,7 @@ def local_epsilon(
         return min(of_one_round, LARGEST_LOCAL_EPSILON)
 
     def epsilon_of(local: float) -> float:
-        return privacy(local).report(target.delta, target.adjacency, target.rounds, target.sampling).epsilon_by(target.method)
+        return privacy(local).epsilon(target.delta, target.adjacency, target.rounds, target.sampling, account=target.method)
 
     # No shuffled letter reveals more than by itself.
     first = start or min(LARGEST_LOCAL_EPSILON, max(1.5, target.epsilon / target.rounds))

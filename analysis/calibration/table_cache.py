@@ -113,7 +113,7 @@ class TableCache:
             try:
                 table = read_table(path)
             except TableError as error:
-                log.warning("%s: refused: %s; the table is designed again", path, error)
+                log.warning("%s; the table is designed again", error)
             else:
                 if accept(table):
                     return table

@@ -121,7 +121,7 @@ def _with_errors(subject: Accounted, found: CalibratedSketch[Any], options: Valu
     ball, sketch = mechanism.ball, mechanism.sketch
     details: dict[str, Scalar] = {
         "dimension": ball.dimension,
-        "clip_norm": ball.clip_norm,
+        "clip": ball.clip_norm,
         "transform": options["transform"],
         "sketch_dimension": sketch.sketch_dimension,
         "rows": sketch.rows if isinstance(sketch, CountMeanSketch) else None,
@@ -150,7 +150,7 @@ def _solve_sparse(target: Target, given: Values) -> Accounted:
     subject = _stated(found, target)
     details: dict[str, Scalar] = {
         "dimension": ball.dimension,
-        "clip_norm": ball.clip_norm,
+        "clip": ball.clip_norm,
         "sparsity": found.sparsity,
         "transform": given["transform"],
         "sketch_dimension": found.sketch_dimension,

@@ -48,6 +48,7 @@ CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
 # From here on, accounting for many tosses takes long.
 MANY_CLIENTS = 2**16
 BITS = Option("bits", int, "Bits of a coordinate: sums are taken modulo 2**bits, or less.", 16, 1, MOST_BITS, "bits", budget="coordinate")
+STATED_BITS = replace(BITS, default=None, help="Bits of a coordinate, for those of a message, which are not said without it.")
 CLIP_NORM = replace(CLIP, help="L2 norm that vectors are clipped to.")
 ROTATED_DIMENSION = replace(
     DIMENSION, help="Number of coordinates of a vector; the rotation pads them to a power of two.", high=LARGEST_ROTATED
@@ -81,7 +82,7 @@ def _account_discrete_gaussian(values: Values, adjacency: str | None, sampling: 
             "clients": clients,
             "dimension": dimension,
             "padded_dimension": padded,
-            "clip_norm": clip,
+            "clip": clip,
             "local_sigma": sigma,
             "granularity": granularity,
             "tau": discrete_gaussian_tau(clients, sigma / granularity),
@@ -109,7 +110,7 @@ def _account_skellam(values: Values, adjacency: str | None, sampling: Sampling |
             "clients": clients,
             "dimension": dimension,
             "padded_dimension": padded,
-            "clip_norm": clip,
+            "clip": clip,
             "local_variance": variance,
             "granularity": granularity,
             "rounded_norm": rounded_norm(clip, granularity, padded),
@@ -194,7 +195,7 @@ def _accounted_cpsgd(parameters: CpsgdMechanism) -> Accounted:
         "clients": parameters.clients,
         "dimension": ball.dimension,
         "padded_dimension": parameters.padded_dimension,
-        "clip_norm": ball.clip_norm,
+        "clip": ball.clip_norm,
         "levels": parameters.levels,
         "trials": parameters.trials,
         "probability": parameters.probability,
@@ -298,7 +299,7 @@ ENTRIES = (
         accounting=Accountable(
             "distributed-discrete-gaussian",
             "The distributed discrete Gaussian mechanism",
-            (CLIENTS, ROTATED_DIMENSION, CLIP_NORM, LOCAL_SIGMA, GRANULARITY, replace(BITS, default=None)),
+            (CLIENTS, ROTATED_DIMENSION, CLIP_NORM, LOCAL_SIGMA, GRANULARITY, STATED_BITS),
             _account_discrete_gaussian,
             given=(CLIENTS, ROTATED_DIMENSION, CLIP_NORM, BITS, DEVIATIONS),
             solve=_solve_discrete_gaussian,
@@ -320,7 +321,7 @@ ENTRIES = (
         accounting=Accountable(
             "distributed-skellam",
             "The distributed Skellam mechanism",
-            (CLIENTS, ROTATED_DIMENSION, CLIP_NORM, LOCAL_VARIANCE, GRANULARITY, replace(BITS, default=None)),
+            (CLIENTS, ROTATED_DIMENSION, CLIP_NORM, LOCAL_VARIANCE, GRANULARITY, STATED_BITS),
             _account_skellam,
             given=(CLIENTS, ROTATED_DIMENSION, CLIP_NORM, BITS, DEVIATIONS),
             solve=_solve_skellam,
@@ -386,7 +387,7 @@ ENTRIES = (
                 CLIENT_TRIALS,
                 Option("theta", float, "Largest distance of a trial's probability from 1/2.", low=SMALLEST_THETA, high=LARGEST_THETA),
                 FRAMED_DIMENSION,
-                Option("order", float, "Rényi order above 1, or inf: show the divergence of one coefficient there.", None),
+                Option("order", float, "Rényi order above 1, or inf: show the divergence of one coefficient there; none by default.", None),
             ),
             _account_poisson_binomial,
             given=(CLIENTS, CLIENT_TRIALS, FRAMED_DIMENSION),

@@ -24,7 +24,13 @@ CLIP = Option("clip", float, "Norm that vectors are clipped to.", 1.0, 1 / LARGE
 DIMENSION = Option("dimension", int, "Number of coordinates.", low=1, high=LARGEST_DIMENSION, unit="coordinates")
 ROTATION_SEED = Option("rotation_seed", int, "Public seed of the random rotation or frame.", 0, 0, LARGEST_SEED)
 NORM = Option("norm", str, "p of the L_p norm, 1 or more, or inf.")
-TRUST_MODEL = Option("trust_model", str, "Whom the guarantee is against.", None, choices=("local", "secure-sum", "central"))
+TRUST_MODEL = Option(
+    "trust_model",
+    str,
+    "Whom it is against; local by default, central for sampled Gaussian noise.",
+    None,
+    choices=("local", "secure-sum", "central"),
+)
 PURE_EPSILON = Option(
     "epsilon", float, "Pure privacy parameter of one round.", low=SMALLEST_PURE_EPSILON, high=LARGEST_PURE_EPSILON, unit="nats"
 )

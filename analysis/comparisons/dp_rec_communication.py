@@ -195,7 +195,7 @@ class CommunicationPoint(Point):
     federation : Federation
         The training.
     scheme : str
-        ``"uncompressed"``: parameters in float32 to and from each draw of each round; ``"discrete Gaussian, 16 bits"`` or 12: so many for
+        ``"uncompressed"``: parameters in float32 to and from each draw of each round; ``"discrete Gaussian, 16 bits"`` or 12: that many for
         a coordinate up, and parameters down; ``"DP-REC, as the paper counts"``: `counted_bytes`; ``"DP-REC, first model public"`` or
         ``"sent"``: lengths of the messages and packages that are made here, for participants that are simulated. The server's optimiser is
         plain SGD, so that a model is its parameters; one that remembers moments makes models two or three times as long.

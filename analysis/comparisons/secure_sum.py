@@ -69,7 +69,7 @@ class SumProblem:
         return NormBall(self.dimension, 2.0)
 
     def mechanism(self, bits: int) -> SecureSumMechanism | None:
-        """Return the mechanism whose messages have that many bits a coordinate; None where there is none for so few."""
+        """Return the mechanism whose messages have that many bits a coordinate; None where no mechanism has so few."""
         name = SERIES[check_choice("series", self.series, SERIES)]
         try:
             if self.series == PUBLISHED:
@@ -83,7 +83,7 @@ class SumProblem:
     def realised_epsilon(self, mechanism: SecureSumMechanism) -> float:
         """Return epsilon by the account that the mechanism was calibrated with; errs upward."""
         account = "theorem-1" if self.series == PUBLISHED else None
-        return mechanism.privacy().report(self.delta, ADJACENCY).epsilon_by(account)
+        return mechanism.privacy().epsilon(self.delta, ADJACENCY, account=account)
 
     def fewest_bits(self) -> int:
         """Return the fewest bits of a coordinate with which there is a mechanism."""

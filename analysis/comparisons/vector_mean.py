@@ -17,6 +17,7 @@ from ...design.contracts.privacy import Scalar
 from ...design.contracts.task import Task
 from ...design.local.vector_grid import VectorGrid
 from ...design.local.vector_table import VectorTableMechanism
+from ...design.tables.table_privacy import table_privacy
 from ...solvers.limits.coordinate_variance import least_coordinate_variance
 from ..random_streams import named_stream
 from ..simulation.vector_populations import population_chunks
@@ -217,12 +218,28 @@ class SeriesTask:
         return self.of.prepare(cache)
 
     def run(self, prepared: PreparedMean) -> list[dict[str, Scalar]]:
-        """Return the task's rows; the first repetition has one more, for the metric ``"certified_error"``."""
+        """Return the task's rows; the first repetition has two more, for the metrics ``"certified_error"`` and ``"paper_epsilon"``."""
         place: dict[str, Scalar] = {"comparison": self.comparison, "series": self.series, "panels": " ".join(self.panels)}
         rows = [place | row for row in self.of.run(prepared)]
         if self.of.repetition == 0:
             rows.append(rows[0] | {"metric": "certified_error", "value": self._certified_error(prepared)})
+            rows.append(rows[0] | {"metric": "paper_epsilon", "value": self._paper_epsilon(prepared)})
         return rows
+
+    def _paper_epsilon(self, prepared: PreparedMean) -> float:
+        """Return the epsilon that the paper's figure would put the same noise or table at.
+
+        Delta is 1/(clients + 1) where one is needed. Tables and Laplace noise, whose privacy is metric, count for two vectors at half of
+        the largest distance, the others for any two.
+        """
+        mechanism, of = prepared.mechanism, self.of
+        delta = 1 / (of.task.clients + 1) if of.task.delta > 0 else 0.0
+        if isinstance(mechanism, VectorTableMechanism):
+            ball, radius = mechanism.ball, mechanism.input_distance / 2
+            return table_privacy(mechanism.table, dimension=ball.dimension, norm=ball.norm, radius=radius).epsilon(delta, ADJACENCY)
+        if delta > 0:
+            return mechanism.privacy().epsilon(delta, ADJACENCY)
+        return of.task.epsilon / 2 if of.mechanism.name == "laplace" else of.task.epsilon
 
     def _certified_error(self, prepared: PreparedMean) -> float:
         """Return the error of the best table for the same constraint, whatever its bits; NaN for other mechanisms.
@@ -273,12 +290,14 @@ def vector_mean_tasks(
 def arrange_vector_means(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row per comparison (``"L1"``, ``"L2"``), panel (``"epsilon"``, ``"bits"``), series and setting.
 
-    With the averages of `summarise_sweep`; `certified_error`, for tables alone (errs downward); and `central_error`, that of a trusted
-    server's Gaussian noise at (epsilon, delta = 1e-5) in every row.
+    With the averages of `summarise_sweep`; `certified_error`, for tables alone (errs downward); `paper_epsilon`, at which the paper's
+    figure would show the same; and `central_error`, that of a trusted server's Gaussian noise at (epsilon, delta = 1e-5) in every row.
     """
-    certified = rows["metric"] == "certified_error"
-    # Both have the settings in the same order.
-    summary = summarise_sweep(rows[~certified]).assign(certified_error=rows.loc[certified, "value"].to_numpy())
+    once = {metric: rows["metric"] == metric for metric in ("certified_error", "paper_epsilon")}
+    # All have the settings in the same order.
+    summary = summarise_sweep(rows[~rows["metric"].isin(once)]).assign(
+        **{metric: rows.loc[chosen, "value"].to_numpy() for metric, chosen in once.items()}
+    )
     summary["central_error"] = [
         central_gaussian_error(NormBall(row["dimension"], row["norm"], row["clip_norm"]), row["clients"], row["epsilon"], DELTA, ADJACENCY)
         for row in summary.to_dict("records")
@@ -313,4 +332,5 @@ COLUMNS = (
     *("population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "realised_epsilon", "realised_delta", "adjacency"),
     *("trust_model", "bits_per_client", "bits_per_coordinate", "repetitions", "mean_squared_error", "standard_error"),
     *("predicted_squared_error", "worst_squared_error", "clipped_share", "certified_error", "central_error"),
+    "paper_epsilon",
 )

@@ -1,7 +1,6 @@
 """Data by name, for specifications: one call for the embedded digits and for files in a folder."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,39 +16,8 @@ from .stackoverflow import stackoverflow_tags, stackoverflow_words
 WRITER = "writer"
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is asked for.
-
-    Attributes
-    ----------
-    clients : int
-        Number of clients, where data are dealt out.
-    seed : int
-        Root seed of the split.
-    folder : Path
-        Where the files are.
-    split : str
-        ``"iid"`` or ``"dirichlet"``.
-    alpha : float
-        Of the Dirichlet distribution.
-    """
-
-    clients: int
-    seed: int
-    folder: Path
-    split: str
-    alpha: float
-
-
-_DEALT: Mapping[str, Callable[[Request], FederatedData]] = MappingProxyType(
-    {
-        "digits": lambda of: digits_data(of.clients, of.seed, split=of.split, alpha=of.alpha),
-        "mnist": lambda of: mnist_data(of.folder, of.clients, of.seed, split=of.split, alpha=of.alpha),
-        "emnist": lambda of: emnist_data(of.folder, of.clients, of.seed, split=of.split, alpha=of.alpha),
-        "cifar10": lambda of: cifar10_data(of.folder, of.clients, of.seed, split=of.split, alpha=of.alpha),
-    }
-)
+# Data that are dealt out to any number of clients.
+_DEALT: Mapping[str, Callable[..., FederatedData]] = MappingProxyType({"mnist": mnist_data, "emnist": emnist_data, "cifar10": cifar10_data})
 # Data that say whose they are.
 _WRITTEN: Mapping[str, Callable[[Path], FederatedData]] = MappingProxyType(
     {
@@ -59,11 +27,19 @@ _WRITTEN: Mapping[str, Callable[[Path], FederatedData]] = MappingProxyType(
         "stackoverflow-words": stackoverflow_words,
     }
 )
-DATA_NAMES = (*_DEALT, *_WRITTEN)
+DIGITS = "digits"
+DATA_NAMES = (DIGITS, *_DEALT, *_WRITTEN)
 
 
 def named_data(
-    name: str, clients: int | None, seed: int, *, folder: Path | None = None, split: str = "iid", alpha: float = 1.0
+    name: str,
+    clients: int | None,
+    seed: int,
+    *,
+    folder: str | Path | None = None,
+    split: str = "iid",
+    alpha: float = 1.0,
+    samples: int | None = None,
 ) -> FederatedData:
     """Return data by name, one of `DATA_NAMES`.
 
@@ -72,15 +48,17 @@ def named_data(
     name : str
         Which data.
     clients : int or None
-        How many clients they are dealt out to. None for those whose clients are writers, users or roles.
+        How many clients they are dealt out to. Where clients are writers, users or roles, None or their number.
     seed : int
         Root seed of the split.
-    folder : Path or None
+    folder : str, Path or None
         Where the files are; None for digits, which need none.
     split : str
         ``"iid"``, ``"dirichlet"``, or, for data with writers, ``"writer"``.
     alpha : float
         Of the Dirichlet distribution.
+    samples : int or None
+        As in `digits_data`, for digits alone.
 
     Examples
     --------
@@ -88,14 +66,21 @@ def named_data(
     100
     """
     check_choice("data", name, DATA_NAMES)
-    if name != "digits" and folder is None:
+    if name != DIGITS and samples is not None:
+        raise ValueError(f"samples must be left out for {name}, got {samples!r}: digits alone can be made without end")
+    if name != DIGITS and folder is None:
         raise ValueError(f"folder must be where the files of {name} are, got None")
     if name in _WRITTEN:
         check_choice("split", split, (WRITER,))
-        if clients is not None:
-            raise ValueError(f"clients must be left out for {name}, whose clients are its writers, got {clients!r}")
-        return _WRITTEN[name](Path(folder or "."))
+        found = _WRITTEN[name](Path(folder or "."))
+        if clients not in (None, found.clients):
+            raise ValueError(f"clients must be {found.clients}, the number of writers of {name}, got {clients}")
+        return found
     check_choice("split", split, SPLITS)
     if clients is None:
         raise ValueError(f"clients must be a whole number for {name}, which is dealt out to them, got None")
-    return _DEALT[name](Request(clients, seed, Path(folder or "."), split, alpha))
+    if name in _DEALT:
+        return _DEALT[name](Path(folder or "."), clients, seed, split=split, alpha=alpha)
+    if folder is not None:
+        raise ValueError(f"folder must be left out for digits, which need no files, got {str(folder)!r}")
+    return digits_data(clients, seed, split=split, alpha=alpha, samples=samples)

@@ -37,7 +37,7 @@ class PackedMessage:
 
     @classmethod
     def of(cls, message: NDArray[Any], bits: float) -> "PackedMessage":
-        """Return a message of so many bits, packed if its numbers all have the same width."""
+        """Return a message of the given number of bits, packed if its numbers all have the same width."""
         width = math.ceil(bits / message.size - 1e-9) if message.size else WIDEST
         packable = message.dtype.kind in "iu" and width <= 8 * message.itemsize and bool((message >> (width - 1) >> 1 == 0).all())
         content = packed(message.ravel(), width) if packable else message

@@ -49,8 +49,8 @@ def check_mechanism(plan: Plan, one: PlannedMechanism, *, seed: int = 0) -> Chec
     # The sum of d squared normal errors varies by sqrt(2 / d) of itself.
     wanted = max(2, min(MOST_REPETITIONS, math.ceil(2 / (task.dimension * PRECISION**2))))
     clients = _clients(mechanism, task.clients, wanted * (one.client_seconds or 0.0))
-    summary = summarise_means(repeat_mean(mechanism, plan.population, wanted, clients=clients, seed=seed))
-    sample = draw_sample(plan.population, task.domain, clients, seed)
+    summary = summarise_means(repeat_mean(mechanism, plan.population, wanted, clients=clients, nonzero=plan.nonzero, seed=seed))
+    sample = draw_sample(plan.population, task.domain, clients, seed, plan.nonzero)
     predicted = predict_error(mechanism, sample, task.rounds).of_population
     excess = summary.squared_error / predicted - 1
     return CheckedError(

@@ -9,7 +9,7 @@ from ...design.contracts.task import Task
 from ...errors import InfeasibleError
 
 
-def simulate_command(entry: Entry, task: Task, values: Values, population: str, seed: int = 0) -> str:
+def simulate_command(entry: Entry, task: Task, values: Values, population: str, seed: int = 0, nonzero: int | None = None) -> str:
     """Return the `quietbits simulate` command with which a mechanism is built for a task and simulated."""
     if task.sampling is not None:
         raise InfeasibleError(f"sampling must be left out in a command of one round, got {task.sampling}")
@@ -32,6 +32,7 @@ def simulate_command(entry: Entry, task: Task, values: Values, population: str, 
         elif value is not None:
             words += _option(name, value)
     words += _option("population", population)
+    words += _option("nonzero", nonzero) if nonzero is not None else []
     return shlex.join([*words, *(_option("seed", seed) if seed else [])])
 
 

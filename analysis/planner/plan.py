@@ -18,6 +18,7 @@ from ...errors import ConvergenceError, InfeasibleError
 from ...progress import OnStep, silent
 from ..catalogue.registry import REGISTRY, entry_named
 from ..simulation.input_populations import check_inputs
+from ..simulation.vector_populations import SPARSE_POPULATIONS, usual_nonzero
 from .bound import proven_bound
 from .command import simulate_command
 from .durations import PredictedDuration, predict_duration
@@ -38,6 +39,7 @@ def plan(
     task: Task,
     *,
     population: str | None = None,
+    nonzero: int | None = None,
     trust: str | None = None,
     options: Values = MappingProxyType({}),
     seed: int = 0,
@@ -55,13 +57,14 @@ def plan(
     >>> bool(frame[frame["feasible"]]["bits_per_coordinate"].max() <= 1)
     True
     """
-    return plan_task(task, population=population, trust=trust, options=options, seed=seed, timed=False).to_frame()
+    return plan_task(task, population=population, nonzero=nonzero, trust=trust, options=options, seed=seed, timed=False).to_frame()
 
 
 def plan_task(
     task: Task,
     *,
     population: str | None = None,
+    nonzero: int | None = None,
     trust: str | None = None,
     options: Values = MappingProxyType({}),
     seed: int = 0,
@@ -81,6 +84,8 @@ def plan_task(
     population : str or None
         Source of the inputs that errors are predicted for, as in `input_chunks`; None for the usual one: uniform on the sphere or on the
         interval, or Zipf's law for items.
+    nonzero : int or None
+        Coordinates of a vector of a sparse population that are not zero; None for the option ``sparsity``, or one in 16 without it.
     trust : str or None
         ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``: mechanisms of other trust models are refused; None for all.
     options : mapping
@@ -100,19 +105,26 @@ def plan_task(
         If there is no such population, trust model or option, or the domain has no such population.
     """
     population = population or usual_population(task.domain)
-    check_inputs(population, task.domain, None)
+    check_inputs(population, task.domain, nonzero)
     if trust is not None:
         check_choice("trust", trust, TRUST_MODELS)
     _check_options(options)
-    sample = draw_sample(population, task.domain, task.clients, seed)
+    if population in SPARSE_POPULATIONS:
+        nonzero = nonzero or options.get("sparsity") or usual_nonzero(task.dimension)
+    if population == "sparse-mean":
+        # What is made for sparse means is stated for means as sparse as that.
+        options = {"sparsity": nonzero, **options}
+        if options["sparsity"] < nonzero:
+            raise ValueError(f"nonzero must be at most the sparsity that errors are stated for, {options['sparsity']}, got {nonzero}")
+    sample = draw_sample(population, task.domain, task.clients, seed, nonzero)
     compared = references(task, sample)
     central = compared[1].predicted_error
-    asked = _Asked(task, population, trust, options, seed, sample, central, timed)
+    asked = _Asked(task, population, nonzero, trust, options, seed, sample, central, timed)
     found = dict[str, PlannedMechanism]()
     for one in _all_planned(asked, workers):
         found[one.name] = one
         on_step(len(found), len(REGISTRY), one.name)
-    return Plan(task, population, ranked(found[name] for name in REGISTRY), compared)
+    return Plan(task, population, ranked(found[name] for name in REGISTRY), compared, nonzero)
 
 
 def _all_planned(asked: "_Asked", workers: int) -> Iterator[PlannedMechanism]:
@@ -147,6 +159,7 @@ def _check_options(options: Values) -> None:
 class _Asked:
     task: Task
     population: str
+    nonzero: int | None
     trust: str | None
     options: Values
     seed: int
@@ -240,7 +253,9 @@ def _described(entry: Entry, asked: _Asked, designs: list[_Design]) -> PlannedMe
     if asked.timed:
         duration = predict_duration(entry, task, chosen.values, chosen.mechanism, asked.sample.inputs)
     # Sampled rounds have no command.
-    command = None if task.sampling is not None else simulate_command(entry, task, chosen.values, asked.population, asked.seed)
+    command = (
+        None if task.sampling is not None else simulate_command(entry, task, chosen.values, asked.population, asked.seed, asked.nonzero)
+    )
     return PlannedMechanism(
         name=entry.name,
         title=entry.title,

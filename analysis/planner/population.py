@@ -52,12 +52,12 @@ class PopulationSample:
         return float(np.sum((self.mean - self.domain.middle) ** 2))
 
 
-def draw_sample(population: str, domain: Domain, clients: int, seed: int) -> PopulationSample:
-    """Return a sample of a population, drawn from a stream of its own."""
+def draw_sample(population: str, domain: Domain, clients: int, seed: int, nonzero: int | None = None) -> PopulationSample:
+    """Return a sample of a population, drawn from a stream of its own; `nonzero` as in `input_chunks`."""
     drawn = max(2, min(MOST_DRAWN, MOST_COORDINATES // (1 if isinstance(domain, Categories) else domain.dimension)))
     if domain.dimension == 1:
         drawn = MOST_COORDINATES
-    chunks = input_chunks(population, domain, drawn, named_stream(seed, f"planner: {population}"))
+    chunks = input_chunks(population, domain, drawn, named_stream(seed, f"planner: {population}"), nonzero=nonzero)
     inputs = np.asarray(domain.clip(np.concatenate(list(chunks))))
     if isinstance(domain, Categories):
         return PopulationSample(domain, clients, inputs, _frequencies(population, domain, clients))

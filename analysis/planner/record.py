@@ -157,12 +157,15 @@ class Plan(Shown):
         Those that can serve, by trust model and predicted error; then the others.
     references : tuple of Reference
         The answer zero, and a trusted server's Gaussian noise.
+    nonzero : int or None
+        Coordinates of a vector of a sparse population that are not zero; None for the other populations.
     """
 
     task: Task
     population: str
     mechanisms: tuple[PlannedMechanism, ...]
     references: tuple[Reference, ...]
+    nonzero: int | None = None
 
     @property
     def line(self) -> str:
@@ -225,7 +228,7 @@ class Plan(Shown):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a tidy table: one row per mechanism, with the task, the references' errors and, after `check_plan`, measured ones."""
-        task = _task_columns(self.task, self.population)
+        task = _task_columns(self.task, self.population, self.nonzero)
         errors = {f"{one.name.replace('-', '_')}_error": one.predicted_error for one in self.references}
         rows = []
         for one in self.mechanisms:
@@ -240,7 +243,7 @@ class Plan(Shown):
 
     def designs_frame(self) -> pd.DataFrame:
         """Return a tidy table for a picture of error against bits: one row per design that was tried and keeps to the task."""
-        task = _task_columns(self.task, self.population) | {"adjacency": self.task.adjacency}
+        task = _task_columns(self.task, self.population, self.nonzero) | {"adjacency": self.task.adjacency}
         errors = {f"{one.name.replace('-', '_')}_error": one.predicted_error for one in self.references}
         rows = [
             {
@@ -263,7 +266,7 @@ class Plan(Shown):
     def document(self) -> dict[str, Any]:
         """Return the plan as JSON holds it: `mechanisms`, `references`, and what was asked."""
         return {
-            "task": _task_columns(self.task, self.population),
+            "task": _task_columns(self.task, self.population, self.nonzero),
             "mechanisms": [one.document() for one in self.mechanisms],
             "references": [one.document() for one in self.references],
         }
@@ -288,12 +291,13 @@ def _error(one: PlannedMechanism) -> float:
     return math.inf if one.predicted_error is None else one.predicted_error
 
 
-def _task_columns(task: Task, population: str) -> dict[str, Any]:
+def _task_columns(task: Task, population: str, nonzero: int | None) -> dict[str, Any]:
     domain = task.domain
     numbers, items = isinstance(domain, Interval), isinstance(domain, Categories)
     vectors = not (numbers or items)
     return {
         "population": population,
+        "nonzero": nonzero,
         "clients": task.clients,
         "dimension": domain.dimension if vectors else None,
         "norm": _json(domain.norm) if not isinstance(domain, Interval | Categories) else None,

@@ -1,7 +1,12 @@
 """A task in words."""
 
-from ...design.contracts.domains import Categories, Interval
+from ...design.contracts.domains import Categories, Domain, Interval
 from ...design.contracts.task import Task
+
+
+def population_in_words(population: str, domain: Domain, nonzero: int | None) -> str:
+    """Return the population's name, and for sparse vectors how many coordinates are not zero."""
+    return population if nonzero is None else f"{population} ({nonzero:,} of {domain.dimension:,} coordinates are not zero)"
 
 
 def task_in_words(task: Task) -> str:

@@ -114,10 +114,15 @@ def population_chunks(
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     scale = check_real("scale", scale, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM)
     if nonzero is None:
-        nonzero = max(1, dimension // SPARSITY)
+        nonzero = usual_nonzero(dimension)
     nonzero = check_integer("nonzero", nonzero, low=1, high=dimension)
     size = max(1, CHUNK_COORDINATES // dimension)
     return (scale * DRAWS[kind](min(size, clients - start), dimension, nonzero, rng) for start in range(0, clients, size))
+
+
+def usual_nonzero(dimension: int) -> int:
+    """Return how many coordinates of a sparse vector are not zero, unless told otherwise: one in 16, at least one."""
+    return max(1, dimension // SPARSITY)
 
 
 def check_population(kind: str, nonzero: int | None, dimension: int) -> None:

@@ -95,7 +95,7 @@ class FrequencyStudy:
         Of a trusted server's Gaussian noise, and the least that is proven possible; None where there is none.
     unknown_domain_ratio : float or None
         Standard error of an item, hashed into 2**20 public buckets in place of the list, over that with the list; None where the mechanism
-        cannot serve so many.
+        cannot serve this many.
     count : ItemCount or None
         The first of two rounds; None where there was only one.
     """
@@ -268,6 +268,6 @@ def _unknown_domain(column: ItemColumn, mechanism: str, task: Task, options: Val
     try:
         built = entry_named(mechanism).build(wide, options)
     except InfeasibleError:
-        # It cannot serve so many items, which says enough.
+        # It cannot serve this many items, which says enough.
         return None
     return math.sqrt(getattr(built, "other_variance", math.nan) / task.clients) / error

@@ -75,7 +75,7 @@ class SweepSpec:
     Raises
     ------
     ValueError
-        If a value is out of range, there is none, or one is there twice. Whether a mechanism serves a setting is for its task to say.
+        If a value is out of range, a list is empty, or a value is there twice. Whether a mechanism serves a setting is for its task to say.
     """
 
     mechanism: tuple[MechanismChoice, ...]

@@ -47,7 +47,7 @@ class TableGrid:
     Raises
     ------
     ValueError
-        If a value is out of range whatever the others are, there is none, or one is there twice. A combination that has no table fails
+        If a value is out of range whatever the others are, or there twice, or a list is empty. A combination that has no table fails
         when it is designed.
     """
 

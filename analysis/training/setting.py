@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 from ...arguments import check_choice, check_integer, check_norm, check_real
 from ...design.contracts.guarantee import ADJACENCIES
@@ -12,10 +13,13 @@ from ...design.federated.adam import ServerAdam
 from ...design.federated.server_optimiser import ServerOptimiser, ServerSGD
 from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ..datasets.federated_data import FederatedData
+from ..datasets.named_data import named_data
 from .client_sampling import ClientSampling
-from .data_sources import data_named
 from .models.network import Network, network_named
 
+# Data sets that a process keeps.
+KEPT_DATA = 4
+_kept_data = lru_cache(maxsize=KEPT_DATA)(named_data)
 SERVERS = ("sgd", "momentum", "adam")
 CLIPPINGS = ("flat", "per-layer", "adaptive")
 DOWNLOADS = ("model", "history")
@@ -30,7 +34,7 @@ class TrainingSetting:
     Attributes
     ----------
     data, folder, clients, split, dirichlet_alpha, samples
-        Source of the examples (`data_named`), and how they are divided among clients.
+        Source of the examples (`named_data`), and how they are divided among clients.
     model : str
         As in `network_named`.
     sampling, clients_per_round
@@ -139,7 +143,9 @@ class TrainingSetting:
 
     def federated_data(self, seed: int) -> FederatedData:
         """Return the clients' data."""
-        return data_named(self.data, self.clients, seed, self.split, self.dirichlet_alpha, self.samples, self.folder)
+        return _kept_data(
+            self.data, self.clients, seed, folder=self.folder, split=self.split, alpha=self.dirichlet_alpha, samples=self.samples
+        )
 
     def network(self, data: FederatedData) -> Network:
         """Return the model for the data."""

@@ -5,12 +5,13 @@ import os
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ...arguments import check_integer
+from ...design.contracts.options import NONE
 from ...errors import DataError
 from ...files import read_limited
 from ..random_streams import LARGEST_SEED
@@ -19,10 +20,10 @@ from .setting import KEYS, TrainingSetting
 from .task import TrainedMechanism, TrainingTask
 
 T = TypeVar("T")
-# What Python calls None; TOML has no such value.
-NONE = "none"
 # Keys whose values may be None.
 MAY_BE_NONE = ("folder", "samples", "batch", "epsilon", "round_epsilon")
+# Keys whose values are numbers that need not be whole.
+NOT_WHOLE = {one.name for one in fields(TrainingSetting) if one.type in (float, float | None)}
 MOST_RUNS = 10**5
 CHECKPOINT_EVERY = 50
 # Of a file.
@@ -132,15 +133,21 @@ def _runs(common: Mapping[str, Any], block: Mapping[str, Any]) -> list[tuple[Tra
 
 
 def _run(name: str, values: Mapping[str, Any]) -> tuple[TrainedMechanism, TrainingSetting]:
-    optional = {option.name for option in training_entry(name).options if option.default is None}
+    by_name = {option.name: option for option in training_entry(name).options}
     training: dict[str, Any] = {
-        key: None if key in MAY_BE_NONE and value == NONE else value for key, value in values.items() if key in KEYS
+        key: None if key in MAY_BE_NONE and value == NONE else _as_kept(key, value) for key, value in values.items() if key in KEYS
     }
-    options = {key: None if key in optional and value == NONE else value for key, value in values.items() if key not in KEYS}
+    # Of the option's kind: 1 and 1.0 are one number, and one task with its random stream.
+    options = {key: by_name[key].check(value) if key in by_name else value for key, value in values.items() if key not in KEYS}
     missing = [key for key in ("clients", "clients_per_round", "rounds", "delta", "adjacency") if key not in training]
     if missing:
         raise ValueError(f"{missing[0]} is missing: a training must have clients, clients_per_round, rounds, delta and adjacency")
     return TrainedMechanism(name, tuple(options.items())), TrainingSetting(**training)
+
+
+def _as_kept(key: str, value: Any) -> Any:
+    """Return a setting's number as the kind that the setting has, whole or not."""
+    return float(value) if key in NOT_WHOLE and isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _repeated(values: Iterable[T]) -> list[T]:

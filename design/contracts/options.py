@@ -22,6 +22,8 @@ class Required:
 
 
 REQUIRED = Required()
+NONE = "none"
+"""What stands for None where values are typed: the default of an option that is as good as left out."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Option:
     help : str
         One line.
     default : object
-        Its value where it is not given; `REQUIRED` where it must be.
+        Its value where it is not given; `REQUIRED` where it must be, and None, typed ``none``, where the help says what follows.
     low, high : float
         Range of a number; infinite for both where what uses it checks it.
     unit : str
@@ -71,8 +73,11 @@ class Option:
         return isinstance(self.default, Required)
 
     def check(self, value: Any) -> Any:
-        """Return a value of the option's kind, or raise ValueError with its name, the value and what is allowed."""
-        if value is None and self.default is None:
+        """Return a value of the option's kind, or raise ValueError with its name, the value and what is allowed.
+
+        ``"none"`` is the default of an option that may be left out: neither the command line nor TOML can say None.
+        """
+        if self.default is None and value in (None, NONE):
             return None
         if self.kind is int:
             return check_integer(self.name, value, low=int(self.low), high=int(self.high))

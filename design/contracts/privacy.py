@@ -279,6 +279,23 @@ class Privacy:
         ValueError
             If an argument is out of range, the mechanism has no account for the adjacency, or sampling is not known to amplify it.
         """
+        return self._report(delta, adjacency, rounds, sampling, self.accounts)
+
+    def epsilon(
+        self, delta: float, adjacency: str | None = None, rounds: int = 1, sampling: Sampling | None = None, account: str | None = None
+    ) -> float:
+        """Return what `report` says by `epsilon_by(account)`, without asking the other accounts, which may take longer."""
+        return self._report(delta, adjacency, rounds, sampling, self._asked(adjacency, account)).epsilon_by(account)
+
+    def _asked(self, adjacency: str | None, account: str | None) -> tuple[Account, ...]:
+        if account is not None:
+            return (self.account(account),)
+        usual = self.adjacencies[0] if adjacency is None else adjacency
+        return tuple(one for one in self.accounts if one.is_guarantee and one.adjacency == usual)
+
+    def _report(
+        self, delta: float, adjacency: str | None, rounds: int, sampling: Sampling | None, asked: tuple[Account, ...]
+    ) -> PrivacyReport:
         rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
         delta = check_real("delta", delta, low=0.0, high=1 - 1e-16)
         adjacency = self.adjacencies[0] if adjacency is None else check_choice("adjacency", adjacency, ADJACENCIES)
@@ -293,13 +310,9 @@ class Privacy:
             bound = _or_nothing(one.bound, delta, rounds, sampling)
             return AccountedEpsilon(one.name, one.adjacency, one.proven, one.assumes, bound)
 
-        answers = tuple(answer(one) for one in self.accounts)
+        answers = tuple(answer(one) for one in asked)
         return PrivacyReport(delta, rounds, adjacency, self.trust_model, sampling, answers)
-
-    def epsilon(self, delta: float, adjacency: str | None = None, rounds: int = 1, sampling: Sampling | None = None) -> float:
-        """Return the least of the proven accounts for the adjacency; infinite where nothing is proven. Arguments as in `report`."""
-        return self.report(delta, adjacency, rounds, sampling).epsilon
 
     def guarantee(self, delta: float, adjacency: str | None = None) -> Guarantee:
         """Return the proven guarantee of one round in which every client takes part."""
-        return self.report(delta, adjacency).guarantee
+        return self._report(delta, adjacency, 1, None, self._asked(adjacency, None)).guarantee

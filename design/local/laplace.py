@@ -50,7 +50,7 @@ class LaplaceMechanism(ScalarMechanism):
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
         object.__setattr__(self, "interval", check_interval("interval", self.interval))
         if self.metric not in (None, "l1"):
-            raise ValueError(f"metric must be None or 'l1' for Laplace noise, got {self.metric!r}")
+            raise ValueError(f"metric must be l1, or left out, for Laplace noise, got {self.metric!r}")
 
     @property
     def scale(self) -> float:

@@ -117,7 +117,7 @@ def calibrate_vector_table(
         values: dict[float, float] = {}
 
         def realised(table_epsilon: float) -> float:
-            values[table_epsilon] = design(table_epsilon).privacy().report(delta, rounds=rounds).epsilon_by(method)
+            values[table_epsilon] = design(table_epsilon).privacy().epsilon(delta, rounds=rounds, account=method)
             return values[table_epsilon]
 
         low = EPSILON_LOW

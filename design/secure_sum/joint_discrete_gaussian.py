@@ -18,9 +18,11 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
     MOST_CLIENTS,
     SMALLEST_SIGMA,
     discrete_gaussian_renyi,
+    discrete_gaussian_tau,
 )
 from ...solvers.divergences.discrete_gaussian_smoothing import ROUNDING, SmoothedSum, rounded_gaussian_epsilon, smoothed_sums
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon
+from ...solvers.numerics.bisection import first_true, least_up_to
 from ..contracts.accounts import needing_delta, renyi_account
 from ..contracts.gaussian import near_gaussian_bound
 from ..contracts.guarantee import ADJACENCIES
@@ -90,18 +92,37 @@ def joint_discrete_gaussian_privacy(clients: int, sums: Sequence[NoisySum], adja
         divergences = [discrete_gaussian_renyi(clients, one.sigma, one.l2_sensitivity, one.dimension, orders) for one in sums]
         return RenyiCurve(orders, np.sum(divergences, axis=0) * (1 + len(sums) * ROUNDING))
 
+    # The noise of other clients is independent: what holds for the sum of fewer clients' noise holds for all of it. That is less where each
+    # adds so little that the sum of more is further from Gaussian noise.
+    all_count = all(discrete_gaussian_tau(clients, one.sigma) <= ROUNDING for one in sums)
+
     @cache
-    def smoothed() -> list[SmoothedSum]:
+    def smoothed(count: int) -> list[SmoothedSum]:
         # Each sum with the same share of its noise taken for rounding.
-        return [_together(sums, parts) for parts in zip(*(smoothed_sums(clients, one.sigma) for one in sums), strict=False)]
+        return [_together(sums, parts) for parts in zip(*(smoothed_sums(count, one.sigma) for one in sums), strict=False)]
 
     def by_loss(rounds: int, delta: float) -> float | None:
         spread = math.sqrt(rounds)
-        found = [rounded_gaussian_epsilon(one.sigma / spread, rounds * one.log_ratio, delta) for one in smoothed()]
-        return min((epsilon for epsilon in found if epsilon is not None), default=None)
 
+        @cache
+        def of_some(count: int) -> float:
+            found = (rounded_gaussian_epsilon(one.sigma / spread, rounds * one.log_ratio, delta) for one in smoothed(count))
+            return min((epsilon for epsilon in found if epsilon is not None), default=math.inf)
+
+        least = of_some(clients) if all_count else least_up_to(clients, of_some)
+        return least if math.isfinite(least) else None
+
+    def nearly(choice: int) -> SmoothedSum | None:
+        # The most clients whose noise is near enough to Gaussian noise, with that share of it taken for rounding.
+        def too_far(count: int) -> bool:
+            return len(smoothed(count)) > choice and smoothed(count)[choice].log_ratio > NEGLIGIBLE_RATIO
+
+        most = first_true(1, clients, too_far) - 1 if too_far(clients) else clients
+        return smoothed(most)[choice] if most and len(smoothed(most)) > choice else None
+
+    @cache
     def gaussian() -> SmoothedSum:
-        found = next((one for one in smoothed() if one.log_ratio <= NEGLIGIBLE_RATIO), None)
+        found = max(filter(None, map(nearly, range(len(smoothed(clients))))), key=lambda one: one.sigma, default=None)
         if found is None:
             noise = " and ".join(f"{one.sigma:g}" for one in sums[:3])
             raise InfeasibleError(

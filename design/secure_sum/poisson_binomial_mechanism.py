@@ -4,7 +4,6 @@ Chen, Özgür, Kairouz 2022, *The Poisson binomial mechanism for unbiased federa
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Self
@@ -20,6 +19,7 @@ from ...solvers.divergences.poisson_binomial_divergence import (
     MOST_CLIENTS,
     MOST_TRIALS,
     PoissonBinomialPairs,
+    all_configurations,
     poisson_binomial_pairs,
 )
 from ..contracts.accounts import loss_account, pure_account, renyi_account
@@ -63,22 +63,23 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
     (0.5671, 0.3895)
     """
     dimension = check_integer("dimension", dimension, low=1, high=MOST_COORDINATES)
-    observed, proven = _pairs(clients, trials, theta), proven_pairs(clients, trials, theta)
+    proven = proven_pairs(clients, trials, theta)
 
-    def curve_of(pairs: PoissonBinomialPairs) -> Callable[[], RenyiCurve]:
-        return lambda: RenyiCurve(np.array(ORDERS), dimension * pairs.renyi_divergences(ORDERS))
+    def curve(pairs: PoissonBinomialPairs) -> RenyiCurve:
+        return RenyiCurve(np.array(ORDERS), dimension * pairs.renyi_divergences(ORDERS))
 
     def by_loss(rounds: int, delta: float) -> float | None:
         return proven.epsilon(delta) if rounds * dimension == 1 else None
 
     accounts: tuple[Account, ...] = (
         pure_account(dimension * proven.largest_loss),
-        renyi_account(curve_of(proven), "replace-one"),
+        renyi_account(lambda: curve(proven), "replace-one"),
         loss_account("pld", by_loss, "replace-one"),
     )
-    if not observed.proven:
+    if not all_configurations(clients, trials, theta):
         assumes = "all other clients at the same extreme hide a client the least"
-        accounts = (*accounts, renyi_account(curve_of(observed), "replace-one", name="rdp-extremes", assumes=assumes))
+        observed = renyi_account(lambda: curve(_pairs(clients, trials, theta)), "replace-one", name="rdp-extremes", assumes=assumes)
+        accounts = (*accounts, observed)
     return Privacy("secure-sum", accounts)
 
 
@@ -90,8 +91,7 @@ def proven_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPair
     worst case itself where all configurations were computed, and of half as many other clients where not: their divergences are about
     twice as large where they are small.
     """
-    pairs = _pairs(clients, trials, theta)
-    return pairs if pairs.proven else _pairs((clients - 1) // 2 + 1, trials, theta)
+    return _pairs(clients if all_configurations(clients, trials, theta) else (clients - 1) // 2 + 1, trials, theta)
 
 
 def coordinate_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:

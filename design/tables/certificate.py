@@ -100,7 +100,7 @@ def certify(
     """
     moments = row_moments(weights, alphabet, total)
     if dual is not None and moments.max_bias > 0:
-        raise ValueError(f"dual must be None for a table with bias: the lower bound is one on unbiased tables, got {dual!r}")
+        raise ValueError("dual must be left out for a table with bias: the lower bound is one on unbiased tables")
     value = objective_value(moments, objective, prior)
     bound = None if dual is None else lower_bound(dual, len(weights), epsilon=epsilon, metric=metric, objective=objective, prior=prior)
     return Certificate(

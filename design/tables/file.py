@@ -5,6 +5,7 @@ import json
 import math
 import os
 import sys
+import textwrap
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
 FORMAT = "quietbits-table/1"
-LONGEST_MESSAGE = 200
+LONGEST_MESSAGE, LONGEST_DETAIL = 200, 300
 # The largest table, of 512 rows and letters, has some six megabytes.
 MOST_BYTES = 64 * MEGABYTE
 
@@ -51,19 +52,24 @@ def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> Lo
     Raises
     ------
     TableError
-        At the first check that fails: ``size``, ``json``, ``format``, ``schema``, ``checksum``, or one of those of `verify_table`.
+        At the first check that fails: ``size``, ``json``, ``format``, ``schema``, ``checksum``, or one of those of `verify_table`; one line
+        that begins with the file's name.
     """
     try:
         content = read_limited(path, most_bytes)
     except DataError as error:
         raise TableError("size", str(error)) from None
-    document = _parsed(content)
-    _check_schema(document)
-    found, stated = checksum(document), document["sha256"]
-    if found != stated:
-        raise TableError("checksum", f"the file was changed: its contents have sha256 {found}, it states {stated}")
-    table = _table_from(document)
-    verify_table(table)
+    try:
+        document = _parsed(content)
+        _check_schema(document)
+        found, stated = checksum(document), document["sha256"]
+        if found != stated:
+            raise TableError("checksum", f"the file was changed: its contents have sha256 {found}, it states {stated}")
+        table = _table_from(document)
+        verify_table(table)
+    except TableError as error:
+        # Whoever changed the file chose what is quoted.
+        raise TableError(error.check, textwrap.shorten(error.detail, LONGEST_DETAIL, placeholder=" ..."), os.fspath(path)) from None
     return table
 
 

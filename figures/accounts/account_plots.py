@@ -167,6 +167,6 @@ def _caption(asked: AccountReport) -> str:
     else:
         promise = f"Guarantee: ε = {rounded_up(privacy.epsilon, 4)}, δ = {privacy.delta:g} after {rounds}, {where}."
     return (
-        f"{subject.mechanism[:1].upper()}{subject.mechanism[1:]}: ε at δ = {privacy.delta:g} against the number of rounds. Solid: proven, "
-        f"and errs upward. Dashed: not proven, or under an assumption. {promise}"
+        f"{subject.mechanism[:1].upper()}{subject.mechanism[1:]}: ε at δ = {privacy.delta:g} by rounds. Solid: proven; dashed: "
+        f"not, or under an assumption. {promise}"
     )

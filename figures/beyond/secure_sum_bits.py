@@ -85,13 +85,10 @@ def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
     rounds = frame["rounds"].max()
     return (
-        f"Mean of n vectors of dimension {first['dimension']} and L2 norm at most 1 through a secure sum, at ε = {first['epsilon']:g}, "
-        f"δ = {first['delta']:g}. Lines: the largest expected error, over all vectors of the ball. Points: measured, {rounds} rounds with "
-        "standard errors, vectors uniform on the sphere. Circles: with one bit less for a message's coordinate there is no such mechanism. "
-        "Bits: of a client's whole message, over the dimension of its vector. Discrete Gaussian and Skellam sums have room for 4 standard "
-        "deviations before they wrap; the others cannot wrap. cpSGD is rotated, with the levels and trials of least error; as published, "
-        "its ε is that of Theorem 1, which is not proven. Each panel spans the same factors of the trusted server's error. ε and δ are for "
-        f"{first['adjacency']} adjacency, {first['trust_model']} trust model; for the trusted server, central trust model."
+        f"Mean of n vectors of dimension {first['dimension']} and norm at most 1. Lines: the largest expected error; points: measured, "
+        f"{rounds} rounds with standard errors; circles: no such mechanism with a bit less. As published: ε by Theorem 1, which is not "
+        f"proven. ε = {first['epsilon']:g}, δ = {first['delta']:g} for {first['adjacency']} adjacency, {first['trust_model']} trust "
+        "model; trusted server: central."
     )
 
 

@@ -50,11 +50,10 @@ def draw_slack(frame: pd.DataFrame) -> Figure:
     first = frame.iloc[0]
     add_caption(
         figure,
-        f"ε of binomial noise s (Z \N{MINUS SIGN} N p) with p = {first['probability']:g}, for one number that neighbours change by at most "
-        f"{first['sensitivity']:g}, a multiple of s, at δ = {first['delta']:g}. Theorem 1 says nothing where its condition, N p (1 "
-        "\N{MINUS SIGN} p) ≥ max(23 ln(10/δ), 2/s), does not hold. Exact: by the distribution of the privacy loss. Right: noise of about "
-        f"the same privacy stands above each other. Guarantee: ε as drawn, {first['adjacency']} adjacency, {first['trust_model']} trust "
-        "model.",
+        f"Binomial noise s (Z \N{MINUS SIGN} N p), p = {first['probability']:g}, for one number that neighbours change by at most "
+        f"{first['sensitivity']:g}, at δ = {first['delta']:g}. Theorem 1: where its condition holds; exact: by the privacy loss. Right: "
+        f"noise of about the same privacy stands above each other. Guarantee: ε as drawn, {first['adjacency']} adjacency, "
+        f"{first['trust_model']} trust model.",
     )
     return figure
 

@@ -46,14 +46,9 @@ def draw_noise(frame: pd.DataFrame) -> Figure:
     first = frame.iloc[0]
     add_caption(
         figure,
-        f"The least noise for a number that neighbours change by at most 1, at δ = {first['delta']:g}. Binomial noise is "
-        "s (Z \N{MINUS SIGN} N/2) with N fair trials, the fewest that keep ε. Hollow: one trial fewer would break the condition of Theorem "
-        "1 (left), N/4 ≥ max(23 ln(10/δ), 2/s), or leave the ends of the noise's support likelier than δ (right); from there on a larger "
-        "ε saves nothing. The classic rule, a standard deviation of √(2 ln(1.25/δ))/ε, is what Theorem 1 tends to for small s; it is "
-        "proven for ε up to 1, and drawn where it keeps its promise. Right: s = 0.1 and 0.01 lie on the analytic curve. Certified lower "
-        "bound: the least variance at two neighbours, on average, of any unbiased estimate with the same guarantee, whatever noise it "
-        f"uses. Guarantee: ε as stated, {first['adjacency']} adjacency, secure-sum trust model for binomial noise and central trust model "
-        "for Gaussian noise.",
+        f"The least noise for a number that neighbours change by at most 1, at δ = {first['delta']:g}. Hollow: fewer trials are refused "
+        "at any ε. Certified lower bound: for unbiased estimates, on average over neighbours. Guarantee: ε as stated, "
+        f"{first['adjacency']} adjacency, secure-sum trust model for binomial, central trust model for Gaussian noise.",
     )
     return figure
 

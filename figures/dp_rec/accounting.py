@@ -103,22 +103,10 @@ def _look(account: str) -> dict[str, Any]:
 
 def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
-    bits = "; ".join(
-        f"{dataset} {' or '.join(str(one) for one in own.unique())}" for dataset, own in frame.groupby("dataset", sort=False)["bits"]
-    )
-    others = frame[frame["rounds"] != frame["noise_rounds"]].drop_duplicates("dataset")
-    rounds = "".join(f", {one['noise_rounds']} for {one['dataset']} where DP-REC has {one['rounds']}" for _, one in others.iterrows())
     return (
-        f"DP-REC in its paper's settings, 7 bits per group (bits per message: {bits}), δ = 1/N^1.1 for N clients. As printed: the paper's "
-        "theorem, which adds two dependent privacy losses as if they were independent. Conservative: with Hölder's inequality. Both take "
-        "all groups as one list of samples. Any bits and groups: derived from the weights as they are normalised. All three assume that "
-        "the other clients' messages count as samples of the prior. Hollow: infinite with these bits, drawn for the fewest that are "
-        "enough. Gaussian: DP-FedAvg, clients chosen by Poisson sampling, noise on the sum. Left: with as much noise in the sum as DP-REC, "
-        "whose standard deviation is sqrt(clients of a round) / clip ratio in clip norms, over as many rounds. Right: that number for the "
-        f"paper's ε, over the rounds of the paper's DP-FedAvg{rounds}; dotted, the noise it reports, which the older conversion gives. "
-        "The three Gaussian accounts are of the same noise: by the conversion of Rényi divergences that DP-REC's theorem uses, by the "
-        f"optimal one, and by the privacy loss distribution. All ε are for {first['adjacency']} adjacency, {first['trust_model']} trust "
-        "model. Those of DP-REC rest on the assumption, and the printed one is not proven even then."
+        "DP-REC in its paper's settings, and Gaussian noise; δ = 1/N^1.1 for N clients. Hollow: infinite with the paper's bits, drawn "
+        f"for enough. ε for {first['adjacency']} adjacency, {first['trust_model']} trust model. DP-REC's assume that other clients' "
+        "messages are samples of the prior; the printed one is not proven even then."
     )
 
 

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.dp_rec_bias import SMALL_BIAS, BiasPoint, with_fitted_slopes
+from ...analysis.comparisons.dp_rec_bias import BiasPoint, with_fitted_slopes
 from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
@@ -92,15 +92,9 @@ def _caption(frame: pd.DataFrame) -> str:
     slopes = ", ".join(f"{slope:.3f}" for slope in frame.drop_duplicates("clip_ratio")["fitted_slope"])
     seeds = frame["seeds"].max()
     return (
-        "One group of an update is coded by the index of one of 2^bits samples of N(0, σ² I); the clip ratio c is the update's norm over "
-        f"their standard deviation. Lines: exact expectations over samples and index. Points: {seeds:,} lists of shared samples with the "
-        "coder's weights, with standard errors. Left: the share of the update that is missing from the expectation, in any dimension; "
-        f"dotted, its leading term exp(c²) / 2^bits. Slopes of log2 of the bias, where that term is at most {SMALL_BIAS:g}: {slopes}. "
-        f"Circles: bits that are enough by lemma 2 for one message that may cost {first['lost']:g} of δ; the leading term is then a "
-        "twelfth of that. Right: expected squared distance of one decoded message from the update, over its squared norm; dotted, that of "
-        "the distribution that is coded, N(update, σ² I): the dimension over c². With few bits a message varies less along the update than "
-        "that. What c costs in privacy does not depend on the dimension: at Rényi order a the coded distributions "
-        f"differ by a c²/2. Guarantee: ε depends on c and on sampling, {first['adjacency']} adjacency, {first['trust_model']} trust model."
+        f"Clip ratio c: norm of the update over the samples' deviation. Lines: exact; points: {seeds:,} lists of samples with standard "
+        f"errors. Slopes of log2 of small biases: {slopes}. Circles: enough bits by lemma 2. Guarantee: ε by c and sampling, "
+        f"{first['adjacency']} adjacency, {first['trust_model']} trust model."
     )
 
 

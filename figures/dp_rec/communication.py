@@ -95,21 +95,11 @@ def _thousands(number: int) -> str:
 
 
 def _caption(frame: pd.DataFrame) -> str:
-    counted = frame[frame["scheme"] == COUNTED]
-    federations = "; ".join(
-        f"{one['federation']} {_thousands(one['population'])}, {one['clients_per_round']}, {one['rounds']}, {one['message_bits']:g}"
-        for _, one in counted.iterrows()
-    )
     first = frame.iloc[0]
     return (
-        "Bytes of a whole training, both directions. Clients, messages per round, rounds, bits per message as the paper counts: "
-        f"{federations}. A message has 7 bits per group after a seed: 32 bits as the paper counts, inferred from its totals like the two "
-        "convolutional networks; 64 in the messages made here, which are filled up to bytes. A client gets the messages of all rounds "
-        "since it was last there, or the float32 parameters where these are shorter; in its first round all messages so far, if the "
-        "first model is public, and else the parameters. As the paper counts: expected over who takes part, with replacement, and "
-        "without headers. The other two: packages made here, with headers and checksums, for simulated participants. Uncompressed: "
-        "parameters to and from each draw of each round. Rings: the paper's totals. Numbers: GiB; how many times fewer, rounded down. "
-        f"Bytes do not depend on ε; DP-REC's promise is for {first['adjacency']} adjacency, {first['trust_model']} trust model."
+        "Bytes of a whole training, both directions. As the paper counts: without headers; the other two: packages made here. Rings: "
+        "the paper's totals. Numbers: GiB; how many times fewer, rounded down. Bytes do not depend on ε; DP-REC's promise is for "
+        f"{first['adjacency']} adjacency, {first['trust_model']} trust model."
     )
 
 

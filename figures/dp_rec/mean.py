@@ -114,23 +114,11 @@ def _draw_epsilons(axes: Axes, frame: pd.DataFrame) -> None:
 def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
     private = frame[frame["variant"] != ""].iloc[0]
-    grouped = frame[frame["series"] == GROUPED].iloc[0]
-    equal = frame[frame["series"] == EQUAL].iloc[0]
-    mmrc = sorted(frame.loc[frame["series"] == MMRC, "bits"].unique())
-    coded = f"{mmrc[0]:g} bits" if len(mmrc) == 1 else f"{mmrc[0]:g} to {mmrc[-1]:g} bits"
     return (
-        f"Mean of {first['clients']:,} unit vectors of dimension {first['dimension']}: coordinates N(10, 1) for half of the clients and "
-        "N(1, 1) for the others, then normalised. Points: means of repetitions, with standard errors, of messages drawn from their exact "
-        f"law; lines: predicted. One group, except for the series with groups, which has {grouped['groups']}. The prior at 1/√d in every "
-        f"coordinate is the paper's better one; vectors are clipped to {equal['clip_norm']:.2g} around it. Clip ratios, except in the "
-        "middle: those of the least error that can be predicted without seeing vectors. Bits: what depends on the vector; neither seeds of "
-        "64 bits, which a client of DP-REC draws itself for privacy, nor what is public for SQKR and MMRC are counted. The paper's errors "
-        "are for one bit; its clip ratio and norm are not known. With privacy: "
-        f"{private['groups']} groups of {private['bits_per_group']} bits; as many clients drawn with replacement as there are; δ = "
-        f"{private['delta']:.1e}; full marks by DP-REC's theorem as printed, which is not proven, hollow by its conservative variant, "
-        "which assumes that the other clients' messages count as samples of the prior. ε of DP-REC and of the trusted server is for "
-        f"{private['adjacency']} adjacency, {private['trust_model']} trust model. SQKR, PrivUnitG and its code of {coded} (modified "
-        "minimal random coding) promise more: ε for replace-one adjacency, local trust model, δ = 0."
+        f"Mean of {first['clients']:,} unit vectors, d = {first['dimension']}. Points: measured, with standard errors; lines: "
+        f"predicted. Full: DP-REC's theorem, not proven; hollow: its conservative variant, with an assumption; {private['adjacency']} "
+        f"adjacency, {private['trust_model']} trust model, as the trusted server. Others: replace-one adjacency, local trust model, δ = "
+        "0."
     )
 
 

@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 # Width of a page's text block, in inches, and the smallest type, in points.
 WIDTH = 7.0
 SMALLEST_TYPE = 8.0
-# Characters of the smallest type that fit on a line of the full width.
+# Characters of the smallest type that fit on a line of the full width, and lines of a caption: docs/figures.md says the rest.
 CAPTION_CHARACTERS = 112
+CAPTION_LINES = 3
 
 GREY = "#555555"
 # From white, which is probability zero, to dark: the order survives printing in grey.

@@ -80,20 +80,11 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame, across: str, column: str) -> No
 
 def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
-    sketch = frame[frame["series"] == "Poisson-binomial sketch, L = 10"]
-    kilobits = [f"{group['bits_per_client'].max() / 1000:,.0f}" for _, group in frame.groupby("series") if group["width"].notna().any()]
-    size = sketch.iloc[0]
     return (
-        f"Frequencies of {first['categories']:,.0f} items, drawn from {POPULATIONS[first['population']]}, after projection onto the "
-        f"simplex; means of {first['repetitions']:.0f} rounds with standard errors. Sketches have {size['rows']:.0f} rows of "
-        f"{size['width']:.0f} buckets and are decoded by medians. The paper does not give its size: it is ln(d/0.05) rows, as in "
-        f"its Theorem A.3, and the "
-        "width of least predicted error in about a sixth of a histogram's coordinates. The best Poisson-binomial and the discrete Gaussian "
-        "histogram do not hash "
-        f"(messages of up to {', '.join(sorted(kilobits, key=lambda text: float(text.replace(',', ''))))} kbit). Hadamard response has the "
-        "paper's number of blocks. The lower bound is for the worst data, any mechanism whose estimate is private: a given law may have "
-        f"less. ε is for replace-one adjacency: secure-sum trust model at δ = {frame['delta'].max():g} for sketches and histograms, local "
-        "trust model at δ = 0 for the three responses, central trust model for the trusted server."
+        f"Frequencies of {first['categories']:,.0f} items, drawn from {POPULATIONS[first['population']]}; means of "
+        f"{first['repetitions']:.0f} rounds with standard errors. Lower bound: for the worst data. ε is for replace-one adjacency: "
+        f"secure-sum trust model at δ = {frame['delta'].max():g} for sketches and histograms, local trust model at δ = 0 for responses, "
+        "central for the trusted server."
     )
 
 

@@ -52,10 +52,8 @@ def draw_codes(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         f"{first['clients']} clients with one item each of {first['dimension']}, in a secure sum modulo n + 1 (signs: 2 n + 1); "
-        f"{first['repetitions']} repetitions, with Wilson's 95% intervals. Grey: the order of magnitude of the "
-        "paper's theorem 4.2 with constant one, and the numbers that the computed union bound proves to be enough "
-        "with probability 0.99, for a histogram at hand (mean) and for all at once. Where the integer program's "
-        "solution is not unique, the one that was found may be the right one. Nothing here is private beyond the secure sum.",
+        f"{first['repetitions']} repetitions, Wilson's 95% intervals. Grey: order of magnitude of the paper's theorem 4.2, and numbers "
+        "proven to be enough with probability 0.99, for this histogram and for all. Nothing here is private beyond the secure sum.",
     )
     return figure
 

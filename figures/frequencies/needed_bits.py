@@ -46,12 +46,9 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
         finding = f"Messages of useful private estimates have {ratios.min():,.0f} to {ratios.max():,.0f} times the necessary bits. "
     add_caption(
         figure,
-        f"{finding}An error of 1 or more is no better than an answer without any message. Lines: fewer bits are proven not to be "
-        "enough (multisets, Reed-Solomon words and blocks; Fano's inequality in its exact form). Dotted: no mechanism with the guarantee "
-        f"has a smaller worst error, at any number of bits (ε = {first['epsilon']:g}, δ = 1e-05 or 0 in the local trust model). "
-        "Hollow points: items are sketched, to a sixth of a histogram's coordinates; worst data, where all clients hold one item. "
-        "Exact codes, without privacy, are at the left edge: the Bernoulli code tells all histograms apart except with probability 0.05. "
-        f"Guarantees are for {first['adjacency']} adjacency; blue: secure-sum trust model, red: local, orange: shuffled, green: none.",
+        f"{finding}Lines: fewer bits are proven not to suffice; dotted: least worst error. Hollow: sketched. ε = {first['epsilon']:g}, "
+        f"δ = 1e-05, or 0 in the local trust model; {first['adjacency']} adjacency. Blue: secure-sum trust model, red: local, orange: "
+        "shuffled, green: none.",
     )
     return figure
 

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from ...analysis.comparisons.frequencies.regimes import (
@@ -57,23 +58,17 @@ def draw_regimes(frame: pd.DataFrame) -> Figure:
         row[0].set_ylabel("items d")
     for axes in grid[-1]:
         axes.set_xlabel("clients n")
-    handles = [Patch(facecolor=COLOURS[kind], edgecolor="black", label=label) for kind, label in KINDS.items()]
+    handles: list[Patch | Line2D] = [Patch(facecolor=COLOURS[kind], edgecolor="black", label=label) for kind, label in KINDS.items()]
     handles.append(Patch(facecolor="white", edgecolor="#777777", hatch="////", label="equal frequencies have less error"))
+    named = sorted((letters, name) for name, letters in LETTERS.items() if name in set(best["mechanism"]))
+    handles += [Line2D([], [], linestyle="", label=f"{letters}: {name}") for letters, name in named]
     figure.legend(handles=handles, loc="outside upper center", ncols=2, columnspacing=1.2)
     first = frame.iloc[0]
-    named = ", ".join(
-        f"{LETTERS.get(name, name)}: {name}" for name in sorted(set(best["mechanism"]), key=lambda name: LETTERS.get(name, name))
-    )
     add_caption(
         figure,
-        f"Which mechanism has the least predicted squared L2 error, over all frequencies of Zipf's law, with messages of at most the "
-        f"given bits; by formula. Under the name: the error over that of a trusted server's Gaussian noise. {named}. Shuffled "
-        "messages of log2 d bits win with few bits or a large epsilon, histograms in a secure sum where epsilon is small and their "
-        "d log2 n bits or so are allowed. Hatched: the "
-        f"answer that all items are as frequent is better than any of them, in a single round. ε is for "
-        f"{first['adjacency']} adjacency: secure-sum trust model, and shuffled, at δ = {frame['delta'].max():g}, "
-        f"local trust model at δ = 0; for "
-        f"the trusted server, central trust model at the same δ.",
+        "The mechanism of least predicted squared L2 error over Zipf's frequencies, with messages of at most the given bits; under its "
+        f"name: the error over a trusted server's. ε is for {first['adjacency']} adjacency: secure-sum trust model, and shuffled, at δ "
+        f"= {frame['delta'].max():g}, local trust model at δ = 0; for the trusted server, central trust model.",
     )
     return figure
 

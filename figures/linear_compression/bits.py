@@ -52,14 +52,10 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     zeros = " and ".join(f"{share:.2g}" for share in shares)
     add_caption(
         figure,
-        f"Mean of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} and norm c, whose mean has norm "
-        f"{first['mean_norm']:g} c; measured squared error, {first['repetitions']:.0f} rounds, over the least of the panel. A message has "
-        f"b/rate bits a parameter. Framed: the pair with the fewest of them whose error is within a factor of {SLACK:g}. Few bits must be "
-        f"coarse, as sums of {first['clients']:,.0f} clients have to fit. Crossed: too few for that, or so coarse that noise hides less "
-        f"than z says, with over {MOST_EPSILON:g} times the ε of the finest. The answer zero has {zeros} of the "
-        "least error: it wins unless many rounds are averaged. z: standard deviation of the noise over the norm that sketches are clipped "
-        f"to. Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model, δ = "
-        f"{first['delta']:g}, ε of one round as in the table.",
+        f"Mean of {first['clients']:,.0f} vectors, d = {first['dimension']:,.0f}: squared error over the panel's least, of which zero "
+        f"has {zeros}. Framed: fewest bits within a factor of {SLACK:g}. Crossed: too few bits, or over {MOST_EPSILON:g} times the "
+        f"finest's ε. z: noise over clip norm. Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model, δ = "
+        f"{first['delta']:g}.",
     )
     return figure
 

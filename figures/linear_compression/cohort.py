@@ -50,13 +50,9 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
     first = aligned.iloc[0]
     add_caption(
         figure,
-        f"Mean of n vectors of dimension {first['dimension']:,.0f} and norm c, whose mean has norm {first['mean_norm']:g} c, by sketches "
-        f"of {first['rows']:.0f} rows in a secure sum with discrete Gaussian noise, {first['bits']:.0f} bits a coordinate, at ε = "
-        f"{first['epsilon']:g}, δ = {first['delta']:g} in each round. Lines: predicted, points: measured, {first['repetitions']:.0f} "
-        f"rounds. {_gradients_in_words(gradients)}Where noise is large, a sketch of a tenth of the coordinates costs little beside it; "
-        "there a single round is worse than the answer zero, whose error does not fall over the rounds. Right: the border; below the lines "
-        "zero has less error than the average. Middle and right: predicted, for one and the same mean in all rounds. "
-        f"Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model; for the trusted server, central trust model.",
+        f"Means of norm {first['mean_norm']:g} c, d = {first['dimension']:,.0f}. Lines: predicted; points: measured. "
+        f"{_gradients_in_words(gradients)}Right: below, zero wins. ε = {first['epsilon']:g}, δ = {first['delta']:g} a round, "
+        f"{first['adjacency']} adjacency, {first['trust_model']} trust model; trusted server: central trust model.",
     )
     return figure
 
@@ -67,10 +63,7 @@ def _gradients_in_words(gradients: pd.DataFrame) -> str:
         return ""
     errors, last = gradients.set_index("rate")["squared_error"], gradients.iloc[-1]
     ratios = ", ".join(f"{errors[rate] / errors[1.0]:.3g} at rate {rate:g}" for rate in errors.index if rate != 1)
-    return (
-        f"Stars: gradients of single images of digits at a network that is being trained, whose mean has norm {last['zero'] ** 0.5:.2g} "
-        f"c; measured errors over that without a sketch: {ratios}. "
-    )
+    return f"Stars: gradients (norm {last['zero'] ** 0.5:.2g} c); errors over that without a sketch: {ratios}. "
 
 
 def cohort_tasks(seed: int, quick: bool) -> list[SketchPoint]:

@@ -39,13 +39,10 @@ def draw_dimensions(frame: pd.DataFrame) -> Figure:
     zeros = ", ".join(f"{share:.2g}" for share in unsketched["zero"] / unsketched["predicted_squared_error"])
     add_caption(
         figure,
-        f"Mean of {first['clients']:,.0f} vectors of norm c, whose mean has norm {first['mean_norm']:g} c, by sketches of "
-        f"{first['rows']:.0f} rows in a secure sum with discrete Gaussian noise, {first['bits']:.0f} bits a coordinate, at ε = "
-        f"{first['epsilon']:g}, δ = {first['delta']:g}. Lines: predicted, points: measured, {first['repetitions']:.0f} rounds with "
-        "standard errors. The noise's error grows as the dimension, that of compression as the rate: a larger model can be compressed "
-        f"more for the same factor, here 2 (grey line). The answer zero has {zeros} of the error without a sketch, from the smallest "
-        "dimension to the largest; that error falls over the rounds, and zero's does not. "
-        f"Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model.",
+        f"Mean of {first['clients']:,.0f} vectors of norm c, whose mean has norm {first['mean_norm']:g} c. Lines: predicted; points: "
+        f"measured, {first['repetitions']:.0f} rounds with standard errors. Grey: error twice that without a sketch, of which zero has "
+        f"{zeros} (by dimension). Guarantee: ε = {first['epsilon']:g}, δ = {first['delta']:g}, {first['adjacency']} adjacency, "
+        f"{first['trust_model']} trust model.",
     )
     return figure
 

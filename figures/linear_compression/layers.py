@@ -33,11 +33,9 @@ def draw_layers(frame: pd.DataFrame) -> Figure:
     words = ", ".join(f"{value:.2g} where {100 * float(str(kept)):g} % are kept" for kept, value in taken.items() if float(str(kept)) < 1)
     add_caption(
         figure,
-        f"Mean of the clipped gradients of {first['clients']:,.0f} single images of digits at a network of {first['layers']:.0f} layers "
-        f"and {first['dimension']:,.0f} parameters that has been trained for 20 steps, through count-mean sketches; no noise. Lines: "
-        f"predicted, points: measured, {first['repetitions']:.0f} repetitions with standard errors. By norm: coordinates of the sketches "
-        "in proportion to the root of a layer's size times the norm of its part of the mean, which would have to be known. Thresholding "
-        f"adds {words}, which no sketch takes back; but it makes means shorter, of which compression loses less.",
+        f"Mean of clipped gradients of {first['clients']:,.0f} images at a network of {first['layers']:.0f} layers and "
+        f"{first['dimension']:,.0f} parameters, in sketches; no noise. Lines: predicted; points: measured, {first['repetitions']:.0f} "
+        f"repetitions with standard errors. By norm: by that of each layer, not known in practice. Thresholding adds {words}.",
     )
     return figure
 

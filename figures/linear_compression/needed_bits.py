@@ -63,14 +63,10 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
     first = frame.iloc[0]
     add_caption(
         figure,
-        f"Mean of n vectors of dimension {first['dimension']:,.0f} and norm at most 1, at ε = {first['epsilon']:g}, δ = "
-        f"{first['delta']:g}, {first['adjacency']} adjacency. Lines: bits for a worst error of at most {SLACK:g} times that of a trusted "
-        "server's Gaussian noise through a secure sum: fewer than necessary are proven not to be enough, private or not, and no bits are "
-        "necessary where zero is good enough; sufficient ones are those of the cheapest sketch and bit width. Points: mechanisms of the "
-        "registry at their usual options, filled where their worst error is within the same factor, hollow where it is not; they are "
-        "spread sideways a little. Where the usual options are refused, a point has those of the planner's with the least error. Red: "
-        "local trust model, orange: shuffled, blue: secure sum, purple: central. The sparse mechanism is for means with 4 coordinates "
-        "only.",
+        f"Mean of n vectors of dimension {first['dimension']:,.0f}, norm at most 1, at ε = {first['epsilon']:g}, δ = "
+        f"{first['delta']:g}, {first['adjacency']} adjacency. Lines: bits for a worst error of at most {SLACK:g} times that of a "
+        "trusted server. Points: the registry's mechanisms, filled where within that factor. Red: local trust model, orange: shuffled, "
+        "blue: secure sum, purple: central.",
     )
     return figure
 

@@ -31,14 +31,10 @@ def draw_rates(frame: pd.DataFrame) -> Figure:
     epsilons = frame.groupby("noise_multiplier")["realised_epsilon"].max()
     add_caption(
         figure,
-        f"Mean of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} and norm c, by sketches of {first['rows']:.0f} "
-        f"rows in a secure sum with discrete Gaussian noise, {first['bits']:.0f} bits a coordinate; z: standard deviation of the sum's "
-        f"noise over the norm that sketches are clipped to, 1.1 c. Lines: predicted, points: measured, {first['repetitions']:.0f} rounds "
-        "with standard errors. A rate of 1 has no sketch. Gradients are those of single images at a network that is being trained, "
-        "clipped at c, which one in ten exceeds. Compression adds (d/m) times the square of the mean's norm, whatever the noise. One "
-        f"round is shown: over R rounds all lines fall by R, except for that of answering zero. One round's ε, at δ = {first['delta']:g}: "
-        f"{', '.join(f'{value:.3g}' for value in epsilons)} for the four z, {first['adjacency']} adjacency, {first['trust_model']} trust "
-        "model.",
+        f"Mean of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f}, norm c. z: deviation of the noise over the "
+        f"norm that sketches are clipped to. Lines: predicted; points: measured, {first['repetitions']:.0f} rounds with standard "
+        f"errors. One round's ε at δ = {first['delta']:g}: {', '.join(f'{value:.3g}' for value in epsilons)} for the z, "
+        f"{first['adjacency']} adjacency, {first['trust_model']} trust model.",
     )
     return figure
 

@@ -26,10 +26,9 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
     first, last = frame.iloc[0], frame[frame["rounds"] == frame["rounds"].max()].iloc[0]
     add_caption(
         figure,
-        f"Average over R rounds of the estimates of one mean, of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} "
-        "and norm c, each round with a new sketch and new noise. Lines: predicted, those of one round over R; points: measured, "
-        f"{first['repetitions']:.0f} repetitions with standard errors. Zero has the squared norm of the mean, and keeps it. One round has "
-        f"ε = {first['epsilon']:g} at δ = {first['delta']:g}, all {last['rounds']:.0f} together ε = {last['epsilon_of_all']:.3g}. "
+        f"Average over R rounds of estimates of one mean of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} and "
+        f"norm c. Lines: predicted; points: measured, {first['repetitions']:.0f} repetitions with standard errors. One round has ε = "
+        f"{first['epsilon']:g} at δ = {first['delta']:g}, all {last['rounds']:.0f} together ε = {last['epsilon_of_all']:.3g}. "
         f"Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model.",
     )
     return figure

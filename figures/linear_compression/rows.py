@@ -34,14 +34,10 @@ def draw_rows(frame: pd.DataFrame) -> Figure:
     first = frame.iloc[0]
     add_caption(
         figure,
-        f"Mean of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} and norm c, whose mean has norm "
-        f"{first['mean_norm']:g} c; {first['repetitions']:.0f} rounds, with standard errors. The same number m of coordinates is arranged "
-        "in more or fewer rows. Left: compression alone, over (d \N{MINUS SIGN} 1)/m times the square of the mean's norm, which no number "
-        f"of rows changes. Right: with noise, predicted (lines) and measured (points). {_clipped(frame)} of the sketches were longer than "
-        "the norm that they are clipped to, 1.1 c: the variance of a sketch's squared length, 2/m at most, does not depend on the rows "
-        "either. Vectors that are spread over many coordinates need one row. The paper's ablation has 10 to 25 rows, and its "
-        f"experiments 15. Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model, ε = "
-        f"{first['realised_epsilon']:.3g}, δ = {first['delta']:g}.",
+        f"Mean of {first['clients']:,.0f} vectors, d = {first['dimension']:,.0f}; {first['repetitions']:.0f} rounds, standard errors. "
+        "Left: compression alone, over (d \N{MINUS SIGN} 1)/m times the mean's squared norm. Right: with noise; lines: predicted, "
+        f"points: measured. {_clipped(frame)} of the sketches were clipped. Guarantee: {first['adjacency']} adjacency, "
+        f"{first['trust_model']} trust model, ε = {first['realised_epsilon']:.3g}, δ = {first['delta']:g}.",
     )
     return figure
 

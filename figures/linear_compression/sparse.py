@@ -51,12 +51,9 @@ def draw_sparse(frame: pd.DataFrame) -> Figure:
     first = frame.iloc[0]
     add_caption(
         figure,
-        f"A vector with s equal entries, norm 1 and dimension {first['dimension']:,}, from {first['measurements']:,} noisy measurements "
-        "by a subsampled randomised Hadamard transform; without noise a measurement has the mean square 1, so that noise of standard "
-        f"deviation 1 is as large as the signal. {first['repetitions']:.0f} repetitions, with standard errors. The Lasso's penalty is "
-        "what noise alone exceeds with probability 0.05; refitted: least squares on the entries that it found. Right: crossed where no "
-        "decoder but the oracle has less error than the answer zero, circled where the oracle has not less either. Nothing here is "
-        "private: noise stands for that of a mechanism.",
+        f"A vector of norm 1 with s equal entries, d = {first['dimension']:,}, from {first['measurements']:,} noisy measurements; "
+        f"{first['repetitions']:.0f} repetitions, standard errors. Refitted: least squares on the entries found. Right: crossed where "
+        "the answer zero beats all decoders but the oracle, circled where the oracle too. Nothing here is private.",
     )
     return figure
 

@@ -38,11 +38,10 @@ def draw_tables(entries: pd.DataFrame) -> Figure:
     first = entries.iloc[0]
     add_caption(
         figure,
-        f"MVU tables, {first['bits_in']} bits in, {first['bits_out']} bits out. Top: probability with which an input sends a letter. "
-        "Middle: what the letters decode to (shaded: the inputs' interval) and how often each is sent, averaged over inputs. Bottom: mean "
-        "variance over inputs, in units of the interval's length squared; certified lower bound on it for every unbiased mechanism with "
-        "this guarantee, whatever its number of bits; gap between the two, relative to the variance; ε as recomputed from the "
-        f"exact table. Guarantee: ε as above each panel, {first['adjacency']} adjacency, {first['trust_model']} trust model.",
+        f"MVU tables, {first['bits_in']} bits in, {first['bits_out']} bits out. Top: probability of a letter given the input. Middle: "
+        "what letters decode to. Bottom: mean variance, the interval's length squared as unit; certified lower bound for every "
+        f"unbiased mechanism; relative gap. Guarantee: ε as above each panel, {first['adjacency']} adjacency, {first['trust_model']} "
+        "trust model.",
     )
     return figure
 

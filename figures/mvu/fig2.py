@@ -55,13 +55,9 @@ def draw_variances(variances: pd.DataFrame) -> Figure:
     first = variances.iloc[0]
     add_caption(
         figure,
-        "Every client holds the same value x. Lines: exact variance of one client's decoded message. Points: simulated, "
-        f"{first['runs']} runs of n = {first['clients']:,} clients; squared error of the mean times number of clients, averaged over "
-        f"{first['batches']} batches of each run. In brackets: bits of a message; Laplace noise is not compressed. CLDP (wide band, "
-        "hollow squares) and MVU(1) coincide. The bound is one on averages: no unbiased mechanism with this guarantee, whatever its "
-        "number of bits, has a smaller variance on average over the 8 inputs from \N{MINUS SIGN}1 to 1 in steps of 2/7; at a single value "
-        "a mechanism may lie below it. "
-        f"Guarantee of all: ε as above each panel, {first['adjacency']} adjacency, {first['trust_model']} trust model.",
+        "Every client holds the same value x. Lines: exact variance of one decoded message; points: simulated. In brackets: bits of a "
+        "message. CLDP (squares) and MVU(1) coincide. The bound is on averages over inputs: values may lie below. Guarantee of all: ε "
+        f"as above each panel, {first['adjacency']} adjacency, {first['trust_model']} trust model.",
     )
     return figure
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -45,6 +46,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
 )
 CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
 BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": BLUE.colour, "linestyle": "-", "linewidth": 0.7, "marker": ""})
+PAPER_LOOK: Mapping[str, Any] = MappingProxyType({"linestyle": (0, (0.5, 1.5)), "linewidth": 0.9, "marker": ""})
 # Of what is drawn for tables of either kind.
 BOUND_LOOKS = {"MVU, L1 metric": BOUND_LOOK, "MVU, Rényi": MappingProxyType({**BOUND_LOOK, "color": "#7F3C00"})}
 QUICK: Mapping[str, Any] = MappingProxyType(
@@ -78,6 +80,7 @@ def draw_comparison(frame: pd.DataFrame) -> Figure:
     handles.append(Line2D([], [], label="certified optimum", **BOUND_LOOK))
     handles.append(Line2D([], [], label="Cramér-Rao limit", **BOUND_LOOKS["MVU, Rényi"]))
     handles.append(Line2D([], [], label="trusted server", **CENTRAL_LOOK))
+    handles.append(Line2D([], [], label="at the paper's ε", color=GREY, **PAPER_LOOK))
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.5)
     add_caption(figure, _caption(frame))
     return figure
@@ -100,6 +103,8 @@ def _draw_epsilons(axes: Axes, frame: pd.DataFrame) -> None:
             linestyle="",
             capsize=2,
         )
+        if not np.allclose(series["paper_epsilon"], series["epsilon"], rtol=1e-6):
+            axes.plot(series["paper_epsilon"], series["predicted_squared_error"], color=mark.colour, **PAPER_LOOK)
     for name, look in BOUND_LOOKS.items():
         tables = frame[frame["series"] == name]
         axes.plot(tables["epsilon"], tables["certified_error"], **look)
@@ -134,24 +139,10 @@ def _draw_bits(axes: Axes, frame: pd.DataFrame) -> None:
 
 def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
-    bits_out = frame[(frame["panel"] == "epsilon") & frame["bits_out"].notna()]["bits_out"].iloc[0]
-    bits = {name: frame[(frame["comparison"] == name) & frame["bits_in"].notna()]["bits_in"].iloc[0] for name in TITLES}
     return (
-        f"Mean of n = {first['clients']:,} vectors of dimension {first['dimension']}, {first['repetitions']} repetitions with standard "
-        "errors; lines above: predicted by the mechanisms' exact variances. Left: coordinates uniform on [0, 1], normalised to L1 norm "
-        f"1, tables with {bits['L1']:g} bits in. Right: uniform on the positive part of the unit sphere, {bits['L2']:g} bits in. Above, "
-        f"tables have {bits_out:g} bits out and Skellam noise takes 16 bits a coordinate. ε is that of the whole vector and one report, "
-        "for any two vectors of the ball: replace-one adjacency, local trust model. It is pure (δ = 0) for L1-metric tables on the left, "
-        "L2-metric tables on the right, CLDP, Laplace (left), and all from PrivUnitG on, whose public coordinates, projections and "
-        f"candidates are not counted as bits; with δ = {DELTA:g} for L1-metric and Rényi tables on the right (by Rényi accounting), "
-        "Gaussian (right) and Skellam noise. Plain random coding and Poisson representation are shown at the ε that is proven of "
-        "them, twice and four times that of what they code; plain coding and FastProjUnit have a bias, which is not predicted. The paper's "
-        "figure puts metric privacy, ε times the distance of two vectors, beside mechanisms whose ε is for any two, which lie up to "
-        "twice the radius apart: its metric ε counts twice here. Certified optimum: no unbiased table with the same bound on neighbouring "
-        "rows has a smaller variance, averaged over the inputs of the grid, whatever its number of bits; the data's dithering is added. "
-        "Rényi: tables of least variance for the Rényi divergence of the whole vector. Cramér-Rao limit: no unbiased table on that grid "
-        "whose Rényi divergence keeps the budget has a smaller variance, whatever its number of bits. "
-        f"Trusted server: Gaussian noise on the sum, same ε, δ = {DELTA:g}."
+        f"Mean of n = {first['clients']:,} vectors, d = {first['dimension']}; standard errors of {first['repetitions']} repetitions; lines "
+        "above: predicted. ε is that of the whole vector, replace-one adjacency, local trust model; δ = 0 or "
+        f"{DELTA:g}. Dotted: at the ε the paper would state, for metric privacy at half the distance, and δ = 1/(n + 1)."
     )
 
 

@@ -53,12 +53,10 @@ def draw_bits_out(entries: pd.DataFrame, mapped_epsilon: float = MAPPED_EPSILON)
     first = entries.iloc[0]
     add_caption(
         figure,
-        f"MVU tables with {first['bits_in']} bits in and more and more bits out. Top: probability with which an input sends a letter, at "
-        f"ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{mapped_epsilon:g}; letters that are never sent are left out. Bottom: variance averaged "
-        "over inputs, and the certified lower bound on that average for every unbiased mechanism with the same guarantee, whatever its "
-        "number of bits. Numbers: the gap, (variance \N{MINUS SIGN} bound) / variance, rounded up: all that more bits or better letters "
-        f"could still save; bold where it first is below {100 * SMALL_GAP:g}\N{NO-BREAK SPACE}%. "
-        f"Guarantee: ε as stated, {first['adjacency']} adjacency, {first['trust_model']} trust model.",
+        f"MVU tables with {first['bits_in']} bits in. Top: probability of a letter given the input, at "
+        f"ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{mapped_epsilon:g}. Bottom: mean variance, and its certified lower bound for any number "
+        f"of bits; numbers: the gap, rounded up, bold where it first is below {100 * SMALL_GAP:g}\N{NO-BREAK SPACE}%. Guarantee: ε as "
+        f"stated, {first['adjacency']} adjacency, {first['trust_model']} trust model.",
     )
     return figure
 

@@ -104,20 +104,18 @@ def _caption(frame: pd.DataFrame, left_out: int) -> str:
     first = frame.iloc[0]
     if pd.notna(first["dimension"]):
         norm = first["norm"]
-        held = f"vectors of {first['dimension']:,.0f} coordinates and L{norm if isinstance(norm, str) else format(norm, 'g')} norm at most "
+        held = f"vectors of {first['dimension']:,.0f} coordinates, L{norm if isinstance(norm, str) else format(norm, 'g')} norm at most "
         held += f"{first['clip_norm']:g}"
     elif pd.notna(first["categories"]):
         held = f"items of a list of {first['categories']:,.0f}"
     else:
         held = f"numbers from {first['low']:g} to {first['high']:g}"
     rounds = "" if first["rounds"] == 1 else f" over {first['rounds']:.0f} rounds"
-    hidden = "" if not left_out else f" {left_out} designs with more than {MOST_EXCESS:g} times the least error are left out."
+    hidden = "" if not left_out else f" Left out: {left_out} designs beyond {MOST_EXCESS:g} times the least error."
     return (
         f"{first['clients']:,.0f} clients with {held}; ε = {first['task_epsilon']:g}, δ = {first['task_delta']:g}{rounds}, "
-        f"{first['adjacency']} adjacency. Points: designs of the registry; lines: the least error within a number of bits, for each trust "
-        "model, with the names of some of its mechanisms. Errors are predicted, from formulas, for the population "
-        f"{first['population']}. Bounds are on the worst expected error of mechanisms that meet their hypotheses (unbiased, or purely "
-        "private); the largest of each trust model is drawn." + hidden
+        f"{first['adjacency']} adjacency. Points: designs, with predicted errors for the population {first['population']}; lines: the "
+        "least within a number of bits; bounds: the largest of each trust model." + hidden
     )
 
 

@@ -26,6 +26,11 @@ LARGEST_NEAR_ONE = 0.5
 # Exponents beyond this belong to values of negligible probability.
 LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
+# Share of a series from which on its terms are left out: a hundredth of a unit.
+NEGLIGIBLE_TERM = 1e-18
+# An exponential of less than minus this is 0.0.
+UNDERFLOW = 746.0
+BLOCK = 2**13
 # Steps of a grid of losses up to the largest one that matters, and the share of delta that losses beyond it may have.
 STEPS = 4000
 SMALLEST_REACH = 1e-12
@@ -90,26 +95,20 @@ class ExactPrivacyLoss:
         array = check_orders(orders)
         if len(self.masses) == 0:
             return np.full(len(array), -np.inf)
-        log_others = self.log_masses - self.losses
-        others = np.exp(log_others)
-        absolute = np.abs(self.losses)
-        result = np.empty(len(array))
-        for position, order in enumerate(array.tolist()):
-            if math.isinf(order):
-                result[position] = self.losses.max()
-                continue
-            exponents = self.log_masses + (order - 1) * self.losses
-            largest = float(exponents.max())
-            logarithm = largest + math.log(np.exp(exponents - largest).sum())
-            if abs(logarithm) > LARGEST_NEAR_ONE:
-                result[position] = logarithm / (order - 1)
-                continue
-            # Values whose likelihood ratio would overflow have a tiny probability: what they add is computed from logarithms.
-            steep = order * absolute > LARGEST_EXPONENT
-            tails = np.exp(exponents[steep]) - others[steep] - order * (self.masses[steep] - others[steep])
-            excess = float(others[~steep] @ _excess(self.losses[~steep], order)) + float(tails.sum())
-            result[position] = math.log1p(excess - self.unseen + order * (self.unseen - self.certain)) / (order - 1)
-        return result
+        blocks = [
+            _Block(self.log_masses[start : start + BLOCK], self.losses[start : start + BLOCK])
+            for start in range(0, len(self.losses), BLOCK)
+        ]
+        return np.array([self._renyi_divergence(order, blocks) for order in array.tolist()])
+
+    def _renyi_divergence(self, order: float, blocks: "list[_Block]") -> float:
+        if math.isinf(order):
+            return float(self.losses.max())
+        logarithm = _log_sum(order, blocks)
+        if abs(logarithm) > LARGEST_NEAR_ONE:
+            return logarithm / (order - 1)
+        excess = sum(block.excess(order) for block in blocks if max(block.highest, block.highest_exponent(order)) > -UNDERFLOW)
+        return math.log1p(excess - self.unseen + order * (self.unseen - self.certain)) / (order - 1)
 
     def without_rare_values(self, mass: float) -> "ExactPrivacyLoss":
         """Return the privacy loss with the rarest values, of at most this probability under P together, among all other values."""
@@ -196,21 +195,84 @@ def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
     return max(float(loss.losses[by_loss[position]]) if position < len(above) else 0.0, SMALLEST_REACH)
 
 
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Some of the values: few enough for the processor's cache, and neighbours, so that most blocks are negligible together."""
+
+    log_masses: FloatArray
+    losses: FloatArray
+
+    @cached_property
+    def others(self) -> FloatArray:
+        return np.asarray(np.exp(self.log_masses - self.losses))
+
+    @cached_property
+    def highest_mass(self) -> float:
+        return float(self.log_masses.max())
+
+    @cached_property
+    def highest_loss(self) -> float:
+        return float(self.losses.max())
+
+    @cached_property
+    def highest(self) -> float:
+        """The largest logarithm of a probability under either distribution."""
+        return max(self.highest_mass, float((self.log_masses - self.losses).max()))
+
+    def highest_exponent(self, order: float) -> float:
+        return self.highest_mass + (order - 1) * self.highest_loss
+
+    def excess(self, order: float) -> float:
+        # Values whose likelihood ratio would overflow have a tiny probability: what they add is computed from logarithms.
+        steep = order * np.abs(self.losses) > LARGEST_EXPONENT
+        if not steep.any():
+            return float(self.others @ _excess(self.losses, order))
+        log_masses, losses, others = self.log_masses[steep], self.losses[steep], self.others[steep]
+        tails = np.exp(log_masses + (order - 1) * losses) - others - order * (np.exp(log_masses) - others)
+        return float(self.others[~steep] @ _excess(self.losses[~steep], order)) + float(tails.sum())
+
+
+def _log_sum(order: float, blocks: list[_Block]) -> float:
+    """Return ln sum P^a Q^(1-a)."""
+    largest, total = -math.inf, 0.0
+    for block in sorted(blocks, key=lambda block: -block.highest_exponent(order)):
+        if block.highest_exponent(order) < largest - UNDERFLOW:
+            break
+        exponents = block.log_masses + (order - 1) * block.losses
+        highest = max(largest, float(exponents.max()))
+        total = total * math.exp(largest - highest) + float(np.exp(exponents - highest).sum())
+        largest = highest
+    return largest + math.log(total)
+
+
 def _excess(losses: FloatArray, order: float) -> FloatArray:
     """Return phi(l) = e^(a l) - 1 - a (e^l - 1), with full relative precision."""
-    excess = np.asarray(np.expm1(order * losses) - order * np.expm1(losses))
-    near = order * np.abs(losses) < 1
+    scaled = order * np.abs(losses)
+    near = scaled < 1
+    if near.all():
+        return _near_excess(losses, order, float(scaled.max(initial=0.0)))
+    excess = np.empty_like(losses)
+    excess[near] = _near_excess(losses[near], order, 1.0)
+    far = losses[~near]
+    excess[~near] = np.expm1(order * far) - order * np.expm1(far)
+    return excess
+
+
+def _near_excess(losses: FloatArray, order: float, largest: float) -> FloatArray:
+    """Return phi(l) by its series, for a |l| up to `largest`, at most 1."""
     # phi(l) = sum over k >= 2 of (a^k - a) l^k / k! = a sum of (a - 1) (1 + a + ... + a^(k-2)) l^k / k!.
-    geometric, factorial, coefficients = 0.0, 1.0, []
+    geometric, factorial, power, coefficients = 0.0, 1.0, 1.0, []
     for k in range(2, SERIES_TERMS + 2):
         geometric, factorial = 1 + order * geometric, factorial * k
         coefficients.append(geometric / factorial)
+        power *= largest
+        if power < NEGLIGIBLE_TERM:
+            break
     # By Horner's rule in place: this is where accounts of many tosses spend their time.
-    small = losses[near]
-    series = np.full_like(small, coefficients[-1])
+    series = np.full_like(losses, coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
-        series *= small
+        series *= losses
         series += coefficient
-    series *= small**2
-    excess[near] = order * (order - 1) * series
-    return excess
+    series *= losses**2
+    series *= order * (order - 1)
+    return series

@@ -12,6 +12,7 @@ import scipy
 
 from ...arguments import check_real
 from ...errors import ConvergenceError
+from ..numerics.bisection import bisect
 from ..numerics.rounding import UNIT
 
 LARGEST_EPSILON = 1e4
@@ -19,7 +20,8 @@ SMALLEST_DELTA, LARGEST_DELTA = 1e-300, 0.999
 SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 1e-3, 1e300
 # How far a root is moved to its safe side, relative to itself, and how often that is doubled where a step so small is lost in rounding.
 NUDGE, DOUBLINGS = 2e-10, 33
-MOST_STEPS = 400
+# As many as lead from the largest number of all to a difference of no bit in any.
+MOST_HALVINGS = 2200
 # From here on delta is below the smallest floating-point number.
 FAR = 40.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -62,7 +64,8 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
         low -= 2.0
     while excess(high) > 0:
         high += 2.0
-    multiplier = math.exp(_root(excess, low, high, tolerance=1e-13))
+    # By halves: SciPy's optimisers take longer to load than all halvings do.
+    multiplier = math.exp(bisect(lambda value: excess(value) > 0, low, high, MOST_HALVINGS).fails)
     return _nudged(multiplier, lambda value: _log_delta_bound(value, epsilon) <= target)
 
 
@@ -84,7 +87,7 @@ def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     # Delta is below the probability that the loss, normal with mean 1 / (2 z^2) and deviation 1 / z, exceeds epsilon, which is below
     # exp(-t^2 / 2) at t deviations above the mean.
     high = 0.5 / multiplier**2 + math.sqrt(-2 * target) / multiplier
-    epsilon = _root(lambda value: _log_delta_bound(multiplier, value) - target, 0.0, high, tolerance=1e-300)
+    epsilon = bisect(lambda value: _log_delta_bound(multiplier, value) > target, 0.0, high, MOST_HALVINGS).fails
     return _nudged(epsilon, lambda value: _log_delta_bound(multiplier, value) <= target)
 
 
@@ -120,15 +123,6 @@ def _log_delta_bound(noise_multiplier: float, epsilon: float) -> float:
     log_delta = _log_delta(noise_multiplier, epsilon)
     size = math.sqrt(abs(log_delta))
     return log_delta + UNIT * (100 + 30 * size**2 + 5 * size / noise_multiplier + 32 * epsilon)
-
-
-def _root(excess: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
-    # Here and at the other optimisers of SciPy: they take a quarter of a second to load, which listing mechanisms need not wait for.
-
-    root, report = scipy.optimize.brentq(excess, low, high, xtol=tolerance, rtol=1e-14, maxiter=MOST_STEPS, full_output=True, disp=False)
-    if not report.converged:
-        raise ConvergenceError(f"the calibration of Gaussian noise did not end in {MOST_STEPS} steps, between {low!r} and {high!r}")
-    return float(root)
 
 
 def _nudged(root: float, is_safe: Callable[[float], bool]) -> float:

@@ -28,9 +28,9 @@ class RatioConstraint:
 def metric_power(metric: str | float | None) -> float | None:
     """Return p of the metric |y - y'|**p, at least 1, or None for local differential privacy.
 
-    A metric is ``"l1"``, ``"l2"``, ``"l1.5"`` or another ``"l<p>"`` with p >= 1, the number p itself, or None.
+    A metric is ``"l1"``, ``"l2"``, ``"l1.5"`` or another ``"l<p>"`` with p >= 1, the number p itself, or None, which is also ``"none"``.
     """
-    if metric is None:
+    if metric in (None, "none"):
         return None
     text = metric[1:] if isinstance(metric, str) and metric.startswith("l") else metric
     try:
@@ -38,7 +38,7 @@ def metric_power(metric: str | float | None) -> float | None:
     except (TypeError, ValueError):
         power = math.nan
     if isinstance(metric, bool) or not (1 <= power < math.inf):
-        raise ValueError(f"metric must be None, 'l1', 'l2' or 'l<p>' with a finite p >= 1, got {metric!r}")
+        raise ValueError(f"metric must be none, l1, l2 or l<p> with a finite p >= 1, got {metric!r}")
     return power
 
 

@@ -202,7 +202,7 @@ def _pose_operator(operator: Any, observations: ArrayLike) -> LassoProblem:
 
 
 def finite_array(name: str, values: ArrayLike, dimensions: int) -> FloatArray:
-    """Return values as a float array with so many axes, none of length 0, and finite numbers only."""
+    """Return values as a float array with the given number of axes, none of length 0, and finite numbers only."""
     try:
         raw = np.asarray(values)
         array = raw.astype(float, copy=False) if raw.dtype.kind in "biuf" else None

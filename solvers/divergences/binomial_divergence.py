@@ -164,7 +164,7 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
     return ShiftedBinomialRenyi(np.maximum(np.maximum(*divergences), 0.0), failure)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=2)
 def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_LOGARITHM) -> BinomialWindow:
     """Return the distribution of a binomial number, without values whose probabilities have about the `smallest` logarithm or less."""
     variance = trials * probability * (1 - probability)

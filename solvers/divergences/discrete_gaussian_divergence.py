@@ -21,6 +21,9 @@ sub-Gaussian with variance S^2 (a sum of n discrete Gaussians, each sub-Gaussian
 lemma D_a(P || G) and D_a(G || P) are at most (a/2) (tau/2)^2, so that the triangle inequality for divergences of this kind (Bun, Steinke
 2016, *Concentrated differential privacy*, lemma 29) along P, G, shifted G, shifted P gives D_a(P) <= (a/2) (r + tau)^2. The sums of both
 over the coordinates are the bounds of `discrete_gaussian_renyi`, which are those of the paper with the smaller tau.
+
+*More clients.* tau grows with n, without end where s is small, while the noise of further clients, independent of the rest, is
+post-processing: what holds for k <= n clients holds for n. The bounds are the least over k, so that more clients never raise them.
 """
 
 import math
@@ -51,6 +54,8 @@ THETA = np.arange(1, 6)
 MOST_PRODUCTS = 2 * 10**9
 DEVIATIONS = 37.0
 LEFT_OUT = 1e-285
+# Beyond the terms of tau that are summed, numbers of clients whose noise may be the one to count are tried in these steps.
+CLIENTS_STEP = 1e-4
 
 
 def rounded_norm(clip_norm: float, granularity: float, dimension: int, beta: float = BETA) -> float:
@@ -91,12 +96,21 @@ def discrete_gaussian_tau(clients: int, sigma: float) -> float:
     (0.0, 2.1912)
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    return _summed_tau(_tau_terms(clients, sigma), clients)
+
+
+def _tau_terms(clients: int, sigma: float) -> FloatArray:
+    """Return the terms of tau that are summed one by one, for up to that number of clients."""
     sigma = check_real("sigma", sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
     number = np.arange(1, min(clients, DIRECT_TERMS + 1), dtype=float)
-    total = float(theta_log_ratios(sigma**2 * (number / (number + 1))).sum())
+    return theta_log_ratios(sigma**2 * (number / (number + 1)))
+
+
+def _summed_tau(terms: FloatArray, clients: int) -> float:
+    total = float(terms[: clients - 1].sum())
     beyond = max(clients - 1 - DIRECT_TERMS, 0)
     if beyond:
-        total += beyond * float(theta_log_ratios(np.array([sigma**2 * (DIRECT_TERMS / (DIRECT_TERMS + 1))]))[0])
+        total += beyond * float(terms[-1])
     return total * (1 + TAU_ERROR)
 
 
@@ -120,9 +134,9 @@ def theta_log_ratios(variances: FloatArray) -> FloatArray:
 def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, dimension: int, orders: ArrayLike) -> FloatArray:
     """Return the Rényi divergences of a sum of whole vectors with discrete Gaussian noise from every client, in nats; err upward.
 
-    min{ (a/2) r2^2 + tau d,  (a/2) (r2^2 + 2 r1 tau + tau^2 d) }, r_i = D_i / (sqrt(n) s), D1 = D2 min(sqrt(d), D2) (Kairouz, Liu,
+    min{ (a/2) r2^2 + tau d,  (a/2) (r2^2 + 2 r1 tau + tau^2 d) }, r_i = D_i / (sqrt(k) s), D1 = D2 min(sqrt(d), D2) (Kairouz, Liu,
     Steinke 2021, corollary 12 and its remarks, with the tau of `discrete_gaussian_tau`, for which it holds whatever s; the third bound
-    there is never the least).
+    there is never the least), for k = n clients, or fewer where that is less.
 
     Parameters
     ----------
@@ -144,14 +158,52 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
     [0.25, 0.5]
     """
     array = check_orders(orders)
-    tau = discrete_gaussian_tau(clients, sigma)
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    terms = _tau_terms(clients, sigma)
     l2 = check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=1e100)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
     if l2 == 0:
         return np.zeros(len(array))
-    noise = math.sqrt(clients) * sigma
-    ratio, linear = l2 / noise, l2 * min(math.sqrt(dimension), l2) / noise
-    return np.minimum(array / 2 * ratio**2 + tau * dimension, array / 2 * (ratio**2 + 2 * linear * tau + tau**2 * dimension))
+    factor = l2 * min(math.sqrt(dimension), l2)
+
+    # The other clients' noise is independent of the first k clients' sum, so that adding it reveals no more than that sum does.
+    counts = _counts(clients)
+    taus = _about(terms, counts)
+
+    def adding(half: float) -> int:
+        return int(counts[np.argmin(half * (l2 / sigma) ** 2 / counts + taus * dimension)])
+
+    # The larger the order, the more clients are worth counting.
+    halves = array / 2
+    if adding(float(halves.min(initial=math.inf))) == clients:
+        added = np.full(len(array), clients)
+    else:
+        added = np.array([adding(half) for half in halves.tolist()])
+    squared = (l2 / sigma) ** 2 / counts + 2 * factor / sigma * taus / np.sqrt(counts) + taus**2 * dimension
+    together = int(counts[np.argmin(squared)])
+
+    tau_of = {count: _summed_tau(terms, count) for count in {*added.tolist(), together}}
+    first = halves * (l2 / (np.sqrt(added) * sigma)) ** 2 + np.array([tau_of[count] for count in added.tolist()]) * dimension
+    noise, tau = math.sqrt(together) * sigma, tau_of[together]
+    return np.asarray(np.minimum(first, halves * ((l2 / noise) ** 2 + 2 * (factor / noise) * tau + tau**2 * dimension)))
+
+
+def _counts(clients: int) -> FloatArray:
+    """Return numbers of clients that are tried: all of which tau is a sum of terms, then by small steps, and the last."""
+    direct = np.arange(1, min(clients, DIRECT_TERMS + 1) + 1, dtype=float)
+    if clients == len(direct):
+        return direct
+    steps = math.ceil(math.log(clients / len(direct)) / CLIENTS_STEP)
+    # The grid is the same for every number of clients.
+    beyond = np.floor(len(direct) * np.exp(CLIENTS_STEP * np.arange(1, steps + 1)))
+    return np.concatenate([direct, beyond[beyond < clients], [clients]])
+
+
+def _about(terms: FloatArray, counts: FloatArray) -> FloatArray:
+    """Return tau for each number of clients, up to rounding."""
+    summed = np.concatenate([[0.0], np.cumsum(terms)])[: len(counts)]
+    beyond = counts[len(summed) :]
+    return summed if not len(beyond) else np.concatenate([summed, summed[-1] + (beyond - len(summed)) * terms[-1]])
 
 
 def summed_discrete_gaussian_losses(clients: int, sigma: float, shift: int) -> ExactPrivacyLoss:

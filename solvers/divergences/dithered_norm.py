@@ -7,6 +7,7 @@ rounded up and w = (floor(x) + 1)**p - floor(x)**p.
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -111,6 +112,7 @@ def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_pr
     return float(top * power ** (1 / norm) * (1 + UPWARD))
 
 
+@lru_cache(maxsize=64)
 def shrinkage(dimension: int, norm: float, radius: float, failure_probability: float) -> float:
     """Return the factor that vectors of a ball are multiplied by, so that independent rounding leaves most of them in the ball.
 

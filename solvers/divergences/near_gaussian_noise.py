@@ -33,7 +33,7 @@ from .discrete_gaussian_divergence import LARGEST_DIMENSION
 from .discrete_gaussian_smoothing import smoothed_sums
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
-# Sums over whole numbers are taken over this many points on either side of the mean, in windows of up to so many deviations, times their
+# Sums over whole numbers are taken over this many points on either side of the mean, in windows of up to this many deviations, times their
 # distance: at most a sixteenth of a deviation. For functions this smooth the error is far below floating point (Poisson's summation
 # formula), except at the ends, which are added. The points move with the noise, so that nothing jumps as it grows.
 POINTS = {16.0: 256, 40.0: 640}
@@ -315,7 +315,7 @@ def _excess(log_moments: FloatArray, exponents: FloatArray, log_spared: float) -
 
 
 def _window(variance: float, deviations: float, narrowest: float) -> FloatArray:
-    """Return equally spaced offsets from the mean, up to so many standard deviations on either side."""
+    """Return equally spaced offsets from the mean, up to the given number of standard deviations on either side."""
     deviation = math.sqrt(variance)
     width = check_real("deviations", deviations, low=1.0, high=min(MOST_DEVIATIONS, LARGEST_SLOPE * narrowest / deviation))
     count = next(points for widest, points in POINTS.items() if width <= widest)

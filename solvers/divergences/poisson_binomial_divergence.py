@@ -101,12 +101,10 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
     ValueError
         Also if clients and trials together are too many, or too many for a large theta.
     """
-    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-    trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
-    theta = check_real("theta", theta, low=1e-6, high=LARGEST_THETA)
+    searched = all_configurations(clients, trials, theta)
     others = (clients - 1) * trials
     largest_loss = trials * (math.log1p(2 * theta) - math.log1p(-2 * theta))
-    if others + trials <= MOST_SEARCHED_TRIALS and (others + trials) * math.log(0.5 - theta) >= SMALLEST_LOGARITHM:
+    if searched:
         high, low = (np.exp(log_binomial(trials, 0.5 + sign * theta)) for sign in (1, -1))
         # The mirror image of a pair is the same pair in the other direction, with as many trials at the other extreme.
         fixed = [np.exp(log_binomial(number, 0.5 + theta)) for number in range(others + 1)]
@@ -124,6 +122,14 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
         log_left_out = -math.inf
     left_out = math.exp(log_left_out)
     return PoissonBinomialPairs((_loss(first, second, left_out), _loss(second, first, left_out)), log_left_out, False, largest_loss)
+
+
+def all_configurations(clients: int, trials: int, theta: float) -> bool:
+    """Return whether `poisson_binomial_pairs` computes every configuration of the other clients."""
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    trials = check_integer("trials", trials, low=1, high=MOST_TRIALS)
+    theta = check_real("theta", theta, low=1e-6, high=LARGEST_THETA)
+    return clients * trials <= MOST_SEARCHED_TRIALS and clients * trials * math.log(0.5 - theta) >= SMALLEST_LOGARITHM
 
 
 def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: ArrayLike) -> FloatArray:

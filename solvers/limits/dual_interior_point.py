@@ -24,7 +24,7 @@ STEP_SHARE = 0.99
 LONGEST_EXPONENT = 3.0
 # Least product of a multiplier with its slack, as a share of their mean: points stay near the central path.
 CENTRALITY = 1e-4
-# A matrix is scaled to a diagonal of ones, and that much is added; so many refinements remove what it costs.
+# A matrix is scaled to a diagonal of ones, and that much is added; this number of refinements removes what it costs.
 RIDGE = 1e-14
 LEAST_PIVOT = 1e-15
 REFINEMENTS = 2

@@ -55,6 +55,18 @@ def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
         If HiGHS ends with neither an optimum nor a proof that there is none.
     """
     highs.run()
+    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        _run_again(highs)
+    status = highs.getModelStatus()
+    if status == highspy.HighsModelStatus.kInfeasible:
+        raise InfeasibleError(f"{program} has no solution")
+    if status != highspy.HighsModelStatus.kOptimal:
+        raise ConvergenceError(f"{program}: the solver ended with status {highs.modelStatusToString(status)!r}")
+    solution = highs.getSolution()
+    return LinearOptimum(np.array(solution.col_value), np.array(solution.row_dual), float(highs.getInfo().objective_function_value))
+
+
+def _run_again(highs: highspy.Highs) -> None:
     # Presolve has been seen to call a model infeasible, or to end in numerical trouble, where the simplex method finds an optimum.
     highs.setOptionValue("presolve", "off")
     for solver in ("simplex", "ipm"):
@@ -67,10 +79,3 @@ def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
         highs.run()
     highs.setOptionValue("presolve", "choose")
     highs.setOptionValue("solver", "choose")
-    status = highs.getModelStatus()
-    if status == highspy.HighsModelStatus.kInfeasible:
-        raise InfeasibleError(f"{program} has no solution")
-    if status != highspy.HighsModelStatus.kOptimal:
-        raise ConvergenceError(f"{program}: the solver ended with status {highs.modelStatusToString(status)!r}")
-    solution = highs.getSolution()
-    return LinearOptimum(np.array(solution.col_value), np.array(solution.row_dual), float(highs.getInfo().objective_function_value))

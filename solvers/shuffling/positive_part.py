@@ -92,7 +92,18 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
     # Exponents of at most 700 and masses are good to 2000 units each, for every variable.
     slack = count * UNIT * (4000 + 16 / max(rest, 1e-12) * (rest > 0))
     exponent = count * math.log(mass) + math.log(value / count) + slack
-    return math.exp(min(exponent, LARGEST_EXPONENT))
+    return math.exp(min(exponent, _each_alone(values, probabilities, rest, count), LARGEST_EXPONENT))
+
+
+def _each_alone(values: FloatArray, probabilities: FloatArray, rest: float, count: int) -> float:
+    """Return the logarithm of a bound that does without the others: the positive part of a sum is at most the sum of positive parts.
+
+    It is what holds where values are so large and so rare that the lattice is too coarse for them.
+    """
+    alone = float(probabilities @ np.maximum(values, 0.0))
+    together = max(float(probabilities.sum()) + rest, 1.0)
+    slack = count * UNIT * (16 + 4 * len(values))
+    return (math.log(alone) if alone > 0 else -math.inf) + (count - 1) * math.log(together) + slack
 
 
 def _centring_tilt(values: FloatArray, probabilities: FloatArray) -> float:

@@ -124,7 +124,7 @@ class ShuffledLetters:
         return found
 
     def loss(self, delta: float, times: int) -> "PrivacyLossDistribution":
-        """Return a privacy loss distribution that dominates every pair of rows, for composition to this delta over so many uses.
+        """Return a privacy loss distribution that dominates every pair of rows, for composition to this delta over `times` uses.
 
         It is that of the largest divergence of any pair as a function of epsilon, linear in e^epsilon between the points where it is
         computed (Zhu, Dong, Wang 2022, proposition 10; Doroshenko et al. 2022). Losses beyond the grid count as certain failure.

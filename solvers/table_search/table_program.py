@@ -55,6 +55,7 @@ class TableProgram:
         # Kept: a product from the left would transpose the matrix each time.
         self._costs_of_variables = self._table_of_variables.T.tocsr()
         self._layout = _layout(self._table_of_variables, self._privacy_rows, len(self.inputs), worst=input_weights is None)
+        self._model = self._layout.model()
         self._highs = new_highs()
         self._basis: highspy.HighsBasis | None = None
 
@@ -88,13 +89,8 @@ class TableProgram:
         return TableProgramSolution(table, optimum.value * self._scale, gradient)
 
     def _run(self, cost: FloatArray, data: FloatArray) -> LinearOptimum:
-        layout = self._layout
-        model = highspy.HighsLp()
-        model.num_row_, model.num_col_ = len(layout.lower), layout.columns
-        model.col_cost_, model.row_lower_, model.row_upper_ = cost, layout.lower, layout.upper
-        model.col_lower_, model.col_upper_ = np.zeros(layout.columns), np.full(layout.columns, np.inf)
-        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_, model.a_matrix_.index_, model.a_matrix_.value_ = layout.starts, layout.rows, data
+        model = self._model
+        model.col_cost_, model.a_matrix_.value_ = cost, data
         if self._highs.passModel(model) == highspy.HighsStatus.kError:
             raise ConvergenceError("the linear program for a table was refused by the solver")
         if self._basis is not None:
@@ -123,6 +119,16 @@ class _Layout:
     columns: int
     lower: FloatArray
     upper: FloatArray
+
+    def model(self) -> highspy.HighsLp:
+        """Return the program without its costs and its matrix's values."""
+        model = highspy.HighsLp()
+        model.num_row_, model.num_col_ = len(self.lower), self.columns
+        model.row_lower_, model.row_upper_ = self.lower, self.upper
+        model.col_lower_, model.col_upper_ = np.zeros(self.columns), np.full(self.columns, np.inf)
+        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+        model.a_matrix_.start_, model.a_matrix_.index_ = self.starts, self.rows
+        return model
 
 
 def _layout(table_of_variables: "scipy.sparse.csr_array", privacy_rows: "scipy.sparse.csr_array", count: int, *, worst: bool) -> _Layout:

@@ -328,7 +328,7 @@ def test_a_fault_is_one_line_and_leaves_no_file(fault: Callable[..., str], folde
 def test_a_changed_table_is_refused(fault: Callable[..., str], folder: Path) -> None:
     path = folder / "table.json"
     path.write_text(path.read_text().replace('"epsilon": 1.0', '"epsilon": 0.5'))
-    assert fault("account", *VECTOR, "--order", 2).startswith("checksum: the file was changed")
+    assert fault("account", *VECTOR, "--order", 2).startswith("table.json: checksum: the file was changed")
 
 
 def test_a_table_for_numbers_says_so_of_vectors(answer: Answer, run: Run) -> None:

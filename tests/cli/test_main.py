@@ -165,7 +165,7 @@ def test_design_with_the_prior_of_a_column(people: Path, folder: Path) -> None:
         (["--epsilon", "nan"], "epsilon must be a number from 0.001 to 20, got nan"),
         (["--bits-in", "10"], "bits_in must be a whole number from 1 to 9, got 10"),
         (["--bits-out", "0"], "bits_out must be a whole number from 1 to 9, got 0"),
-        (["--metric", "cosine"], "metric must be None, 'l1', 'l2' or 'l<p>' with a finite p >= 1, got 'cosine'"),
+        (["--metric", "cosine"], "metric must be none, l1, l2 or l<p> with a finite p >= 1, got 'cosine'"),
         (["--interval", "1", "0"], "interval must be two finite numbers with low < high, got (1.0, 0.0)"),
         (["--objective", "prior"], "prior_data must be given with the objective prior"),
         (["--prior-data", "x.csv"], "prior_data must be given with the objective prior"),
@@ -232,7 +232,7 @@ def test_export(table: Path, folder: Path, file_format: str) -> None:
 
 def test_a_changed_table_is_not_exported(table: Path, folder: Path) -> None:
     table.write_text(table.read_text().replace('"epsilon": 2.0', '"epsilon": 1.0'))
-    assert fault(run("export", table, "--format", "c", "--output", "t.h")).startswith("checksum: the file was changed")
+    assert fault(run("export", table, "--format", "c", "--output", "t.h")).startswith("table.json: checksum: the file was changed")
     assert not (folder / "t.h").exists()
 
 

@@ -53,6 +53,11 @@ class PrivacySuite:
                 assert option.help.endswith(".")
                 assert option.kind in (int, float, str, bool, Path)
                 assert option.required or option.check(option.default) == option.default
+                if option.default is None:
+                    # Neither a command line nor TOML can say None: it is typed none, and the help says what follows.
+                    assert option.check("none") is None
+                    assert re.search("default|without|instead of", option.help)
+                    assert "None" not in option.help
 
     def test_the_document_is_json(self, entry: Entry) -> None:
         document = json.loads(json.dumps(entry.document(), allow_nan=False))
@@ -188,7 +193,11 @@ class PrivacySuite:
         if subject.table is not None:
             values["table"] = tmp_path / "table.json"
             write_table(subject.table, values["table"])
-        named = {"clip": values.get("clip_norm", values.get("clip")), "epsilon": values.get("epsilon_per_round"), **values}
+        # What is found has the name of the option that takes it again; epsilon is that of all rounds, and a table is a file.
+        required = {one.name for one in accounting.parameters if one.required}
+        assert required - {"epsilon", "table"} <= set(values)
+        assert "clip_norm" not in subject.details
+        named = {"epsilon": values.get("epsilon_per_round"), **values}
         parameters = {one.name: named[one.name] for one in accounting.parameters if named.get(one.name) is not None}
         checked = check_values(case.entry.name, accounting.parameters, parameters) | {"delta": DELTA}
         again = accounting.account(checked, case.adjacency, None).report(DELTA, rounds)

@@ -42,6 +42,24 @@ NOISE: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
 }
 
+# Secure sums of which each client adds hardly any noise.
+SUMMED = {"granularity": 0.02, **VECTOR}
+PADDED = {"granularity": 0.02, "padded_dimension": 4, "sketch_clip": 1.0, "local_sigma": 0.012}
+ITEMS = {"rows": 3, "squared_distance": 1, "steps": 1}
+LITTLE_NOISE: Mapping[str, Mapping[str, Any]] = {
+    "distributed-discrete-gaussian": {**SUMMED, "local_sigma": 0.012},
+    "distributed-skellam": {**SUMMED, "local_variance": 1e-4},
+    "cpsgd": {"levels": 4, "trials": 3, "rotated": False, **VECTOR},
+    "poisson-binomial": {"trials": 1, "theta": 0.45, "dimension": 2},
+    "sketched-discrete-gaussian": PADDED,
+    "sparse-discrete-gaussian": PADDED,
+    "sketched-poisson-binomial": {"trials": 1, "theta": 0.45, "differing_coordinates": 4},
+    "sketched-discrete-gaussian-frequencies": {**ITEMS, "local_sigma": 0.6376769},
+    "sketched-skellam-frequencies": {**ITEMS, "local_variance": 0.3},
+    "sparse-discrete-gaussian-frequencies": {**ITEMS, "local_sigma": 0.6376769},
+}
+FEW, MANY = (2, 3, 10, 11, 100), (3000, 111_309, 122_439)
+
 
 def rises(values: Iterable[float]) -> bool:
     return all(before <= after * (1 + RELATIVE) + ABSOLUTE for before, after in itertools.pairwise(values))
@@ -69,6 +87,31 @@ def test_more_noise_never_reveals_more(name: str) -> None:
             assert rises(one[account] for one in found), (account, delta, rounds, [one[account] for one in found])
 
 
+def test_every_secure_sum_is_asked_about_more_clients() -> None:
+    asked = {
+        entry.name
+        for entry in REGISTRY.values()
+        if entry.trust_model == "secure-sum" and entry.private and "clients" in {option.name for option in entry.accounting.parameters}
+    }
+    assert set(LITTLE_NOISE) == asked
+
+
+@pytest.mark.parametrize("name", LITTLE_NOISE)
+def test_more_clients_never_reveal_more(name: str) -> None:
+    # The sum of discrete Gaussians is the further from one, the more there are: with .64 steps each it said 291, then 320.
+    one = accountables()[name]
+    numbers = (*FEW, *MANY) if "discrete-gaussian" in name else FEW
+    subjects = [
+        one.account(check_values(name, one.parameters, {**LITTLE_NOISE[name], "clients": clients}) | {"delta": 1e-3}, None, None)
+        for clients in reversed(numbers)
+    ]
+    sampling = sampling_of(0.05, subjects[0].adjacency, population=10**6)
+    for rounds, chosen in ((1, None), (30, None), (2, sampling)):
+        found = [answers(subject, 1e-5, rounds, chosen) for subject in subjects]
+        for account in set.intersection(*(set(one) for one in found)):
+            assert rises(one[account] for one in found), (account, rounds, chosen, [one[account] for one in found])
+
+
 def test_one_round_of_the_published_theorem_is_no_worse_than_two() -> None:
     # By itself it said 0.0012 for one round, and 0.0 for two.
     values = {"clients": 10**9, "dimension": 28, "clip": 0.0013, "levels": 14, "trials": 5, "rotated": False}
@@ -85,10 +128,10 @@ def test_gaussian_accounts_do_not_jump_as_noise_grows() -> None:
     assert rises(found), found
 
 
-def sampling_of(share: float, adjacency: str) -> Sampling:
+def sampling_of(share: float, adjacency: str, population: int = POPULATION) -> Sampling:
     if adjacency == "add-or-remove-one":
         return PoissonSampling(share)
-    return FixedSizeSampling(POPULATION, round(POPULATION * share))
+    return FixedSizeSampling(population, round(population * share))
 
 
 @pytest.mark.parametrize("name", [name for name in NOISE if " clients" not in name])

@@ -106,7 +106,7 @@ def test_details_predict_the_error_that_the_mechanism_bounds() -> None:
     values: dict[str, Any] = {"clients": 50, "dimension": 16, "clip": 1.0, "local_variance": 0.16, "granularity": 0.1}
     details = account("distributed-skellam", **values, delta=1e-5).subject.details
     assert details["squared_error"] == pytest.approx(16 * (0.16 + 0.01 / 4) / 50)
-    sizes = {"clients", "dimension", "padded_dimension", "clip_norm"}
+    sizes = {"clients", "dimension", "padded_dimension", "clip"}
     assert details.keys() == sizes | {"local_variance", "granularity", "rounded_norm", "squared_error"}
     # c**2 + g**2 d/4 + g (c + g sqrt(d)/2).
     assert details["rounded_norm"] == pytest.approx(math.sqrt(1 + 0.04 + 0.1 * (1 + 0.2)))

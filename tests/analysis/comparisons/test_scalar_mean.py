@@ -14,7 +14,7 @@ from quietbits.design.local.cldp import CLDPMechanism
 from quietbits.design.tables.mvu import design_mvu
 
 Rows = Callable[[Sequence[Any]], pd.DataFrame]
-SMALL = {"clients": 10_000, "batches": 500, "runs": 2}
+SMALL = {"clients": 2500, "batches": 500, "runs": 2}
 
 
 @pytest.fixture(scope="module")

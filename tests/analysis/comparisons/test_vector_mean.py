@@ -14,7 +14,7 @@ from quietbits.analysis.sweeps.task import MeanTask
 Rows = Callable[[Sequence[Any]], pd.DataFrame]
 # The second epsilon is that of the comparison by bits: their tables are the same.
 SMALL: dict[str, Any] = {
-    "comparisons": tuple(with_small_tables(one, bits_in=3, most_bits_out=2) for one in COMPARISONS),
+    "comparisons": tuple(with_small_tables(one, bits_in=2, most_bits_out=2) for one in COMPARISONS),
     "epsilons": (1.0, BITS_EPSILON),
     "clients": 300,
     "dimension": 4,

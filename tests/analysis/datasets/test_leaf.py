@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from quietbits.analysis.datasets.leaf import CHARACTER_NUMBERS, CHARACTERS, femnist_data, shakespeare_data
+from quietbits.analysis.datasets.named_data import named_data
 from quietbits.errors import DataError
 
 RNG = np.random.default_rng(0)
@@ -41,6 +42,13 @@ def test_a_client_is_a_writer(tmp_path: Path) -> None:
         assert (examples.inputs == np.array(USERS[name]["x"])).all()
         assert examples.labels.tolist() == USERS[name]["y"]
     assert len(data.test) == 6
+
+
+def test_there_are_as_many_clients_as_writers(tmp_path: Path) -> None:
+    write(tmp_path, leaf(USERS))
+    assert {named_data("femnist", clients, 0, folder=tmp_path, split="writer").clients for clients in (None, 3)} == {3}
+    with pytest.raises(ValueError, match="clients must be 3, the number of writers of femnist, got 4"):
+        named_data("femnist", 4, 0, folder=tmp_path, split="writer")
 
 
 def changed(**values: Any) -> dict[str, Any]:

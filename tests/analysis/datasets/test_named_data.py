@@ -22,7 +22,14 @@ def test_all_others_say_what_is_missing_from_a_folder(tmp_path: Path, name: str)
     with pytest.raises(DataError, match=r"there (is|are) no .*https://"):
         named_data(name, None if written else 10, 0, folder=tmp_path, split="writer" if written else "iid")
     with pytest.raises(ValueError, match=f"folder must be where the files of {name} are, got None"):
-        named_data(name, 10, 0)
+        named_data(name, 10, 0, split="writer" if written else "iid")
+    with pytest.raises(ValueError, match=f"samples must be left out for {name}, got 3"):
+        named_data(name, 10, 0, folder=tmp_path, samples=3)
+
+
+def test_digits_are_in_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="folder must be left out for digits, which need no files"):
+        named_data("digits", 10, 0, folder=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +38,6 @@ def test_all_others_say_what_is_missing_from_a_folder(tmp_path: Path, name: str)
         (("cifar", 10, 0), f"data must be one of {', '.join(DATA_NAMES)}, got 'cifar'"),
         (("digits", None, 0), "clients must be a whole number for digits, which is dealt out to them, got None"),
         (("digits", 10, 0, "writer"), "split must be one of iid, dirichlet, got 'writer'"),
-        (("femnist", 10, 0, "writer"), "clients must be left out for femnist, whose clients are its writers, got 10"),
         (("femnist", None, 0, "iid"), "split must be one of writer, got 'iid'"),
     ],
 )

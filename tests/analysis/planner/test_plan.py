@@ -13,6 +13,7 @@ from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.analysis.planner.bound import proven_bound
 from quietbits.analysis.planner.plan import plan_task
 from quietbits.analysis.planner.record import TRUST_MODELS, Plan
+from quietbits.analysis.planner.words import population_in_words
 from quietbits.analysis.simulation.mean import central_squared_error
 from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.norm_ball import NormBall
@@ -140,9 +141,18 @@ def test_options_that_are_asked_for_are_kept() -> None:
     sparse = next(mechanism for mechanism in with_sparsity.mechanisms if mechanism.name == "sparse-discrete-gaussian")
     assert sparse.feasible
     assert dict(sparse.options)["sparsity"] == 4
+    assert (with_sparsity.nonzero, sparse.command.split()[-2:]) == (4, ["--nonzero", "4"])
     without = plan_task(task, trust="secure-sum", population="sparse-mean", timed=False)
     sparse = next(mechanism for mechanism in without.mechanisms if mechanism.name == "sparse-discrete-gaussian")
-    assert "--option sparsity=VALUE" in sparse.reason
+    # One in 16 is too many to be decoded from fewer measurements.
+    assert without.nonzero == 18
+    assert "sparsity must be smaller for 411 measurements to be fewer than 300 coordinates, got 18" in sparse.reason
+    assert population_in_words("sparse-mean", task.domain, 18) == "sparse-mean (18 of 300 coordinates are not zero)"
+    assert population_in_words("sphere", task.domain, None) == "sphere"
+    with pytest.raises(ValueError, match="nonzero must be at most the sparsity that errors are stated for, 4, got 5"):
+        plan_task(task, population="sparse-mean", nonzero=5, options={"sparsity": 4}, timed=False)
+    with pytest.raises(ValueError, match="nonzero must be left out for the population sphere"):
+        plan_task(task, nonzero=5, timed=False)
 
 
 def test_a_mechanism_without_privacy_is_never_feasible(monkeypatch: pytest.MonkeyPatch) -> None:

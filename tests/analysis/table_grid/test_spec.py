@@ -55,7 +55,7 @@ def test_the_example_has_every_key_and_as_many_tables_as_it_says(tmp_path: Path)
         ({"epsilon": "1"}, "epsilon must be a number from 0.001 to 60, got '1'"),
         ({"bits_in": 10}, "bits_in must be a whole number from 1 to 9, got 10"),
         ({"bits_out": 2.5}, "bits_out must be a whole number from 1 to 9, got 2.5"),
-        ({"metric": "l0.5"}, "metric must be None, 'l1', 'l2'"),
+        ({"metric": "l0.5"}, "metric must be none, l1, l2"),
         ({"metric": ["l1", "l1.0"]}, "metric must not have the same value twice, got l1 twice"),
         ({"objective": "prior"}, "objective must be one of mean, worst, got 'prior'"),
         ({"interval": [1, 0]}, "interval must be two finite numbers with low < high"),

@@ -52,7 +52,7 @@ def test_bad_arguments_are_refused(
 def test_laplace_states_the_guarantee_asked_for() -> None:
     assert LaplaceMechanism(1.0).guarantee.metric is None
     assert LaplaceMechanism(1.0, metric="l1").guarantee.metric == "l1"
-    with pytest.raises(ValueError, match="metric must be None or 'l1'"):
+    with pytest.raises(ValueError, match="metric must be l1, or left out, for Laplace"):
         LaplaceMechanism(1.0, metric="l2")
 
 

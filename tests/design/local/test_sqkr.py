@@ -89,7 +89,7 @@ def test_messages_are_drawn_with_the_stated_probabilities(epsilon: float, bits: 
     assert counted[~possible].sum() == 0
     cells = np.count_nonzero(possible)
     statistic = np.sum((counted[possible] - expected[possible]) ** 2 / expected[possible])
-    # Chi-square: mean cells - 1; its upper tail is below 1e-6 at 7 standard deviations for so many cells.
+    # Chi-square: mean cells - 1; its upper tail is below 1e-6 at 7 standard deviations for this many cells.
     assert statistic < cells + 7 * math.sqrt(2 * cells)
 
 

@@ -214,7 +214,7 @@ def test_loss_distributions_are_known_for_one_coordinate_and_for_boxes_only(metr
 
     assert names(NormBall(1, 2.0)) == names(NormBall(5000, math.inf)) == ["pure", "rdp", "pld"]
     assert names(NormBall(2, 2.0)) == ["pure", "rdp"]
-    # So many coordinates are not composed in so many rounds.
+    # This many coordinates are not composed over this many rounds.
     huge = VectorTableMechanism(metric_table, NormBall(5000, math.inf)).privacy().account("pld").bound(1e-5, 10, None)
     assert huge.reason == "too expensive to compute, or not known, for these rounds, this sampling and this delta"
 

@@ -47,7 +47,7 @@ def test_certificates_refuse_what_does_not_belong_together(changes: dict[str, ob
 
 def test_a_biased_table_has_no_lower_bound() -> None:
     dual = DualCertificate((0.0, 0.0), (0.0, 0.0), (0.5, 0.5))
-    with pytest.raises(ValueError, match="dual must be None for a table with bias"):
+    with pytest.raises(ValueError, match="dual must be left out for a table with bias"):
         certify(WEIGHTS, (Fraction(0), Fraction(1)), 4, epsilon=1.2, metric=None, objective="mean", prior=None, dual=dual)
 
 

@@ -92,6 +92,11 @@ def test_the_keys_are_those_of_the_format() -> None:
 def refusal(path: Path) -> TableError:
     with pytest.raises(TableError) as caught:
         read_table(path)
+    # One line that says which file, and what is wrong, whatever was written into it.
+    line = str(caught.value)
+    assert line.startswith(f"{path}: {caught.value.check}: ")
+    assert line.isprintable()
+    assert len(line) <= len(str(path)) + 350
     return caught.value
 
 
@@ -225,6 +230,18 @@ def test_a_modest_bound_with_its_own_gap_is_accepted(tmp_path: Path) -> None:
     stated["lower_bound"] *= 0.9
     stated["optimality_gap"] = 1 - stated["lower_bound"] / stated["mean_variance"]
     assert verify_file(written(tmp_path / "table.json", document, mend_checksum=True)).lower_bound == stated["lower_bound"]
+
+
+def test_what_a_mended_file_holds_is_not_dumped(tmp_path: Path) -> None:
+    # With a bias there is no bound; all dual values were printed, 1,937 characters and more.
+    document = table_document(certified())
+    # More private, and biased.
+    document["weights"][0][0] -= 1
+    document["weights"][0][-1] += 1
+    fault = refusal(written(tmp_path / "table.json", document, mend_checksum=True))
+    assert fault.detail == "dual must be left out for a table with bias: the lower bound is one on unbiased tables"
+    document = table_document(certified()) | {"mechanism": "a\n" * 2000, "metric": "l" + "1" * 2000}
+    refusal(written(tmp_path / "table.json", document, mend_checksum=True))
 
 
 def test_a_wrong_checksum_is_refused(tmp_path: Path) -> None:

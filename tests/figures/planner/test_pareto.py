@@ -20,7 +20,7 @@ RowsOf = Callable[[Sequence[Any]], pd.DataFrame]
 
 @pytest.fixture(scope="module")
 def frame(rows_of: RowsOf) -> pd.DataFrame:
-    return FIGURES["plan-pareto"].table(rows_of([PlanPoint(seed=0, clients=200, dimension=40)]))
+    return FIGURES["plan-pareto"].table(rows_of([PlanPoint(seed=0, clients=200, dimension=8)]))
 
 
 def test_the_figure_fits_a_page_and_states_its_guarantee(frame: pd.DataFrame, check_page: Callable[..., None]) -> None:

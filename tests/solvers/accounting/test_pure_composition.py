@@ -13,7 +13,7 @@ SETTINGS = [(0.1, 100, 1e-5), (1.0, 1, 1e-3), (1.0, 1, 0.4), (2.0, 7, 1e-8), (0.
 
 
 def exact_delta(epsilon: float, rounds: int, total: float) -> mpmath.mpf:
-    """Return the failure probability of so many rounds of binary randomised response, in fifty digits."""
+    """Return the failure probability of T rounds of binary randomised response, in fifty digits."""
     with mpmath.workdps(50):
         keep = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
         losses = [(2 * k - rounds) * mpmath.mpf(epsilon) for k in range(rounds + 1)]

@@ -1,28 +1,28 @@
-"""Data by name: kept, streamed without end, or refused with what is needed."""
+"""Settings of a training: what they keep, stream, and refuse."""
+
+from collections.abc import Callable
 
 import pytest
 
-from quietbits.analysis.training.data_sources import data_named
 from quietbits.analysis.training.setting import TrainingSetting
 from quietbits.analysis.training.task import TrainedMechanism, TrainingTask
 
 
-def test_data_are_kept() -> None:
-    assert data_named("digits", 100, 0) is data_named("digits", 100, 0)
+def test_data_are_kept(setting: Callable[..., TrainingSetting]) -> None:
+    assert setting().federated_data(0) is setting(rounds=7).federated_data(0)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("fields", "message"),
     [
-        ({"name": "digits", "folder": "somewhere"}, "folder must be left out for the data digits"),
-        ({"name": "mnist"}, "folder must be where the files of mnist are, got None"),
-        ({"name": "mnist", "samples": 3}, "samples must be left out for the data mnist, got 3"),
-        ({"name": "imagenet"}, "data must be one of digits, mnist"),
+        ({"batch": 5}, "batch must be left out where local_epochs is 0, got 5"),
+        ({"momentum": 1.0}, "momentum must be a number from 0 to 0.999999, got 1.0"),
+        ({"secret_sampling": 1}, "secret_sampling must be true or false, got 1"),
     ],
 )
-def test_bad_requests_are_refused(arguments: dict[str, object], message: str) -> None:
+def test_fields_that_mean_nothing_are_refused(fields: dict[str, object], message: str, setting: Callable[..., TrainingSetting]) -> None:
     with pytest.raises(ValueError, match=message):
-        data_named(clients=10, seed=0, **arguments)
+        setting(**fields)
 
 
 def test_millions_of_clients_take_part_in_passes_without_memory_for_each() -> None:

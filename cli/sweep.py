@@ -15,7 +15,7 @@ VARIED = ("trust_model", "population", "nonzero", "scale", "clients", "dimension
 
 
 def _example() -> str:
-    from ..analysis.sweeps.spec import example_sweep
+    from ..analysis.sweeps.example import example_sweep
 
     return example_sweep()
 

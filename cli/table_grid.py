@@ -10,7 +10,7 @@ from .options import Dask, Workers, example_option
 
 
 def _example() -> str:
-    from ..analysis.table_grid.spec import example_grid
+    from ..analysis.table_grid.example import example_grid
 
     return example_grid()
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _example() -> str:
-    from ..analysis.training.spec import example_training
+    from ..analysis.training.example import example_training
 
     return example_training()
 

@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
 from ...arguments import check_choice, check_integer, check_real
@@ -184,11 +183,6 @@ SINGLE = ("repetitions", "seed", "adjacency")
 MAY_BE_EMPTY = ("dimension", "norm", "interval", "categories", "nonzero")
 KEYS = tuple(field.name for field in fields(SweepSpec))
 REQUIRED = ("mechanism", "population", "clients", "epsilon", "delta", "adjacency")
-
-
-def example_sweep() -> str:
-    """Return a commented sweep, as TOML, that can be run as it is."""
-    return (files(__package__) / "example.toml").read_text(encoding="utf-8")
 
 
 def load_sweep(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> SweepSpec:

@@ -4,7 +4,6 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from importlib.resources import files
 from itertools import product
 from typing import Any
 
@@ -93,11 +92,6 @@ class TableGrid:
 
 
 KEYS = tuple(field.name for field in fields(TableGrid) if field.name != "seed")
-
-
-def example_grid() -> str:
-    """Return a commented grid of tables, as TOML, that can be run as it is."""
-    return (files(__package__) / "example.toml").read_text(encoding="utf-8")
 
 
 def load_grid(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> TableGrid:

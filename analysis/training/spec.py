@@ -6,7 +6,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -81,11 +80,6 @@ def load_training(path: str | os.PathLike[str]) -> TrainingSpec:
         raise DataError(f"{path}: the file nests deeper than any grid of trainings") from None
     except ValueError as error:
         raise DataError(f"{path}: {error}") from error
-
-
-def example_training() -> str:
-    """Return a commented file that works, in less than a minute: four mechanisms train a model of scikit-learn's digits."""
-    return (files(__package__) / "example.toml").read_text(encoding="utf-8")
 
 
 def parse_training(document: Mapping[str, Any]) -> TrainingSpec:

@@ -105,10 +105,13 @@ def probed(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("command", [("sweep",), ("train",), ("design", "grid")])
-def test_a_missing_file_is_found_missing_before_anything_is_loaded(command: tuple[str, ...]) -> None:
+def test_an_example_and_a_missing_file_load_nothing_heavy(command: tuple[str, ...]) -> None:
     result = probed(*command, "none.toml", "--output", "x")
     assert (result.returncode, result.stderr) == (2, "quietbits: none.toml: No such file or directory\n")
     assert HEAVY & set(result.stdout.split()) == set()
+    example, loaded = probed(*command, "--example").stdout.split("LOADED")
+    assert example.startswith("# ")
+    assert HEAVY & set(loaded.split()) == set()
 
 
 def test_help_lists_the_commands() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from quietbits.analysis.sweeps.spec import example_sweep
-from quietbits.analysis.table_grid.spec import example_grid
+from quietbits.analysis.sweeps.example import example_sweep
+from quietbits.analysis.table_grid.example import example_grid
 from quietbits.cli.main import app
 
 GRID = "[grid]\nepsilon = [1, 2]\nbits_in = 1\nbits_out = [1, 2]\n"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from quietbits.analysis.table_grid.spec import KEYS, example_grid, load_grid, parse_grid
+from quietbits.analysis.table_grid.example import example_grid
+from quietbits.analysis.table_grid.spec import KEYS, load_grid, parse_grid
 from quietbits.analysis.table_grid.task import TableTask
 from quietbits.errors import DataError
 

@@ -121,7 +121,8 @@ def test_randomised_response_uses_the_whole_budget_of_its_rounds(name: str) -> N
 def test_the_document_has_the_parameter_beside_the_account() -> None:
     found = calibrate("cldp", epsilon=1.0, delta=1e-6, rounds=2)
     document = found.document()
-    assert document == {**found.report.document(), "target_epsilon": 1.0, "target_method": None}
+    own = {"target_epsilon": 1.0, "target_method": None, "lower_bound": None, "zero_squared_error": None}
+    assert document == {**found.report.document(), **own}
     assert document["epsilon_per_round"] == found["epsilon_per_round"]
 
 

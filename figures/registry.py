@@ -78,15 +78,17 @@ def reproduce(
     IncompleteSweepError
         If tasks failed; the others are done and saved.
     """
-    usual = [name for name, entry in FIGURES.items() if data is None or entry.on_data is not None]
-    entries = [FIGURES[check_choice("figure", name, FIGURES)] for name in dict.fromkeys(names or usual)]
+    chosen = names or [name for name in FIGURES if data is None or FIGURES[name].on_data is not None]
+    entries = [FIGURES[check_choice("figure", name, FIGURES)] for name in dict.fromkeys(chosen)]
     tasks = [_tasks(entry, seed, data, quick=quick) for entry in entries]
     total = sum(len(own) for own in tasks)
     files, before = [], 0
     for entry, own in zip(entries, tasks, strict=True):
         progress = _part_of(on_step, before, len(own), total, entry.name)
         rows = run_tasks(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
-        files += _write(entry, entry.table(_without_provenance(rows)), output, seed)
+        # A title states what was found on the embedded data.
+        title = entry.title if data is None else f"{entry.experiment.capitalize()}: {entry.paper}"
+        files += _write(entry, title, entry.table(_without_provenance(rows)), output, seed)
         before += len(own)
     return files
 
@@ -109,7 +111,7 @@ def _without_provenance(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.drop(columns=[name for name in rows if name == "seed" or str(name).startswith("version_")])
 
 
-def _write(entry: FigureEntry, table: pd.DataFrame, output: Path, seed: int) -> list[Path]:
+def _write(entry: FigureEntry, title: str, table: pd.DataFrame, output: Path, seed: int) -> list[Path]:
     frame = with_provenance(table, entry.experiment, seed)
     with print_style():
-        return save_figure(entry.draw(frame), frame, output, entry.name, markdown_document(entry.title, entry.summary(table)))
+        return save_figure(entry.draw(frame), frame, output, entry.name, markdown_document(title, entry.summary(table)))

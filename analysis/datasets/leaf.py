@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,12 @@ def femnist_data(folder: Path) -> FederatedData:
     train, test = (_read_folder(folder / part, "femnist", _images) for part in ("train", "test"))
     held = Examples(test[1] / WHITE, test[2])
     return divided_data(train[1], train[2], held, writer_split(train[0]), CLASSES, (SIDE, SIDE, 1), unit=WHITE)
+
+
+@cache
+def femnist_writers(folder: Path) -> int:
+    """Return the number of writers of FEMNIST's training files in a folder."""
+    return femnist_data(folder).clients
 
 
 def shakespeare_data(folder: Path, *, test_examples: int = 10_000) -> FederatedData:
@@ -92,15 +99,17 @@ def _check_counts(path: Path, user: str, count: int, data: dict[str, Any], input
 def _images(path: Path, user: str, count: int, data: dict[str, Any]) -> User:
     """Return pixels and labels."""
     _check_counts(path, user, count, data, "images")
+    if not count:
+        return np.empty((0, PIXELS), dtype=np.uint8), np.empty(0, dtype=np.int64)
     pixels = np.asarray(data["x"], dtype=float).reshape(count, -1)
     labels = np.asarray(data["y"])
-    if count and pixels.shape[1] != PIXELS:
+    if pixels.shape[1] != PIXELS:
         raise DataError(f"{path}: images must have {PIXELS} pixels, those of {user!r} have {pixels.shape[1]}")
     if not np.all((pixels >= 0) & (pixels <= 1)):
         raise DataError(f"{path}: pixels must be from 0 to 1, those of {user!r} are from {pixels.min():g} to {pixels.max():g}")
-    if count and (labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= CLASSES):
+    if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= CLASSES:
         raise DataError(f"{path}: labels must be whole numbers from 0 to {CLASSES - 1}, those of {user!r} are not")
-    return np.rint(pixels.reshape(count, PIXELS) * WHITE).astype(np.uint8), labels.astype(np.int64)
+    return np.rint(pixels * WHITE).astype(np.uint8), labels.astype(np.int64)
 
 
 def _lines(path: Path, user: str, count: int, data: dict[str, Any]) -> User:

@@ -21,7 +21,7 @@ METHODS = (
     ("mvu", 3, "MVU, 3 bits", PURPLE),
 )
 # Titles, and whether it is secret who takes part.
-PANELS = (("the server sees who reports", False), ("sampling is secret, and amplifies", True))
+PANELS = (("the server sees who reports", False), ("nobody sees who reports: amplified", True))
 TABLES = {"name": "mvu", "bits_in": 5, "metric": PAPER.value("mvu_metric")}
 
 
@@ -59,7 +59,7 @@ def caption_of(frame: pd.DataFrame) -> str:
     return (
         f"{first['model']} on {first['clients']:,} images, {first['clients_per_round']} in each of {rounds}; {tuned} of "
         f"the grid. {str(first['adjacency']).capitalize()} adjacency, δ = {first['delta']:.2g}; signs and MVU (L1 metric, Rényi "
-        "accounting): local trust model."
+        "accounting): local trust model, on the right against those who see no senders."
     )
 
 

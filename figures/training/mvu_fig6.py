@@ -8,11 +8,8 @@ from matplotlib.figure import Figure
 
 from ...analysis.training.task import TrainingTask
 from ..drawing.style import add_caption
-from ..training_settings import training_settings
-from .dp_sgd import caption_of, draw_privacy, embedded_tasks, paper_tasks
+from .dp_sgd import PAPER, caption_of, draw_privacy, embedded_tasks, paper_tasks
 from .training_figure import training_figure
-
-PAPER = training_settings("mvu", "mnist")
 
 
 def draw_network(frame: pd.DataFrame) -> Figure:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from ...analysis.datasets.leaf import femnist_data
+from ...analysis.datasets.leaf import femnist_writers
 from ...analysis.training.models.network import network_named
 from ...analysis.training.summary import summarise_training
 from ..training_settings import training_settings
 
 PAPER = training_settings("linear-compression", "femnist")
 SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
-# Of figures with one budget. On FEMNIST adaptive clipping alone costs 1.7.
+# Of figures with one budget. On FEMNIST adaptive clipping alone costs 1.7, with secret draws.
 EPSILON, EPSILON_ON_DATA = 3.0, 10.0
 # Pixels and classes of the digits.
 PIXELS, CLASSES = 64, 10
@@ -47,7 +47,7 @@ def digits_common(*, quick: bool, model: str, clients_per_round: int | list[int]
 
 def femnist_common(folder: Path, *, quick: bool, model: str, clients_per_round: int | list[int]) -> dict[str, Any]:
     """Return the keys of the paper's runs on FEMNIST; the first rounds of them if they are to be quick."""
-    clients = femnist_data(folder).clients
+    clients = femnist_writers(folder)
     cohorts = clients_per_round if isinstance(clients_per_round, list) else [clients_per_round]
     return {
         "data": PAPER.data,
@@ -96,7 +96,9 @@ def setting_in_words(frame: pd.DataFrame) -> str:
     seeds = f", {frame['repetitions'].max():.0f} seeds" if frame["repetitions"].max() > 1 else ""
     budgets = frame["target_epsilon"].dropna().unique()
     budget = f"ε = {budgets[0]:g}, " if len(budgets) == 1 else ""
+    # What the guarantee rests on.
+    drawn = "all clients in turn" if first["sampling"] == "passes" else "clients secretly drawn"
     return (
         f"{source}, {first['clients']:,} clients, {cohort}{first['rounds']} rounds of one local epoch{seeds}; {budget}"
-        f"δ = {first['delta']:.2g}, {first['adjacency']} adjacency, secure-sum trust model."
+        f"δ = {first['delta']:.2g}, {first['adjacency']} adjacency, secure-sum trust model, {drawn}."
     )

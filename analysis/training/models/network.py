@@ -118,23 +118,28 @@ def network_named(
     if kind == "mlp" and widths:
         return DenseNetwork((features, *widths, classes))
     if kind == "cnn" and widths:
-        if image_shape is None:
-            raise ValueError(f"model must be softmax or an mlp for inputs that are not images, got {name!r}")
-        return ConvolutionalNetwork(image_shape, widths[0], (*widths[1:], classes))
+        return ConvolutionalNetwork(shape_of_images(name, image_shape), widths[0], (*widths[1:], classes))
     if name == "scatter-softmax":
-        if image_shape is None:
-            raise ValueError(f"model must be softmax or an mlp for inputs that are not images, got {name!r}")
         from .scatter_network import ScatterNetwork
 
-        return ScatterNetwork(image_shape, classes)
+        return ScatterNetwork(shape_of_images(name, image_shape), classes)
     if name in TORCH_MODELS:
         try:
             from .torch_models import torch_model
-        except ImportError:
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
             raise ValueError(f"model must be one that needs no torch, got {name!r}, or: pip install 'quietbits[torch]'") from None
         return torch_model(name, classes, image_shape, precision)
     others = ", ".join(("scatter-softmax", *TORCH_MODELS))
     raise ValueError(f"model must be softmax, mlp-WIDTH-..., cnn-CHANNELS-WIDTH-..., or one of {others}, got {name!r}")
+
+
+def shape_of_images(model: str, shape: tuple[int, int, int] | None) -> tuple[int, int, int]:
+    """Return the shape of the inputs of a model for images; raise ValueError if they are no images."""
+    if shape is None:
+        raise ValueError(f"model must be softmax, an mlp or an lstm for inputs that are not images, got {model!r}")
+    return shape
 
 
 def check_widths(widths: tuple[int, ...]) -> None:

@@ -6,6 +6,7 @@ from types import MappingProxyType
 import torch
 from torch import nn
 
+from .network import shape_of_images
 from .torch_layers import Dropout, Images, LastPosition, LongShortTermMemory, WordVectors
 from .torch_network import TorchNetwork, TorchSequenceNetwork
 
@@ -23,9 +24,7 @@ def torch_model(name: str, classes: int, image_shape: Shape | None, precision: i
                 raise ValueError(f"model must not be one for characters or words, as inputs are images, got {name!r}")
             made = TorchSequenceNetwork if name == NEXT_WORD else TorchNetwork
             return made(name, nn.Sequential(*_FOR_SEQUENCES[name](classes)), precision)
-        if image_shape is None:
-            raise ValueError(f"model must be softmax, an mlp or an lstm for inputs that are not images, got {name!r}")
-        return TorchNetwork(name, _for_images(name, classes, image_shape), precision)
+        return TorchNetwork(name, _for_images(name, classes, shape_of_images(name, image_shape)), precision)
 
 
 def _for_images(name: str, classes: int, shape: Shape) -> nn.Module:

@@ -55,7 +55,7 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         f"{setting_in_words(frame)}; ε = {EPSILON:g} at the end, {guarantees_in_words(frame)}. Down: the model, or what a DP-REC client "
-        f"has missed. Paper, FEMNIST, both: {total['dp-rec']:g} GiB, and {total['uncompressed']:g} without compression.",
+        f"has missed. Paper, FEMNIST, both: {total['dp-rec']:g} GiB, and {total['uncompressed-1500']:g} of DP-FedAvg's 1500 rounds.",
     )
     return figure
 

@@ -29,6 +29,8 @@ def draw_messages(frame: pd.DataFrame) -> Figure:
     figure, (axes,) = panels(1, 3.8)
     for name, label, mark in LINES:
         own = frame[frame["mechanism"] == name]
+        if own.empty:
+            continue
         length = own["bits_per_client"].iloc[0] / 8
         draw_accuracies(axes, own, "round_epsilon", mark, f"{label}, {length:,.0f} bytes a message")
     draw_no_privacy(axes, frame)

@@ -7,18 +7,16 @@ from typing import Any
 
 import pandas as pd
 
-from ....analysis.datasets.leaf import femnist_data
+from ....analysis.datasets.leaf import femnist_writers
 from ...drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ...training_settings import training_settings
+from ..price_settings import QUICK_ROUNDS_ON_DATA, digits_dimension
 
 PAPER = training_settings("dp-rec", "femnist")
 DDG = "distributed-discrete-gaussian"
 DP_REC = "dp-rec-training"
-# Of a softmax on the digits.
-PARAMETERS = 650
 # As many groups as the paper's model has tensors.
-GROUP_SIZE = -(-PARAMETERS // PAPER.value("groups"))
-QUICK_ROUNDS_ON_DATA = 10
+GROUP_SIZE = -(-digits_dimension("softmax") // PAPER.value("groups"))
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def digits_ground(*, quick: bool) -> Ground:
 
 def femnist_ground(folder: Path, *, quick: bool) -> Ground:
     """Return the paper's setting on FEMNIST, add-or-remove-one adjacency; the first rounds of it if it is to be quick."""
-    clients = femnist_data(folder).clients
+    clients = femnist_writers(folder)
     common: dict[str, Any] = {
         "data": PAPER.data,
         "folder": str(folder),

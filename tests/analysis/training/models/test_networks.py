@@ -75,7 +75,7 @@ def test_sizes_are_those_of_the_papers() -> None:
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="must be"):
         network_named(name, 64, 10, (8, 8, 1))
-    with pytest.raises(ValueError, match="model must be softmax or an mlp for inputs that are not images, got 'cnn-3'"):
+    with pytest.raises(ValueError, match="model must be softmax, an mlp or an lstm for inputs that are not images, got 'cnn-3'"):
         network_named("cnn-3", 64, 10)
 
 

@@ -127,7 +127,7 @@ def test_it_learns_digits(task: Callable[..., TrainingTask], federation: Callabl
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        (None, "model must be softmax or an mlp for inputs that are not images, got 'scatter-softmax'"),
+        (None, "model must be softmax, an mlp or an lstm for inputs that are not images, got 'scatter-softmax'"),
         ((10, 8, 1), "side of an image must be a multiple of 4 for scatter-softmax, got 10"),
         ((4, 8, 1), "side of an image must be"),
     ],

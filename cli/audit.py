@@ -7,7 +7,7 @@ import typer
 
 from .console import check_outputs, grid, or_none, show_document, working
 from .options import Json, Output, Seed, registry_group, with_options
-from .task import Clients, Delta, built, entries_of, entry_names, options_of, task_options
+from .task import Clients, Delta, built, entries_of, entry_names, options_of, size_of, task_options
 
 if TYPE_CHECKING:
     from ..analysis.audits.mechanism_audit import MechanismAudit
@@ -41,9 +41,9 @@ def _subcommand(name: str) -> Any:
     def run(**values: Any) -> None:
         from ..analysis.planner.stated_error import stated_error
 
-        for kind, size, smallest in (("Categories", "categories", 2), ("NormBall", "dimension", 1)):
-            if [domain.__name__ for domain in entry.domains] == [kind] and values[size] is None:
-                values[size] = smallest
+        size = size_of(entry)
+        if size is not None and values[size] is None:
+            values[size] = {"categories": 2, "dimension": 1}[size]
         check_outputs(values["output"])
         with working(f"building {name}"):
             task, mechanism = built(entry, values)

@@ -91,7 +91,7 @@ class Simulated:
 
 
 def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
-    from ..analysis.planner.bound import says_nothing_of
+    from ..analysis.planner.bound import largest_bound
     from ..analysis.simulation.input_populations import check_inputs
     from ..analysis.simulation.repeated_means import repeat_mean, summarise_means
     from ..design.contracts.guarantee import Guarantee
@@ -107,8 +107,7 @@ def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
     shared = {name: values[name] for name in ("nonzero", "seed", "masked")}
     with working(f"simulating {entry.name}"):
         rounds = repeat_mean(mechanism, population, values["repetitions"], clients=task.clients, asked=asked, rounds=task.rounds, **shared)
-    known = entry.populations is None and not says_nothing_of(entry, mechanism)
-    return Simulated(summarise_means(rounds), entry.lower_bound(task) if known else None, entry.populations)
+    return Simulated(summarise_means(rounds), largest_bound(entry, task, mechanism), entry.populations)
 
 
 def _print(found: dict[str, Simulated]) -> None:

@@ -118,8 +118,7 @@ def domain_of(values: dict[str, Any], entry: "Entry | None" = None) -> "Domain":
     for name, value in typed.items():
         if KINDS[name] != kind:
             held = f"one of {typed['categories']} items" if kind == "Categories" else HELD[kind]
-            shown = " ".join(f"{end:g}" for end in value) if name == "interval" else value
-            raise ValueError(f"{name} must be left out where clients hold {held}, got {shown}")
+            raise ValueError(f"{name} must be left out where clients hold {held}, got {_shown(value)}")
     if kind == "Categories":
         return Items(typed["categories"])
     if kind == "Interval":
@@ -128,13 +127,23 @@ def domain_of(values: dict[str, Any], entry: "Entry | None" = None) -> "Domain":
     return NormBall(typed["dimension"], parse_norm(typed["norm"]) if "norm" in typed else usual, typed.get("clip", 1.0))
 
 
+def size_of(entry: "Entry") -> str | None:
+    """Return the option that must be typed, as an entry's clients hold nothing but items, or nothing but vectors."""
+    sizes = {"Categories": "categories", "NormBall": "dimension"}
+    return sizes.get(entry.domains[0].__name__) if len(entry.domains) == 1 else None
+
+
+def _shown(value: Any) -> str:
+    return " ".join(f"{end:g}" for end in value) if isinstance(value, tuple) else str(value)
+
+
 def _check_held(entry: "Entry", typed: dict[str, Any]) -> None:
     """Raise ValueError where an option is not of what a mechanism's clients hold, or what must be given is missing."""
     kinds = [domain.__name__ for domain in entry.domains]
     held = " or ".join(HELD[kind] for kind in kinds)
     for name, value in typed.items():
         if KINDS[name] not in kinds:
-            raise ValueError(f"{name} must be left out for {entry.name}, whose clients hold {held}, got {value}")
-    needed = next((name for name, kind in (("categories", "Categories"), ("dimension", "NormBall")) if [kind] == kinds), None)
+            raise ValueError(f"{name} must be left out for {entry.name}, whose clients hold {held}, got {_shown(value)}")
+    needed = size_of(entry)
     if needed is not None and needed not in typed:
         raise ValueError(f"{needed} must be given for {entry.name}, whose clients hold {held}: a whole number from 1")

@@ -129,8 +129,6 @@ def _with_errors(subject: Accounted, found: CalibratedSketch[Any], options: Valu
         "sketch_clip": mechanism.sketch_clip,
         "predicted_error": found.predicted_error,
         "plain_error": found.plain_error,
-        # What answering zero costs, which sends nothing: it does not fall with the rounds, as an unbiased estimate's error does.
-        "zero_error": ball.clip_norm**2,
         f"predicted_error_of_{MANY_ROUNDS}_rounds": found.predicted_error / MANY_ROUNDS,
         "bias_bound": mechanism.bias_bound,
         "clipping_probability": mechanism.clipping_probability,
@@ -158,7 +156,6 @@ def _solve_sparse(target: Target, given: Values) -> Accounted:
         "penalty": found.penalty,
         # If the mean is as sparse as expected, and its coordinates are found.
         "predicted_error": found.worst_variance / found.clients,
-        "zero_error": ball.clip_norm**2,
         "clipping_probability": found.clipping_probability,
     }
     return replace(subject, bits_per_client=found.bits_per_client, details={**subject.details, **details}, ball=ball)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from ...design.contracts.domains import Interval
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Entry
-from ...design.contracts.task import SMALLEST_TARGET, Task
+from ...design.contracts.task import LARGEST_TARGET, SMALLEST_TARGET, Task
 from ..catalogue.local import scalar_lower_bound, unbiased_lower_bound
 from ..catalogue.lower_bounds import unbiased_central_lower_bound, unbiased_local_lower_bound
 
@@ -32,40 +32,48 @@ class ProvenBound:
     reason: str | None = None
 
 
-def says_nothing_of(entry: Entry, mechanism: Mechanism) -> bool:
-    """Return whether an entry's bound is for unbiased mechanisms, and this design of it may have a bias."""
-    return mechanism.bias_bound > 0 and entry.lower_bound in OF_UNBIASED
+def largest_bound(entry: Entry, task: Task, mechanism: Mechanism) -> float | None:
+    """Return the largest bound of an entry whose hypotheses a mechanism for a task meets, however weak it is; None where none is proven.
 
-
-def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float | None) -> ProvenBound:
-    """Return the largest bound of an entry whose hypotheses a mechanism for a task meets.
-
-    Outside the local trust model a bound for vectors or items far below `central`, the error of a trusted server's Gaussian noise, is not
-    given: that error is then the better ruler.
-
+    Nothing is proven of designs that may have a bias by bounds for unbiased ones, nor of an error that is stated for some populations only.
     Bounds for pure privacy hold for purely private mechanisms, whatever delta the task allows; they are taken at the epsilon of the
     mechanism's own messages.
     """
-    if says_nothing_of(entry, mechanism):
-        return ProvenBound(None, "no proven bound: the known one is for unbiased mechanisms, and this one has a bias")
+    if entry.populations is not None or not entry.private or _says_nothing_of(entry, mechanism):
+        return None
     found = [entry.lower_bound(task)]
-    pure = mechanism.delta == 0
-    if pure:
-        epsilon = max(mechanism.guarantee.epsilon, SMALLEST_TARGET)
-        found.append(entry.lower_bound(replace(task, epsilon=epsilon, delta=0.0, rounds=1)))
-    proven = [bound for bound in found if bound]
+    epsilon = mechanism.guarantee.epsilon
+    if mechanism.delta == 0 and epsilon <= LARGEST_TARGET:
+        found.append(entry.lower_bound(replace(task, epsilon=max(epsilon, SMALLEST_TARGET), delta=0.0, rounds=1)))
+    return max((bound for bound in found if bound), default=None)
+
+
+def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float | None) -> ProvenBound:
+    """Return the largest bound (`largest_bound`), or the reason why there is none to judge by.
+
+    Outside the local trust model a bound for vectors or items far below `central`, the error of a trusted server's Gaussian noise, is not
+    given: that error is then the better ruler.
+    """
+    if entry.populations is not None:
+        return ProvenBound(None, f"no proven bound: the error is stated for {' or '.join(entry.populations)} only")
+    if _says_nothing_of(entry, mechanism):
+        return ProvenBound(None, "no proven bound: the known one is for unbiased mechanisms, and this one has a bias")
+    proven = largest_bound(entry, task, mechanism)
     many = not isinstance(task.domain, Interval)
-    if many and proven and central is not None and entry.trust_model != "local" and max(proven) < WEAK * central:
-        share = max(proven) / central
-        return ProvenBound(
-            None, f"no proven bound: only a weak one is known, {max(proven):.2g}, {share:.2g} of the central Gaussian's error"
-        )
-    if proven:
-        return ProvenBound(max(proven))
-    if not pure and entry.lower_bound(replace(task, delta=0.0)):
+    if many and proven is not None and central is not None and entry.trust_model != "local" and proven < WEAK * central:
+        share = proven / central
+        return ProvenBound(None, f"the proven bound is too weak to judge by: {proven:.2g}, {share:.2g} of the central Gaussian's error")
+    if proven is not None:
+        return ProvenBound(proven)
+    if mechanism.delta > 0 and entry.lower_bound(replace(task, delta=0.0)):
         return ProvenBound(None, "no proven bound: the known one is for pure epsilon, and this guarantee has a delta")
     if task.sampling is not None:
         return ProvenBound(None, "no proven bound: none is known for sampled clients")
     if mechanism.bias_bound > 0:
         return ProvenBound(None, "no proven bound: those that are known are for unbiased mechanisms")
     return ProvenBound(None, "no proven bound for this domain and budget")
+
+
+def _says_nothing_of(entry: Entry, mechanism: Mechanism) -> bool:
+    """Return whether an entry's bound is for unbiased mechanisms, and this design of it may have a bias."""
+    return mechanism.bias_bound > 0 and entry.lower_bound in OF_UNBIASED

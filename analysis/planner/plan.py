@@ -110,10 +110,12 @@ def plan_task(
         check_choice("trust", trust, TRUST_MODELS)
     _check_options(options)
     if population in SPARSE_POPULATIONS:
-        nonzero = nonzero or options.get("sparsity") or usual_nonzero(task.dimension)
+        if nonzero is None and options.get("sparsity") is not None:
+            nonzero = check_integer("sparsity", options["sparsity"], low=1, high=task.dimension)
+        nonzero = nonzero or usual_nonzero(task.dimension)
     if population == "sparse-mean":
         # What is made for sparse means is stated for means as sparse as that.
-        options = {"sparsity": nonzero, **options}
+        options = {**options, "sparsity": options.get("sparsity") or nonzero}
         if options["sparsity"] < nonzero:
             raise ValueError(f"nonzero must be at most the sparsity that errors are stated for, {options['sparsity']}, got {nonzero}")
     sample = draw_sample(population, task.domain, task.clients, seed, nonzero)

@@ -20,7 +20,7 @@ class StatedError:
     bits_per_client : float
         Bits of a message.
     worst_squared_error : float
-        The largest expected one over the domain, bias included.
+        The largest expected one over the domain, or over the populations that the entry is for, bias included.
     central_squared_error : float or None
         That of Gaussian noise by a trusted server, for the task's budget; None where there is no such noise.
     lower_bound : float or None

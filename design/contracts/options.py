@@ -39,7 +39,8 @@ class Option:
     help : str
         One line.
     default : object
-        Its value where it is not given; `REQUIRED` where it must be, and None, typed ``none``, where the help says what follows.
+        Its value where it is not given; `REQUIRED` where it must be, and None, which TOML and
+        ``--option NAME=VALUE`` write as ``none``, where the help says what follows.
     low, high : float
         Range of a number; infinite for both where what uses it checks it.
     unit : str

@@ -23,7 +23,8 @@ lemma D_a(P || G) and D_a(G || P) are at most (a/2) (tau/2)^2, so that the trian
 over the coordinates are the bounds of `discrete_gaussian_renyi`, which are those of the paper with the smaller tau.
 
 *More clients.* tau grows with n, without end where s is small, while the noise of further clients, independent of the rest, is
-post-processing: what holds for k <= n clients holds for n. The bounds are the least over k, so that more clients never raise them.
+post-processing: what holds for k <= n clients holds for n. The bounds are the least over k: over all k
+up to `DIRECT_TERMS`, then in steps of `CLIENTS_STEP`, between which more clients may raise them by a share of 1e-11.
 """
 
 import math

@@ -158,7 +158,7 @@ def test_the_shortest_sketch_within_the_slack(answer: Answer, fault: Callable[..
     assert found["bits_per_client"] == 16 * found["padded_dimension"] == 16 * (found["sketch_dimension"] + found["sketch_dimension"] % 2)
     assert 1.99 * found["plain_error"] < found["predicted_error"] <= 2 * found["plain_error"]
     # One round's error is far above that of answering zero, and that of many rounds below.
-    assert found["predicted_error_of_100_rounds"] < found["zero_error"] == 1 < found["predicted_error"]
+    assert found["predicted_error_of_100_rounds"] < found["zero_squared_error"] == 1 < found["predicted_error"]
     shorter = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**20, "--slack", 4)
     assert shorter["sketch_dimension"] < 0.5 * found["sketch_dimension"]
     # With less noise, no sketch of this kind is within the slack; a Hadamard sketch, which loses less, still is.

@@ -62,7 +62,9 @@ def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float 
     many = not isinstance(task.domain, Interval)
     if many and proven is not None and central is not None and entry.trust_model != "local" and proven < WEAK * central:
         share = proven / central
-        return ProvenBound(None, f"the proven bound is too weak to judge by: {proven:.2g}, {share:.2g} of the central Gaussian's error")
+        return ProvenBound(
+            None, f"no proven bound to judge by: the known one is weak, {proven:.2g}, {share:.2g} of the central Gaussian's error"
+        )
     if proven is not None:
         return ProvenBound(proven)
     if mechanism.delta > 0 and entry.lower_bound(replace(task, delta=0.0)):

@@ -268,4 +268,4 @@ def test_a_bound_far_below_the_central_gaussian_is_not_given() -> None:
     weak = proven_bound(entry, VECTORS, mechanism, 11 * bound)
     assert weak.value is None
     assert weak.reason is not None
-    assert weak.reason.startswith("the proven bound is too weak to judge by")
+    assert weak.reason.startswith("no proven bound to judge by: the known one is weak")

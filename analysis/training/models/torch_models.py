@@ -86,7 +86,7 @@ _FOR_IMAGES: Mapping[str, tuple[Callable[[int], Parts], Callable[[int, int], Par
         "lenet-5": (_lenet, _lenet_dense),
         # DP-REC on FEMNIST: inferred from its bytes (`dprec-communication`).
         "dp-rec-cnn": (_dp_rec, _dp_rec_dense),
-        # Linear compression on F-EMNIST: the network of Kairouz, Liu, Steinke 2021, who state its dropout.
+        # Linear compression on F-EMNIST: by its size, the network with dropout of TensorFlow Federated's EMNIST baseline.
         "femnist-cnn": (_femnist, _femnist_dense),
         # MVU, figure 6: that of Papernot et al. 2021, *Tempered sigmoid activations for deep learning with differential privacy*.
         "mvu-cnn": (_mvu, _mvu_dense),

@@ -198,7 +198,7 @@ def grid(title: str, rows: Iterable[tuple[str, str]]) -> None:
 
 
 def or_none(value: float | None, digits: int) -> str:
-    """Write a number in the given digits, or that there is none."""
+    """Write a number in the given digits, or ``none`` for None."""
     return "none" if value is None else f"{value:.{digits}g}"
 
 

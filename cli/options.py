@@ -65,7 +65,7 @@ def registry_group(
             return names()
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's interface
-            """Return a subcommand; ValueError has the closest names where there is none of that name."""
+            """Return a subcommand; ValueError names the closest ones for an unknown name."""
             for part in cmd_name.split(","):
                 if has is None or not has(part):
                     check_listed("mechanism", part, names(), f"quietbits {self.name} --help")

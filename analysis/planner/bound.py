@@ -49,7 +49,7 @@ def largest_bound(entry: Entry, task: Task, mechanism: Mechanism) -> float | Non
 
 
 def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float | None) -> ProvenBound:
-    """Return the largest bound (`largest_bound`), or the reason why there is none to judge by.
+    """Return the largest bound (`largest_bound`), or the reason why no bound is given.
 
     Outside the local trust model a bound for vectors or items far below `central`, the error of a trusted server's Gaussian noise, is not
     given: that error is then the better ruler.

@@ -61,7 +61,7 @@ class TrainedMechanism:
 
 @dataclass(frozen=True)
 class NoPlan:
-    """There is none for a model of this many parameters: nothing keeps the budget, for this reason."""
+    """Nothing keeps the budget for a model of this dimension, for the stated reason."""
 
     dimension: int
     reason: str

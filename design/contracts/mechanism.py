@@ -89,7 +89,7 @@ class Mechanism(ABC):
         return 0.0
 
     def known_bias(self, inputs: ArrayLike) -> FloatArray:  # noqa: ARG002
-        """Return the mean of each decoded message less its clipped input, one per row; a single 0.0 where it is none, or only bounded."""
+        """Return the mean of each decoded message less its clipped input, one per row; one 0.0 without bias, or if only bounded."""
         return np.zeros(())
 
     @property

@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import textwrap
+from collections import Counter
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
@@ -169,8 +170,7 @@ def _bounded(text: str) -> int:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        seen = set[str]()
-        again = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        again = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise ValueError(f"the key {again[:LONGEST_MESSAGE]!r} occurs twice")
     return found
 

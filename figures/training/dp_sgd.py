@@ -9,8 +9,11 @@ from matplotlib.figure import Figure
 from ...analysis.datasets.idx import mnist_images
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, GREEN, PURPLE, VERMILION
+from ..drawing.style import add_caption
+from ..entry import FigureEntry
 from ..training_settings import training_settings
 from .grids import add_legend, best_of, draw_accuracies, draw_no_privacy, grid_tasks, logarithmic, panels
+from .training_figure import training_figure
 
 PAPER = training_settings("mvu", "mnist")
 DIGITS = 1442
@@ -119,3 +122,21 @@ def paper_tasks(seed: int, quick: bool, folder: Path, model: str) -> list[Traini
         {**TABLES, "bits_out": PAPER.value("mvu_bits"), "round_epsilon": epsilons},
     ]
     return grid_tasks(seed, common, blocks)
+
+
+def dp_sgd_figure(name: str, described: str, *, model: str, paper_model: str, claim: str, quick_repetitions: int) -> FigureEntry:
+    """Return the figure of one of the paper's models: `model` stands for it on the digits, and `claim` is what its pictures show."""
+
+    def draw(frame: pd.DataFrame) -> Figure:
+        figure = draw_privacy(frame)
+        add_caption(figure, f"{caption_of(frame)} In the paper's pictures (MNIST, no numbers) {claim}.")
+        return figure
+
+    return training_figure(
+        name=name,
+        paper=f"{PAPER.source}: {described}",
+        experiment=described,
+        tasks=lambda seed, quick: embedded_tasks(seed, quick, model, quick_repetitions),
+        draw=draw,
+        on_data=lambda seed, quick, folder: paper_tasks(seed, quick, folder, paper_model),
+    )

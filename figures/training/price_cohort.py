@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -10,18 +9,16 @@ from matplotlib.figure import Figure
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, GREEN, VERMILION
 from ..drawing.style import add_caption
-from .grids import NO_PRIVACY_LOOK, add_legend, draw_accuracies, grid_tasks, panels
+from .grids import NO_PRIVACY_LOOK, add_legend, draw_accuracies, panels
 from .price_settings import (
-    DENSE,
-    EPSILON,
-    EPSILON_ON_DATA,
     PAPER,
     arrange_rates,
     digits_common,
     digits_dimension,
     femnist_common,
+    row_sizes,
     setting_in_words,
-    sketched,
+    sketch_tasks,
 )
 from .training_figure import training_figure
 
@@ -56,19 +53,14 @@ def cohort_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return runs for each cohort and rate."""
     model, cohorts = ("mlp-32", QUICK_COHORTS) if quick else ("mlp-60-60-60", FULL_COHORTS)
     common = digits_common(quick=quick, model=model, clients_per_round=cohorts)
-    return _tasks(seed, common, digits_dimension(model), 2 if quick else 3)
+    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), RATES), 2 if quick else 3)
 
 
 def paper_cohort_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
     """Return runs on FEMNIST in the paper's setting."""
     cohorts = FULL_COHORTS[:1] if quick else [one for one in FULL_COHORTS if one >= min(PAPER.value("cohort"))]
     common = femnist_common(folder, quick=quick, model=PAPER.value("model"), clients_per_round=cohorts)
-    return _tasks(seed, common, PAPER.value("parameters"), 1)
-
-
-def _tasks(seed: int, common: dict[str, Any], dimension: int, repetitions: int) -> list[TrainingTask]:
-    private: dict[str, Any] = {"epsilon": EPSILON_ON_DATA if "folder" in common else EPSILON, "bits": PAPER.value("bits")}
-    return grid_tasks(seed, common, [{"name": "none"}, {"name": DENSE, **private}, sketched(dimension, RATES, **private)], repetitions)
+    return sketch_tasks(seed, common, row_sizes(PAPER.value("parameters"), RATES), 1)
 
 
 FIGURE = training_figure(

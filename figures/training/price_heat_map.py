@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,18 +10,15 @@ from matplotlib.patches import Rectangle
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import VERMILION
 from ..drawing.style import PROBABILITY_COLOURS, WIDTH, add_caption
-from .grids import grid_tasks
 from .price_settings import (
-    DENSE,
-    EPSILON,
-    EPSILON_ON_DATA,
     PAPER,
     arrange_rates,
     digits_common,
     digits_dimension,
     femnist_common,
+    row_sizes,
     setting_in_words,
-    sketched,
+    sketch_tasks,
 )
 from .training_figure import training_figure
 
@@ -87,21 +83,14 @@ def pair_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     model = "mlp-32" if quick else "mlp-60-60-60"
     common = digits_common(quick=quick, model=model, clients_per_round=100)
     bits, rates = (QUICK_BITS, QUICK_RATES) if quick else (FULL_BITS, FULL_RATES)
-    return _tasks(seed, common, digits_dimension(model), bits, rates, 3)
+    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 3, bits=bits)
 
 
 def paper_pair_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
     """Return runs on FEMNIST in the paper's setting."""
     common = femnist_common(folder, quick=quick, model=PAPER.value("model"), clients_per_round=min(PAPER.value("cohort")))
     bits, rates = (QUICK_BITS[-1:], QUICK_RATES[:1]) if quick else (FULL_BITS, FULL_RATES)
-    return _tasks(seed, common, PAPER.value("parameters"), bits, rates, 1)
-
-
-def _tasks(
-    seed: int, common: dict[str, Any], dimension: int, bits: list[int], rates: Sequence[float], repetitions: int
-) -> list[TrainingTask]:
-    private: dict[str, Any] = {"epsilon": EPSILON_ON_DATA if "folder" in common else EPSILON, "bits": bits}
-    return grid_tasks(seed, common, [{"name": "none"}, {"name": DENSE, **private}, sketched(dimension, rates, **private)], repetitions)
+    return sketch_tasks(seed, common, row_sizes(PAPER.value("parameters"), rates), 1, bits=bits)
 
 
 FIGURE = training_figure(

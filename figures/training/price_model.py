@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,18 +10,16 @@ from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, VERMILION
 from ..drawing.style import add_caption
 from ..training_settings import training_settings
-from .grids import add_legend, draw_accuracies, grid_tasks, logarithmic, panels
+from .grids import add_legend, draw_accuracies, logarithmic, panels
 from .price_settings import (
-    DENSE,
-    EPSILON,
-    EPSILON_ON_DATA,
     PAPER,
     arrange_rates,
     digits_common,
     digits_dimension,
     femnist_common,
+    row_sizes,
     setting_in_words,
-    sketched,
+    sketch_tasks,
 )
 from .training_figure import training_figure
 
@@ -66,7 +63,7 @@ def model_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     for model in MODELS:
         common = digits_common(quick=quick, model=model, clients_per_round=100)
         dimension = digits_dimension(model)
-        found += _tasks(seed, common, [size for size in sizes if size < dimension], 2 if quick else 5)
+        found += sketch_tasks(seed, common, [size for size in sizes if size < dimension], 2 if quick else 5)
     return found
 
 
@@ -75,15 +72,8 @@ def paper_model_tasks(seed: int, quick: bool, folder: Path) -> Sequence[Training
     rates, found = RATES_ON_DATA[:1] if quick else RATES_ON_DATA, []
     for source in (training_settings("dp-rec", "femnist"), PAPER):
         common = femnist_common(folder, quick=quick, model=source.value("model"), clients_per_round=min(PAPER.value("cohort")))
-        block = sketched(source.value("parameters"), rates)
-        found += _tasks(seed, common, block["sketch_dimension"], 1)
+        found += sketch_tasks(seed, common, row_sizes(source.value("parameters"), rates), 1)
     return found
-
-
-def _tasks(seed: int, common: dict[str, Any], sizes: list[int], repetitions: int) -> list[TrainingTask]:
-    private: dict[str, Any] = {"epsilon": EPSILON_ON_DATA if "folder" in common else EPSILON, "bits": PAPER.value("bits")}
-    sketches = {**sketched(1, [1], **private), "sketch_dimension": sizes}
-    return grid_tasks(seed, common, [{"name": "none"}, {"name": DENSE, **private}, sketches], repetitions)
 
 
 FIGURE = training_figure(

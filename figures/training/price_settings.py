@@ -9,7 +9,9 @@ import pandas as pd
 from ...analysis.datasets.leaf import femnist_writers
 from ...analysis.training.models.network import network_named
 from ...analysis.training.summary import summarise_training
+from ...analysis.training.task import TrainingTask
 from ..training_settings import training_settings
+from .grids import grid_tasks
 
 PAPER = training_settings("linear-compression", "femnist")
 SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
@@ -19,7 +21,7 @@ EPSILON, EPSILON_ON_DATA = 3.0, 10.0
 PIXELS, CLASSES = 64, 10
 ROWS = PAPER.value("rows")
 QUICK_ROUNDS_ON_DATA = 10
-# Not stated: an epoch is of steps with so many examples, as DP-REC's paper has it for the same data.
+# Not stated: examples of a step are as many as in DP-REC's paper, for the same data.
 BATCH_ON_DATA = training_settings("dp-rec", "femnist").value("batch")
 
 
@@ -75,10 +77,19 @@ def digits_dimension(model: str) -> int:
     return network_named(model, PIXELS, CLASSES).layers.dimension
 
 
-def sketched(dimension: int, rates: Iterable[float], **shared: Any) -> dict[str, Any]:
-    """Return a block of sketches of whole rows, at about the given rates."""
-    sizes = {max(1, -(-dimension // round(rate * ROWS))) * ROWS: None for rate in rates}
-    return {"name": SKETCHED, "sketch_dimension": list(sizes), "rows": ROWS, **shared}
+def row_sizes(dimension: int, rates: Iterable[float]) -> list[int]:
+    """Return sizes of sketches of whole rows, at about the given rates."""
+    return list(dict.fromkeys(max(1, -(-dimension // round(rate * ROWS))) * ROWS for rate in rates))
+
+
+def sketch_tasks(seed: int, common: Mapping[str, Any], sizes: list[int], repetitions: int, **private: Any) -> list[TrainingTask]:
+    """Return runs without privacy, by a secure sum of whole updates, and by one of sketches of the given sizes.
+
+    They keep the usual budget with the paper's bits, unless `private` says otherwise.
+    """
+    shared = {"epsilon": EPSILON_ON_DATA if "folder" in common else EPSILON, "bits": PAPER.value("bits")} | private
+    sketches = {"name": SKETCHED, "sketch_dimension": sizes, "rows": ROWS, **shared}
+    return grid_tasks(seed, common, [{"name": "none"}, {"name": DENSE, **shared}, sketches], repetitions)
 
 
 def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:

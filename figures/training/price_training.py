@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -10,8 +9,8 @@ from matplotlib.figure import Figure
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, GREEN, VERMILION
 from ..drawing.style import add_caption
-from .grids import add_legend, draw_accuracies, draw_no_privacy, grid_tasks, panels
-from .price_settings import DENSE, PAPER, arrange_rates, digits_common, digits_dimension, femnist_common, setting_in_words, sketched
+from .grids import add_legend, draw_accuracies, draw_no_privacy, panels
+from .price_settings import PAPER, arrange_rates, digits_common, digits_dimension, femnist_common, row_sizes, setting_in_words, sketch_tasks
 from .training_figure import training_figure
 
 MARKS = (VERMILION, BLUE, GREEN)
@@ -47,22 +46,14 @@ def rate_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     model, cohorts = ("mlp-32", [50, 200]) if quick else ("mlp-60-60-60", PAPER.value("cohort"))
     epsilons, rates = ([3.0, 10.0], (4, 10, 40)) if quick else ([1.0, 3.0, 10.0], (2, 4, 10, 20, 50))
     common = digits_common(quick=quick, model=model, clients_per_round=cohorts)
-    return _tasks(seed, common, digits_dimension(model), epsilons, rates, 1 if quick else 3)
+    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 1 if quick else 3, epsilon=epsilons)
 
 
 def paper_rate_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
     """Return runs on FEMNIST in the paper's setting, for budgets instead of its noise multipliers."""
     common = femnist_common(folder, quick=quick, model=PAPER.value("model"), clients_per_round=PAPER.value("cohort"))
     epsilons, rates = (EPSILONS_ON_DATA[-1:], RATES_ON_DATA[1:2]) if quick else (EPSILONS_ON_DATA, RATES_ON_DATA)
-    return _tasks(seed, common, PAPER.value("parameters"), epsilons, rates, 1 if quick else PAPER.value("seeds"))
-
-
-def _tasks(
-    seed: int, common: dict[str, Any], dimension: int, epsilons: list[float], rates: Sequence[float], repetitions: int
-) -> list[TrainingTask]:
-    private: dict[str, Any] = {"epsilon": epsilons, "bits": PAPER.value("bits")}
-    blocks = [{"name": "none"}, {"name": DENSE, **private}, sketched(dimension, rates, **private)]
-    return grid_tasks(seed, common, blocks, repetitions)
+    return sketch_tasks(seed, common, row_sizes(PAPER.value("parameters"), rates), 1 if quick else PAPER.value("seeds"), epsilon=epsilons)
 
 
 FIGURE = training_figure(

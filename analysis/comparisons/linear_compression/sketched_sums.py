@@ -152,7 +152,8 @@ class SketchPoint(Point):
         ball, seed = NormBall(sketch.sketch_dimension, 2.0, margin * CLIP_NORM), self._public_seed()
         if self.epsilon is not None:
             return discrete_gaussian_within(ball, self.clients, self.bits, Target(self.epsilon, DELTA, adjacency=ADJACENCY), seed)
-        deviation = self.noise_multiplier * ball.clip_norm / math.sqrt(self.clients)  # type: ignore[operator]  # one of the two is given
+        assert self.noise_multiplier is not None  # noqa: S101 - one of the two is given
+        deviation = self.noise_multiplier * ball.clip_norm / math.sqrt(self.clients)
         granularity = granularity_for_bits(self.clients, ball.dimension + ball.dimension % 2, ball.clip_norm, deviation, self.bits)
         return DistributedDiscreteGaussianMechanism(
             ball, self.clients, self.bits, granularity, deviation, DELTA, seed, "fourier", ADJACENCY

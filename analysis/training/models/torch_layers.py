@@ -40,7 +40,7 @@ class Dropout(nn.Module):
 
 
 class WordVectors(nn.Module):
-    """A vector for each of so many words or characters, which come as numbers."""
+    """A vector for each word or character, which come as numbers."""
 
     def __init__(self, words: int, length: int) -> None:
         super().__init__()

@@ -19,10 +19,8 @@ def write_results(study: MeanStudy, path: Path, *, command: str | None = None) -
     Raises
     ------
     TableError
-        If a table does not verify; nothing is written then.
+        As `results_document`; nothing is written then.
     """
-    for table in study.tables.values():
-        verify_table(table)
     write_atomically(path, (json.dumps(results_document(study, command=command), indent=1, allow_nan=False) + "\n").encode("ascii"))
 
 
@@ -32,7 +30,14 @@ def results_document(study: MeanStudy, *, command: str | None = None) -> dict[st
     Keys are ``data``, ``epsilon``, ``bits_in``, ``bits_out``, ``metric``, ``objective``; ``true_mean`` and ``unclipped_mean``, not private;
     ``bound``; ``estimates``, one per mechanism, in the units of the values; ``tables`` by mechanism, in the format ``quietbits-table/1``;
     ``provenance``.
+
+    Raises
+    ------
+    TableError
+        If a table does not verify.
     """
+    for table in study.tables.values():
+        verify_table(table)
     comparison, bound = study.comparison, study.comparison.bound
     return {
         "format": FORMAT,

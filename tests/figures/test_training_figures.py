@@ -143,6 +143,31 @@ def test_the_papers_grids_are_run_on_a_users_images(mnist: Path, tmp_path: Path,
     assert table["accuracy"].between(0, 1).all()
 
 
+def test_infinite_images_are_a_users_deformed(mnist: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = FIGURES["cpsgd-fig2"]
+    whole = entry.on_data(0, False, mnist)
+    common = {(task.training.data, task.training.clients, task.training.clients_per_round, task.training.rounds) for task in whole}
+    assert common == {("mnist", 25_000_000, 10_000, 2500)}
+    assert {(task.training.model, task.training.delta, task.training.sampling) for task in whole} == {("mlp-60-60-60", 1e-9, "passes")}
+    kinds = {(task.training.epsilon, dict(task.mechanism.options)["rotated"]) for task in whole if task.mechanism.name == "cpsgd"}
+    assert kinds == {(epsilon, rotated) for epsilon in (4.0, 2.0) for rotated in (True, False)}
+    # Those of 25 million clients, of whom each is met once, with an image of its own.
+    assert whole[0].training.federated_data(0).cohort([0, 24_999_999]).examples.inputs.shape == (2, 784)
+
+    def small(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:
+        changed = {"model": "softmax", "clients": 600, "clients_per_round": 300, "rounds": 2, "evaluate_every": 2}
+        kept = [task for task in entry.on_data(seed, quick, folder) if task.training.epsilon != 2.0]
+        return [replace(task, training=replace(task.training, **changed)) for task in kept]
+
+    only(monkeypatch, replace(entry, on_data=small))
+    reproduce((), tmp_path / "figures", data=mnist, quick=True)
+    table = pd.read_csv(tmp_path / "figures" / "cpsgd-fig2.csv")
+    assert table["mechanism"].tolist() == ["none", "dp-fedavg", "cpsgd", "cpsgd"]
+    assert table["accuracy"].between(0, 1).all()
+    private = table[table["mechanism"] != "none"]
+    assert (private["epsilon"] <= private["target_epsilon"]).all()
+
+
 def test_data_are_refused_where_none_are_taken_or_files_are_missing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"data must be left out for mvu-fig1: it is for mvu-fig4, .*; got nowhere"):
         reproduce(["mvu-fig1"], tmp_path / "out", data=Path("nowhere"))

@@ -1,6 +1,6 @@
 """Speed of trainings: softmax on digits, rounds of 600 clients with one image each, in CPU seconds.
 
-For each mechanism: 500 rounds, from those that fit into a few seconds. The plain average draws clients, computes every client's gradient and
+For each mechanism: 500 rounds, from those that fit into a few seconds. The plain average draws clients, computes all their gradients and
 their mean with numpy, takes a step, and measures its accuracy, which the engine's table has for each round, too. The engine's overhead is
 what a round takes beyond that, and beyond the mechanism's own encoding, aggregation and decoding of the same updates in the same chunks,
 over the latter. Rounds take turns, so that other work on the machine slows down all alike; what is printed is the median round.

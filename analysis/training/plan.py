@@ -190,10 +190,10 @@ class _Accounted:
     others: Mapping[str, FloatArray]
 
 
-def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None) -> _Accounted:
+def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None, *, sparse: bool = False) -> _Accounted:
     """Return what the first 1, 2, ... rounds reveal: the same numbers as `Privacy.report` for as many rounds."""
     cohorts, rounds = setting.cohorts, setting.rounds
-    asked = accounted_rounds(rounds, sparse=isinstance(sampling, PoissonSampling))
+    asked = accounted_rounds(rounds, sparse=sparse or isinstance(sampling, PoissonSampling))
     times = {cohorts.participations(number): None for number in asked}
     reports = {count: privacy.report(delta, setting.adjacency, count, sampling) for count in times}
     found = [reports[cohorts.participations(asked[place])] for place in np.searchsorted(asked, np.arange(1, rounds + 1)).tolist()]
@@ -205,7 +205,7 @@ def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling:
 def _unamplified(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None) -> FloatArray | None:
     """Return what rounds reveal where sampling is no secret; None where it amplifies nothing."""
     amplifies = sampling is not None and sampling.adjacency == setting.adjacency
-    return _account(privacy, setting, delta, None).epsilons if amplifies else None
+    return _account(privacy, setting, delta, None, sparse=True).epsilons if amplifies else None
 
 
 def accounted_rounds(rounds: int, *, sparse: bool) -> list[int]:

@@ -116,7 +116,9 @@ def test_gradients_are_those_of_the_linear_model_on_features() -> None:
     # To single precision; made when they are first asked for, and kept.
     features = np.stack([network.features(one) for one in inputs]).astype(np.float32).astype(float)
     for _ in range(2):
-        np.testing.assert_allclose(network.gradients(parameters, inputs, labels), linear.gradients(parameters, features, labels), rtol=1e-12)
+        np.testing.assert_allclose(
+            network.gradients(parameters, inputs, labels), linear.gradients(parameters, features, labels), rtol=1e-12
+        )
         for one in (0, 1):
             np.testing.assert_allclose(network.scores(parameters, inputs[one]), linear.scores(parameters, features[one]), rtol=1e-12)
 

@@ -65,7 +65,7 @@ class DominatingLoss:
 
     @property
     def _factors(self) -> FloatArray:
-        return np.exp(self.interval * np.arange(len(self.deltas) // 2 + 1))
+        return np.asarray(np.exp(self.interval * np.arange(len(self.deltas) // 2 + 1)))
 
     @property
     def _not_negative(self) -> FloatArray:

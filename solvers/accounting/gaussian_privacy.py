@@ -12,7 +12,7 @@ import scipy
 
 from ...arguments import check_real
 from ...errors import ConvergenceError
-from ..numerics.bisection import brent_root
+from ..numerics.bisection import bisect
 from ..numerics.rounding import UNIT
 
 LARGEST_EPSILON = 1e4
@@ -20,8 +20,8 @@ SMALLEST_DELTA, LARGEST_DELTA = 1e-300, 0.999
 SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 1e-3, 1e300
 # How far a root is moved to its safe side, relative to itself, and how often that is doubled where a step so small is lost in rounding.
 NUDGE, DOUBLINGS = 2e-10, 33
-# How closely a root is found: relative to itself, and where that is nothing.
-CLOSEST, SMALLEST = 1e-15, 1e-320
+# As many as lead from the largest number of all to a difference of no bit in any.
+MOST_HALVINGS = 2200
 # From here on delta is below the smallest floating-point number.
 FAR = 40.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -64,7 +64,8 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
         low -= 2.0
     while excess(high) > 0:
         high += 2.0
-    multiplier = math.exp(brent_root(excess, low, high, CLOSEST, relative=CLOSEST))
+    # By halves: SciPy's optimisers take longer to load than all halvings do.
+    multiplier = math.exp(bisect(lambda value: excess(value) > 0, low, high, MOST_HALVINGS).fails)
     return _nudged(multiplier, lambda value: _log_delta_bound(value, epsilon) <= target)
 
 
@@ -86,7 +87,7 @@ def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     # Delta is below the probability that the loss, normal with mean 1 / (2 z^2) and deviation 1 / z, exceeds epsilon, which is below
     # exp(-t^2 / 2) at t deviations above the mean.
     high = 0.5 / multiplier**2 + math.sqrt(-2 * target) / multiplier
-    epsilon = brent_root(lambda value: _log_delta_bound(multiplier, value) - target, 0.0, high, SMALLEST, relative=CLOSEST)
+    epsilon = bisect(lambda value: _log_delta_bound(multiplier, value) > target, 0.0, high, MOST_HALVINGS).fails
     return _nudged(epsilon, lambda value: _log_delta_bound(multiplier, value) <= target)
 
 

@@ -1,28 +1,25 @@
 """Rounds of Gaussian and Laplace noise with sampled clients: what dp-accounting proves about them, and a series between whole orders.
 
-The package is imported when losses are composed: that takes a second.
+The package is imported when it is needed: that takes a second.
 """
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...arguments import check_choice
 from .renyi_curve import DEFAULT_ORDERS, RenyiCurve
-from .sampled_gaussian_orders import fixed_size_cumulants, poisson_cumulants
 from .sampled_gaussian_series import sampled_gaussian_cumulants
 from .sampling import FixedSizeSampling, PoissonSampling, Sampling, amplified_epsilon
 
 if TYPE_CHECKING:
-    from dp_accounting.pld.pld_pmf import PLDPmf
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-    from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType
 
 ADJACENCIES = ("add-or-remove-one", "replace-one")
-# Whole orders at which a sampled round is bounded, the larger ones far apart.
-WHOLE_ORDERS = (*range(2, 32), *range(32, 64, 4), *(round(64 * 2 ** (k / 4)) for k in range(25)))
+# Whole orders at which dp-accounting is asked about a sampled event: its series for others may fail to converge, and large ones take long.
+WHOLE_ORDERS = (*range(2, 32), *range(32, 64, 4), *(float(round(64 * 2 ** (k / 4))) for k in range(25)))
 # Where noise is small and rounds are many, the best order is between 2 and 5: there and below in steps of 1/20.
 SAMPLED_ORDERS = tuple(sorted({*(1 + k / 20 for k in range(1, 80)), *(order for order in DEFAULT_ORDERS if order < WHOLE_ORDERS[-1])}))
 # The losses of one round are put on a grid of this many steps up to the largest that matters: fine enough where losses are small, and of
@@ -36,10 +33,10 @@ DEVIATIONS = 10.0
 MOST_POINTS = 4e6
 
 
-# Every number of rounds of a training asks for the curve of one round.
+# Every number of rounds of a training asks for the curve of one round, which takes a second where samples have a fixed size.
 @lru_cache(maxsize=128)
 def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacency: str) -> RenyiCurve:
-    """Return the Rényi divergences of one sampled round of Gaussian noise, at whole orders as dp-accounting's RDP accountant does.
+    """Return the Rényi divergences of one sampled round of Gaussian noise, at whole orders by dp-accounting's RDP accountant.
 
     Parameters
     ----------
@@ -59,16 +56,21 @@ def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacenc
     Raises
     ------
     ValueError
-        If the sampling is not one for the adjacency.
+        If dp-accounting does not support the event.
     """
-    check_choice("adjacency", adjacency, ADJACENCIES)
-    if adjacency != ("replace-one" if isinstance(sampling, FixedSizeSampling) else "add-or-remove-one"):
-        raise ValueError(f"{_refusal('GaussianDpEvent', sampling, adjacency)} by Rényi divergences")
-    cumulants = fixed_size_cumulants if isinstance(sampling, FixedSizeSampling) else poisson_cumulants
+    from dp_accounting import GaussianDpEvent
+    from dp_accounting.rdp import RdpAccountant
+
+    accountant = RdpAccountant(WHOLE_ORDERS, _relation(adjacency))
+    event = GaussianDpEvent(noise_multiplier)
+    sampled = _sampled_event(event, sampling)
+    if not accountant.supports(sampled):
+        raise ValueError(f"{_refusal(event, sampling, adjacency)} by Rényi divergences")
     # (a - 1) r(a), the cumulant generating function of the loss, is convex and 0 at a = 1: between two orders it lies below the chord.
-    at_whole = np.maximum(cumulants(noise_multiplier, sampling.share, np.array(WHOLE_ORDERS)), 0.0)
+    whole = np.array([1.0, *WHOLE_ORDERS])
+    cumulants = (whole - 1) * np.maximum([0.0, *accountant.compose(sampled).rdp], 0.0)
     orders = np.array(SAMPLED_ORDERS)
-    between = np.interp(orders, [1, *WHOLE_ORDERS], [0.0, *at_whole])
+    between = np.interp(orders, whole, cumulants)
     if isinstance(sampling, PoissonSampling) and sampling.probability < 1:
         fractional = orders % 1 > 0
         series = sampled_gaussian_cumulants(noise_multiplier, sampling.probability, orders[fractional])
@@ -95,15 +97,12 @@ def sampled_gaussian_loss(noise_multiplier: float, sampling: Sampling, adjacency
     ValueError
         If dp-accounting does not support the event.
     """
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution, from_gaussian_mechanism
-    from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType
+    from dp_accounting import GaussianDpEvent
+    from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
-    probability = _poisson_probability("GaussianDpEvent", sampling, adjacency)
+    probability = _poisson_probability(GaussianDpEvent(noise_multiplier), sampling, adjacency)
     interval = gaussian_loss_interval(noise_multiplier, probability)
-    if probability == 1:
-        return from_gaussian_mechanism(noise_multiplier, value_discretization_interval=interval)
-    directions = (AdjacencyType.REMOVE, AdjacencyType.ADD)
-    return PrivacyLossDistribution(*(_sampled_gaussian_losses(noise_multiplier, probability, one, interval) for one in directions))
+    return from_gaussian_mechanism(noise_multiplier, sampling_prob=probability, value_discretization_interval=interval)
 
 
 def sampled_laplace_loss(scale: float, sampling: Sampling, adjacency: str, interval: float | None = None) -> "PrivacyLossDistribution":
@@ -123,9 +122,10 @@ def sampled_laplace_loss(scale: float, sampling: Sampling, adjacency: str, inter
     ValueError
         If dp-accounting does not support the event.
     """
+    from dp_accounting import LaplaceDpEvent
     from dp_accounting.pld.privacy_loss_distribution import from_laplace_mechanism
 
-    probability = _poisson_probability("LaplaceDpEvent", sampling, adjacency)
+    probability = _poisson_probability(LaplaceDpEvent(scale), sampling, adjacency)
     if interval is None:
         interval = amplified_epsilon(1 / scale, probability) / LAPLACE_STEPS
     return from_laplace_mechanism(scale, sampling_prob=probability, value_discretization_interval=interval)
@@ -147,36 +147,34 @@ def is_loss_affordable(noise_multiplier: float, probability: float, rounds: int,
     return 2 * DEVIATIONS * spread / gaussian_loss_interval(noise_multiplier, probability) <= MOST_POINTS
 
 
-def _sampled_gaussian_losses(noise_multiplier: float, probability: float, direction: "AdjacencyType", interval: float) -> "PLDPmf":
-    """Return the losses of one direction as `from_gaussian_mechanism` does, which inverts the loss at one point of the grid at a time."""
-    from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
-    from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType, GaussianPrivacyLoss
+def _poisson_probability(event: Any, sampling: Sampling, adjacency: str) -> float:
+    from dp_accounting.pld import PLDAccountant
 
-    loss = GaussianPrivacyLoss(noise_multiplier, sampling_prob=probability, adjacency_type=direction)
-    bounds = loss.connect_dots_bounds()
-    low, high = math.floor(bounds.epsilon_lower / interval), math.ceil(bounds.epsilon_upper / interval)
-    epsilons = np.arange(low, high + 1) * interval
-    removed = direction == AdjacencyType.REMOVE
-    # The sampled loss reaches epsilon where the noise's own is ln(1 + (e^epsilon - 1) / q), up to both signs; or everywhere or nowhere.
-    within = np.expm1(epsilons if removed else -epsilons) / probability > -1
-    signed = np.log1p(np.expm1(epsilons[within] if removed else -epsilons[within]) / probability)
-    cutoffs = -0.5 - noise_multiplier**2 * signed if removed else 0.5 + noise_multiplier**2 * signed
-    deltas = -np.expm1(epsilons) if removed else np.zeros(len(epsilons))
-    deltas[within] = loss.mu_upper_cdf(cutoffs) - np.exp(epsilons[within] + loss.mu_lower_log_cdf(cutoffs))
-    return create_pmf_pessimistic_connect_dots_fixed_gap(interval, low, high, np.clip(deltas, 0.0, 1.0))
-
-
-def _poisson_probability(event: str, sampling: Sampling, adjacency: str) -> float:
     # With replace-one adjacency, dp-accounting's PLD accountant takes a noise multiplier to be relative to the clip norm, half of the
     # sensitivity, and its RDP accountant relative to the sensitivity itself. We ask for one adjacency alone, where both agree.
-    check_choice("adjacency", adjacency, ADJACENCIES)
-    if adjacency != "add-or-remove-one" or not isinstance(sampling, PoissonSampling):
+    supported = adjacency == "add-or-remove-one" and PLDAccountant(_relation(adjacency)).supports(_sampled_event(event, sampling))
+    if not supported or not isinstance(sampling, PoissonSampling):
         raise ValueError(f"{_refusal(event, sampling, adjacency)} by privacy loss distributions")
     return sampling.probability
 
 
-def _refusal(event: str, sampling: Sampling, adjacency: str) -> str:
+def _sampled_event(event: Any, sampling: Sampling) -> Any:
+    from dp_accounting import PoissonSampledDpEvent, SampledWithoutReplacementDpEvent
+
+    if isinstance(sampling, FixedSizeSampling):
+        return SampledWithoutReplacementDpEvent(sampling.population, sampling.sample_size, event)
+    return PoissonSampledDpEvent(sampling.probability, event)
+
+
+def _relation(adjacency: str) -> Any:
+    from dp_accounting.privacy_accountant import NeighboringRelation
+
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    return NeighboringRelation.REPLACE_ONE if adjacency == "replace-one" else NeighboringRelation.ADD_OR_REMOVE_ONE
+
+
+def _refusal(event: Any, sampling: Sampling, adjacency: str) -> str:
     return (
         "sampling must be Poisson with add-or-remove-one adjacency, or, of Gaussian noise, without replacement with replace-one adjacency, "
-        f"got {sampling} with {adjacency} adjacency: dp-accounting does not support this event ({event})"
+        f"got {sampling} with {adjacency} adjacency: dp-accounting does not support this event ({type(event).__name__})"
     )

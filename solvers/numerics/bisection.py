@@ -12,7 +12,7 @@ from ...arrays import FloatArray
 from ...errors import ConvergenceError
 
 # Of Brent's method, and what a number is found to at best, relative to itself.
-MOST_STEPS, LEAST_RELATIVE = 100, 1e-12
+MOST_STEPS, ROUNDING = 100, 1e-12
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ def bisect_each(holds: Callable[[FloatArray], NDArray[np.bool_]], low: FloatArra
     return Brackets(low, high)
 
 
-def brent_root(function: Callable[[float], float], low: float, high: float, tolerance: float, *, relative: float = LEAST_RELATIVE) -> float:
-    """Return where a continuous function changes its sign, to within tolerances: by the steps of `scipy.optimize.brentq`.
+def brent_root(function: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
+    """Return where a continuous function changes its sign, to within a tolerance: by the steps of `scipy.optimize.brentq`.
 
     SciPy's optimisers take half a second to load.
 
@@ -138,7 +138,7 @@ def brent_root(function: Callable[[float], float], low: float, high: float, tole
         if abs(value_opposite) < abs(value):
             before, best, opposite = best, opposite, best
             value_before, value, value_opposite = value, value_opposite, value
-        half, least = (opposite - best) / 2, (tolerance + relative * abs(best)) / 2
+        half, least = (opposite - best) / 2, (tolerance + ROUNDING * abs(best)) / 2
         if value == 0 or abs(half) < least:
             return best
         interpolated = math.inf

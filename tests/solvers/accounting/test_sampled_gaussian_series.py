@@ -1,19 +1,14 @@
-"""Sampled Gaussian noise: the series at orders that are not whole against the integral in many digits, whole ones and losses as theirs."""
+"""The series at orders that are not whole, against the integral in many digits and against whole orders beside them."""
 
 import math
 
 import mpmath
 import numpy as np
 import pytest
-from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SampledWithoutReplacementDpEvent
-from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
-from dp_accounting.privacy_accountant import NeighboringRelation
+from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
 from dp_accounting.rdp import RdpAccountant
 
-from quietbits.solvers.accounting.sampled_gaussian_orders import fixed_size_cumulants, poisson_cumulants
 from quietbits.solvers.accounting.sampled_gaussian_series import sampled_gaussian_cumulants
-from quietbits.solvers.accounting.sampled_noise import gaussian_loss_interval, sampled_gaussian_loss
-from quietbits.solvers.accounting.sampling import PoissonSampling
 
 ORDERS = (1.05, 2.7, 9.75)
 
@@ -69,30 +64,3 @@ def test_many_rounds_of_small_noise_have_their_best_order_between_two_and_three(
     order = np.array([2.7])
     divergence = 1500 * float(sampled_gaussian_cumulants(0.5, 1000 / 342_477, order)[0]) / 1.7
     assert round(divergence + math.log1p(-1 / 2.7) + math.log(342_477 / 2.7) / 1.7, 2) == 8.35
-
-
-@pytest.mark.parametrize("probability", [1 / 1000, 0.3, 1.0])
-@pytest.mark.parametrize("noise_multiplier", [0.05, 1.0, 10.0])
-def test_whole_orders_are_those_of_dp_accounting(noise_multiplier: float, probability: float) -> None:
-    orders = np.array([2, 3, 8, 31, 64, 300])
-    noise = GaussianDpEvent(noise_multiplier)
-    theirs = RdpAccountant(orders).compose(PoissonSampledDpEvent(probability, noise)).rdp
-    np.testing.assert_allclose(poisson_cumulants(noise_multiplier, probability, orders), theirs * (orders - 1), rtol=1e-10, atol=1e-15)
-    sampled = SampledWithoutReplacementDpEvent(1000, round(1000 * probability), noise)
-    theirs = RdpAccountant(orders, NeighboringRelation.REPLACE_ONE).compose(sampled).rdp
-    found = fixed_size_cumulants(noise_multiplier, probability, orders)
-    # With large samples and much noise, differences of high order are lost in rounding.
-    np.testing.assert_allclose(found, theirs * (orders - 1), rtol=1e-5 if probability * noise_multiplier == 3 else 1e-10)
-
-
-@pytest.mark.parametrize(("noise_multiplier", "probability"), [(0.3, 0.5), (2.0, 0.001), (30.0, 0.999)])
-def test_losses_are_those_of_dp_accounting(noise_multiplier: float, probability: float) -> None:
-    found = sampled_gaussian_loss(noise_multiplier, PoissonSampling(probability), "add-or-remove-one")
-    interval = gaussian_loss_interval(noise_multiplier, probability)
-    theirs = from_gaussian_mechanism(noise_multiplier, sampling_prob=probability, value_discretization_interval=interval)
-    for ours, other in ((found._pmf_remove, theirs._pmf_remove), (found._pmf_add, theirs._pmf_add)):
-        assert (ours._lower_loss, ours._discretization) == (other._lower_loss, other._discretization)
-        np.testing.assert_allclose(ours._probs, other._probs, rtol=1e-9, atol=1e-9)
-        assert ours._infinity_mass == pytest.approx(other._infinity_mass, rel=1e-9, abs=1e-20)
-    for epsilon in (0.0, 100 * interval):
-        assert found.get_delta_for_epsilon(epsilon) == pytest.approx(theirs.get_delta_for_epsilon(epsilon), rel=1e-10)

@@ -25,7 +25,7 @@ from ...arrays import FloatArray
 from ...errors import InfeasibleError
 from ..accounting.renyi_curve import check_delta
 from ..accounting.renyi_divergence import check_weights
-from ..numerics.bisection import brent_root
+from ..numerics.bisection import bisect
 from ..numerics.rounding import UNIT
 from .positive_part import positive_part_bound
 
@@ -39,8 +39,8 @@ MOST_ENTRIES, CHUNK = 2**21, 2**20
 STEPS_PER_DEVIATION, MOST_STEPS = 32, 2**13
 # How far above the divergence its bound may lie, as a share: for epsilon, and for the many divergences of a loss distribution.
 ACCURACY, LOSS_ACCURACY = 1e-2, 5e-2
-# What epsilon is found to, as a share of a number above it, and what stands for a divergence of zero.
-TOLERANCE, SMALLEST_DELTA = 1e-8, 1e-320
+# Halvings that lead to epsilon, from a number above it, and what stands for a divergence of zero.
+HALVINGS, SMALLEST_DELTA = 27, 1e-320
 # Losses of a distribution on either side of zero, and the share of delta that losses beyond them may have.
 LOSSES, NEGLECTED = 80, 1e-3
 LARGEST_LOG_RATIO = 100.0
@@ -115,11 +115,8 @@ class ShuffledLetters:
             low, high = high, min(2 * high, self.pure_epsilon)
         if excess(high) > 0:
             return self.pure_epsilon
-        found = brent_root(excess, low, high, TOLERANCE * high)
-        step = TOLERANCE * high
-        while found < high and excess(found) > 0:
-            found, step = min(high, found + step), 2 * step
-        return found
+        # By halves: SciPy's optimisers take longer to load.
+        return bisect(lambda epsilon: excess(epsilon) > 0, low, high, HALVINGS).fails
 
     def loss(self, delta: float, times: int) -> "PrivacyLossDistribution":
         """Return a privacy loss distribution that dominates every pair of rows, for composition to this delta over `times` uses.

@@ -14,7 +14,7 @@ from .redraws import Redraws
 
 WORD_BITS = 64
 # Points looked up at a time, with their words in the processor's cache; and those after which what is left open is decided together.
-PART, CHUNK = 2**13, 2**18
+PART, CHUNK = 2**14, 2**18
 # Words by which one uniform number is extended.
 MOST_EXTENSIONS = 64
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_choice, check_integer, check_real
@@ -25,11 +24,9 @@ from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.conditional_rounding import ConditionalRounding
 from ..transforms.rotation import RandomisedFourier, RandomisedHadamard, Rotation
 from ..transforms.vector_dithering import row_blocks
-from .modular_arithmetic import aggregate_residues, centred_representatives, messages_modulo, summed_messages
+from .modular_arithmetic import aggregate_residues, centred_representatives, messages_in_parts, summed_messages
 
 ROTATIONS = ("hadamard", "fourier")
-# Coordinates whose messages are made at a time, a megabyte of whole numbers.
-ENCODED_TOGETHER = 2**17
 
 
 class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
@@ -168,10 +165,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo 2**bits, a few clients at a time."""
         array, words = self.ball.check(vectors), word_source(words)
-        messages = np.empty((len(array), self.padded_dimension), dtype=np.min_scalar_type(self.modulus - 1))
-        for block in row_blocks(*messages.shape, numbers=ENCODED_TOGETHER):
-            messages[block] = messages_modulo(self._noisy(array[block], words), self.modulus)
-        return messages
+        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, words))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo 2**bits; sums of chunks need not be reduced, as words overflow modulo 2**64."""

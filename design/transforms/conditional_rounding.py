@@ -17,7 +17,7 @@ from ...arrays import FloatArray, IntegerArray
 from ..contracts.norm_ball import NormBall
 from ..noise.random_words import WordsLike, word_source
 from ..noise.redraws import Redraws
-from .vector_dithering import independent_rounding, independently_rounded, rejection_bias_bound, row_blocks
+from .vector_dithering import PIECE, independent_rounding, independently_rounded, rejection_bias_bound, row_blocks
 
 # A try is accepted with probability 1 - exp(-1/2) = 0.39 or more: 2.55 tries or fewer on average.
 BETA = math.exp(-0.5)
@@ -30,8 +30,6 @@ EXCESS = 1e-9
 # Relative error of a bound: fewer than 60 of the 90 units that it is (`quietbits.solvers.numerics.rounding`). Two terms are subtracted:
 # what `rest` is off by is counted in units of the square beside it, which is larger, and `root - radius` is at least half of `root`.
 ROUNDING = 1e-14
-# Coordinates rounded at a time, an eighth of a megabyte.
-PIECE = 2**14
 
 
 @dataclass(frozen=True)
@@ -177,7 +175,7 @@ class ConditionalRounding:
         for part in parts:
             steps = self._steps(part)
             found = rounded[start : start + len(part)]
-            for rows in row_blocks(*part.shape, numbers=PIECE):
+            for rows in row_blocks(len(part), self.dimension, PIECE):
                 for first in range(0, self.dimension, PIECE):
                     columns = slice(first, first + PIECE)
                     positions = part[rows, columns] / steps[rows]
@@ -225,7 +223,7 @@ class ConditionalRounding:
         return array / self._steps(array)
 
     def _steps(self, vectors: FloatArray) -> FloatArray:
-        """Return the length of a step for each vector, shape (clients, 1), by which it is no more than the last bits of a float too long."""
+        """Return what vectors are divided by to be in steps, shape (clients, 1): a step, or more where rounding made them too long."""
         excess = self._ball.norms(vectors) / self.clip_norm
         if (excess > 1 + EXCESS).any():
             raise ValueError(

@@ -158,7 +158,7 @@ def _represent(vectors: FloatArray, frame: KashinFrame, level: float) -> tuple[F
         move = excess - frame.shortest(excess)
         squares, projected = np.einsum("ij,ij->i", excess, excess), np.einsum("ij,ij->i", move, move)
         farthest = FARTHEST if step < MOST_EXTRAPOLATIONS else 1.0
-        move *= np.minimum(squares / np.maximum(projected, np.finfo(float).tiny), farthest)[:, None]
+        move *= (squares / np.maximum(projected, np.maximum(squares / farthest, np.finfo(float).tiny)))[:, None]
         current -= move
         outside = np.abs(current).max(axis=1) > level
         found[waiting[~outside]] = current[~outside]

@@ -22,6 +22,8 @@ ROUNDING = 1e-13
 MOST_REJECTIONS = 100_000
 # Coordinates worked on at a time, a quarter of a megabyte.
 BLOCK = 2**15
+# Those that one word each is drawn for at a time, an eighth of a megabyte.
+PIECE = 2**14
 
 
 def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:

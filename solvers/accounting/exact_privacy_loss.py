@@ -31,6 +31,8 @@ NEGLIGIBLE_TERM = 1e-18
 # An exponential of less than minus this is 0.0.
 UNDERFLOW = 746.0
 BLOCK = 2**13
+# Those put on a grid at a time, a megabyte.
+GRID_BLOCK = 2**17
 # Steps of a grid of losses up to the largest one that matters, and the share of delta that losses beyond it may have.
 STEPS = 4000
 SMALLEST_REACH = 1e-12
@@ -134,11 +136,16 @@ class ExactPrivacyLoss:
         steps = check_integer("steps", steps, low=1, high=10**7)
         above = self.losses > steps * interval
         certain = min(1.0, self.certain + float(self.masses[above].sum()))
-        losses, masses = np.maximum(self.losses[~above], -steps * interval), self.masses[~above]
-        lower = np.clip(np.floor(losses / interval), -steps, steps - 1)
-        share = np.clip(np.expm1(lower * interval - losses) / math.expm1(-interval), 0.0, 1.0)
-        index = (lower + steps).astype(np.intp)
-        probabilities = np.bincount(index, masses * (1 - share), 2 * steps + 1) + np.bincount(index + 1, masses * share, 2 * steps + 1)
+        probabilities = np.zeros(2 * steps + 1)
+        for start in range(0, len(above), GRID_BLOCK):
+            block = slice(start, start + GRID_BLOCK)
+            below = ~above[block]
+            losses, masses = np.maximum(self.losses[block][below], -steps * interval), self.masses[block][below]
+            lower = np.clip(np.floor(losses / interval), -steps, steps - 1)
+            share = np.clip(np.expm1(lower * interval - losses) / math.expm1(-interval), 0.0, 1.0)
+            index = (lower + steps).astype(np.intp)
+            probabilities += np.bincount(index, masses * (1 - share), 2 * steps + 1)
+            probabilities += np.bincount(index + 1, masses * share, 2 * steps + 1)
         return DensePLDPmf(interval, -steps, probabilities, certain, True)
 
     def _delta(self, epsilon: float) -> float:
@@ -189,10 +196,12 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
 
 def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
     """Return a positive loss such that the values with larger ones have at most this probability."""
-    by_loss = np.argsort(-loss.losses, kind="stable")
-    above = np.cumsum(loss.masses[by_loss])
+    positive = loss.losses > 0
+    losses, masses = loss.losses[positive], loss.masses[positive]
+    by_loss = np.argsort(-losses, kind="stable")
+    above = np.cumsum(masses[by_loss])
     position = int(np.searchsorted(above, mass, side="right"))
-    return max(float(loss.losses[by_loss[position]]) if position < len(above) else 0.0, SMALLEST_REACH)
+    return max(float(losses[by_loss[position]]) if position < len(above) else 0.0, SMALLEST_REACH)
 
 
 @dataclass(frozen=True, eq=False)

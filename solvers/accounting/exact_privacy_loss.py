@@ -28,8 +28,8 @@ LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
 # Share of a series from which on its terms are left out: a hundredth of a unit.
 NEGLIGIBLE_TERM = 1e-18
-# An exponential of less than minus this is 0.0.
-UNDERFLOW = 746.0
+# Terms below e^-150 are left out of Rényi sums: of up to 2^24 of them, less than 1e-57.
+NEGLIGIBLE_EXPONENT = -150.0
 BLOCK = 2**13
 # Those put on a grid at a time, a megabyte.
 GRID_BLOCK = 2**17
@@ -109,7 +109,7 @@ class ExactPrivacyLoss:
         logarithm = _log_sum(order, blocks)
         if abs(logarithm) > LARGEST_NEAR_ONE:
             return logarithm / (order - 1)
-        excess = sum(block.excess(order) for block in blocks if max(block.highest, block.highest_exponent(order)) > -UNDERFLOW)
+        excess = sum(block.excess(order) for block in blocks if max(block.highest, block.highest_exponent(order)) > NEGLIGIBLE_EXPONENT)
         return math.log1p(excess - self.unseen + order * (self.unseen - self.certain)) / (order - 1)
 
     def without_rare_values(self, mass: float) -> "ExactPrivacyLoss":
@@ -245,7 +245,7 @@ def _log_sum(order: float, blocks: list[_Block]) -> float:
     """Return ln sum P^a Q^(1-a)."""
     largest, total = -math.inf, 0.0
     for block in sorted(blocks, key=lambda block: -block.highest_exponent(order)):
-        if block.highest_exponent(order) < largest - UNDERFLOW:
+        if block.highest_exponent(order) < largest + NEGLIGIBLE_EXPONENT:
             break
         exponents = block.log_masses + (order - 1) * block.losses
         highest = max(largest, float(exponents.max()))

@@ -192,4 +192,4 @@ def _approach(coefficients: FloatArray, frame: KashinFrame, level: float, farthe
 
 
 def _largest(coefficients: FloatArray) -> FloatArray:
-    return np.maximum(coefficients.max(axis=1), -coefficients.min(axis=1))
+    return np.asarray(np.maximum(coefficients.max(axis=1), -coefficients.min(axis=1)))

@@ -1,5 +1,6 @@
 """Figures by name: their files, what a killed run leaves, and what is refused."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from quietbits.analysis.sweeps.run import IncompleteSweepError
 from quietbits.analysis.training.task import TrainedMechanism
 from quietbits.errors import InfeasibleError
 from quietbits.figures import registry
+from quietbits.figures.drawing.style import TITLE_CHARACTERS
 from quietbits.figures.listing import LISTING
 from quietbits.figures.registry import FIGURES, reproduce
 
@@ -164,7 +166,7 @@ def test_all_figures_are_there() -> None:
     ]
     for name, entry in FIGURES.items():
         assert entry.name == name
-        assert entry.title
+        assert 1 <= len(textwrap.wrap(entry.title, TITLE_CHARACTERS)) <= 2
         assert entry.paper
         assert LISTING[name].duration
 

@@ -1,17 +1,13 @@
-"""Speed of the exact samplers on one core, beside OpenDP's discrete Gaussian and a plain Python one.
+"""Speed of the exact samplers on one core, beside OpenDP's discrete Gaussian and a plain Python one, all three with secure words."""
 
-OpenDP comes with the extra ``bench``, which `make bench` installs. Without it that comparison is left out.
-"""
-
-import time
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from importlib.metadata import version
 from random import SystemRandom
-from types import ModuleType
 
 import numpy as np
+from shared.opendp_noise import discrete_gaussian, load_opendp
+from shared.processor_time import seconds
 
 from quietbits.design.noise.binomial_noise import sample_binomial
 from quietbits.design.noise.discrete_gaussian import sample_discrete_gaussian
@@ -27,13 +23,7 @@ RANDOM = SystemRandom()
 
 def million_per_second(run: Callable[[], object], samples: int) -> float:
     """Return the speed of the quickest of several runs, after one to warm up."""
-    run()
-    durations = []
-    for _ in range(REPETITIONS):
-        started = time.perf_counter()
-        run()
-        durations.append(time.perf_counter() - started)
-    return samples / min(durations) / 1e6
+    return samples / seconds(run, REPETITIONS) / 1e6
 
 
 def plain_bernoulli(exponent: Fraction) -> bool:
@@ -71,24 +61,6 @@ def plain_gaussian(sigma: Fraction) -> int:
             return number
 
 
-def load_opendp() -> ModuleType | None:
-    """Return OpenDP, or None after saying why it is not there."""
-    try:
-        import opendp.prelude as dp
-    except (ImportError, OSError) as error:
-        print(f"OpenDP cannot be imported, so that there is no comparison with it (pip install 'quietbits[bench]'): {error}")
-        return None
-    dp.enable_features("contrib")
-    print(f"OpenDP {version('opendp')}")
-    return dp
-
-
-def opendp_gaussian(dp: ModuleType, sigma: float) -> Callable[[], object]:
-    """Return a call of OpenDP's discrete Gaussian mechanism on a vector of zeros."""
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float)
-    return partial(dp.m.make_gaussian(*space, scale=sigma), [0] * OTHER_SAMPLES)
-
-
 def main() -> None:
     """Print million samples per second, and ratios."""
     words = seeded_words(np.random.default_rng(0))
@@ -98,10 +70,10 @@ def main() -> None:
         secure = million_per_second(partial(sample_discrete_gaussian, sigma, SAMPLES, secure_words), SAMPLES)
         exact = Fraction(sigma)
         plain = million_per_second(lambda exact=exact: [plain_gaussian(exact) for _ in range(PLAIN_SAMPLES)], PLAIN_SAMPLES)
-        line = f"discrete Gaussian, sigma {sigma:<7g} {ours:6.1f} million/s, secure {secure:5.1f}; {ours / plain:7.0f} x plain Python"
+        line = f"discrete Gaussian, sigma {sigma:<7g} {ours:6.1f} million/s, secure {secure:5.1f}: {secure / plain:7.0f} x plain Python"
         if dp is not None:
-            other = million_per_second(opendp_gaussian(dp, sigma), OTHER_SAMPLES)
-            line += f"; OpenDP {other:.3f}: {ours / other:5.0f} x, secure {secure / other:5.0f} x"
+            other = million_per_second(discrete_gaussian(dp, sigma, OTHER_SAMPLES), OTHER_SAMPLES)
+            line += f"; {secure / other:5.0f} x OpenDP's {other:.3f}"
         print(line)
     others: dict[str, Callable[[], object]] = {
         "discrete Laplace, scale 10": partial(sample_discrete_laplace, 10.0, SAMPLES, words),

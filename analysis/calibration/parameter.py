@@ -17,7 +17,14 @@ JUMP, SAMPLED_JUMP = 1e-13, 1e-6
 
 
 def calibrate_parameter(
-    epsilon_of: Callable[[float], float], target: Target, *, low: float, high: float, name: str, start: float | None = None
+    epsilon_of: Callable[[float], float],
+    target: Target,
+    *,
+    low: float,
+    high: float,
+    name: str,
+    start: float | None = None,
+    shown: Callable[[float], float] = float,
 ) -> float:
     """Return the largest argument at which epsilon, a rising function of it, is within the target; errs toward more privacy.
 
@@ -33,6 +40,8 @@ def calibrate_parameter(
         What the argument is, for messages.
     start : float or None
         Where to begin; None for a guess from the target.
+    shown : callable
+        What messages say for an argument, where it is not the parameter itself.
 
     Raises
     ------
@@ -52,6 +61,7 @@ def calibrate_parameter(
         tolerance=TOLERANCE * min(1.0, epsilon),
         jump=JUMP if target.sampling is None else SAMPLED_JUMP,
         name=name,
+        shown=shown,
     )
 
 

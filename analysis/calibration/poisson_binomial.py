@@ -29,12 +29,24 @@ def calibrate_theta(
     """
     epsilon, delta = check_target(target)
     if start is None:
-        start = min(0.25, epsilon * math.sqrt(clients / (8 * trials * dimension * target.rounds * math.log(1 / delta))))
+        first = epsilon * math.sqrt(clients / (16 * trials * dimension * target.rounds * math.log(1 / delta)))
+    else:
+        first = _ratio(start)
 
-    def epsilon_of(theta: float) -> float:
-        return _epsilon(clients, trials, theta, dimension, target)
+    # Epsilon is nearly proportional to the ratio of theta to a trial's deviation, up to theta = 1/2: fewer evaluations find it.
+    def theta_of(ratio: float) -> float:
+        return min(max(ratio / math.sqrt(1 + 4 * ratio**2), SMALLEST_THETA), largest)
 
-    return calibrate_parameter(epsilon_of, target, low=SMALLEST_THETA, high=largest, name="theta", start=start)
+    found = calibrate_parameter(
+        lambda ratio: _epsilon(clients, trials, theta_of(ratio), dimension, target),
+        target,
+        low=_ratio(SMALLEST_THETA),
+        high=_ratio(largest),
+        name="theta",
+        start=first,
+        shown=theta_of,
+    )
+    return theta_of(found)
 
 
 def calibrate_poisson_binomial(ball: NormBall, clients: int, bits: int, target: Target, *, frame_seed: int = 0) -> PoissonBinomialMechanism:
@@ -107,3 +119,8 @@ def calibrate_poisson_binomial(ball: NormBall, clients: int, bits: int, target: 
 def _epsilon(clients: int, trials: int, theta: float, dimension: int, target: Target) -> float:
     privacy = poisson_binomial_privacy(clients, trials, theta, dimension)
     return privacy.epsilon(target.delta, target.adjacency, target.rounds, target.sampling, account=target.method)
+
+
+def _ratio(theta: float) -> float:
+    """Return half of theta over the standard deviation of a trial with the probability 1/2 + theta."""
+    return theta / math.sqrt(1 - 4 * theta**2)

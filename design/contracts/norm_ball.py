@@ -13,6 +13,8 @@ from ...solvers.divergences.vector_composition import LARGEST_DIMENSION, LARGEST
 from ..transforms.dithering import finite_values
 
 LARGEST_CLIP_NORM = 1e100
+# Sums of squares in between have neither overflowed nor lost a part that counts.
+LEAST_SQUARE, LARGEST_SQUARE = 1e-250, 1e300
 
 
 def parse_norm(text: str) -> float:
@@ -64,14 +66,15 @@ class NormBall:
 
     def norms(self, vectors: FloatArray) -> FloatArray:
         """Return the L_p norm of each vector, shape (clients,)."""
+        if self.norm == 2:
+            with np.errstate(over="ignore"):
+                squares = (vectors * vectors).sum(axis=1)
+            if squares.size == 0 or (squares.min() > LEAST_SQUARE and squares.max() < LARGEST_SQUARE):
+                return np.asarray(np.sqrt(squares))
         # Powers of coordinates that are neither tiny nor huge: nothing overflows or underflows.
         largest = np.maximum(vectors.max(axis=1), -vectors.min(axis=1))
         scale = np.where(largest > 0, largest, 1.0)
         scaled = vectors / scale[:, None]
-        if self.norm == 2:
-            # As NumPy's norm, in half the time.
-            scaled *= scaled
-            return np.asarray(scale * np.sqrt(scaled.sum(axis=1)))
         return np.asarray(scale * np.linalg.norm(scaled, ord=self.norm, axis=1))
 
     def clip(self, vectors: ArrayLike) -> FloatArray:

@@ -257,7 +257,7 @@ class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
     epsilon = 0.994391, delta = 1e-05, replace-one adjacency, secure-sum trust model
     >>> messages = mechanism.encode(np.array([7] * 600 + [20] * 400), np.random.default_rng(0))
     >>> mechanism.decode(mechanism.aggregate(messages), 1000)[[7, 20, 30]].round(1).tolist()
-    [0.6, 0.4, 0.0]
+    [0.6, 0.4, -0.0]
     """
 
     sketch: ItemSketch

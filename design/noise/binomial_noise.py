@@ -8,7 +8,7 @@ import numpy as np
 
 from ...arguments import check_integer
 from ...arrays import IntegerArray
-from .exact_sampler import CHUNK, WORD_BITS, ExactSampler
+from .exact_sampler import WORD_BITS, ExactSampler
 from .random_words import WordsLike, WordSource, word_source
 from .ratio_curve import RatioCurve
 from .rational_parameter import rational_parameter
@@ -17,6 +17,8 @@ from .sample_shape import sample_shape
 MOST_TRIALS = 2**40
 # Fair trials up to this number are counted bit by bit.
 COUNTED_TRIALS = 2 * WORD_BITS
+# Words drawn at a time, a quarter of a megabyte.
+CHUNK = 2**15
 # Larger variances are split into parts: sums of binomial numbers of one probability are binomial.
 LARGEST_PART = 2**26
 SAMPLERS = 16

@@ -13,8 +13,8 @@ from .random_words import WordSource
 from .redraws import Redraws
 
 WORD_BITS = 64
-# Points whose words are drawn at a time, and those looked up at a time: words and bricks stay in the processor's cache.
-CHUNK, PART = 2**15, 2**13
+# Points looked up at a time, with their words in the processor's cache; and those after which what is left open is decided together.
+PART, CHUNK = 2**14, 2**18
 # Words by which one uniform number is extended.
 MOST_EXTENSIONS = 64
 
@@ -66,10 +66,10 @@ class ExactSampler:
     def _propose(self, points: IntegerArray, words: WordSource) -> NDArray[np.intp]:
         """Fill an array with points, and return the places of those that were not kept."""
         cover = self.cover
-        drawn = words(len(points))
         places, numbers = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.int64)]
         for start in range(0, len(points), PART):
-            part, found = drawn[start : start + PART], points[start : start + PART]
+            found = points[start : start + PART]
+            part = words(len(found))
             bricks = (part >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
             np.take(cover.starts, bricks, out=found, mode="clip")
             if cover.block_bits:

@@ -36,10 +36,11 @@ from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Account, EpsilonBound, Privacy
 from ..noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ..noise.binomial_noise import sample_binomial
-from ..noise.random_words import WordsLike, word_source
+from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.k_level_quantisation import quantisation_error, quantisation_step, quantise_k_levels
 from ..transforms.rotation import RandomisedHadamard, flattened_bound
-from .modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
+from ..transforms.vector_dithering import row_blocks
+from .modular_arithmetic import aggregate_residues, messages_in_parts, summed_messages
 
 # Share of delta with which the rounded vectors may be further apart than the account by Gaussian noise assumes.
 SPARED = 0.01
@@ -283,15 +284,13 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return super().for_clients(clients) if self.rotated else replace(self, clients=clients)
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return numbers from 0 to levels - 1 + trials. Six arrays of the padded shape are in use: encode in chunks."""
-        words = word_source(words)
-        noisy = quantise_k_levels(self._flattened(vectors), self.levels, self.level_bound, words)
-        noisy += sample_binomial(self.trials, self.probability, noisy.shape, words)
-        return noisy
+        """Return numbers from 0 to levels - 1 + trials. Two arrays of the padded shape are in use: encode in chunks."""
+        return self._noisy(self.ball.check(vectors), word_source(words))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Return `noisy_steps` in the narrowest words: the same numbers, which are below the modulus."""
-        return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
+        """Return `noisy_steps` in the narrowest words, a few clients at a time: the same numbers, which are below the modulus."""
+        array, words = self.ball.check(vectors), word_source(words)
+        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, words))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages, which is below the modulus."""
@@ -318,6 +317,13 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         # Entries of a Hadamard matrix are 1 and -1: of each rotated coordinate's error, the same share is left.
         kept = self.ball.dimension / self.padded_dimension
         return self._noise_variance + kept * quantisation_error(self._flattened(vectors), self.levels, self.level_bound)
+
+    def _noisy(self, vectors: FloatArray, words: WordSource) -> IntegerArray:
+        noisy = np.empty((len(vectors), self.padded_dimension), dtype=np.int64)
+        for rows in row_blocks(len(vectors), self.padded_dimension):
+            noisy[rows] = quantise_k_levels(self._flattened(vectors[rows]), self.levels, self.level_bound, words)
+        noisy += sample_binomial(self.trials, self.probability, noisy.shape, words)
+        return noisy
 
     def _event_delta(self, delta: float) -> float:
         """Return the failure probability of each of the events that may fail: noise, sensitivity, and with rotation a coordinate's size."""

@@ -1,15 +1,19 @@
 """Whole numbers modulo M, as unsigned words: what secure aggregation adds up, for any modulus up to 2**62, without overflow."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
-from ...arrays import WordArray
+from ...arrays import FloatArray, IntegerArray, WordArray
+from ..transforms.vector_dithering import row_blocks
 
 LARGEST_MODULUS = 2**62
 LARGEST_WORD = 2**64 - 1
+# Coordinates whose messages are made at a time, a megabyte of whole numbers.
+MADE_TOGETHER = 2**17
 
 
 def check_modulus(modulus: int) -> int:
@@ -57,6 +61,16 @@ def messages_modulo(values: ArrayLike, modulus: int) -> NDArray[Any]:
     if modulus & (modulus - 1) == 0:
         return _low_bits(_whole_numbers("values", values), modulus, narrow)
     return residues(values, modulus).astype(narrow, copy=False)
+
+
+def messages_in_parts(
+    inputs: FloatArray, coordinates: int, modulus: int, noisy_steps: Callable[[FloatArray], IntegerArray]
+) -> NDArray[Any]:
+    """Return `messages_modulo` of what `noisy_steps` makes of inputs, shape (clients, coordinates), for a few clients at a time."""
+    messages = np.empty((len(inputs), coordinates), dtype=np.min_scalar_type(check_modulus(modulus) - 1))
+    for rows in row_blocks(len(inputs), coordinates, MADE_TOGETHER):
+        messages[rows] = messages_modulo(noisy_steps(inputs[rows]), modulus)
+    return messages
 
 
 def centred_representatives(values: ArrayLike, modulus: int) -> NDArray[np.int64]:

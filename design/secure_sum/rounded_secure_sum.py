@@ -24,7 +24,7 @@ from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.conditional_rounding import ConditionalRounding
 from ..transforms.rotation import RandomisedFourier, RandomisedHadamard, Rotation
 from ..transforms.vector_dithering import row_blocks
-from .modular_arithmetic import aggregate_residues, centred_representatives, messages_modulo, summed_messages
+from .modular_arithmetic import aggregate_residues, centred_representatives, messages_in_parts, summed_messages
 
 ROTATIONS = ("hadamard", "fourier")
 
@@ -151,25 +151,21 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         return replace(self, clients=clients)  # type: ignore[type-var]
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return `rounded_steps` and `noise_steps` together. Three arrays of the padded shape are in use: encode in chunks."""
-        words = word_source(words)
-        noisy = self.rounded_steps(vectors, words)
-        noisy += self.noise_steps(len(noisy), words)
-        return noisy
+        """Return `rounded_steps` and `noise_steps` together. Two arrays of the padded shape are in use: encode in chunks."""
+        return self._noisy(self.ball.check(vectors), word_source(words))
 
     def rounded_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return each vector clipped, rotated and rounded, shape (clients of the chunk, padded_dimension)."""
-        array = self.ball.check(vectors)
-        blocks = row_blocks(len(array), self.padded_dimension)
-        return self._rounding.round_parts((self._rotation.forward(self.ball.clip(array[block])) for block in blocks), len(array), words)
+        return self._rounded(self.ball.check(vectors), word_source(words))
 
     def noise_steps(self, count: int, words: WordsLike) -> IntegerArray:
         """Return the noise of a number of clients, in steps, shape (count, padded_dimension)."""
         return self._noise((count, self.padded_dimension), word_source(words))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Return `noisy_steps` modulo 2**bits."""
-        return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
+        """Return `noisy_steps` modulo 2**bits, a few clients at a time."""
+        array, words = self.ball.check(vectors), word_source(words)
+        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, words))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo 2**bits; sums of chunks need not be reduced, as words overflow modulo 2**64."""
@@ -198,6 +194,16 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         """
         rotated = self._rotation.forward(self.ball.clip(vectors))
         return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
+
+    def _noisy(self, vectors: FloatArray, words: WordSource) -> IntegerArray:
+        noisy = self._rounded(vectors, words)
+        noisy += self._noise(noisy.shape, words)
+        return noisy
+
+    def _rounded(self, vectors: FloatArray, words: WordSource) -> IntegerArray:
+        blocks = row_blocks(len(vectors), self.padded_dimension)
+        parts = (self._rotation.forward(self.ball.clip(vectors[block])) for block in blocks)
+        return self._rounding.round_parts(parts, len(vectors), words)
 
     @abstractmethod
     def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:

@@ -17,7 +17,7 @@ from ...arrays import FloatArray, IntegerArray
 from ..contracts.norm_ball import NormBall
 from ..noise.random_words import WordsLike, word_source
 from ..noise.redraws import Redraws
-from .vector_dithering import independent_rounding, rejection_bias_bound, row_blocks
+from .vector_dithering import PIECE, independent_rounding, independently_rounded, rejection_bias_bound, row_blocks
 
 # A try is accepted with probability 1 - exp(-1/2) = 0.39 or more: 2.55 tries or fewer on average.
 BETA = math.exp(-0.5)
@@ -168,18 +168,22 @@ class ConditionalRounding:
         return self.round_parts((array[part] for part in row_blocks(*array.shape)), len(array), words)
 
     def round_parts(self, parts: Iterable[FloatArray], count: int, words: WordsLike) -> IntegerArray:
-        """Round vectors that come some at a time, `count` in all, as `round` does: the same words give the same numbers."""
+        """Round finite vectors that come some at a time, `count` in all, as `round` does: the same words give the same numbers."""
         words = word_source(words)
         rounded = np.empty((count, self.dimension), dtype=np.int64)
         rejected, again, start = [np.empty(0, dtype=np.intp)], [np.empty((0, self.dimension))], 0
         for part in parts:
-            positions = self._positions(part)
-            found = rounded[start : start + len(positions)]
-            found[...] = independent_rounding(positions, words.uniforms(positions.shape))
+            steps = self._steps(part)
+            found = rounded[start : start + len(part)]
+            for rows in row_blocks(len(part), self.dimension, PIECE):
+                for first in range(0, self.dimension, PIECE):
+                    columns = slice(first, first + PIECE)
+                    positions = part[rows, columns] / steps[rows]
+                    found[rows, columns] = independently_rounded(positions, words.uniforms(positions.shape))
             outside = np.flatnonzero(~self._accepted(found))
             rejected.append(start + outside)
-            again.append(positions[outside])
-            start += len(positions)
+            again.append(part[outside] / steps[outside])
+            start += len(part)
         waiting, positions = np.concatenate(rejected), np.concatenate(again)
         redraws = Redraws()
         while waiting.size:
@@ -215,12 +219,18 @@ class ConditionalRounding:
         return np.asarray(np.einsum("ij,ij->i", rounded, rounded) <= self.largest_squared_norm)
 
     def _positions(self, vectors: ArrayLike) -> FloatArray:
-        """Return vectors in steps, of norms that exceed the radius by no more than the last bits of a float."""
-        ball = NormBall(self.dimension, 2.0, self.clip_norm)
-        array = ball.check(vectors)
-        excess = ball.norms(array) / self.clip_norm
+        array = self._ball.check(vectors)
+        return array / self._steps(array)
+
+    def _steps(self, vectors: FloatArray) -> FloatArray:
+        """Return what vectors are divided by to be in steps, shape (clients, 1): a step, or more where rounding made them too long."""
+        excess = self._ball.norms(vectors) / self.clip_norm
         if (excess > 1 + EXCESS).any():
             raise ValueError(
                 f"vectors must have L2 norms of at most clip_norm, {self.clip_norm!r}, got {float(excess.max() * self.clip_norm)!r}"
             )
-        return array / (self.granularity * np.maximum(excess, 1.0))[:, None]
+        return np.asarray((self.granularity * np.maximum(excess, 1.0))[:, None])
+
+    @property
+    def _ball(self) -> NormBall:
+        return NormBall(self.dimension, 2.0, self.clip_norm)

@@ -11,7 +11,7 @@ from ...arrays import FloatArray, IntegerArray
 from ...solvers.divergences.quantised_sensitivity import LARGEST_BOUND, MOST_LEVELS, SMALLEST_BOUND
 from ..noise.random_words import WordsLike, word_source
 from .dithering import finite_values
-from .vector_dithering import independent_rounding
+from .vector_dithering import PIECE, independently_rounded
 
 
 def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: WordsLike) -> IntegerArray:
@@ -43,8 +43,13 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: Word
     ([1, 2], 1.25)
     """
     words = word_source(words)
-    positions = _positions(vectors, levels, bound)
-    return independent_rounding(positions, words.uniforms(positions.shape))
+    levels, bound = _check_grid(levels, bound)
+    array = finite_values("vectors", vectors)
+    flat, rounded = array.reshape(-1), np.empty(array.size, dtype=np.int64)
+    for start in range(0, array.size, PIECE):
+        positions = _positions(flat[start : start + PIECE], levels, bound)
+        rounded[start : start + PIECE] = independently_rounded(positions, words.uniforms(positions.size))
+    return rounded.reshape(array.shape)
 
 
 def quantisation_error(vectors: ArrayLike, levels: int, bound: float) -> FloatArray:
@@ -57,7 +62,8 @@ def quantisation_error(vectors: ArrayLike, levels: int, bound: float) -> FloatAr
     >>> quantisation_error([[0.0, 1.0, 0.5], [0.0, -1.0, 0.0]], 2, 1.0).tolist()
     [1.75, 2.0]
     """
-    positions = _positions(vectors, levels, bound)
+    levels, bound = _check_grid(levels, bound)
+    positions = _positions(finite_values("vectors", vectors), levels, bound)
     fractions = positions - np.floor(positions)
     return np.asarray(quantisation_step(levels, bound) ** 2 * np.sum(fractions * (1 - fractions), axis=-1))
 
@@ -74,11 +80,13 @@ def quantisation_step(levels: int, bound: float) -> float:
     return 2 * bound / (levels - 1)
 
 
-def _positions(vectors: ArrayLike, levels: int, bound: float) -> FloatArray:
-    levels, bound = _check_grid(levels, bound)
+def _positions(vectors: FloatArray, levels: int, bound: float) -> FloatArray:
     # The division comes first: at both ends the position is a whole number, without rounding errors.
-    scaled = np.clip(finite_values("vectors", vectors) / bound, -1.0, 1.0)
-    return np.asarray((scaled + 1) * ((levels - 1) / 2))
+    positions = np.asarray(vectors / bound)
+    np.clip(positions, -1.0, 1.0, out=positions)
+    positions += 1
+    positions *= (levels - 1) / 2
+    return positions
 
 
 def _check_grid(levels: int, bound: float) -> tuple[int, float]:

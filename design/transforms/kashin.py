@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ...solvers.numerics.walsh_hadamard import walsh_hadamard
+from .vector_dithering import row_blocks
 
 # K = 1 / ((1 - eta) sqrt(delta)), at eta = 0.4 and delta = 0.8: Lyubarskii and Vershynin's for frames with an uncertainty principle.
 KASHIN_CONSTANT = 1 / (0.6 * math.sqrt(0.8))
@@ -22,11 +23,13 @@ LARGEST_DIMENSION = 2**24
 LARGEST_SEED = 2**63 - 1
 # Projections go to a smaller box than the final one, so that a finite number of them suffices.
 INNER_BOX = 0.9
+# The first ones go farther: what sticks out of smaller boxes shows more of the direction. They save one or two steps of four or five.
+FIRST_BOXES = (0.75, 0.87, 0.93)
 MOST_EXTRAPOLATIONS, MOST_PROJECTIONS = 16, 64
 # Times the projection's step that coefficients are moved at most: rounding errors of the plane grow no more than this.
 FARTHEST = 4.0
-# Numbers worked on at a time: a few megabytes.
-BLOCK = 2**18
+# Numbers worked on together, two megabytes, and those that are moved at a time.
+BLOCK, PART = 2**18, 2**16
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,16 @@ class KashinFrame:
 
     def shortest(self, coefficients: FloatArray) -> FloatArray:
         """Return the shortest coefficients of the vectors that coefficients stand for, U^T U a, shape (clients, size)."""
+        spectrum = walsh_hadamard(coefficients)
+        spectrum *= self._kept
+        return np.asarray(walsh_hadamard(spectrum))
+
+    @cached_property
+    def _kept(self) -> FloatArray:
+        """What U^T U multiplies the Walsh-Hadamard transform by, 1 / size for the frame's rows and 0 for others."""
         kept = np.zeros(self.size)
         kept[self._rows_and_signs[0]] = 1 / self.size
-        spectrum = walsh_hadamard(coefficients)
-        spectrum *= kept
-        return np.asarray(walsh_hadamard(spectrum))
+        return kept
 
     @cached_property
     def _rows_and_signs(self) -> tuple[NDArray[np.intp], FloatArray]:
@@ -115,7 +123,7 @@ def kashin_representation(vectors: FloatArray, frame: KashinFrame, level: float)
     The coefficients with U a = x are a plane, those below the level a box. Starting from U^T x, coefficients are cut off to a box of nine
     tenths the size, projected to the plane, and moved on in that direction, in turns, until they lie in the full box. Moving on, by the
     squared distance to the box over that to the projection (Bauschke, Combettes, Kruk 2006, *Extrapolation algorithm for affine-convex
-    feasibility problems*), takes half the steps. Lyubarskii and Vershynin's own
+    feasibility problems*), takes half the steps; the first ones are for smaller boxes. Lyubarskii and Vershynin's own
     algorithm adds up what is cut off at levels that fall by eta = 0.4; it does not cut again what it has added, and with these frames at
     K = 1.86 it leaves most vectors of 1000 dimensions unrepresented where the projections represent all.
 
@@ -145,7 +153,7 @@ def kashin_representation(vectors: FloatArray, frame: KashinFrame, level: float)
 def _represent(vectors: FloatArray, frame: KashinFrame, level: float) -> tuple[FloatArray, FloatArray]:
     """Return coefficients and scales of one block of vectors."""
     found, scales = frame.analysis(vectors), np.ones(len(vectors))
-    waiting = np.flatnonzero(np.abs(found).max(axis=1) > level)
+    waiting = np.flatnonzero(_largest(found) > level)
     current = found[waiting]
     for step in range(MOST_EXTRAPOLATIONS + MOST_PROJECTIONS):
         if not waiting.size:
@@ -153,21 +161,35 @@ def _represent(vectors: FloatArray, frame: KashinFrame, level: float) -> tuple[F
         if step == MOST_EXTRAPOLATIONS:
             # Where there may be no representation at all, plain projections end nearer to one.
             current = found[waiting]
-        # What sticks out of the box, without its part across the plane; moved farther, as said above.
-        excess = current - np.clip(current, -INNER_BOX * level, INNER_BOX * level)
-        move = excess - frame.shortest(excess)
-        squares, projected = np.einsum("ij,ij->i", excess, excess), np.einsum("ij,ij->i", move, move)
+        box = FIRST_BOXES[step] if step < len(FIRST_BOXES) else INNER_BOX
         farthest = FARTHEST if step < MOST_EXTRAPOLATIONS else 1.0
-        move *= np.minimum(squares / np.maximum(projected, np.finfo(float).tiny), farthest)[:, None]
-        current -= move
-        outside = np.abs(current).max(axis=1) > level
+        outside = np.empty(len(waiting), dtype=bool)
+        for rows in row_blocks(len(waiting), frame.size, PART):
+            _approach(current[rows], frame, box * level, farthest)
+            outside[rows] = _largest(current[rows]) > level
         found[waiting[~outside]] = current[~outside]
         waiting, current = waiting[outside], current[outside]
     # Where the projections made things worse, take the shortest coefficients: none is above sqrt(dimension / size).
     shortest = found[waiting]
-    largest, largest_shortest = np.abs(current).max(axis=1), np.abs(shortest).max(axis=1)
+    largest, largest_shortest = _largest(current), _largest(shortest)
     better = largest <= largest_shortest
     scales[waiting] = level / np.where(better, largest, largest_shortest)
     scaled = np.where(better[:, None], current, shortest) * scales[waiting, None]
     found[waiting] = np.clip(scaled, -level, level)
     return found, scales
+
+
+def _approach(coefficients: FloatArray, frame: KashinFrame, level: float, farthest: float) -> None:
+    """Move coefficients along the plane toward the box, at most `farthest` times as far as projections go."""
+    excess = np.clip(coefficients, -level, level)
+    np.subtract(coefficients, excess, out=excess)
+    # What sticks out of the box, without its part across the plane.
+    move = frame.shortest(excess)
+    np.subtract(excess, move, out=move)
+    squares, projected = np.einsum("ij,ij->i", excess, excess), np.einsum("ij,ij->i", move, move)
+    move *= (squares / np.maximum(projected, np.maximum(squares / farthest, np.finfo(float).tiny)))[:, None]
+    coefficients -= move
+
+
+def _largest(coefficients: FloatArray) -> FloatArray:
+    return np.asarray(np.maximum(coefficients.max(axis=1), -coefficients.min(axis=1)))

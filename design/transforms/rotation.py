@@ -83,7 +83,8 @@ class RandomisedHadamard:
         Besides the argument, this takes at most twice the memory of the result, and 8 bytes per coordinate for the signs.
         """
         array = _check_vectors(vectors, self.dimension)
-        padded = np.zeros((*array.shape[:-1], self.padded_dimension))
+        padded = np.empty((*array.shape[:-1], self.padded_dimension))
+        padded[..., self.dimension :] = 0.0
         np.multiply(array, self._scaled_signs, out=padded[..., : self.dimension])
         return walsh_hadamard(padded)
 

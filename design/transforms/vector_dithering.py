@@ -22,6 +22,8 @@ ROUNDING = 1e-13
 MOST_REJECTIONS = 100_000
 # Coordinates worked on at a time, a quarter of a megabyte.
 BLOCK = 2**15
+# Those that one word each is drawn for at a time, an eighth of a megabyte.
+PIECE = 2**14
 
 
 def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
@@ -65,14 +67,26 @@ def independent_rounding(positions: FloatArray, uniforms: FloatArray) -> Integer
 
     The numbers in `uniforms`, one per coordinate, are uniform in [0, 1).
     """
+    return independently_rounded(positions, uniforms).astype(np.int64)
+
+
+def independently_rounded(positions: FloatArray, uniforms: FloatArray) -> FloatArray:
+    """Return what `independent_rounding` does, as floating-point numbers."""
     lower = np.floor(positions)
-    lower += uniforms < positions - lower
-    return lower.astype(np.int64)
+    # Rounding changes neither difference's sign: up where the uniform number is below the fractional part, and only there.
+    up = positions - lower
+    up -= uniforms
+    np.ceil(up, out=up)
+    up += lower
+    return up
 
 
-def row_blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Yield slices of rows, as many at a time as a processor's cache holds with what is computed from them, and at least one."""
-    step = max(1, BLOCK // columns)
+def row_blocks(rows: int, columns: int, numbers: int = BLOCK) -> Iterator[slice]:
+    """Yield slices of rows, as many at a time as have `numbers` coordinates together, and at least one.
+
+    By default a processor's cache holds them with what is computed from them.
+    """
+    step = max(1, numbers // columns)
     for start in range(0, rows, step):
         yield slice(start, start + step)
 

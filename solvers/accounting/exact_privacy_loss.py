@@ -28,9 +28,11 @@ LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
 # Share of a series from which on its terms are left out: a hundredth of a unit.
 NEGLIGIBLE_TERM = 1e-18
-# An exponential of less than minus this is 0.0.
-UNDERFLOW = 746.0
+# Terms below e^-150 are left out of Rényi sums: of up to 2^24 of them, less than 1e-57.
+NEGLIGIBLE_EXPONENT = -150.0
 BLOCK = 2**13
+# Those put on a grid at a time, a megabyte.
+GRID_BLOCK = 2**17
 # Steps of a grid of losses up to the largest one that matters, and the share of delta that losses beyond it may have.
 STEPS = 4000
 SMALLEST_REACH = 1e-12
@@ -107,7 +109,7 @@ class ExactPrivacyLoss:
         logarithm = _log_sum(order, blocks)
         if abs(logarithm) > LARGEST_NEAR_ONE:
             return logarithm / (order - 1)
-        excess = sum(block.excess(order) for block in blocks if max(block.highest, block.highest_exponent(order)) > -UNDERFLOW)
+        excess = sum(block.excess(order) for block in blocks if max(block.highest, block.highest_exponent(order)) > NEGLIGIBLE_EXPONENT)
         return math.log1p(excess - self.unseen + order * (self.unseen - self.certain)) / (order - 1)
 
     def without_rare_values(self, mass: float) -> "ExactPrivacyLoss":
@@ -134,11 +136,16 @@ class ExactPrivacyLoss:
         steps = check_integer("steps", steps, low=1, high=10**7)
         above = self.losses > steps * interval
         certain = min(1.0, self.certain + float(self.masses[above].sum()))
-        losses, masses = np.maximum(self.losses[~above], -steps * interval), self.masses[~above]
-        lower = np.clip(np.floor(losses / interval), -steps, steps - 1)
-        share = np.clip(np.expm1(lower * interval - losses) / math.expm1(-interval), 0.0, 1.0)
-        index = (lower + steps).astype(np.intp)
-        probabilities = np.bincount(index, masses * (1 - share), 2 * steps + 1) + np.bincount(index + 1, masses * share, 2 * steps + 1)
+        probabilities = np.zeros(2 * steps + 1)
+        for start in range(0, len(above), GRID_BLOCK):
+            block = slice(start, start + GRID_BLOCK)
+            below = ~above[block]
+            losses, masses = np.maximum(self.losses[block][below], -steps * interval), self.masses[block][below]
+            lower = np.clip(np.floor(losses / interval), -steps, steps - 1)
+            share = np.clip(np.expm1(lower * interval - losses) / math.expm1(-interval), 0.0, 1.0)
+            index = (lower + steps).astype(np.intp)
+            probabilities += np.bincount(index, masses * (1 - share), 2 * steps + 1)
+            probabilities += np.bincount(index + 1, masses * share, 2 * steps + 1)
         return DensePLDPmf(interval, -steps, probabilities, certain, True)
 
     def _delta(self, epsilon: float) -> float:
@@ -189,10 +196,12 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
 
 def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
     """Return a positive loss such that the values with larger ones have at most this probability."""
-    by_loss = np.argsort(-loss.losses, kind="stable")
-    above = np.cumsum(loss.masses[by_loss])
+    positive = loss.losses > 0
+    losses, masses = loss.losses[positive], loss.masses[positive]
+    by_loss = np.argsort(-losses, kind="stable")
+    above = np.cumsum(masses[by_loss])
     position = int(np.searchsorted(above, mass, side="right"))
-    return max(float(loss.losses[by_loss[position]]) if position < len(above) else 0.0, SMALLEST_REACH)
+    return max(float(losses[by_loss[position]]) if position < len(above) else 0.0, SMALLEST_REACH)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +245,7 @@ def _log_sum(order: float, blocks: list[_Block]) -> float:
     """Return ln sum P^a Q^(1-a)."""
     largest, total = -math.inf, 0.0
     for block in sorted(blocks, key=lambda block: -block.highest_exponent(order)):
-        if block.highest_exponent(order) < largest - UNDERFLOW:
+        if block.highest_exponent(order) < largest + NEGLIGIBLE_EXPONENT:
             break
         exponents = block.log_masses + (order - 1) * block.losses
         highest = max(largest, float(exponents.max()))

@@ -16,6 +16,8 @@ from .cpsgd_theorem import check_rate
 MOST_EXACT_TRIALS = 10**10
 # Logarithm of the smallest probability that is kept.
 SMALLEST_LOGARITHM = -690.0
+# Values computed at a time: a distribution has up to four million of them.
+BLOCK = 2**15
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +99,13 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int) -> Shif
     shift = check_integer("shift", shift, low=1, high=10**12)
     window = binomial_window(trials, probability)
     logarithms = window.logarithms
-    masses, remainder = np.exp(logarithms).astype(np.float64), math.exp(window.log_remainder)
-    if shift >= len(masses):
+    if shift >= len(logarithms):
         nothing = ExactPrivacyLoss(np.empty(0), np.empty(0), 1.0, 1.0)
         return ShiftedBinomialLosses(nothing, nothing)
-    losses = np.asarray(logarithms[shift:] - logarithms[:-shift], dtype=np.float64)
-    log_masses = np.asarray(logarithms, dtype=np.float64)
-    lowest, highest = float(masses[:shift].sum()) + remainder, float(masses[-shift:].sum()) + remainder
+    losses = np.subtract(logarithms[shift:], logarithms[:-shift], out=np.empty(len(logarithms) - shift), casting="same_kind")
+    log_masses = logarithms.astype(np.float64)
+    ends = (np.exp(end).astype(np.float64) for end in (logarithms[:shift], logarithms[-shift:]))
+    lowest, highest = (float(masses.sum()) + math.exp(window.log_remainder) for masses in ends)
     forth = ExactPrivacyLoss(log_masses[shift:], losses, lowest, highest)
     return ShiftedBinomialLosses(forth, ExactPrivacyLoss(log_masses[:-shift], -losses, highest, lowest))
 
@@ -164,7 +166,7 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
     return ShiftedBinomialRenyi(np.maximum(np.maximum(*divergences), 0.0), failure)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_LOGARITHM) -> BinomialWindow:
     """Return the distribution of a binomial number, without values whose probabilities have about the `smallest` logarithm or less."""
     variance = trials * probability * (1 - probability)
@@ -173,18 +175,22 @@ def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_
     width = math.ceil((linear + math.sqrt(linear**2 - 8 * smallest * variance)) / 2) + 2
     mode = min(int((trials + 1) * probability), trials)
     first, last = max(0, mode - width), min(trials, mode + width)
-    value = np.arange(first, last, dtype=np.longdouble)
     failing = 1 - np.longdouble(probability)
-    # ln((N - j) p / ((j + 1) (1 - p))), with a small argument near the mode.
-    ratios = np.log1p((np.longdouble(trials) * np.longdouble(probability) - failing - value) / ((value + 1) * failing))
-    logarithms = np.concatenate([np.zeros(1, dtype=np.longdouble), np.cumsum(ratios)])
+    logarithms = np.zeros(last - first + 1, dtype=np.longdouble)
+    for start in range(first, last, BLOCK):
+        value = np.arange(start, min(start + BLOCK, last), dtype=np.longdouble)
+        # ln((N - j) p / ((j + 1) (1 - p))), with a small argument near the mode.
+        ratios = np.log1p((np.longdouble(trials) * np.longdouble(probability) - failing - value) / ((value + 1) * failing))
+        ratios[0] += logarithms[start - first]
+        np.cumsum(ratios, out=logarithms[start - first + 1 : start - first + 1 + len(ratios)])
     logarithms -= logarithms[mode - first]
-    masses = np.exp(logarithms)
-    logarithms -= np.log(masses.sum())
+    blocks = (logarithms[start : start + BLOCK] for start in range(0, len(logarithms), BLOCK))
+    logarithms -= np.log(np.sum([np.exp(block).sum() for block in blocks]))
+    # Probabilities rise to the mode and fall from there: those that are kept are neighbours.
     kept = logarithms >= smallest
-    whole = bool(kept.all()) and first == 0 and last == trials
-    first += int(np.argmax(kept))
-    logarithms = logarithms[kept]
-    logarithms.flags.writeable = False
+    lowest = int(np.argmax(kept))
+    window = logarithms[lowest : lowest + np.count_nonzero(kept)]
+    window.flags.writeable = False
     # Beyond the window probabilities fall faster than geometrically, from one below its last.
-    return BinomialWindow(first, logarithms, -math.inf if whole else smallest + 2 * math.log(len(kept) + 10.0))
+    remainder = -math.inf if len(window) == trials + 1 else smallest + 2 * math.log(len(window) + 10.0)
+    return BinomialWindow(first + lowest, window, remainder)

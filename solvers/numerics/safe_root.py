@@ -20,6 +20,7 @@ def safe_root(
     tolerance: float,
     jump: float = 1e-6,
     name: str = "argument",
+    shown: Callable[[float], float] = float,
 ) -> float:
     """Return an argument at which a rising function is at most `target`, and no further below it than `tolerance`.
 
@@ -43,6 +44,8 @@ def safe_root(
         How closely a jump is bracketed, relative to the argument: also how steep a function without jumps may be.
     name : str
         What the argument is, for messages.
+    shown : callable
+        What messages say for an argument.
 
     Raises
     ------
@@ -70,13 +73,15 @@ def safe_root(
             if target - value <= tolerance or unsafe <= safe * (1 + jump):
                 return safe
             if safe == high:
-                raise InfeasibleError(f"{name} would have to be above {high:g}, where {value:.6g} is reached of the target {target:.6g}")
+                raise InfeasibleError(
+                    f"{name} would have to be above {shown(high):g}, where {value:.6g} is reached of the target {target:.6g}"
+                )
         else:
             unsafe = argument
             if unsafe <= safe * (1 + jump):
                 return safe
             if unsafe == low:
-                raise InfeasibleError(f"{name} would have to be below {low:g}, where {value:.6g} exceeds the target {target:.6g}")
+                raise InfeasibleError(f"{name} would have to be below {shown(low):g}, where {value:.6g} exceeds the target {target:.6g}")
         # A power law through the last two points, or through the origin and the only one.
         power = 1.0
         if before is not None and 0 < value < math.inf and value != before[1]:
@@ -100,4 +105,6 @@ def safe_root(
         # The law may lead out of the bracket, or creep along one side of it: then the bracket is halved.
         if not safe < argument < unsafe or (len(widths) > 3 and widths[-1] > widths[-4] / 2):
             argument = math.sqrt(safe) * math.sqrt(unsafe)
-    raise ConvergenceError(f"{name}: the target {target:.6g} was not met in {MOST_EVALUATIONS} evaluations, the last at {argument!r}")
+    raise ConvergenceError(
+        f"{name}: the target {target:.6g} was not met in {MOST_EVALUATIONS} evaluations, the last at {shown(argument)!r}"
+    )

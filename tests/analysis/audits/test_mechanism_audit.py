@@ -138,7 +138,7 @@ def test_a_population_of_another_size_is_refused() -> None:
 
 def test_the_sum_tells_less_where_it_wraps() -> None:
     # Modulo 16, noise with a standard deviation of 8.5 is nearly uniform: less is to be seen than the mechanism is charged for.
-    wide, narrow = (audit(replace(PAIR, bits=bits), 100_000, rng(15), delta=1e-3).found for bits in (10, 4))
+    wide, narrow = (audit(replace(PAIR, bits=bits), 400_000, rng(15), delta=1e-3).found for bits in (10, 4))
     assert narrow.epsilon_lower_bound < 0.5 < 2 < wide.epsilon_lower_bound
 
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 from quietbits.arrays import FloatArray, IntegerArray
-from quietbits.design.noise import binomial_noise, poisson_noise
+from quietbits.design.noise import binomial_noise, poisson_noise, skellam_noise
 from quietbits.design.noise.binomial_noise import binomial_variance, sample_binomial
 from quietbits.design.noise.discrete_gaussian import discrete_gaussian_variance, sample_discrete_gaussian
 from quietbits.design.noise.discrete_laplace import discrete_laplace_variance, sample_discrete_laplace
@@ -91,7 +91,9 @@ def test_fair_trials_are_counted_bit_by_bit() -> None:
 def test_large_rates_and_variances_are_split_into_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(poisson_noise, "LARGEST_PART", 7)
     monkeypatch.setattr(binomial_noise, "LARGEST_PART", 7)
+    monkeypatch.setattr(skellam_noise, "LARGEST_PART", 7)
     check_distribution(sample_poisson(30, DRAWS, words()), 0, scipy.stats.poisson.pmf(np.arange(100), 30))
+    check_distribution(sample_skellam(30, DRAWS, words()), -60, scipy.stats.skellam.pmf(np.arange(-60, 61), 15, 15))
     # 150 trials of probability 1/3 have the variance 100/3: five parts of 30 trials; 151 make one of 31.
     check_distribution(sample_binomial(151, Fraction(1, 3), DRAWS, words()), 0, scipy.stats.binom.pmf(np.arange(152), 151, 1 / 3))
 

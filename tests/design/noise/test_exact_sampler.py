@@ -1,7 +1,9 @@
 """Exactness of the sampler: its bricks cover the curve, and every comparison comes out as it does in 60 digits."""
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 
 import mpmath
 import numpy as np
@@ -15,8 +17,9 @@ from quietbits.design.noise.discrete_laplace import LaplaceCurve
 from quietbits.design.noise.exact_sampler import ExactSampler
 from quietbits.design.noise.poisson_noise import _sampler as poisson_sampler
 from quietbits.design.noise.ratio_curve import RatioCurve
+from quietbits.design.noise.skellam_noise import SkellamCurve
 
-Curve = GaussianCurve | LaplaceCurve | RatioCurve
+Curve = GaussianCurve | LaplaceCurve | RatioCurve | SkellamCurve
 Reference = Callable[[int], mpmath.mpf]
 ROUNDING = mpmath.mpf(2) ** -180
 
@@ -40,6 +43,21 @@ def poisson(rate: Fraction) -> tuple[Curve, Reference]:
         return mean ** (point - curve.mode) * mpmath.factorial(curve.mode) / mpmath.factorial(point)
 
     return curve, reference
+
+
+@cache
+def bessel_ratios(variance: Fraction) -> list[mpmath.mpf]:
+    """I_x / I_0 by Miller's recurrence, from where the first of them has fewer than 60 digits to do with it."""
+    last = 30 * (math.isqrt(int(variance)) + 3)
+    mean, values = mpmath.mpf(variance.numerator) / variance.denominator, [mpmath.mpf(0), mpmath.mpf(1)]
+    for point in range(last, 0, -1):
+        values.append(values[-2] + 2 * point / mean * values[-1])
+    return [value / values[-1] for value in reversed(values)]
+
+
+def skellam(variance: Fraction) -> tuple[Curve, Reference]:
+    ratios = bessel_ratios(variance)
+    return SkellamCurve(variance), lambda point: ratios[abs(point)] if abs(point) < len(ratios) else mpmath.mpf(0)
 
 
 def binomial(trials: int, probability: Fraction) -> tuple[Curve, Reference]:
@@ -68,6 +86,9 @@ CURVES = {
     "poisson, rate 1e-6": lambda: poisson(Fraction(1e-6)),
     "poisson, rate 7.3": lambda: poisson(Fraction(7.3)),
     "poisson, rate 12345": lambda: poisson(Fraction(12345)),
+    "skellam, variance 2e-6": lambda: skellam(Fraction(2e-6)),
+    "skellam, variance 7.3": lambda: skellam(Fraction(7.3)),
+    "skellam, variance 4100": lambda: skellam(Fraction(4100)),
     "binomial, 1 trial": lambda: binomial(1, Fraction(1, 3)),
     "binomial, 40 trials": lambda: binomial(40, Fraction(9, 10)),
     "binomial, 1e5 trials": lambda: binomial(10**5, Fraction(1, 3)),
@@ -111,6 +132,14 @@ def test_the_curve_is_what_it_says(curve_and_reference: tuple[Curve, Reference])
             # 60 digits are not exact either.
             assert low <= scaled * (1 + ROUNDING)
             assert scaled * (1 - ROUNDING) <= high <= low + 3
+
+
+def test_the_reference_for_skellam_noise_is_a_ratio_of_bessel_functions() -> None:
+    with mpmath.workdps(60):
+        for variance, point in ((Fraction(2e-6), 2), (Fraction(7.3), 9), (Fraction(4100), 1000)):
+            mean = mpmath.mpf(variance.numerator) / variance.denominator
+            exact = mpmath.besseli(point, mean) / mpmath.besseli(0, mean)
+            assert abs(skellam(variance)[1](point) / exact - 1) < ROUNDING
 
 
 @pytest.mark.parametrize("brick_bits", [12, 16])

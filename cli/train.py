@@ -70,9 +70,10 @@ def _print_summary(summary: "pd.DataFrame") -> None:
     varied = [name for name in VARIED if summary[name].nunique(dropna=False) > 1]
     table = Table(title="Accuracy after the last round")
     table.add_column("mechanism")
-    amplified = summary["epsilon_amplified"].notna().any()
+    amplified, unamplified = (summary[f"epsilon_{name}"].notna().any() for name in ("amplified", "unamplified"))
     numbers = {"accuracy": "accuracy", "s.e.": "standard_error", "epsilon": "epsilon"}
     numbers |= {"epsilon,\namplified": "epsilon_amplified"} if amplified else {}
+    numbers |= {"epsilon,\nunamplified": "epsilon_unamplified"} if unamplified else {}
     numbers |= {"MB up": "megabytes_up", "MB down": "megabytes_down"}
     for heading in (*varied, *numbers):
         table.add_column(heading.replace("_", " "), justify="right")
@@ -84,3 +85,5 @@ def _print_summary(summary: "pd.DataFrame") -> None:
         screen.print(f"{promise['label']}: delta {promise['delta']:g}, {promise['adjacency']}, {promise['trust_model']}.", markup=False)
     if amplified:
         screen.print("Amplified: of local mechanisms, against those who see all messages and not who sent them.", markup=False)
+    if unamplified:
+        screen.print("Unamplified: of sums and trusted servers, where it is no secret who takes part.", markup=False)

@@ -52,5 +52,5 @@ class FigureEntry:
 
     @property
     def title(self) -> str:
-        """What it shows, as it is listed."""
+        """What it found, as it is listed and written above the picture."""
         return LISTING[self.name].title

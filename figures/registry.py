@@ -114,4 +114,4 @@ def _without_provenance(rows: pd.DataFrame) -> pd.DataFrame:
 def _write(entry: FigureEntry, title: str, table: pd.DataFrame, output: Path, seed: int) -> list[Path]:
     frame = with_provenance(table, entry.experiment, seed)
     with print_style():
-        return save_figure(entry.draw(frame), frame, output, entry.name, markdown_document(title, entry.summary(table)))
+        return save_figure(entry.draw(frame), frame, output, entry.name, title, markdown_document(title, entry.summary(table)))

@@ -4,7 +4,7 @@ Infinite MNIST (Loosli, Canu, Bottou 2007, *Training invariant support vector ma
 larger digits.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from ...arrays import FloatArray
 # Knots of the smooth field along each side; between them it is a product of quadratic B-splines, whose overlap makes it smooth.
 KNOTS = 4
 NUMBERS = 4 + 2 * KNOTS**2
+# Pixels of a side that the usual deformation is for.
+USUAL_SIDE = 8
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,12 @@ class Deformation:
     scale: float = 0.1
     shift: float = 0.6
     bend: float = 0.8
+
+    @classmethod
+    def of_side(cls, side: int) -> "Deformation":
+        """Return that of the digits of 8 pixels a side, for images of another side: pixels are in proportion to it."""
+        usual = cls()
+        return replace(usual, shift=usual.shift * side / USUAL_SIDE, bend=usual.bend * side / USUAL_SIDE)
 
     def __post_init__(self) -> None:
         """Check the numbers."""

@@ -3,21 +3,18 @@
 from functools import cache
 
 import numpy as np
-from scipy.special import gammaincinv
 
 from ...arguments import check_choice, check_integer, check_real
-from ...arrays import IntegerArray
-from ..simulation.digit_gradients import CLASSES, PIXELS, digits
-from .counted_uniforms import counted_uniforms
-from .deformation import NUMBERS, Deformation, deformed
+from ..simulation.digit_gradients import CLASSES, digits
+from .deformation import Deformation
 from .divided_data import divided_data
-from .federated_data import Cohort, Examples, FederatedData
+from .endless_images import MOST_CLIENTS, EndlessImages
+from .federated_data import Examples, FederatedData
 from .splits import LARGEST_ALPHA, SMALLEST_ALPHA, SPLITS, chosen_split
 
 SIDE = 8
 # One image of each class in five is kept for the test.
 TEST_EVERY = 5
-MOST_CLIENTS, MOST_SAMPLES = 10**9, 10**4
 USUAL_DEFORMATION = Deformation()
 
 
@@ -61,20 +58,8 @@ def digits_data(
     if samples is None and clients <= len(train):
         dealt = chosen_split(train.labels, clients, split, alpha, seed)
         return divided_data(train.inputs, train.labels, test, dealt, CLASSES, (SIDE, SIDE, 1))
-    count = 1 if samples is None else check_integer("samples", samples, low=1, high=MOST_SAMPLES)
-
-    def cohort(numbers: IntegerArray) -> Cohort:
-        chosen = _chosen_images(numbers, count, seed, split, alpha)
-        # A client's images have numbers of their own.
-        images = (numbers[:, None] * count + np.arange(count)).ravel()
-        uniforms = counted_uniforms(seed, "digits, deformations", images, NUMBERS)
-        inputs = deformed(train.inputs[chosen].reshape(-1, SIDE, SIDE), uniforms, deformation).reshape(-1, PIXELS)
-        return Cohort(Examples(inputs, train.labels[chosen]), np.full(len(numbers), count))
-
-    def alone(client: int) -> Examples:
-        return cohort(np.array([check_integer("client", client, low=0, high=clients - 1)])).examples
-
-    return FederatedData(clients, PIXELS, CLASSES, test, alone, (SIDE, SIDE, 1), cohort)
+    endless = EndlessImages("digits", train.inputs, train.labels, test, (SIDE, SIDE), CLASSES, deformation)
+    return endless.divided(clients, seed, split=split, alpha=alpha, samples=1 if samples is None else samples)
 
 
 @cache
@@ -87,20 +72,3 @@ def _train_and_test() -> tuple[Examples, Examples]:
         rank[own] = np.arange(np.count_nonzero(own))
     tested = rank % TEST_EVERY == TEST_EVERY - 1
     return Examples(data.images[~tested], data.labels[~tested]), Examples(data.images[tested], data.labels[tested])
-
-
-def _chosen_images(clients: IntegerArray, count: int, seed: int, split: str, alpha: float) -> IntegerArray:
-    """Return the training image behind each of the clients' images, shape (clients * count,)."""
-    train = _train_and_test()[0]
-    places = counted_uniforms(seed, "digits, images", clients, count)
-    if split == "iid":
-        return (places * len(train)).astype(np.int64).ravel()
-    # Shares with a symmetric Dirichlet distribution are gamma numbers over their sum.
-    gammas = gammaincinv(alpha, counted_uniforms(seed, "digits, shares of classes", clients, CLASSES))
-    heights = np.cumsum(gammas, axis=1)
-    aims = counted_uniforms(seed, "digits, classes", clients, count) * heights[:, -1:]
-    classes = np.minimum((aims[:, :, None] > heights[:, None, :]).sum(axis=2), CLASSES - 1)
-    sizes = np.bincount(train.labels, minlength=CLASSES)
-    sorted_images = np.argsort(train.labels, kind="stable")
-    starts = np.cumsum(sizes) - sizes
-    return np.asarray(sorted_images[starts[classes] + (places * sizes[classes]).astype(np.int64)].ravel())

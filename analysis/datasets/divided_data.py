@@ -26,11 +26,11 @@ def divided_data(
     """
 
     def rows(chosen: IntegerArray) -> Examples:
-        return Examples(_as_floats(inputs[chosen], unit), labels[chosen])
+        return Examples(_as_floats(inputs.take(chosen, axis=0), unit), labels.take(chosen, axis=0))
 
     def cohort(clients: IntegerArray) -> Cohort:
-        parts = [split.part(int(client)) for client in clients]
-        return Cohort(rows(np.concatenate(parts)), np.array([len(part) for part in parts], dtype=np.int64))
+        numbers, sizes = split.parts(clients)
+        return Cohort(rows(numbers), sizes)
 
     return FederatedData(split.clients, inputs.shape[1], classes, test, lambda client: rows(split.part(client)), image_shape, cohort)
 

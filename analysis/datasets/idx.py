@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from ...arguments import check_choice
 from ...arrays import IntegerArray
 from ...errors import DataError
+from .deformation import Deformation
 from .divided_data import divided_data
+from .endless_images import EndlessImages
 from .federated_data import Examples, FederatedData
 from .splits import chosen_split
 from .stored_files import found_file, read_whole
@@ -48,16 +50,28 @@ def mnist_images(folder: Path) -> int:
     return len(read_idx(found_file(folder, (name, f"{name}.gz"), MNIST_SOURCE)))
 
 
-def mnist_data(folder: Path, clients: int, seed: int, *, split: str = "iid", alpha: float = 1.0) -> FederatedData:
+def mnist_data(
+    folder: Path, clients: int, seed: int, *, split: str = "iid", alpha: float = 1.0, samples: int | None = None
+) -> FederatedData:
     """Divide MNIST among clients, as `digits_data` does its digits; the folder has the four files under their published names.
 
-    Pixels are from 0 to 1; the published test images are the test.
+    Pixels are from 0 to 1; the published test images are the test. With `samples`, each client has that many images, deformed anew
+    (`Deformation.of_side`): there is no end to them, and clients may be 10**9.
     """
     train, test = _read_pairs(folder, MNIST_FILES, MNIST_SOURCE, classes=10, first=0)
-    return divided_data(*train, _as_examples(test), chosen_split(train[1], clients, split, alpha, seed), 10, (SIDE, SIDE, 1), unit=WHITE)
+    return _divided("mnist", train, test, 10, clients, seed, split, alpha, samples)
 
 
-def emnist_data(folder: Path, clients: int, seed: int, *, part: str = "byclass", split: str = "iid", alpha: float = 1.0) -> FederatedData:
+def emnist_data(
+    folder: Path,
+    clients: int,
+    seed: int,
+    *,
+    part: str = "byclass",
+    split: str = "iid",
+    alpha: float = 1.0,
+    samples: int | None = None,
+) -> FederatedData:
     """Divide a part of EMNIST among clients, in the same way: digits and letters, of 62, 47, 26 or 10 classes.
 
     Images are turned upright: the files have their columns as rows. Files do not say who wrote: for that, `femnist_data`.
@@ -68,11 +82,21 @@ def emnist_data(folder: Path, clients: int, seed: int, *, part: str = "byclass",
         (images.reshape(-1, SIDE, SIDE).transpose(0, 2, 1).reshape(len(images), -1), labels)
         for images, labels in _read_pairs(folder, names, EMNIST_SOURCE, classes, first)
     )
-    dealt = chosen_split(train[1], clients, split, alpha, seed)
-    return divided_data(*train, _as_examples(test), dealt, classes, (SIDE, SIDE, 1), unit=WHITE)
+    return _divided(f"emnist, {part}", train, test, classes, clients, seed, split, alpha, samples)
 
 
 Pair = tuple[NDArray[np.uint8], IntegerArray]
+
+
+def _divided(
+    name: str, train: Pair, test: Pair, classes: int, clients: int, seed: int, split: str, alpha: float, samples: int | None
+) -> FederatedData:
+    """Deal the images out, or deformed ones if `samples` says how many for each client."""
+    held = Examples(test[0] / WHITE, test[1])
+    if samples is not None:
+        endless = EndlessImages(name, *train, held, (SIDE, SIDE), classes, Deformation.of_side(SIDE), unit=WHITE)
+        return endless.divided(clients, seed, split=split, alpha=alpha, samples=samples)
+    return divided_data(*train, held, chosen_split(train[1], clients, split, alpha, seed), classes, (SIDE, SIDE, 1), unit=WHITE)
 
 
 def _read_pairs(folder: Path, names: tuple[str, ...], source: str, classes: int, first: int) -> list[Pair]:
@@ -91,7 +115,3 @@ def _read_pair(images_path: Path, labels_path: Path, classes: int, first: int) -
     if low < first or high >= first + classes:
         raise DataError(f"{labels_path}: labels must be from {first} to {first + classes - 1}, they are from {low} to {high}")
     return images.reshape(len(images), -1), labels.astype(np.int64) - first
-
-
-def _as_examples(pair: Pair) -> Examples:
-    return Examples(pair[0] / WHITE, pair[1])

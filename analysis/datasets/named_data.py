@@ -29,6 +29,8 @@ _WRITTEN: Mapping[str, Callable[[Path], FederatedData]] = MappingProxyType(
 )
 DIGITS = "digits"
 DATA_NAMES = (DIGITS, *_DEALT, *_WRITTEN)
+# Data of one channel, which are deformed.
+ENDLESS = (DIGITS, "mnist", "emnist")
 
 
 def named_data(
@@ -58,7 +60,7 @@ def named_data(
     alpha : float
         Of the Dirichlet distribution.
     samples : int or None
-        As in `digits_data`, for digits alone.
+        Images of a client, each deformed anew, for digits, mnist and emnist (`digits_data`, `mnist_data`).
 
     Examples
     --------
@@ -66,8 +68,8 @@ def named_data(
     100
     """
     check_choice("data", name, DATA_NAMES)
-    if name != DIGITS and samples is not None:
-        raise ValueError(f"samples must be left out for {name}, got {samples!r}: digits alone can be made without end")
+    if name not in ENDLESS and samples is not None:
+        raise ValueError(f"samples must be left out for {name}, got {samples!r}: only {', '.join(ENDLESS)} are made without end")
     if name != DIGITS and folder is None:
         raise ValueError(f"folder must be where the files of {name} are, got None")
     if name in _WRITTEN:
@@ -80,7 +82,8 @@ def named_data(
     if clients is None:
         raise ValueError(f"clients must be a whole number for {name}, which is dealt out to them, got None")
     if name in _DEALT:
-        return _DEALT[name](Path(folder or "."), clients, seed, split=split, alpha=alpha)
+        more = {} if samples is None else {"samples": samples}
+        return _DEALT[name](Path(folder or "."), clients, seed, split=split, alpha=alpha, **more)
     if folder is not None:
         raise ValueError(f"folder must be left out for digits, which need no files, got {str(folder)!r}")
     return digits_data(clients, seed, split=split, alpha=alpha, samples=samples)

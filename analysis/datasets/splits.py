@@ -40,6 +40,13 @@ class Split:
         client = check_integer("client", client, low=0, high=self.clients - 1)
         return self.order[self.starts[client] : self.starts[client + 1]]
 
+    def parts(self, clients: IntegerArray) -> tuple[IntegerArray, IntegerArray]:
+        """Return the numbers of several clients' examples, one client's after the other's, and how many each has."""
+        starts = self.starts[clients]
+        sizes = self.starts[clients + 1] - starts
+        ends = np.cumsum(sizes)
+        return self.order[np.repeat(starts - ends + sizes, sizes) + np.arange(ends[-1])], sizes
+
 
 def iid_split(examples: int, clients: int, seed: int) -> Split:
     """Deal examples out at random: every client has as many as any other, or one more or less."""

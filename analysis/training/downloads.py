@@ -38,7 +38,8 @@ class Downloads:
         """Return the bytes down of the next round, for the clients that take part in it, and note how many messages it has."""
         number = len(self._messages) - 1
         self._messages.append(self._messages[-1] + messages)
-        present = np.unique(clients)
+        ordered = np.sort(clients)
+        present = ordered[np.diff(ordered, prepend=-1) > 0]
         if not self.by_history:
             return len(present) * self.model_bytes
         total, whole = 0, full_model_bytes(self.state_bytes)

@@ -21,7 +21,7 @@ from ..datasets.federated_data import FederatedData
 from ..random_streams import named_stream
 from .checkpoint import Arrays, Checkpoint
 from .downloads import Downloads
-from .local_training import KeptExamples, LocalTraining, update_chunks
+from .local_training import KeptExamples, LocalTraining, keep_memory_of_chunks, update_chunks
 from .message_sum import MessageSum
 from .models.network import Network, network_accuracy
 from .plan import TrainingPlan
@@ -99,6 +99,7 @@ class Federation:
         )
         self._layers = LayerClipping(self._network.layers, setting.clip) if setting.clipping == "per-layer" else None
         self._repeats = isinstance(mechanism, DpRecOverTraining)
+        keep_memory_of_chunks(self.state.dimension)
 
     def run(self, checkpoint: Checkpoint | None = None, on_round: OnRound | None = None) -> None:
         """Run the rounds that are left; from a checkpoint's if there is one."""
@@ -126,7 +127,7 @@ class Federation:
         clients = cohorts.draw(number, self._stream(number, f"clients: {cohorts}"), repeats=self._repeats, seats=plan.seats)
         words = self._stream(number, f"messages: {self.name}")
         mechanism = plan.mechanism.renewed(int(words.integers(2**63)))
-        if isinstance(mechanism, TRUSTING):
+        if isinstance(mechanism, TRUSTING) and mechanism.clients != len(clients):
             # The server's noise is the same, however many clients came.
             mechanism = replace(mechanism, clients=max(1, len(clients)))
         scale = self._clipping.clip_norm / setting.clip

@@ -7,11 +7,14 @@ import numpy as np
 
 from ...arrays import FloatArray, IntegerArray
 from ..datasets.federated_data import Cohort, Examples, FederatedData
-from .models.network import Network, RandomNetwork
+from ..datasets.splits import Split
+from .models.network import Network, is_random
 
 # Numbers of a chunk of clients' updates: a megabyte, which caches hold; for long ones a few clients at least, up to 32 megabytes.
 CHUNK_NUMBERS, LARGEST_CHUNK = 2**17, 2**22
 FEW_CLIENTS = 32
+# Chunks that are in memory at once, with what is made of them; and the largest block that raises malloc's threshold, 32 megabytes.
+CHUNKS_AT_ONCE, LARGEST_KEPT_BLOCK = 4, 2**22 - 2**10
 # Numbers of all clients' examples, up to which they are kept.
 KEPT_NUMBERS = 2**22
 
@@ -58,7 +61,7 @@ class LocalTraining:
     def _of_size(
         self, network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, rng: np.random.Generator
     ) -> FloatArray:
-        if isinstance(network, RandomNetwork):
+        if is_random(network):
             network = network.drawing(rng)
         if self.epochs == 0:
             found = network.gradients(parameters, inputs, labels)
@@ -87,23 +90,36 @@ class KeptExamples:
         numbers = data.clients * max(1, len(data.client_examples(0))) * data.features
         if numbers <= KEPT_NUMBERS:
             self._all = data.cohort(np.arange(data.clients))
-            self._starts = np.cumsum(self._all.sizes) - self._all.sizes
+            starts = np.append(0, np.cumsum(self._all.sizes))
+            self._split = Split(np.arange(starts[-1]), starts)
 
     def cohort(self, clients: IntegerArray) -> Cohort:
         """As `FederatedData.cohort`."""
         if self._all is None:
             return self._data.cohort(clients)
-        sizes = self._all.sizes[clients]
-        ends = np.cumsum(sizes)
-        places = np.repeat(self._starts[clients] - ends + sizes, sizes) + np.arange(sizes.sum())
+        numbers, sizes = self._split.parts(clients)
         examples = self._all.examples
-        return Cohort(Examples(examples.inputs[places], examples.labels[places]), sizes)
+        return Cohort(Examples(examples.inputs.take(numbers, axis=0), examples.labels.take(numbers, axis=0)), sizes)
+
+
+def clients_of_chunk(dimension: int) -> int:
+    """Return for how many clients updates are computed at a time."""
+    return max(1, CHUNK_NUMBERS // dimension, min(FEW_CLIENTS, LARGEST_CHUNK // dimension))
+
+
+def keep_memory_of_chunks(dimension: int) -> None:
+    """Have the process keep the memory of a chunk for the next one.
+
+    glibc's malloc gives free memory back to the system, and takes it again page by page, beyond twice the largest block that has been freed
+    (mallopt(3), ``M_MMAP_THRESHOLD``): without this, pages take longer than the updates of a small model. Elsewhere nothing happens.
+    """
+    np.empty(min(CHUNKS_AT_ONCE * clients_of_chunk(dimension) * dimension, LARGEST_KEPT_BLOCK))
 
 
 def update_chunks(
     local: LocalTraining, network: Network, parameters: FloatArray, data: KeptExamples, clients: IntegerArray, rng: np.random.Generator
 ) -> Iterator[FloatArray]:
     """Return the updates of clients, made when they are asked for, in chunks whose size depends on the dimensions only."""
-    size = max(1, CHUNK_NUMBERS // len(parameters), min(FEW_CLIENTS, LARGEST_CHUNK // len(parameters)))
+    size = clients_of_chunk(len(parameters))
     for start in range(0, len(clients), size):
         yield local.updates(network, parameters, data.cohort(clients[start : start + size]), rng)

@@ -49,6 +49,8 @@ class TrainingPlan:
         Proven epsilon of the first 1, 2, ... rounds at the setting's delta and adjacency; errs upward.
     amplified : ndarray of shape (rounds,) or None
         Of local mechanisms: the same against those who see all messages, and not who sent them, which sampling amplifies.
+    unamplified : ndarray of shape (rounds,) or None
+        Of others whose `epsilons` sampling amplifies: the same where it is seen who takes part.
     others : mapping
         What accounts that are not proven, or assume something, say; by name.
     """
@@ -60,6 +62,7 @@ class TrainingPlan:
     count_deviation: float | None
     epsilons: FloatArray
     amplified: FloatArray | None = None
+    unamplified: FloatArray | None = None
     others: Mapping[str, FloatArray] = field(default_factory=dict)
 
     @property
@@ -114,15 +117,21 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
     if seats is not None and setting.sampling == "poisson":
         delta *= 1 - OVERFLOW_SHARE
     plan = TrainingPlan(mechanism, privacy.trust_model, seats, count, deviation, np.empty(0))
-    accounted = _account(privacy, setting, delta, None if entry.trust_model == "local" else setting_sampling(setting, entry))
+    sampling = setting_sampling(setting, entry)
+    accounted = _account(privacy, setting, delta, sampling)
+    epsilons, unamplified = accounted.epsilons, _unamplified(privacy, setting, delta, sampling)
     if count is not None:
-        of_count = _account(count.privacy(setting.adjacency), setting, delta, setting_sampling(setting, entry))
-        return replace(plan, epsilons=accounted.epsilons + of_count.epsilons)
+        of_count = count.privacy(setting.adjacency)
+        epsilons = epsilons + _account(of_count, setting, delta, sampling).epsilons
+        count_unamplified = _unamplified(of_count, setting, delta, sampling)
+        if unamplified is not None and count_unamplified is not None:
+            unamplified = unamplified + count_unamplified
+        return replace(plan, epsilons=epsilons, unamplified=unamplified)
     amplified = None
-    sampling = setting.cohorts.amplifying if setting.secret_sampling else None
-    if entry.trust_model == "local" and entry.private and sampling is not None and sampling.adjacency == setting.adjacency:
-        amplified = _account(Privacy("central", _amplifiable(privacy, delta, sampling)), setting, delta, sampling).epsilons
-    return replace(plan, epsilons=accounted.epsilons, amplified=amplified, others=accounted.others)
+    secret = setting.cohorts.amplifying if setting.secret_sampling else None
+    if entry.trust_model == "local" and entry.private and secret is not None and secret.adjacency == setting.adjacency:
+        amplified = _account(Privacy("central", _amplifiable(privacy, delta, secret)), setting, delta, secret).epsilons
+    return replace(plan, epsilons=epsilons, amplified=amplified, unamplified=unamplified, others=accounted.others)
 
 
 def setting_sampling(setting: TrainingSetting, entry: Entry) -> Sampling | None:
@@ -181,16 +190,22 @@ class _Accounted:
     others: Mapping[str, FloatArray]
 
 
-def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None) -> _Accounted:
+def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None, *, sparse: bool = False) -> _Accounted:
     """Return what the first 1, 2, ... rounds reveal: the same numbers as `Privacy.report` for as many rounds."""
     cohorts, rounds = setting.cohorts, setting.rounds
-    asked = accounted_rounds(rounds, sparse=isinstance(sampling, PoissonSampling))
+    asked = accounted_rounds(rounds, sparse=sparse or isinstance(sampling, PoissonSampling))
     times = {cohorts.participations(number): None for number in asked}
     reports = {count: privacy.report(delta, setting.adjacency, count, sampling) for count in times}
     found = [reports[cohorts.participations(asked[place])] for place in np.searchsorted(asked, np.arange(1, rounds + 1)).tolist()]
     names = [one.name for one in found[0].accounts if one.adjacency == setting.adjacency and not (one.proven and one.assumes is None)]
     others = {name: np.array([report.epsilon_by(name) for report in found]) for name in names}
     return _Accounted(np.array([report.epsilon for report in found]), others)
+
+
+def _unamplified(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None) -> FloatArray | None:
+    """Return what rounds reveal where sampling is no secret; None where it amplifies nothing."""
+    amplifies = sampling is not None and sampling.adjacency == setting.adjacency
+    return _account(privacy, setting, delta, None, sparse=True).epsilons if amplifies else None
 
 
 def accounted_rounds(rounds: int, *, sparse: bool) -> list[int]:

@@ -170,7 +170,8 @@ class TrainingTask:
         rows = []
         for place in range(setting.rounds):
             row: dict[str, Scalar] = same | {"round": place + 1, "epsilon": float(plan.epsilons[place])}
-            row["epsilon_amplified"] = None if plan.amplified is None else float(plan.amplified[place])
+            for name, both in (("epsilon_amplified", plan.amplified), ("epsilon_unamplified", plan.unamplified)):
+                row[name] = None if both is None else float(both[place])
             row |= {f"epsilon_{name.replace('-', '_')}": float(values[place]) for name, values in plan.others.items()}
             measured = {name: federation.records[name][place] for name in RECORDED}
             accuracy, clip = measured.pop("accuracy"), measured.pop("clip_norm")

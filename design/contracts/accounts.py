@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -28,6 +28,16 @@ FOURIER_ERROR = 2e-15
 SampledCurve = Callable[[RenyiCurve, Sampling], RenyiCurve]
 EpsilonByLoss = Callable[[int, float], float | None]
 """Epsilon as a function of rounds and delta, errs upward; None where it is too expensive, or delta too small for it."""
+
+
+class ComposableLoss(Protocol):
+    """A privacy loss distribution, its methods named as dp-accounting's."""
+
+    def get_epsilon_for_delta(self, delta: float) -> float:
+        """Return the least epsilon with at most this hockey-stick divergence."""
+
+    def self_compose(self, num_times: int, /) -> "PrivacyLossDistribution":
+        """Return the distribution of the sum of independent losses."""
 
 
 def pure_account(epsilon: float, adjacency: str = "replace-one") -> Account:
@@ -187,12 +197,12 @@ def composed_rounds(epsilon: float, rounds: int, delta: float) -> float:
     return composed_pure_epsilon(epsilon, rounds, delta) if composable else rounds * epsilon
 
 
-def composed_loss(loss: "PrivacyLossDistribution", times: int, delta: float, composed_before: int = 1) -> float | None:
+def composed_loss(loss: ComposableLoss, times: int, delta: float, composed_before: int = 1) -> float | None:
     """Return epsilon after independent uses of a loss distribution; None where too expensive, or delta cannot be told from rounding.
 
     Parameters
     ----------
-    loss : PrivacyLossDistribution
+    loss : ComposableLoss
         Losses of one use, rounded upward.
     times : int
         Number of uses.

@@ -12,6 +12,7 @@ from ...solvers.accounting.sampled_noise import sampled_laplace_loss
 from ...solvers.accounting.sampling import PoissonSampling, Sampling, amplified_epsilon
 from ...solvers.divergences.laplace_divergence import laplace_vector_divergences
 from ...solvers.divergences.vector_composition import LARGEST_NORM
+from ...solvers.numerics.rounding import UNIT
 from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
 from ..contracts.mechanism import check_vector_epsilon
 from ..contracts.norm_ball import NormBall
@@ -61,6 +62,9 @@ def laplace_privacy(
         return RenyiCurve(np.array([math.inf]), np.array([amplified_epsilon(epsilon, sampling.share)]))
 
     def by_loss(rounds: int, delta: float) -> float | None:
+        if rounds * shares == 1:
+            # The divergence of one shift is 1 - e^((x - epsilon) / 2) at x; rounded upward.
+            return max(0.0, epsilon + 2 * math.log1p(-delta) + 4 * UNIT * epsilon)
         step = epsilon / USUAL_LOSSES if shares == 1 else min(LOSS_STEP, epsilon / shares / FEWEST_LOSSES)
         loss = sampled_laplace_loss(shares / epsilon, PoissonSampling(1.0), "add-or-remove-one", interval=step)
         return composed_loss(loss, rounds * shares, delta)

@@ -2,21 +2,17 @@
 
 import math
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...arguments import check_integer, check_norm, check_real
-from ...solvers.accounting.privacy_loss import dominating_privacy_loss
+from ...solvers.accounting.privacy_loss import DominatingLoss, dominating_privacy_loss
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.divergences.vector_composition import LARGEST_NORM, vector_divergences
 from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
 from ..contracts.privacy import Account, Privacy
 from .lookup_table import LookupTable
 from .table_facts import realised_epsilon
-
-if TYPE_CHECKING:
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 
 def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, radius: float = 1.0) -> Privacy:
@@ -58,7 +54,7 @@ def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, 
         return RenyiCurve(np.array(DEFAULT_ORDERS), vector_divergences(table.weights, DEFAULT_ORDERS, dimension, norm, radius))
 
     @cache
-    def loss() -> "PrivacyLossDistribution":
+    def loss() -> DominatingLoss:
         return dominating_privacy_loss(table.weights, radius)
 
     def by_loss(rounds: int, delta: float) -> float | None:

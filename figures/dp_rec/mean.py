@@ -100,8 +100,8 @@ def _draw_ratios(axes: Axes, frame: pd.DataFrame) -> None:
     for name, series in frame.groupby("series", sort=False):
         _draw_series(axes, series, "clip_ratio", MARKS[str(name)])
     for name, error in PAPER_ERRORS.items():
-        place = (frame["clip_ratio"].min(), error)
-        axes.annotate(name, place, xytext=(0, 2), textcoords="offset points", color=GREY, horizontalalignment="left")
+        place = (frame["clip_ratio"].max(), error)
+        axes.annotate(name, place, xytext=(0, 2), textcoords="offset points", color=GREY, horizontalalignment="right")
 
 
 def _draw_epsilons(axes: Axes, frame: pd.DataFrame) -> None:

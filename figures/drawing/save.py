@@ -8,23 +8,25 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...files import write_atomically
+from .style import add_title
 
 DOTS_PER_INCH = 220
 # No dates and no random identifiers: the same figure gives the same files.
 METADATA: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 
 
-def save_figure(figure: Figure, frame: pd.DataFrame, output: Path, name: str, markdown: str) -> list[Path]:
+def save_figure(figure: Figure, frame: pd.DataFrame, output: Path, name: str, title: str, markdown: str) -> list[Path]:
     """Write ``<name>.svg``, ``.pdf``, ``.png``, ``.csv`` and ``.md`` to a folder, which is created if necessary, and return the files.
 
     The csv file holds the tidy table that the figure was drawn from, with numbers that can be read back exactly; the md file is for people.
     Each file is written whole or not at all.
     """
     _settle_layout(figure)
+    area = add_title(figure, title)
     contents = {"csv": frame.to_csv(index=False, lineterminator="\n").encode(), "md": markdown.encode()}
     for kind, metadata in METADATA.items():
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+        figure.savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=metadata, bbox_inches=area)
         contents[kind] = buffer.getvalue()
     output.mkdir(parents=True, exist_ok=True)
     files = {output / f"{name}.{kind}": content for kind, content in contents.items()}
@@ -44,3 +46,6 @@ def _settle_layout(figure: Figure) -> None:
     for axes in figure.axes:
         left, bottom, width, height = np.round(axes.get_position().bounds, 6).tolist()
         axes.set_position((left, bottom, width, height))
+    for legend in figure.legends:
+        # Where it is, whatever the area that is saved.
+        legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 # Width of a page's text block, in inches, and the smallest type, in points.
 WIDTH = 7.0
@@ -13,6 +14,11 @@ SMALLEST_TYPE = 8.0
 # Characters of the smallest type that fit on a line of the full width, and lines of a caption: docs/figures.md says the rest.
 CAPTION_CHARACTERS = 112
 CAPTION_LINES = 3
+# Points of a title's type, its characters that fit on a line of the full width, and what a line and the gap below take, in inches.
+TITLE_TYPE = 9.5
+TITLE_CHARACTERS = 84
+TITLE_LINE = 0.18
+TITLE_GAP = 0.06
 
 GREY = "#555555"
 # From white, which is probability zero, to dark: the order survives printing in grey.
@@ -45,6 +51,14 @@ def print_style() -> AbstractContextManager[None]:
             "svg.hashsalt": "quietbits",
         }
     )
+
+
+def add_title(figure: Figure, text: str) -> Bbox:
+    """Write what a figure shows above it, and return the area of both in inches, for ``savefig(bbox_inches=...)``."""
+    lines = textwrap.wrap(text, TITLE_CHARACTERS, break_on_hyphens=False)
+    width, height = figure.get_size_inches()
+    figure.text(0.01, 1 + TITLE_GAP / height, "\n".join(lines), verticalalignment="bottom", fontsize=TITLE_TYPE, fontweight="bold")
+    return Bbox.from_extents(0, 0, width, height + TITLE_GAP + len(lines) * TITLE_LINE)
 
 
 def add_caption(figure: Figure, text: str) -> None:

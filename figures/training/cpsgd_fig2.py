@@ -1,10 +1,13 @@
 """One pass over digits without end by cpSGD: accuracy against the bits of a coordinate, rotated or not, at two budgets."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ...analysis.datasets.idx import mnist_images
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, VERMILION
 from ..drawing.style import add_caption
@@ -15,6 +18,9 @@ from .training_figure import training_figure
 PAPER = training_settings("cpsgd", "infinite-mnist")
 KINDS = ((True, "cpSGD, rotated", BLUE), (False, "cpSGD, not rotated", VERMILION))
 QUICK_BITS, FULL_BITS = (14, 15, 16, 18), (17, 18, 20, 22)
+MODEL = f"mlp-{'-'.join(map(str, PAPER.value('hidden')))}"
+# Of MNIST's larger model, and of a corner of its grid, whose few clients need more.
+PAPER_BITS, CORNER_BITS = (17, 18, 20, 22, 24), (20,)
 
 
 def draw_bits(frame: pd.DataFrame) -> Figure:
@@ -45,12 +51,28 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
 
 def cpsgd_tasks(seed: int, quick: bool) -> list[TrainingTask]:
     """Return the runs: all of one epoch, in which each client takes part once."""
-    common: dict[str, Any] = {
-        "clients": 20_000 if quick else PAPER.value("clients") // 25,
-        "clients_per_round": 500 if quick else PAPER.value("clients_per_round"),
-        "rounds": 40 if quick else PAPER.value("rounds") // 25,
+    shrunk: dict[str, Any] = {
+        "clients": PAPER.value("clients") // 25,
+        "clients_per_round": PAPER.value("clients_per_round"),
+        "rounds": PAPER.value("rounds") // 25,
+        "model": MODEL,
+    }
+    smaller: dict[str, Any] = {"clients": 20_000, "clients_per_round": 500, "rounds": 40, "model": "softmax"}
+    return _grid(seed, smaller if quick else shrunk, QUICK_BITS if quick else FULL_BITS)
+
+
+def infinite_mnist_tasks(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:
+    """Return the paper's own runs: MNIST deformed without end among 25 million clients; a few steps of them if it is to be quick."""
+    mnist_images(folder)
+    setting: dict[str, Any] = {"data": "mnist", "folder": str(folder), "model": MODEL}
+    if quick:
+        return _grid(seed, {**setting, "clients": 2000, "clients_per_round": 500, "rounds": 4}, CORNER_BITS)
+    return _grid(seed, setting | {name: PAPER.value(name) for name in ("clients", "clients_per_round", "rounds")}, PAPER_BITS)
+
+
+def _grid(seed: int, setting: dict[str, Any], bits: Sequence[int]) -> list[TrainingTask]:
+    common = setting | {
         "samples": 1,
-        "model": "softmax" if quick else "mlp-60-60-60",
         "sampling": "passes",
         "server": "momentum",
         "momentum": 0.5,
@@ -59,14 +81,14 @@ def cpsgd_tasks(seed: int, quick: bool) -> list[TrainingTask]:
         "delta": PAPER.value("delta"),
         "adjacency": "replace-one",
     }
-    epsilons, bits = sorted(PAPER.value("epsilon")), list(QUICK_BITS if quick else FULL_BITS)
+    epsilons = sorted(PAPER.value("epsilon"))
     return grid_tasks(
         seed,
         common,
         [
             {"name": "none"},
             {"name": "dp-fedavg", "epsilon": epsilons},
-            {"name": "cpsgd", "epsilon": epsilons, "bits": bits, "rotated": [True, False]},
+            {"name": "cpsgd", "epsilon": epsilons, "bits": list(bits), "rotated": [True, False]},
         ],
     )
 
@@ -77,4 +99,5 @@ FIGURE = training_figure(
     experiment="one epoch by binomial noise",
     tasks=cpsgd_tasks,
     draw=draw_bits,
+    on_data=infinite_mnist_tasks,
 )

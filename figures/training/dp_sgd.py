@@ -23,21 +23,21 @@ METHODS = (
     ("mvu", 1, "MVU, 1 bit", GREEN),
     ("mvu", 3, "MVU, 3 bits", PURPLE),
 )
-# Titles, and whether it is secret who takes part.
-PANELS = (("the server sees who reports", False), ("nobody sees who reports: amplified", True))
+# Titles; and the columns of epsilon of a trusted server's noise, and of local mechanisms.
+PANELS = (
+    ("the server sees who reports", "epsilon_unamplified", "epsilon"),
+    ("nobody sees who reports: amplified", "epsilon", "epsilon_amplified"),
+)
 TABLES = {"name": "mvu", "bits_in": 5, "metric": PAPER.value("mvu_metric")}
 
 
 def draw_privacy(frame: pd.DataFrame) -> Figure:
     """Draw the best accuracy of the grid against the epsilon of the whole run, in a panel for each assumption on sampling."""
     figure, grid = panels(2, 3.8)
-    for axes, (title, secret) in zip(grid, PANELS, strict=True):
+    for axes, (title, trusted, local) in zip(grid, PANELS, strict=True):
         for name, bits, label, mark in METHODS:
             own = frame[(frame["mechanism"] == name) & (True if bits is None else frame["bits_out"] == bits)]
-            if name == "dp-fedavg":
-                own = own[own["secret_sampling"] == secret]
-            elif secret:
-                own = own.assign(epsilon=own["epsilon_amplified"])
+            own = own.assign(epsilon=own[trusted if name == "dp-fedavg" else local])
             if len(own):
                 draw_accuracies(axes, _best(own), "epsilon", mark, label)
         draw_no_privacy(axes, frame)
@@ -90,7 +90,7 @@ def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -
     if not quick:
         local.append({**TABLES, "bits_out": 3, "round_epsilon": epsilons, "server_rate": [0.1, 0.3]})
     # One bit for each coordinate leaves accuracies to chance, a trusted server's noise does not.
-    found = grid_tasks(seed, common, [{"name": "none", "server_rate": [0.3, 1.0]}, {**trusted, "secret_sampling": [True, False]}])
+    found = grid_tasks(seed, common, [{"name": "none", "server_rate": [0.3, 1.0]}, trusted])
     return found + grid_tasks(seed, common, local, repetitions=quick_repetitions if quick else 2)
 
 
@@ -117,7 +117,7 @@ def paper_tasks(seed: int, quick: bool, folder: Path, model: str) -> list[Traini
     without = {"name": "none", "rounds": 20 if quick else max(PAPER.value("iterations")), "clip": 1.0}
     blocks = [
         without,
-        {"name": "dp-fedavg", "noise_multiplier": sigmas, "secret_sampling": [True, False]},
+        {"name": "dp-fedavg", "noise_multiplier": sigmas},
         {"name": "sign-gaussian", "noise_multiplier": sigmas},
         {**TABLES, "bits_out": PAPER.value("mvu_bits"), "round_epsilon": epsilons},
     ]

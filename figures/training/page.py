@@ -13,6 +13,8 @@ from .curves import draw_curves, series_rows
 
 TEMPLATE = "training.html.jinja"
 STYLES = Path(__file__).parents[1] / "report"
+# Epsilon if sampling is secret, for mechanisms whose own is not amplified, and if it is not, for others.
+BOTH_WAYS = ("epsilon_amplified", "epsilon_unamplified")
 WIDTH, HEIGHT, LINE_HEIGHT = 11.0, 4.2, 0.22
 
 
@@ -32,13 +34,13 @@ def training_page_html(results: pd.DataFrame, *, command: str | None = None) -> 
     # What does not apply anywhere is left out, and what all settings share stands in a sentence.
     varied = [name for name in VARIED if summary[name].nunique(dropna=False) > 1]
     shared = {name: summary[name].iloc[0] for name in VARIED if name not in varied and summary[name].notna().all()}
-    assumed = [name for name in map(str, summary) if name.startswith("epsilon_") and name != "epsilon_amplified"]
+    assumed = [name for name in map(str, summary) if name.startswith("epsilon_") and name not in BOTH_WAYS]
     return environment.get_template(TEMPLATE).render(
         rows=summary.to_dict("records"),
         varied=varied,
         shared=shared,
         assumed=assumed,
-        amplified=summary["epsilon_amplified"].notna().any(),
+        both_ways=[name for name in BOTH_WAYS if summary[name].notna().any()],
         figure=figure,
         command=command,
         versions={name.removeprefix("version_"): results[name].iloc[0] for name in map(str, results) if name.startswith("version_")},

@@ -1,6 +1,7 @@
-"""Privacy loss distributions, by dp-accounting: each dominates every pair of inputs of its mechanism, with losses rounded upward."""
+"""Privacy losses of a table: what dominates every pair of its inputs, rounded upward; dp-accounting composes it."""
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +24,55 @@ CHUNK, BATCH = 2**17, 64
 NEGLIGIBLE, LEAST = 1e-12, 1e-15
 
 
-def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> "PrivacyLossDistribution":
+@dataclass(frozen=True, eq=False)
+class DominatingLoss:
+    """A privacy loss distribution, by its hockey-stick divergences; they are taken to be linear in e^epsilon between grid points.
+
+    One use is accounted for here, without dp-accounting, which takes a second to load; its methods have the names of theirs.
+
+    Attributes
+    ----------
+    interval : float
+        Distance of grid points.
+    deltas : ndarray of shape (2 steps + 1,)
+        Divergences at epsilon from ``-steps * interval`` to ``steps * interval``, falling; the last one is 0.
+    """
+
+    interval: float
+    deltas: FloatArray
+
+    def get_delta_for_epsilon(self, epsilon: float) -> float:
+        """Return the divergence at an epsilon of at least 0."""
+        return float(np.interp(math.exp(epsilon), self._factors, self._not_negative, right=0.0))
+
+    def get_epsilon_for_delta(self, delta: float) -> float:
+        """Return the least epsilon of at least 0 with at most this divergence."""
+        factors, deltas = self._factors, self._not_negative
+        if deltas[0] <= delta:
+            return 0.0
+        after = int(np.argmax(deltas <= delta))
+        share = float((deltas[after - 1] - delta) / (deltas[after - 1] - deltas[after]))
+        return math.log(factors[after - 1] + share * (factors[after] - factors[after - 1]))
+
+    def self_compose(self, times: int) -> "PrivacyLossDistribution":
+        """Return the distribution of the sum of independent losses."""
+        from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
+        from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+        steps = len(self.deltas) // 2
+        one = PrivacyLossDistribution(create_pmf_pessimistic_connect_dots_fixed_gap(self.interval, -steps, steps, self.deltas))
+        return one.self_compose(times)
+
+    @property
+    def _factors(self) -> FloatArray:
+        return np.asarray(np.exp(self.interval * np.arange(len(self.deltas) // 2 + 1)))
+
+    @property
+    def _not_negative(self) -> FloatArray:
+        return self.deltas[len(self.deltas) // 2 :]
+
+
+def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> DominatingLoss:
     """Return a privacy loss distribution that dominates every two rows of a table which are not too far apart.
 
     The largest hockey-stick divergence of any pair, as a function of epsilon, belongs to some pair of distributions, which dominates
@@ -48,12 +97,9 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> "Priva
     Examples
     --------
     >>> loss = dominating_privacy_loss([[3, 1], [1, 3]])
-    >>> round(float(loss.get_delta_for_epsilon(0.0)), 6), round(float(loss.get_epsilon_for_delta(0.0)), 6)
+    >>> round(loss.get_delta_for_epsilon(0.0), 6), round(loss.get_epsilon_for_delta(0.0), 6)
     (0.5, 1.098612)
     """
-    from dp_accounting.pld import privacy_loss_distribution as pld
-    from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
-
     table = check_weights(weights)
     inputs, letters = table.shape
     distance = check_real("distance", distance, low=1e-9, high=1e6)
@@ -62,7 +108,7 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> "Priva
     if math.isinf(epsilon):
         raise ValueError("weights must give no letter that one input sends and another one never does, within the distance")
     if epsilon == 0:
-        return pld.from_two_probability_mass_functions({0: 0.0}, {0: 0.0})
+        return DominatingLoss(1.0, np.array([-math.expm1(-1.0), 0.0, 0.0]))
     rows, others = (index.ravel() for index in np.indices((inputs, inputs)))
     near = np.abs(rows - others) <= reach
     rows, others = rows[near], others[near]
@@ -75,9 +121,7 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> "Priva
     deltas = np.concatenate([below, above])
     # Beyond the largest log-ratio there is nothing; what rounding leaves there would count as certain failure.
     deltas[-1] = 0.0
-    return pld.PrivacyLossDistribution(
-        create_pmf_pessimistic_connect_dots_fixed_gap(interval, -losses, losses, np.minimum(np.minimum.accumulate(deltas), 1.0))
-    )
+    return DominatingLoss(interval, np.minimum(np.minimum.accumulate(deltas), 1.0))
 
 
 def largest_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: IndexArray, factors: FloatArray) -> FloatArray:
@@ -95,10 +139,8 @@ def largest_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: I
     factors : ndarray of shape (factors,)
         Rising, from 1; the last one is above all ratios.
     """
-    from scipy.spatial.distance import cdist
-
     bounds = np.zeros((len(factors), len(rows)))
-    bounds[0] = cdist(probabilities, probabilities, "cityblock")[rows, others] / 2
+    bounds[0] = _hockey_sticks(probabilities, rows, others, 1.0)
     ratios = _largest_ratios(probabilities)[rows, others]
     different = ratios > 1
     for bound, factor in zip(bounds[1:-1], factors[1:-1], strict=True):

@@ -28,6 +28,7 @@ up to `DIRECT_TERMS`, then in steps of `CLIENTS_STEP`, between which more client
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,6 +46,8 @@ SMALLEST_SIGMA, LARGEST_SIGMA = 1e-3, 1e20
 BETA = math.exp(-0.5)
 MOST_BITS = 62
 # Terms of the sum tau that are summed one by one.
+# From this variance on, the first wave is below the smallest floating-point number.
+WIDE = 40.0
 DIRECT_TERMS = 100_000
 # Relative error of tau: 2^-53 for each of at most 8 operations in an exponent of at most 745 makes 7e-13 of its exponential; the other 30
 # operations of a term, of which one cancels four fifths of a number, and 40 levels of a pairwise sum make less than 1e-13.
@@ -103,7 +106,14 @@ def discrete_gaussian_tau(clients: int, sigma: float) -> float:
 def _tau_terms(clients: int, sigma: float) -> FloatArray:
     """Return the terms of tau that are summed one by one, for up to that number of clients."""
     sigma = check_real("sigma", sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
-    number = np.arange(1, min(clients, DIRECT_TERMS + 1), dtype=float)
+    terms = min(clients, DIRECT_TERMS + 1) - 1
+    return _first_terms(sigma, 1 << terms.bit_length())[:terms]
+
+
+# One noise is asked about for many numbers of clients, whose terms are the first of the same sequence.
+@lru_cache(maxsize=16)
+def _first_terms(sigma: float, count: int) -> FloatArray:
+    number = np.arange(1, count + 1, dtype=float)
     return theta_log_ratios(sigma**2 * (number / (number + 1)))
 
 
@@ -127,8 +137,11 @@ def theta_log_ratios(variances: FloatArray) -> FloatArray:
     half = np.exp(-inverse * THETA * (THETA + 1)).sum(axis=1)
     result[narrow] = inverse[:, 0] / 4 - math.log(2) + np.log1p(whole) - np.log1p(half)
     # 1 + 2 sum q^(j^2) over the same with signs (-1)^j, q = exp(-2 pi^2 v^2).
-    waves = 2 * np.exp(-2 * math.pi**2 * variances[~narrow, None] * THETA**2)
-    result[~narrow] = 2 * np.arctanh(waves[:, ::2].sum(axis=1) / (1 + waves[:, 1::2].sum(axis=1)))
+    wide = variances >= WIDE
+    result[wide] = 0.0
+    between = ~narrow & ~wide
+    waves = 2 * np.exp(-2 * math.pi**2 * variances[between, None] * THETA**2)
+    result[between] = 2 * np.arctanh(waves[:, ::2].sum(axis=1) / (1 + waves[:, 1::2].sum(axis=1)))
     return result
 
 

@@ -43,8 +43,9 @@ SPARED = 1e-4
 EXPONENTS = 2.0 ** np.arange(0.5, 44, 0.5)
 LARGEST_EXPONENT = 600.0
 # Error of L, over 1 and twice the largest values of the series in it. A series has at most 61 terms, whose absolute values add up to
-# 1.7 times its value at most; together they are off by 19 units as powers of a rounded slope, and by 9 as products: 1.7 (61 + 28) < 2 * 90
-# units. The logarithms beside them, below 1, are off by 6 units, and the expansions leave out less than 5.
+# 1.7 times its value at most; together they are off by 19 units as powers of a rounded slope, by 9 as products, and by less than 61 as
+# Horner's rule adds them, the k-th by 2 k and at most half as large as the one before: 1.7 (61 + 28) < 2 * 90 units. The logarithms
+# beside them, below 1, are off by 6 units, and the expansions leave out less than 5.
 ROUNDING = 90 * UNIT
 SERIES = np.arange(3, 64)
 # What sampled rounds may differ from those of Gaussian noise: a logarithm of a ratio, all coordinates together.
@@ -119,7 +120,7 @@ def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
     # sqrt(1 + z^2) - 1 - z asinh(z) + z^2 / 2, the integral of z - asinh(z), from the series of asinh.
     order = np.arange(1, 40)
     coefficients = np.cumprod((2 * order - 1) / (2 * order)) * (-1.0) ** (order + 1) / ((2 * order + 1) * (2 * order + 2))
-    excess = mean * (slope[:, None] ** (2 * order + 2) @ coefficients)
+    excess = mean * slope**4 * np.polynomial.polynomial.polyval(slope**2, coefficients)
     log_ratios = excess - np.log1p(slope**2) / 4 + np.log1p(expansion)
     # Chernoff's exponent v (sqrt(1 + z^2) - 1 - z asinh z) is the excess less half the squared deviations.
     log_tail = math.log(2) + max(float(excess[-1]) - deviations**2 / 2, -(deviations**2) / 2)
@@ -159,7 +160,7 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
     for expected, sign in ((successes, 1), (failures, -1)):
         relative = sign * offsets / expected
         # (1 + y) ln(1 + y) - y without its square.
-        series = expected * (relative[:, None] ** SERIES @ ((-1.0) ** SERIES / (SERIES * (SERIES - 1))))
+        series = expected * relative**3 * np.polynomial.polynomial.polyval(relative, (-1.0) ** SERIES / (SERIES * (SERIES - 1)))
         exponents -= series
         largest += float(np.abs(series).max())
         log_ratios -= np.log1p(relative) / 2 + _stirling(expected * (1 + relative))

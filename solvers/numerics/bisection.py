@@ -9,6 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import FloatArray
+from ...errors import ConvergenceError
+
+# Of Brent's method, and what a number is found to at best, relative to itself.
+MOST_STEPS, ROUNDING = 100, 1e-12
 
 
 @dataclass(frozen=True)
@@ -105,3 +109,52 @@ def bisect_each(holds: Callable[[FloatArray], NDArray[np.bool_]], low: FloatArra
         found = holds(middle)
         low, high = np.where(found, middle, low), np.where(found, high, middle)
     return Brackets(low, high)
+
+
+def brent_root(function: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
+    """Return where a continuous function changes its sign, to within a tolerance: by the steps of `scipy.optimize.brentq`.
+
+    SciPy's optimisers take half a second to load.
+
+    Raises
+    ------
+    ConvergenceError
+        If a hundred steps were not enough.
+
+    Examples
+    --------
+    >>> round(brent_root(lambda number: number**2 - 2, 1.0, 2.0, 1e-12), 9)
+    1.414213562
+    """
+    before, best, opposite = low, high, low
+    value_before, value, value_opposite = function(low), function(high), math.nan
+    if value_before == 0:
+        return low
+    step_before = step = 0.0
+    for _ in range(MOST_STEPS):
+        if (value_before < 0) != (value < 0):
+            opposite, value_opposite = before, value_before
+            step_before = step = best - before
+        if abs(value_opposite) < abs(value):
+            before, best, opposite = best, opposite, best
+            value_before, value, value_opposite = value, value_opposite, value
+        half, least = (opposite - best) / 2, (tolerance + ROUNDING * abs(best)) / 2
+        if value == 0 or abs(half) < least:
+            return best
+        interpolated = math.inf
+        if abs(step_before) > least and abs(value) < abs(value_before):
+            slope = (value_before - value) / (before - best)
+            across = (value_opposite - value) / (opposite - best)
+            if before == opposite:
+                interpolated = -value / slope
+            elif slope * across != 0:
+                change = value_opposite * across - value_before * slope
+                interpolated = -value * change / (slope * across * (value_opposite - value_before))
+        if 2 * abs(interpolated) < min(abs(step_before), 3 * abs(half) - least):
+            step_before, step = step, interpolated
+        else:
+            step_before = step = half
+        before, value_before = best, value
+        best += step if abs(step) > least else math.copysign(least, half)
+        value = function(best)
+    raise ConvergenceError(f"the root between {low!r} and {high!r} was not found to {tolerance:g} in {MOST_STEPS} steps")

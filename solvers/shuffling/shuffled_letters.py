@@ -25,6 +25,7 @@ from ...arrays import FloatArray
 from ...errors import InfeasibleError
 from ..accounting.renyi_curve import check_delta
 from ..accounting.renyi_divergence import check_weights
+from ..numerics.bisection import brent_root
 from ..numerics.rounding import UNIT
 from .positive_part import positive_part_bound
 
@@ -100,9 +101,6 @@ class ShuffledLetters:
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon with at most this delta; errs upward, and is at most `pure_epsilon`."""
-        # SciPy's optimisers take longer to load than the registry, which only names this.
-        from scipy.optimize import brentq
-
         delta = check_delta(delta)
         if self.pure_epsilon == 0:
             return 0.0
@@ -117,7 +115,7 @@ class ShuffledLetters:
             low, high = high, min(2 * high, self.pure_epsilon)
         if excess(high) > 0:
             return self.pure_epsilon
-        found = float(brentq(excess, low, high, xtol=TOLERANCE * high, rtol=1e-12))
+        found = brent_root(excess, low, high, TOLERANCE * high)
         step = TOLERANCE * high
         while found < high and excess(found) > 0:
             found, step = min(high, found + step), 2 * step

@@ -144,6 +144,20 @@ def cases_of(entry: Entry) -> list[Case]:
     return [Case(entry, domain, adjacency, OPTIONS.get(entry.name, {})) for domain in domains for adjacency in entry.adjacencies]
 
 
+def one_adjacency(entry: Entry) -> list[Case]:
+    """Return a case for every domain and norm, with either adjacency in turn: for what does not depend on it but by the amount of noise."""
+    found = cases_of(entry)
+    domains = list(dict.fromkeys(case.domain for case in found))
+    return [case for case in found if case.adjacency == entry.adjacencies[domains.index(case.domain) % len(entry.adjacencies)]]
+
+
+def one_domain(entry: Entry) -> list[Case]:
+    """Return a case for every adjacency, each with another domain if there are several: for accounts, which see sensitivities alone."""
+    found = cases_of(entry)
+    domains = list(dict.fromkeys(case.domain for case in found))
+    return [case for case in found if case.domain == domains[entry.adjacencies.index(case.adjacency) % len(domains)]]
+
+
 def cases(entries: Iterable[Entry]) -> list[Case]:
     return [case for entry in entries for case in cases_of(entry)]
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from mechanism_cases import CLIENTS, DELTA, EPSILON, Case, cases_of, reason
+from mechanism_cases import CLIENTS, DELTA, EPSILON, Case, cases_of, one_adjacency, one_domain, reason
 from message_suite import MessageSuite
 from privacy_suite import PrivacySuite
 
@@ -23,6 +23,13 @@ class MechanismSuite(PrivacySuite, MessageSuite):
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "case" in metafunc.fixturenames:
             metafunc.parametrize("case", [case for entry in self.entries for case in cases_of(entry)], ids=str)
+        elif "one_case" in metafunc.fixturenames:
+            metafunc.parametrize("one_case", [case for entry in self.entries for case in one_adjacency(entry)], ids=str)
+        elif "one_private_case" in metafunc.fixturenames:
+            private = [case for entry in self.entries if entry.private for case in one_adjacency(entry)]
+            metafunc.parametrize("one_private_case", private, ids=str)
+        elif "sampled_case" in metafunc.fixturenames:
+            metafunc.parametrize("sampled_case", [case for entry in self.entries if entry.private for case in one_domain(entry)], ids=str)
         elif "private_case" in metafunc.fixturenames:
             metafunc.parametrize("private_case", [case for entry in self.entries if entry.private for case in cases_of(entry)], ids=str)
         elif "exact_case" in metafunc.fixturenames:

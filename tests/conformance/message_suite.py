@@ -44,14 +44,14 @@ class MessageSuite:
 
     # Error
 
-    def test_the_estimate_is_off_by_its_bias_at_most(self, case: Case) -> None:
-        errors = errors_of_rounds(case)
+    def test_the_estimate_is_off_by_its_bias_at_most(self, one_case: Case) -> None:
+        errors = errors_of_rounds(one_case)
         spread = math.sqrt(np.square(errors).sum(axis=1).mean() / ROUNDS)
-        assert np.linalg.norm(errors.mean(axis=0)) <= case.mechanism.bias_bound + 5 * spread
+        assert np.linalg.norm(errors.mean(axis=0)) <= one_case.mechanism.bias_bound + 5 * spread
 
-    def test_the_error_is_as_predicted(self, case: Case) -> None:
-        squares = np.square(errors_of_rounds(case)).sum(axis=1)
-        predicted = case.mechanism.error(case.inputs(CLIENTS))
+    def test_the_error_is_as_predicted(self, one_case: Case) -> None:
+        squares = np.square(errors_of_rounds(one_case)).sum(axis=1)
+        predicted = one_case.mechanism.error(one_case.inputs(CLIENTS))
         allowed = 5 * squares.std() / math.sqrt(ROUNDS)
         # Biases of clients add up, or cancel out.
         assert squares.mean() <= predicted.of_mean(CLIENTS) + allowed
@@ -71,29 +71,29 @@ class MessageSuite:
         assert worst.bias >= 0
         assert 0 <= worst.wrap_probability <= 1
 
-    def test_a_larger_budget_is_never_worse(self, private_case: Case) -> None:
+    def test_a_larger_budget_is_never_worse(self, one_private_case: Case) -> None:
         def error(**changes: Any) -> float:
-            return private_case.built(**changes).error().of_mean(CLIENTS)
+            return one_private_case.built(**changes).error().of_mean(CLIENTS)
 
         assert error(epsilon=2 * EPSILON) < error()
         assert error(rounds=7, delta=10 * DELTA) <= error(rounds=7) * (1 + CLOSE)
         assert error() <= error(rounds=7)
 
-    def test_more_bits_are_never_worse_and_too_few_are_refused(self, case: Case) -> None:
-        for option in case.entry.options:
-            if option.unit != "bits" or (option.default is None and option.name not in case.options):
+    def test_more_bits_are_never_worse_and_too_few_are_refused(self, one_case: Case) -> None:
+        for option in one_case.entry.options:
+            if option.unit != "bits" or (option.default is None and option.name not in one_case.options):
                 continue
-            bits = case.options.get(option.name, option.default)
-            more = case.built(options={option.name: min(bits + 2, int(option.high))})
-            if case.entry.name not in MORE_BITS_MAY_COST:
-                assert more.error().of_mean(CLIENTS) <= case.mechanism.error().of_mean(CLIENTS) * (1 + CLOSE)
+            bits = one_case.options.get(option.name, option.default)
+            more = one_case.built(options={option.name: min(bits + 2, int(option.high))})
+            if one_case.entry.name not in MORE_BITS_MAY_COST:
+                assert more.error().of_mean(CLIENTS) <= one_case.mechanism.error().of_mean(CLIENTS) * (1 + CLOSE)
             try:
-                fewest = case.built(options={option.name: int(option.low)})
+                fewest = one_case.built(options={option.name: int(option.low)})
             except InfeasibleError as error:
                 needed = re.match(rf"{option.name} must be at least (\d+) ", str(error))
                 assert needed is not None
-                fewest = case.built(options={option.name: int(needed[1])})
-            assert fewest.privacy().epsilon(DELTA, case.adjacency) <= EPSILON
+                fewest = one_case.built(options={option.name: int(needed[1])})
+            assert fewest.privacy().epsilon(DELTA, one_case.adjacency) <= EPSILON
 
     # Messages
 
@@ -118,15 +118,15 @@ class MessageSuite:
         assert (secure != other).any() == case.entry.private
         assert reason(lambda: mechanism.encode(inputs, 0)).startswith("words must be quietbits.secure_words, for releases, or a numpy")
 
-    def test_secure_messages_decode_to_the_mean(self, case: Case) -> None:
-        mechanism, inputs = case.mechanism, case.inputs(CLIENTS)
+    def test_secure_messages_decode_to_the_mean(self, one_case: Case) -> None:
+        mechanism, inputs = one_case.mechanism, one_case.inputs(CLIENTS)
         rounds = 300
         renewed = [mechanism.renewed(seed) for seed in range(rounds)]
         estimates = [one.decode(one.aggregate(one.encode(inputs, secure_words)), CLIENTS) for one in renewed]
         error = mechanism.error(inputs)
         # There is no seed: 8 sigma of a normal error.
         allowed = 1e-12 + error.bias + 8 * math.sqrt((error.variance / CLIENTS + error.shared) / rounds)
-        assert np.linalg.norm(np.mean(estimates, axis=0) - case.mean(inputs)) <= allowed
+        assert np.linalg.norm(np.mean(estimates, axis=0) - one_case.mean(inputs)) <= allowed
 
     def test_inputs_outside_the_domain_count_as_clipped(self, case: Case) -> None:
         mechanism, outside = case.mechanism, 3 * case.inputs(24)

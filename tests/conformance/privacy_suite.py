@@ -143,23 +143,23 @@ class PrivacySuite:
         for norm in {*NORMS, 3.0} - {*(case.entry.norms or (*NORMS, 3.0))} if NormBall in case.entry.domains else ():
             assert reason(lambda norm=norm: case.built(domain=NormBall(2, norm))).startswith("norm must be ")
 
-    def test_sampled_clients_are_hidden_better_or_seen(self, private_case: Case, tmp_path: Path) -> None:
-        sampling = EVERY_SAMPLING[private_case.adjacency]
-        if private_case.entry.trust_model == "local":
+    def test_sampled_clients_are_hidden_better_or_seen(self, sampled_case: Case, tmp_path: Path) -> None:
+        sampling = EVERY_SAMPLING[sampled_case.adjacency]
+        if sampled_case.entry.trust_model == "local":
             for call in (
-                lambda: private_case.built(sampling=sampling),
-                lambda: private_case.mechanism.privacy().report(DELTA, sampling=sampling),
+                lambda: sampled_case.built(sampling=sampling),
+                lambda: sampled_case.mechanism.privacy().report(DELTA, sampling=sampling),
             ):
                 assert reason(call).startswith("sampling must be left out in the local trust model")
             return
-        privacy = private_case.mechanism.privacy()
-        sampled = privacy.epsilon(DELTA, private_case.adjacency, sampling=sampling)
-        assert sampled < privacy.epsilon(DELTA, private_case.adjacency)
-        assert accounted(private_case, private_case.mechanism, tmp_path).report(DELTA, sampling=sampling).epsilon == sampled
-        mechanism = private_case.built(sampling=sampling)
-        assert 0 < mechanism.privacy().epsilon(DELTA, private_case.adjacency, sampling=sampling) <= EPSILON
-        other = next(one for name, one in EVERY_SAMPLING.items() if name != private_case.adjacency)
-        assert reason(lambda: privacy.report(DELTA, private_case.adjacency, sampling=other)).startswith("sampling must be ")
+        privacy = sampled_case.mechanism.privacy()
+        sampled = privacy.epsilon(DELTA, sampled_case.adjacency, sampling=sampling)
+        assert sampled < privacy.epsilon(DELTA, sampled_case.adjacency)
+        assert accounted(sampled_case, sampled_case.mechanism, tmp_path).report(DELTA, sampling=sampling).epsilon == sampled
+        mechanism = sampled_case.built(sampling=sampling)
+        assert 0 < mechanism.privacy().epsilon(DELTA, sampled_case.adjacency, sampling=sampling) <= EPSILON
+        other = next(one for name, one in EVERY_SAMPLING.items() if name != sampled_case.adjacency)
+        assert reason(lambda: privacy.report(DELTA, sampled_case.adjacency, sampling=other)).startswith("sampling must be ")
 
     @pytest.mark.parametrize("rounds", [1, 7])
     def test_there_is_one_computation_of_privacy(self, case: Case, rounds: int, tmp_path: Path) -> None:

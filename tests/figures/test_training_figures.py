@@ -126,8 +126,7 @@ def test_the_papers_grids_are_run_on_a_users_images(mnist: Path, tmp_path: Path,
     entry = FIGURES["mvu-fig4"]
     whole = entry.on_data(0, False, mnist)
     names = [task.mechanism.name for task in whole]
-    # Twice for noise of a trusted server, with secret sampling and without.
-    assert [names.count(name) for name in ("none", "dp-fedavg", "sign-gaussian", "mvu")] == [3, 900, 450, 630]
+    assert [names.count(name) for name in ("none", "dp-fedavg", "sign-gaussian", "mvu")] == [3, 450, 450, 630]
     assert {(task.training.data, task.training.folder, task.training.clients) for task in whole} == {("mnist", str(mnist), 60)}
     assert {task.training.model for task in FIGURES["mvu-fig6"].on_data(0, True, mnist)} == {"mvu-cnn"}
 
@@ -141,6 +140,31 @@ def test_the_papers_grids_are_run_on_a_users_images(mnist: Path, tmp_path: Path,
     assert set(table["mechanism"]) == {"none", "dp-fedavg", "sign-gaussian", "mvu"}
     assert set(table["dimension"]) == {7850}
     assert table["accuracy"].between(0, 1).all()
+
+
+def test_infinite_images_are_a_users_deformed(mnist: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = FIGURES["cpsgd-fig2"]
+    whole = entry.on_data(0, False, mnist)
+    common = {(task.training.data, task.training.clients, task.training.clients_per_round, task.training.rounds) for task in whole}
+    assert common == {("mnist", 25_000_000, 10_000, 2500)}
+    assert {(task.training.model, task.training.delta, task.training.sampling) for task in whole} == {("mlp-60-60-60", 1e-9, "passes")}
+    kinds = {(task.training.epsilon, dict(task.mechanism.options)["rotated"]) for task in whole if task.mechanism.name == "cpsgd"}
+    assert kinds == {(epsilon, rotated) for epsilon in (4.0, 2.0) for rotated in (True, False)}
+    # Those of 25 million clients, of whom each is met once, with an image of its own.
+    assert whole[0].training.federated_data(0).cohort([0, 24_999_999]).examples.inputs.shape == (2, 784)
+
+    def small(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:
+        changed = {"model": "softmax", "clients": 600, "clients_per_round": 300, "rounds": 2, "evaluate_every": 2}
+        kept = [task for task in entry.on_data(seed, quick, folder) if task.training.epsilon != 2.0]
+        return [replace(task, training=replace(task.training, **changed)) for task in kept]
+
+    only(monkeypatch, replace(entry, on_data=small))
+    reproduce((), tmp_path / "figures", data=mnist, quick=True)
+    table = pd.read_csv(tmp_path / "figures" / "cpsgd-fig2.csv")
+    assert table["mechanism"].tolist() == ["none", "dp-fedavg", "cpsgd", "cpsgd"]
+    assert table["accuracy"].between(0, 1).all()
+    private = table[table["mechanism"] != "none"]
+    assert (private["epsilon"] <= private["target_epsilon"]).all()
 
 
 def test_data_are_refused_where_none_are_taken_or_files_are_missing(tmp_path: Path) -> None:

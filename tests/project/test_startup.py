@@ -24,9 +24,13 @@ COMMANDS = [
     ("account cldp --epsilon 1", UNUSUAL),
     ("verify table.json", UNUSUAL - {"jsonschema"}),
     ("export table.json --format c --output table.h", UNUSUAL - {"jsonschema"}),
+    ("account table table.json --delta 1e-5", UNUSUAL - {"jsonschema"}),
+    ("account shuffled table.json --clients 1000 --delta 1e-5", UNUSUAL - {"jsonschema"}),
+    ("account shuffled-randomised-response --epsilon 1 --clients 1000 --delta 1e-5", UNUSUAL - {"jsonschema"}),
+    ("account laplace --epsilon 1 --delta 1e-5", UNUSUAL - {"jsonschema"}),
     ("account gaussian --noise-multiplier 2 --delta 1e-5", UNUSUAL - {"jsonschema", "scipy.special"}),
     ("calibrate gaussian --epsilon 1 --delta 1e-5", UNUSUAL - {"jsonschema", "scipy.special"}),
-    ("account table table.json --delta 1e-5", SPECIAL | {"joblib", "pandas", "pyarrow"}),
+    ("account table table.json --delta 1e-5 --rounds 10", SPECIAL | {"joblib", "pandas", "pyarrow"}),
     ("estimate mean --data people.csv --column age --interval 0 100 --epsilon 3 --bits-in 2 --bits-out 1", SPECIAL),
 ]
 

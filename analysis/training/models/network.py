@@ -1,10 +1,10 @@
 """What a model is to the engine: parameters in one vector, scores, and a gradient for each client. Losses, and how models are named."""
 
 import re
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit
 
 from ....arguments import check_integer
 from ....arrays import FloatArray, IntegerArray
@@ -39,7 +39,6 @@ class Network(Protocol):
         """
 
 
-@runtime_checkable
 class RandomNetwork(Network, Protocol):
     """A model whose gradients may be random."""
 
@@ -47,12 +46,22 @@ class RandomNetwork(Network, Protocol):
         """Return the model that draws from `rng` what it leaves out of gradients."""
 
 
-@runtime_checkable
 class SequenceNetwork(Network, Protocol):
     """A model that is asked for a class at each position of its inputs: labels are of their shape, -1 where nothing is asked."""
 
     def answers(self, parameters: FloatArray, inputs: FloatArray) -> IntegerArray:
         """Return the best class at each position, shape (n, positions): scores of all at once could fill the memory."""
+
+
+# Asked in every round: an isinstance of protocols takes as long as a chunk's scores.
+def is_random(network: Network) -> TypeGuard[RandomNetwork]:
+    """Return whether the model's gradients may be random."""
+    return hasattr(network, "drawing")
+
+
+def is_sequential(network: Network) -> TypeGuard[SequenceNetwork]:
+    """Return whether the model is asked for a class at each position."""
+    return hasattr(network, "answers")
 
 
 def score_errors(scores: FloatArray, labels: IntegerArray) -> FloatArray:
@@ -62,9 +71,14 @@ def score_errors(scores: FloatArray, labels: IntegerArray) -> FloatArray:
             raise ValueError(f"model must give a score for each label, of shape {labels.shape}, got one of shape {scores.shape}")
         errors = expit(scores) - labels
     else:
-        errors = softmax(scores, axis=-1)
-        np.put_along_axis(errors, labels[..., None], np.take_along_axis(errors, labels[..., None], axis=-1) - 1, axis=-1)
-    return np.asarray(errors / scores.shape[-2])
+        # Softmax, in place.
+        errors = np.subtract(scores, scores.max(axis=-1, keepdims=True), order="C")
+        np.exp(errors, out=errors)
+        errors /= errors.sum(axis=-1, keepdims=True)
+        of_each = errors.reshape(-1, errors.shape[-1])
+        of_each[np.arange(len(of_each)), labels.ravel()] -= 1
+    errors /= scores.shape[-2]
+    return np.asarray(errors)
 
 
 def score_accuracy(scores: FloatArray, labels: IntegerArray) -> float:
@@ -78,7 +92,7 @@ def score_accuracy(scores: FloatArray, labels: IntegerArray) -> float:
 def network_accuracy(network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> float:
     """Return a model's accuracy on examples: that of its scores, or the share of the positions asked for where its answers are right."""
     parts = np.array_split(inputs, -(-len(inputs) // TESTED_TOGETHER))
-    if isinstance(network, SequenceNetwork):
+    if is_sequential(network):
         asked = labels >= 0
         right = np.concatenate([network.answers(parameters, part) for part in parts])[asked] == labels[asked]
         return float(np.count_nonzero(right) / max(1, len(right)))

@@ -17,6 +17,9 @@ from ...contracts.privacy import Privacy
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
+# More than all rounding of exponentials and sums.
+GRID_MARGIN = 1 + 1e-12
+
 
 @dataclass(frozen=True)
 class CapPrivacy:
@@ -52,7 +55,7 @@ class CapPrivacy:
             return RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS))
 
         def by_loss(rounds: int, delta: float) -> float | None:
-            # Its own losses are rounded on a grid that is coarse for small ones; those of randomised response, which dominate, are not.
+            # Losses above 700, whose exponentials underflow, are left to randomised response, which dominates.
             own = composed_loss(self.loss(), rounds, delta)
             pure = composed_pure_epsilon(self.epsilon, rounds, delta) if rounds <= MOST_COMPOSED_ROUNDS else None
             return min((epsilon for epsilon in (own, pure) if epsilon is not None), default=None)
@@ -61,17 +64,17 @@ class CapPrivacy:
         return Privacy("local", accounts)
 
     def loss(self) -> "PrivacyLossDistribution":
-        """Return the loss distribution of two opposite vectors, which dominates every two vectors; losses rounded upward."""
-        from dp_accounting.pld import privacy_loss_distribution as pld
+        """Return the loss distribution of two opposite vectors, which dominates every two vectors: -epsilon, 0 and epsilon.
 
-        seen, unseen = self.revealing, 1 - self.revealing
-        flipped = seen / (math.exp(self.epsilon) + 1)
-        kept = seen - flipped
-        one, other = {0: kept, 1: flipped}, {0: flipped, 1: kept}
-        return pld.from_two_probability_mass_functions(
-            {key: math.log(value) for key, value in (one | {2: unseen}).items() if value > 0},
-            {key: math.log(value) for key, value in (other | {2: unseen}).items() if value > 0},
-        )
+        Its grid is epsilon, a little enlarged: a round adds two places, where a fine grid takes seconds to compose hundreds of rounds.
+        """
+        from dp_accounting.pld.pld_pmf import SparsePLDPmf
+        from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+        step = self.epsilon * GRID_MARGIN
+        flipped = self.revealing / (math.exp(step) + 1)
+        losses = {-1: flipped, 0: 1 - self.revealing, 1: self.revealing - flipped}
+        return PrivacyLossDistribution(SparsePLDPmf(losses, step, 0.0, pessimistic_estimate=True))
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
         """Return, for each order above 1, the Rényi divergence of two opposite vectors, in nats: exact."""

@@ -228,8 +228,8 @@ def test_the_coder_of_dp_rec_is_measured_against_its_exact_delta() -> None:
     # Two samples, one coordinate: the delta of opposite vectors is known at every epsilon.
     mechanism = DpRecMechanism(NormBall(1, 2.0), clip_ratio=1.0, layout=uniform_layout(1, 1, 1), delta=0.05)
     low, high = 0.0, 2.0
-    # Down to 2**-11: the bound is to be within a share of it.
-    for _ in range(12):
+    # Down to 2**-7: the bound is to be within a share of it.
+    for _ in range(8):
         middle = (low + high) / 2
         low, high = (middle, high) if quadrature_delta(1.0, -1.0, 2, middle) > 0.05 else (low, middle)
     result = audit(mechanism, 20_000, rng(18), confidence=1 - 1e-6)

@@ -57,6 +57,34 @@ def test_letters_are_turned_upright_and_counted_from_zero(tmp_path: Path) -> Non
     assert len(data.cohort(range(3)).examples) == 15
 
 
+def test_images_without_end_are_deformed_ones_of_their_classes(tmp_path: Path) -> None:
+    """One image of each class, a bar whose place says which: it is found again where it is put."""
+    bars = np.zeros((20, 28, 28), dtype=np.uint8)
+    for number in range(20):
+        bars[number, 4:24, 4 + 2 * (number % 10)] = 255
+    data = mnist_data(write(tmp_path, MNIST, bars, LABELS), 25_000_000, 0, samples=2)
+    assert (data.clients, data.features, data.image_shape) == (25_000_000, 784, (28, 28, 1))
+    assert (data.test.inputs == bars[15:].reshape(5, -1) / 255).all()
+    found = data.cohort(np.arange(24_999_000, 25_000_000))
+    assert (found.sizes == 2).all()
+    assert len(np.unique(found.examples.inputs, axis=0)) == 2000
+    assert (data.client_examples(24_999_999).inputs == found.examples.inputs[-2:]).all()
+    across = found.examples.inputs.reshape(-1, 28, 28).sum(axis=1)
+    places = (across @ np.arange(28)) / across.sum(axis=1)
+    # Shifted, bent, turned and scaled: by these pixels at most, and hardly on average.
+    away = places - (4 + 2 * found.examples.labels)
+    assert np.abs(away).max() < 2.1 + 2.8 + 0.1 * 10 + 3
+    assert abs(away.mean()) < 0.2
+    assert away.std() > 1
+
+
+def test_nobody_has_an_endless_image_of_a_class_that_is_not_there(tmp_path: Path) -> None:
+    data = mnist_data(write(tmp_path, MNIST, IMAGES, LABELS % 3 * 4), 1000, 0, samples=3, split="dirichlet", alpha=0.1)
+    found = data.cohort(np.arange(200)).examples
+    assert set(found.labels) == {0, 4, 8}
+    assert (found.inputs.max(axis=1) > 0.5).all()
+
+
 GOOD = idx(IMAGES)
 
 

@@ -23,8 +23,9 @@ def test_all_others_say_what_is_missing_from_a_folder(tmp_path: Path, name: str)
         named_data(name, None if written else 10, 0, folder=tmp_path, split="writer" if written else "iid")
     with pytest.raises(ValueError, match=f"folder must be where the files of {name} are, got None"):
         named_data(name, 10, 0, split="writer" if written else "iid")
-    with pytest.raises(ValueError, match=f"samples must be left out for {name}, got 3"):
-        named_data(name, 10, 0, folder=tmp_path, samples=3)
+    if name not in ("mnist", "emnist"):
+        with pytest.raises(ValueError, match=f"samples must be left out for {name}, got 3: only digits, mnist, emnist are made"):
+            named_data(name, 10, 0, folder=tmp_path, samples=3)
 
 
 def test_digits_are_in_no_folder(tmp_path: Path) -> None:

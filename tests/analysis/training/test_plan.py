@@ -51,6 +51,33 @@ def test_a_budget_of_one_round_is_not_amplified(task: Tasks) -> None:
     assert plan.epsilons[0] < plan.epsilons[1] < plan.epsilons[2] < 6
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "fields"),
+    [
+        ("dp-fedavg", {"noise_multiplier": 2.0}, {}),
+        ("dp-fedavg", {"noise_multiplier": 2.0}, {"sampling": "poisson", "adjacency": "add-or-remove-one"}),
+        ("distributed-skellam", {"bits": 18}, {"round_epsilon": 2.0}),
+        ("distributed-skellam", {"bits": 18}, {"round_epsilon": 6.0, "clipping": "adaptive"}),
+    ],
+)
+def test_one_training_is_accounted_for_whether_sampling_is_secret_or_not(
+    name: str, options: dict[str, float], fields: dict[str, object], task: Tasks
+) -> None:
+    secret = task(name, options, rounds=6, **fields).prepare(None)
+    seen = task(name, options, rounds=6, secret_sampling=False, **fields).prepare(None)
+    assert secret.mechanism == seen.mechanism
+    assert secret.unamplified is not None
+    assert secret.unamplified.tolist() == seen.epsilons.tolist()
+    assert (secret.epsilons < secret.unamplified).all()
+    assert seen.unamplified is None
+
+
+def test_what_sampling_does_not_amplify_is_stated_once(task: Tasks) -> None:
+    for changed in ({"sampling": "passes"}, {"sampling": "with-replacement"}):
+        assert task("dp-fedavg", {"noise_multiplier": 2.0}, rounds=3, **changed).prepare(None).unamplified is None
+    assert task("cldp", round_epsilon=1.0).prepare(None).unamplified is None
+
+
 def test_passes_compose_over_the_rounds_of_one_client(task: Tasks) -> None:
     plan = task("cldp", sampling="passes", round_epsilon=1.0, rounds=11, delta=0.0).prepare(None)
     # 40 of 200 clients a round: the sixth round begins the second pass. Without delta, epsilons add up.

@@ -12,7 +12,7 @@ from quietbits.analysis.datasets.federated_data import Cohort, Examples
 from quietbits.analysis.training.checkpoint import Checkpoint
 from quietbits.analysis.training.federation import Federation
 from quietbits.analysis.training.local_training import LocalTraining
-from quietbits.analysis.training.models.network import RandomNetwork, network_accuracy, network_named
+from quietbits.analysis.training.models.network import is_random, network_accuracy, network_named
 from quietbits.analysis.training.task import TrainingTask
 from quietbits.design.federated.model_layers import model_layers
 
@@ -159,7 +159,7 @@ def test_the_first_model_depends_on_the_generator_alone_and_single_precision_is_
 
 def test_dropout_is_that_of_the_generator_and_right_on_average() -> None:
     network = network_named("femnist-cnn", *SMALL["femnist-cnn"])
-    assert isinstance(network, RandomNetwork)
+    assert is_random(network)
     assert not network_named("dp-rec-cnn", *FEMNIST).drawing(np.random.default_rng(0)).rng
     inputs, labels = examples("femnist-cnn", 1, 200)
     rng = np.random.default_rng(8)

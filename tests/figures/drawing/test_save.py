@@ -7,10 +7,12 @@ from xml.dom import minidom
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.image import imread as read_png
 
 from quietbits.analysis.comparisons.table_entries import DesignPoint
-from quietbits.figures.drawing.save import save_figure
-from quietbits.figures.drawing.style import print_style
+from quietbits.figures.drawing.save import DOTS_PER_INCH, save_figure
+from quietbits.figures.drawing.style import TITLE_GAP, TITLE_LINE, print_style
 from quietbits.figures.mvu.fig1 import draw_tables
 from quietbits.figures.mvu.fig5 import draw_bits_out
 
@@ -24,7 +26,7 @@ def test_files_are_the_same_each_time_and_the_table_reads_back(entries: pd.DataF
     frame = entries[entries["bits_out"] == 2].reset_index(drop=True)
     for folder in ("one", "two"):
         with print_style():
-            written = save_figure(draw_tables(frame), frame, tmp_path / folder, "figure", "# title\n")
+            written = save_figure(draw_tables(frame), frame, tmp_path / folder, "figure", "A title", "# A title\n")
         assert sorted(path.name for path in written) == ["figure.csv", "figure.md", "figure.pdf", "figure.png", "figure.svg"]
     names = ["figure.csv", "figure.md", "figure.pdf", "figure.png", "figure.svg"]
     assert sorted(path.name for path in (tmp_path / "one").iterdir()) == names
@@ -43,7 +45,7 @@ def test_files_are_the_same_each_time_and_the_table_reads_back(entries: pd.DataF
 
 def test_the_svg_stands_alone(entries: pd.DataFrame, tmp_path: Path) -> None:
     with print_style():
-        save_figure(draw_bits_out(entries, 1.0), entries, tmp_path, "figure", "# title\n")
+        save_figure(draw_bits_out(entries, 1.0), entries, tmp_path, "figure", "A title", "# A title\n")
     text = (tmp_path / "figure.svg").read_text(encoding="utf-8")
     svg = minidom.parseString(text).documentElement  # noqa: S318 - our own file
     assert svg.tagName == "svg"
@@ -52,3 +54,20 @@ def test_the_svg_stands_alone(entries: pd.DataFrame, tmp_path: Path) -> None:
     assert svg.getElementsByTagName("text") == []
     pictures = [image.getAttribute("xlink:href") for image in svg.getElementsByTagName("image")]
     assert all(link.startswith("data:image/png;base64,") for link in pictures)
+
+
+def test_a_title_stands_above_a_legend_outside_and_moves_nothing(tmp_path: Path) -> None:
+    pictures = []
+    for title in ("Short", "A finding that is too long for a single line of the width of a page, which takes another line of its own"):
+        with print_style():
+            figure = Figure(figsize=(7.0, 3.0), layout="constrained")
+            figure.subplots().plot([0, 1], label="a line")
+            figure.legend(loc="outside upper center")
+            save_figure(figure, pd.DataFrame({"a": [1]}), tmp_path, "figure", title, "# A title\n")
+        pictures.append(read_png(tmp_path / "figure.png"))
+    heights = [len(picture) for picture in pictures]
+    expected = [(3.0 + TITLE_GAP + lines * TITLE_LINE) * DOTS_PER_INCH for lines in (1, 2)]
+    assert heights == pytest.approx(expected, abs=1)
+    rows = int(3.0 * DOTS_PER_INCH) - 1
+    assert (pictures[0][-rows:] == pictures[1][-rows:]).all()
+    assert (pictures[1][: -rows - 2] < 1).any()

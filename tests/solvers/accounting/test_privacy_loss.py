@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from quietbits.solvers.accounting.privacy_loss import largest_hockey_sticks
+from quietbits.solvers.accounting.privacy_loss import dominating_privacy_loss, largest_hockey_sticks
 
 
 @pytest.mark.parametrize("kind", ["random", "two values", "gaussian", "laplace", "alike"])
@@ -26,3 +26,20 @@ def test_the_largest_divergences_are_those_of_all_pairs(kind: str) -> None:
     expected = np.maximum(table[rows, None] - factors[:, None] * table[others, None], 0).sum(axis=2).max(axis=0)
     np.testing.assert_allclose(found[:-1], expected[:-1], rtol=1e-11, atol=2e-15)
     assert found[-1] == 0.0
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 1.0, 20.0])
+@pytest.mark.parametrize("inputs", [2, 5, 70])
+def test_one_use_is_accounted_for_as_dp_accounting_does(inputs: int, epsilon: float) -> None:
+    rng = np.random.default_rng(3)
+    table = np.exp(epsilon * rng.random((inputs, 6)))
+    loss = dominating_privacy_loss(table / table.sum(axis=1, keepdims=True))
+    theirs = loss.self_compose(1)
+    largest = loss.get_epsilon_for_delta(0.0)
+    # Their masses are differences of divergences over the grid's interval, of which rounding leaves the less the finer the grid is.
+    rounding = 1e-16 / loss.interval
+    for delta in (1e-9, 1e-5, 1e-3, 0.5, 0.99):
+        assert loss.get_epsilon_for_delta(delta) == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=1e-9, abs=rounding)
+    for share in (0.0, 0.3, 0.99, 1.5):
+        expected = theirs.get_delta_for_epsilon(share * largest)
+        assert loss.get_delta_for_epsilon(share * largest) == pytest.approx(expected, rel=1e-9, abs=rounding)

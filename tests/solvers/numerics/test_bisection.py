@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
-from quietbits.solvers.numerics.bisection import bisect, bisect_each, first_true
+from quietbits.errors import ConvergenceError
+from quietbits.solvers.numerics.bisection import bisect, bisect_each, brent_root, first_true
 
 
 @pytest.mark.parametrize("growth", [2, 4, 10])
@@ -57,3 +59,26 @@ def test_each_entry_has_its_bracket() -> None:
     found = bisect_each(lambda points: points**2 <= targets, np.zeros((2, 2)), np.full((2, 2), 4.0), 40)
     assert np.all((found.holds**2 <= targets) & (targets < found.fails**2))
     np.testing.assert_allclose(found.fails - found.holds, 4.0 * 2.0**-40)
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-8, 1e-14])
+def test_roots_are_found_in_as_many_steps_as_scipy_takes(tolerance: float) -> None:
+    functions = [
+        (lambda x: math.log(max(math.exp(-(x**2)), 1e-320) / 1e-6), 0.0, 40.0),
+        (lambda x: x**9 - 0.3, 0.0, 7.0),
+        (lambda x: -math.atan(50 * (x - 1.3)), -4.0, 5.0),
+        (lambda x: 1.0 if x < 0.7 else -2.0, 0.0, 3.0),
+        (lambda x: x - 2.0, 2.0, 3.0),
+        (lambda x: x - 3.0, 2.0, 3.0),
+    ]
+    for function, low, high in functions:
+        tried: list[float] = []
+        found = brent_root(lambda x, function=function, tried=tried: tried.append(x) or function(x), low, high, tolerance)
+        expected, report = brentq(function, low, high, xtol=tolerance, rtol=1e-12, full_output=True)
+        assert found == pytest.approx(expected, rel=1e-15, abs=1e-15)
+        assert len(tried) <= report.function_calls
+
+
+def test_a_root_that_is_not_found_is_no_answer() -> None:
+    with pytest.raises(ConvergenceError, match="not found to 1e-09 in 100 steps"):
+        brent_root(lambda x: 1.0 if x < 1e30 else -1.0, 0.0, 1e300, 1e-9)

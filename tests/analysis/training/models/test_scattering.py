@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from quietbits.analysis.training.federation import Federation
+from quietbits.analysis.training.models import scatter_network
 from quietbits.analysis.training.models.network import network_named
-from quietbits.analysis.training.models.scatter_network import GROUPS
+from quietbits.analysis.training.models.scatter_network import GROUPS, KeptFeatures, ScatterNetwork
 from quietbits.analysis.training.models.scattering import scattered
 from quietbits.analysis.training.task import TrainingTask
 
@@ -112,10 +113,36 @@ def test_gradients_are_those_of_the_linear_model_on_features() -> None:
     rng, network = np.random.default_rng(5), network_named("scatter-softmax", 64, 4, (8, 8, 1))
     parameters, inputs, labels = rng.normal(0, 0.1, network.layers.dimension), rng.random((3, 2, 64)), rng.integers(0, 4, (3, 2))
     linear = network_named("softmax", 324, 4)
-    features = np.stack([network.features(one) for one in inputs])
-    np.testing.assert_allclose(network.gradients(parameters, inputs, labels), linear.gradients(parameters, features, labels), rtol=1e-12)
-    for one in (0, 1, 1):
-        np.testing.assert_allclose(network.scores(parameters, inputs[one]), linear.scores(parameters, features[one]), rtol=1e-5, atol=1e-6)
+    # To single precision; made when they are first asked for, and kept.
+    features = np.stack([network.features(one) for one in inputs]).astype(np.float32).astype(float)
+    for _ in range(2):
+        np.testing.assert_allclose(
+            network.gradients(parameters, inputs, labels), linear.gradients(parameters, features, labels), rtol=1e-12
+        )
+        for one in (0, 1):
+            np.testing.assert_allclose(network.scores(parameters, inputs[one]), linear.scores(parameters, features[one]), rtol=1e-12)
+
+
+def test_features_are_made_once_and_no_more_are_kept_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    features = ScatterNetwork.features
+
+    def counted(network: ScatterNetwork, inputs: np.ndarray) -> np.ndarray:
+        made.append(len(inputs))
+        return features(network, inputs)
+
+    monkeypatch.setattr(ScatterNetwork, "features", counted)
+    kept = KeptFeatures(2 * 324 + 323)
+    monkeypatch.setattr(scatter_network, "_KEPT", kept)
+    first, images = np.zeros(3250), np.random.default_rng(6).random((3, 1, 64))
+    labels = np.zeros((3, 1), dtype=np.int64)
+    # Whichever network asks: the runs of a grid have their own.
+    once, again = (ScatterNetwork((8, 8, 1), 10).gradients(first, images, labels) for _ in range(2))
+    assert (once == again).all()
+    # Two of three images are kept.
+    assert (len(made), len(kept.known), kept.numbers) == (4, 2, 2 * 324)
+    ScatterNetwork((8, 8, 1), 10).scores(first, images[:2, 0])
+    assert len(made) == 4
 
 
 def test_it_learns_digits(task: Callable[..., TrainingTask], federation: Callable[[TrainingTask], Federation]) -> None:

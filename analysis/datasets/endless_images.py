@@ -1,0 +1,101 @@
+"""A few images deformed at random, as many as are wanted, among any number of clients: nothing is kept of those that are made."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincinv
+
+from ...arguments import check_choice, check_integer, check_real
+from ...arrays import IntegerArray
+from .counted_uniforms import counted_uniforms
+from .deformation import NUMBERS, Deformation, deformed
+from .federated_data import Cohort, Examples, FederatedData
+from .splits import LARGEST_ALPHA, SMALLEST_ALPHA, SPLITS
+
+MOST_CLIENTS, MOST_SAMPLES = 10**9, 10**4
+
+
+@dataclass(frozen=True, eq=False)
+class EndlessImages:
+    """Images of one channel that are deformed anew for each client; the same image is never met twice.
+
+    Attributes
+    ----------
+    name : str
+        Of the data, for their random numbers.
+    images : ndarray, shape (n, height * width)
+        Of any type of number, in multiples of `unit`.
+    labels : ndarray of int64, shape (n,)
+        From 0 to classes - 1.
+    test : Examples
+        As they are published: not deformed.
+    sides : tuple of int
+        Height and width.
+    classes : int
+        Number of classes.
+    deformation : Deformation
+        How far images are deformed.
+    unit : float
+        What is 1 in `images`.
+    """
+
+    name: str
+    images: NDArray[np.generic]
+    labels: IntegerArray
+    test: Examples
+    sides: tuple[int, int]
+    classes: int
+    deformation: Deformation
+    unit: float = 1.0
+
+    def divided(self, clients: int, seed: int, *, split: str = "iid", alpha: float = 1.0, samples: int = 1) -> FederatedData:
+        """Return clients with the given number of images each; ``"dirichlet"``: of their own shares of the classes, with `alpha`."""
+        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+        check_choice("split", split, SPLITS)
+        alpha = check_real("alpha", alpha, low=SMALLEST_ALPHA, high=LARGEST_ALPHA)
+        count = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
+        by_class = _ByClass.of(self.labels, self.classes)
+
+        def cohort(numbers: IntegerArray) -> Cohort:
+            places = counted_uniforms(seed, f"{self.name}, images", numbers, count)
+            if split == "iid":
+                chosen = (places * len(self.labels)).astype(np.int64).ravel()
+            else:
+                # Shares with a symmetric Dirichlet distribution are gamma numbers over their sum.
+                gammas = gammaincinv(alpha, counted_uniforms(seed, f"{self.name}, shares of classes", numbers, self.classes))
+                # Nobody has any of a class that is not there.
+                gammas *= by_class.sizes > 0
+                aims = counted_uniforms(seed, f"{self.name}, classes", numbers, count)
+                chosen = by_class.chosen(np.cumsum(gammas, axis=1), aims, places)
+            # A client's images have numbers of their own.
+            own = (numbers[:, None] * count + np.arange(count)).ravel()
+            uniforms = counted_uniforms(seed, f"{self.name}, deformations", own, NUMBERS)
+            images = self.images[chosen].astype(float) / self.unit
+            inputs = deformed(images.reshape(-1, *self.sides), uniforms, self.deformation).reshape(len(chosen), -1)
+            return Cohort(Examples(inputs, self.labels[chosen]), np.full(len(numbers), count))
+
+        def alone(client: int) -> Examples:
+            return cohort(np.array([check_integer("client", client, low=0, high=clients - 1)])).examples
+
+        return FederatedData(clients, self.images.shape[1], self.classes, self.test, alone, (*self.sides, 1), cohort)
+
+
+@dataclass(frozen=True, eq=False)
+class _ByClass:
+    """Numbers of images in the order of their classes, where each class begins there, and how many it has."""
+
+    order: IntegerArray
+    starts: IntegerArray
+    sizes: IntegerArray
+
+    @classmethod
+    def of(cls, labels: IntegerArray, classes: int) -> "_ByClass":
+        sizes = np.bincount(labels, minlength=classes)
+        return cls(np.argsort(labels, kind="stable"), np.cumsum(sizes) - sizes, sizes)
+
+    def chosen(self, heights: NDArray[np.float64], aims: NDArray[np.float64], places: NDArray[np.float64]) -> IntegerArray:
+        """Return an image for each aim and place, shape (clients * count,); heights are a client's shares of the classes, added up."""
+        last = len(self.sizes) - 1
+        classes = np.minimum((aims[:, :, None] * heights[:, -1:, None] > heights[:, None, :]).sum(axis=2), last)
+        return np.asarray(self.order[self.starts[classes] + (places * self.sizes[classes]).astype(np.int64)].ravel())

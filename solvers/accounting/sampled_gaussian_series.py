@@ -15,7 +15,6 @@ import scipy
 
 from ...arrays import FloatArray
 from ..numerics.rounding import UNIT
-from .sampled_gaussian_orders import log_sum
 
 TERMS_AFTER_ORDER = 1000
 
@@ -61,5 +60,4 @@ def _logarithm(order: float, deviation: float, probability: float, middle: float
         inside = powers * log_rate + (order - powers) * log_rest + powers * (powers - 1) / (2 * deviation**2) + scipy.special.log_ndtr(room)
         beyond = order * log_rest - (middle / deviation) ** 2 / 2 + np.log(scipy.special.erfcx(np.maximum(-room, 0.0) / math.sqrt(2)) / 2)
         total.append(np.where(room > 0, inside, beyond))
-    with np.errstate(divide="ignore"):
-        return log_sum(np.concatenate(total) + np.log(np.tile(coefficients, 2)))
+    return float(scipy.special.logsumexp(np.concatenate(total), b=np.tile(coefficients, 2)))

@@ -268,7 +268,7 @@ def _randomised_response(
     bits_out: int,
     metric: str | None,
     objective: TableObjective,
-    dual: DualCertificate,
+    dual: DualCertificate | None,
     interval: tuple[float, float],
     provenance: Provenance,
 ) -> LookupTable:

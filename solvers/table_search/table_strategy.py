@@ -109,8 +109,8 @@ def staircase_design(
             # Seen for metric privacy with a small spread; letters are then searched for, and the certificate states the gap that is left.
             best = None
         if best is not None and len(best.alphabet) <= 2**bits_out:
-            duals = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
-            return StaircaseDesign(lambda tightened: _staircase_table(bits_in, tightened, weights), duals)
+            proof = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
+            return StaircaseDesign(lambda tightened: _staircase_table(bits_in, tightened, weights), proof)
     bound = staircase_bound(bits_in, constraint, input_weights) if bounded else None
     duals = None if bound is None else bound.duals
     if bits_out == 1 or tiny_spread:

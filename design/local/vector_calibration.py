@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 import numpy as np
@@ -15,7 +15,7 @@ from ...solvers.accounting.renyi_divergence import divergence_by_distance
 from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon
 from ...solvers.numerics.safe_root import safe_root
 from ..contracts.norm_ball import NormBall
-from ..tables.mvu import design_mvu
+from ..tables.mvu import MvuSearch, search_mvu
 from ..tables.provenance import Provenance, record_provenance
 from ..tables.renyi_table import RenyiTable
 from .vector_grid import VectorGrid
@@ -24,6 +24,10 @@ from .vector_table import VectorTableMechanism
 OBJECTIVES = ("metric", "renyi")
 # How far below the target the guarantee may end.
 TOLERANCE = 1e-6
+# How closely the table's epsilon is bracketed (relative to the target) before letters are searched for in earnest.
+FIRST_TOLERANCE = 1e-3
+# Letters that were found hastily are used for epsilons whose logarithms differ by this at most.
+NEARBY = 0.5
 # Factors by which a table may be stretched to end there.
 LEAST_STRETCH, MOST_STRETCH = 0.5, 2.0
 # How closely the factor is bracketed: a guarantee is about as steep as its square.
@@ -50,10 +54,11 @@ def calibrate_vector_table(
 ) -> VectorTableMechanism:
     """Design the MVU table with which vectors of a ball are (epsilon, delta)-private after T rounds.
 
-    The table's own epsilon is a rising parameter of the vector's: it is searched for, with a table designed at each step, until the
-    vector's epsilon, computed from the finished table, lies between the target less 1e-6 and the target. (Chaudhuri, Guo, Rabbat 2022
-    choose it by hand: "an epsilon/2 L1-metric table gives about epsilon".) Where a search for letters would make the design jump over
-    that band, the letters are kept and the rest of the table is solved for; should even that jump, the last table before it is returned.
+    The table's own epsilon is a rising parameter of the vector's: it is searched for until the vector's epsilon, computed from the
+    finished table, lies between the target less 1e-6 and the target. (Chaudhuri, Guo, Rabbat 2022 choose it by hand: "an epsilon/2
+    L1-metric table gives about epsilon".) Letters are found quickly at first, and searched for as in `design_mvu` close to the end. From
+    then on they are kept, so that the table hardly jumps as its epsilon changes, and polished once; should the guarantee jump over that
+    band, the last table before it is returned.
 
     Parameters
     ----------
@@ -109,29 +114,43 @@ def calibrate_vector_table(
         best = calibrate_vector_table(epsilon, delta, ball, bits_in, bits_out, metric, dithering=dithering, rounds=rounds, seed=seed)
         return improve_vector_table(best, epsilon, rounds)
 
-    def mechanism(table_epsilon: float, letters_from: float | None = None) -> VectorTableMechanism:
-        table = design_mvu(table_epsilon, bits_in, bits_out, metric, seed=seed, letters_from=letters_from)
-        return VectorTableMechanism(table, ball, delta=delta, dithering=dithering)
+    high = largest_epsilon(bits_in, metric)
+    find = partial(search_mvu, bits_in=bits_in, bits_out=bits_out, metric=metric, seed=seed)
 
-    def search(design: Callable[[float], VectorTableMechanism], start: float, high: float) -> tuple[float, dict[float, float]]:
-        values: dict[float, float] = {}
+    @cache
+    def mechanism(search: MvuSearch, table_epsilon: float, *, bounded: bool = False) -> VectorTableMechanism:
+        return VectorTableMechanism(search.table(table_epsilon, bounded=bounded), ball, delta=delta, dithering=dithering)
 
+    def root(found: Callable[[float], MvuSearch], start: float, tolerance: float) -> float:
         def realised(table_epsilon: float) -> float:
-            values[table_epsilon] = design(table_epsilon).privacy().epsilon(delta, rounds=rounds, account=method)
-            return values[table_epsilon]
+            return mechanism(found(table_epsilon), table_epsilon).privacy().epsilon(delta, rounds=rounds, account=method)
 
-        low = EPSILON_LOW
-        return safe_root(realised, epsilon, start=start, low=low, high=high, tolerance=TOLERANCE, name="the table's epsilon"), values
+        return safe_root(realised, epsilon, start=start, low=EPSILON_LOW, high=high, tolerance=tolerance, name="the table's epsilon")
 
-    searched = cache(mechanism)
-    argument, values = search(searched, epsilon / rounds, largest_epsilon(bits_in, metric))
-    if epsilon - values[argument] <= TOLERANCE:
-        return searched(argument)
-    # The search finds other letters just above: with those, the guarantee falls without a jump to the target.
-    above = min(tried for tried, value in values.items() if value > epsilon)
-    kept = cache(partial(mechanism, letters_from=above))
-    closer, closer_values = search(kept, above, above)
-    return kept(closer) if closer_values[closer] > values[argument] else searched(argument)
+    near = root(_NearestSearch(partial(find, effort="quick")), epsilon / rounds, FIRST_TOLERANCE * epsilon)
+    wide = find(near, effort="wide")
+    searched = root(lambda _: wide, near, TOLERANCE)
+    if wide.made.found is None:
+        return mechanism(wide, searched, bounded=True)
+    polished = find(searched, start=wide)
+    ended = root(lambda _: polished, searched, TOLERANCE)
+    search, table_epsilon = min([(polished, ended), (wide, searched)], key=lambda end: mechanism(*end).table.certificate.mean_variance)
+    return mechanism(search, table_epsilon, bounded=True)
+
+
+@dataclass
+class _NearestSearch:
+    """Searches that were made, each used for every epsilon near its own."""
+
+    find: Callable[[float], MvuSearch]
+    made: dict[float, MvuSearch] = field(default_factory=dict)
+
+    def __call__(self, epsilon: float) -> MvuSearch:
+        nearest = min(self.made, key=lambda other: abs(math.log(other / epsilon)), default=None)
+        if nearest is None or abs(math.log(nearest / epsilon)) > NEARBY:
+            nearest = epsilon
+            self.made[epsilon] = self.find(epsilon)
+        return self.made[nearest]
 
 
 def improve_vector_table(mechanism: VectorTableMechanism, epsilon: float, rounds: int = 1) -> VectorTableMechanism:

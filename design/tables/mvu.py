@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from ...arguments import check_choice, check_integer, check_interval
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
-from ...solvers.bounds.privacy_constraint import metric_name, ratio_constraint
+from ...solvers.bounds.privacy_constraint import RatioConstraint, metric_name, ratio_constraint
 from ...solvers.bounds.ray_pricing import DualValues
 from ...solvers.bounds.staircase import staircase_bound
-from ...solvers.table_search.table_strategy import NEARLY_PUBLIC, staircase_design, table_at_letters
+from ...solvers.table_search.letter_search import Effort
+from ...solvers.table_search.table_strategy import NEARLY_PUBLIC, StaircaseDesign, staircase_design, table_at_letters
 from .certificate import certified_table, objective_value, with_lower_bound
 from .exact_table import exact_table
 from .lookup_table import DualCertificate, LookupTable
@@ -114,7 +115,6 @@ def design_mvu(
     rng = np.random.default_rng(seed)
     if solver == "staircase":
         made = staircase_design(bits_in, bits_out, searched, input_weights, symmetric, starts or 16, rng, workers)
-        design, duals = made.design, made.duals
     else:
         # Loaded for those who ask for it: cvxpy and SciPy's optimisers take longer to load than most tables take to design.
         if solver == "trust-region":
@@ -122,45 +122,101 @@ def design_mvu(
         else:
             from ...solvers.table_search.alternating import solve_alternating as paper
         found = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, searched, input_weights, starts=starts or 5, rng=rng)
-        design = table_at_letters(found.alphabet, 2**bits_in, searched, input_weights)
-    if solver != "staircase" or searched is not constraint:
-        duals = staircase_bound(bits_in, constraint, input_weights).duals
-
-    def design_at(target: float) -> tuple[FloatArray, FloatArray]:
-        table = design(replace(constraint, log_ratio=constraint.log_ratio * target / epsilon))
-        probabilities, alphabet = table.probabilities, table.alphabet
-        if symmetric:
-            probabilities, alphabet = (probabilities + probabilities[::-1, ::-1]) / 2, (alphabet + 1 - alphabet[::-1]) / 2
-        return _padded(probabilities, alphabet, 2**bits_out, symmetric)
-
-    provenance = record_provenance(solver, seed, 0.0)
-    dual = _dual_certificate(duals)
-    candidates = []
-    if solver == "staircase" and bits_in <= bits_out and (metric is None or bits_in == 1):
-        # For two inputs every metric is the same as local privacy. The paper's solvers get no such help: they are there for comparison.
-        named = replace(provenance, solver="staircase, ended with generalised randomised response")
-        candidates.append(_randomised_response(epsilon, bits_in, bits_out, metric, chosen, dual, interval, named))
-    try:
-        candidates.append(
-            exact_table(
-                design_at,
-                mechanism="mvu",
-                epsilon=float(epsilon),
-                metric=metric,
-                objective=chosen.name,
-                prior=chosen.prior,
-                dual=dual,
-                interval=interval,
-                symmetric=symmetric,
-                provenance=provenance,
-            )
-        )
-    except ConvergenceError:
-        # At large epsilon a table can have entries too small to round; randomised response is then as good to within the gap it states.
-        if not candidates or epsilon <= NEARLY_PUBLIC:
-            raise
-    table = min(candidates, key=_objective)
+        made = StaircaseDesign(table_at_letters(found, 2**bits_in, searched, input_weights), None)
+    search = MvuSearch(searched, bits_in, bits_out, metric, chosen, made, symmetric, record_provenance(solver, seed, 0.0))
+    table = search.table(epsilon, interval)
     return replace(table, provenance=replace(table.provenance, duration=time.perf_counter() - began))
+
+
+def search_mvu(
+    epsilon: float,
+    bits_in: int,
+    bits_out: int,
+    metric: str | float | None,
+    *,
+    seed: int,
+    effort: Effort = "full",
+    start: "MvuSearch | None" = None,
+) -> "MvuSearch":
+    """Search as `design_mvu` does for the mean variance; with what effort, and from where, as in `solve_letters`."""
+    constraint, chosen = ratio_constraint(epsilon, bits_in, metric), TableObjective("mean")
+    weights, rng = _input_weights(chosen, 2**bits_in), np.random.default_rng(seed)
+    found = None if start is None else start.made.found
+    made = staircase_design(bits_in, bits_out, constraint, weights, False, 16, rng, 1, bounded=False, effort=effort, start=found)
+    provenance = record_provenance("staircase", seed, 0.0)
+    return MvuSearch(constraint, bits_in, bits_out, metric_name(metric), chosen, made, False, provenance)
+
+
+@dataclass(frozen=True, eq=False)
+class MvuSearch:
+    """What a search has found at one epsilon, from which tables are made at that epsilon and at others.
+
+    Attributes
+    ----------
+    searched : RatioConstraint
+        The constraint of the search.
+    bits_in, bits_out, metric, symmetric
+        As in `design_mvu`; the metric by its canonical name.
+    objective : TableObjective
+        What tables minimise.
+    made : StaircaseDesign
+        The way to make them.
+    provenance : Provenance
+        Theirs, except for the duration.
+    """
+
+    searched: RatioConstraint
+    bits_in: int
+    bits_out: int
+    metric: str | None
+    objective: "TableObjective"
+    made: StaircaseDesign
+    symmetric: bool
+    provenance: Provenance
+
+    def table(self, epsilon: float, interval: tuple[float, float] = (0.0, 1.0), *, bounded: bool = True) -> LookupTable:
+        """Return the table at an epsilon, as `design_mvu` does; without a lower bound unless `bounded`."""
+        bits_in, bits_out, symmetric, named = self.bits_in, self.bits_out, self.symmetric, self.provenance
+        constraint = ratio_constraint(epsilon, bits_in, self.metric)
+        dual = None
+        if bounded:
+            duals = self.made.duals
+            if duals is None or self.searched != constraint:
+                duals = staircase_bound(bits_in, constraint, _input_weights(self.objective, 2**bits_in)).duals
+            dual = _dual_certificate(duals)
+
+        def design_at(target: float) -> tuple[FloatArray, FloatArray]:
+            table = self.made.design(replace(constraint, log_ratio=constraint.log_ratio * target / epsilon))
+            probabilities, alphabet = table.probabilities, table.alphabet
+            if symmetric:
+                probabilities, alphabet = (probabilities + probabilities[::-1, ::-1]) / 2, (alphabet + 1 - alphabet[::-1]) / 2
+            return _padded(probabilities, alphabet, 2**bits_out, symmetric)
+
+        candidates = []
+        if named.solver == "staircase" and bits_in <= bits_out and (self.metric is None or bits_in == 1):
+            # For two inputs every metric is the same as local privacy. The paper's solvers get no such help: they are there for comparison.
+            ended = replace(named, solver="staircase, ended with generalised randomised response")
+            candidates.append(_randomised_response(epsilon, bits_in, bits_out, self.metric, self.objective, dual, interval, ended))
+        try:
+            candidates.append(
+                exact_table(
+                    design_at,
+                    mechanism="mvu",
+                    epsilon=float(epsilon),
+                    metric=self.metric,
+                    objective=self.objective.name,
+                    prior=self.objective.prior,
+                    dual=dual,
+                    interval=interval,
+                    symmetric=symmetric,
+                    provenance=named,
+                )
+            )
+        except ConvergenceError:
+            # At large epsilon a table can have entries too small to round; randomised response is then as good to within the gap it states.
+            if not candidates or epsilon <= NEARLY_PUBLIC:
+                raise
+        return min(candidates, key=_objective)
 
 
 def with_certified_bound(table: LookupTable) -> LookupTable:
@@ -212,7 +268,7 @@ def _randomised_response(
     bits_out: int,
     metric: str | None,
     objective: TableObjective,
-    dual: DualCertificate,
+    dual: DualCertificate | None,
     interval: tuple[float, float],
     provenance: Provenance,
 ) -> LookupTable:

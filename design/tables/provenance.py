@@ -2,6 +2,7 @@
 
 import platform
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 
@@ -20,9 +21,14 @@ class Provenance:
 
 def record_provenance(solver: str, seed: int, duration: float) -> Provenance:
     """Return a provenance record with the versions of the software that is running."""
+    return Provenance(_versions(), solver, seed, duration)
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
     try:
         own = version("quietbits")
     except PackageNotFoundError:
         own = "not installed"
     others = tuple((name, version(name)) for name in ("numpy", "scipy", "highspy"))
-    return Provenance((("quietbits", own), ("python", platform.python_version()), *others), solver, seed, duration)
+    return (("quietbits", own), ("python", platform.python_version()), *others)

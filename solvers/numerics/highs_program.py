@@ -63,7 +63,7 @@ def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
     if status != highspy.HighsModelStatus.kOptimal:
         raise ConvergenceError(f"{program}: the solver ended with status {highs.modelStatusToString(status)!r}")
     solution = highs.getSolution()
-    return LinearOptimum(np.array(solution.col_value), np.array(solution.row_dual), float(highs.getInfo().objective_function_value))
+    return LinearOptimum(np.array(solution.col_value), np.array(solution.row_dual), float(highs.getObjectiveValue()))
 
 
 def _run_again(highs: highspy.Highs) -> None:

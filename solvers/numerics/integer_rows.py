@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import gcd, lcm
 
 from .lattice_reduction import Vector, dot, nearest_integer, reduced_basis
@@ -20,14 +21,14 @@ class RowLattice:
         Vectors with sum 1 and moment 0, and with sum 0 and moment 1.
     kernel : list of list of int
         Reduced basis of the vectors whose sum and moment are both 0; two fewer than there are letters.
-    projections : list of list of int
-        For every kernel vector a multiple of its component orthogonal to the ones before, in the weighted norm.
+    scales : list of int
+        Weight of each component in the norm.
     """
 
     sum_step: Vector
     moment_step: Vector
     kernel: list[Vector]
-    projections: list[Vector]
+    scales: Vector
 
     def coarseness(self, costs: list[float]) -> float:
         """Return half the cost of the costliest entry of a kernel vector, given the cost of a unit of each component; 0.0 without a kernel.
@@ -35,6 +36,11 @@ class RowLattice:
         It is how far `nearest` may have to go.
         """
         return max((abs(entry) * cost / 2 for vector in self.kernel for entry, cost in zip(vector, costs, strict=True)), default=0.0)
+
+    @cached_property
+    def projections(self) -> list[Vector]:
+        """For every kernel vector a multiple of its component orthogonal to the ones before, in the weighted norm."""
+        return _projections(self.kernel, self.scales)
 
     def nearest(self, target: Vector, total: int, moment: int) -> Vector:
         """Return an integer vector w with sum_j w_j = `total` and sum_j w_j m_j = `moment`, near a target (Babai's nearest plane).
@@ -83,7 +89,7 @@ def row_lattice(positions: Vector, scales: Vector) -> RowLattice:
     sign = first_sum * second_moment - second_sum * first_moment
     sum_step = [sign * (second_moment * one - first_moment * other) for one, other in zip(first, second, strict=True)]
     moment_step = [sign * (first_sum * other - second_sum * one) for one, other in zip(first, second, strict=True)]
-    return RowLattice(sum_step, moment_step, kernel, _projections(kernel, scales))
+    return RowLattice(sum_step, moment_step, kernel, scales)
 
 
 def _projections(kernel: list[Vector], scales: Vector) -> list[Vector]:

@@ -1,11 +1,15 @@
 """Quasi-Newton minimisation of a function that is smooth almost everywhere, with kinks (Lewis and Overton, 2013)."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...arrays import FloatArray
+
+# Over how many evaluations a descent's pace is measured, and how many more it may take to reach its goal.
+PACE, MOST_TO_GO = 10, 100
 
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 
@@ -29,7 +33,9 @@ class Minimum:
     evaluations: int
 
 
-def minimise_nonsmooth(objective: Objective, start: FloatArray, *, tolerance: float = 1e-9, max_evaluations: int = 1000) -> Minimum:
+def minimise_nonsmooth(
+    objective: Objective, start: FloatArray, *, tolerance: float = 1e-9, max_evaluations: int = 1000, goal: float = math.inf
+) -> Minimum:
     """Descend by BFGS with a line search for the weak Wolfe conditions, which kinks do not break.
 
     Parameters
@@ -42,13 +48,19 @@ def minimise_nonsmooth(objective: Objective, start: FloatArray, *, tolerance: fl
         Stop when the predicted decrease, or the decrease of two steps in a row, is below this, relative to the value.
     max_evaluations : int
         Most evaluations.
+    goal : float
+        A descent that would take a hundred evaluations more to come down to this value, at the pace of its last ten, ends.
     """
     point = start
     value, gradient = objective(point)
     evaluations = 1
     inverse = np.eye(len(point)) * (0.1 / max(float(np.linalg.norm(gradient)), 1e-300))
     small_steps = 0
+    values = [value]
     while evaluations < max_evaluations and small_steps < 2:
+        values += [value] * (evaluations - len(values))
+        if evaluations > PACE and values[-PACE - 1] - value < (value - goal) * PACE / MOST_TO_GO:
+            break
         direction = -inverse @ gradient
         slope = float(direction @ gradient)
         if not slope < 0 or -slope <= tolerance * abs(value):

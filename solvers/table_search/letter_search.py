@@ -6,9 +6,11 @@ perturbed by taking away one letter and splitting another, until that helps no m
 the same privacy from end to end, and only the best ends are descended from again on the fine one.
 """
 
+import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -24,13 +26,20 @@ from .table_program import TableProgram
 if TYPE_CHECKING:
     from joblib import Parallel
 
+Effort = Literal["quick", "wide", "full"]
+
 # Inputs of the grid on which the search is wide; finer grids only polish.
 WIDE_SEARCH_INPUTS = 16
 # Ends of the wide search that are perturbed, and those that are polished on a finer grid.
 PERTURBED, POLISHED = 3, 2
 # Relative decrease at which descents of the wide search, and of the polish, stop; and after how many linear programs at the latest.
 WIDE_TOLERANCE, TOLERANCE = 1e-5, 1e-10
-EVALUATIONS, POLISHING_EVALUATIONS = 100, 600
+EVALUATIONS, POLISHING_EVALUATIONS, SHORT_EVALUATIONS = 100, 600, 10
+# A wide search's descent aims at ends this close to the best of those before (relative value).
+WORTHWHILE = 1e-3
+# On the finest grid ends are followed that were this far behind the best (relative value) at most, and whose letters differ from its by
+# more than this share of their width.
+RIVAL, SAME_LETTERS = 1e-3, 0.02
 # Letters reach this much farther in the search (relative) than they must: closer to the limit, programs are too degenerate to be solved
 # reliably. The outermost letters are drawn in at the end.
 SEARCH_SLACK = 1e-5
@@ -77,15 +86,23 @@ class LetterProblem:
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """Where a descent ended: a value and letters, or the reason why there are none."""
+    """Where a descent ended: a value, letters and the program that was solved for them, or the reason why there are none."""
 
     value: float
     alphabet: FloatArray
+    program: TableProgram | None = None
     failure: str = ""
 
 
 def solve_letters(
-    problem: LetterProblem, bound: StaircaseBound, *, starts: int = 16, rng: np.random.Generator, workers: int = 1
+    problem: LetterProblem,
+    bound: StaircaseBound,
+    *,
+    starts: int = 16,
+    rng: np.random.Generator,
+    workers: int = 1,
+    effort: Effort = "full",
+    start: TableDesign | None = None,
 ) -> TableDesign:
     """Return the best table with a given number of letters that the search finds.
 
@@ -103,6 +120,11 @@ def solve_letters(
         Source of the random starts.
     workers : int
         Threads that descend at the same time; the result does not depend on it.
+    effort : str
+        ``"quick"``: a table close to the best is enough; no random starts, no perturbations, short descents on finer grids. ``"wide"``:
+        only the last descents, on the problem's own grid, are short. ``"full"``: everything.
+    start : TableDesign or None
+        What was found for a similar problem, to descend from on this grid alone; None to search.
 
     Raises
     ------
@@ -111,68 +133,122 @@ def solve_letters(
     """
     from joblib import Parallel
 
-    few = problem.letters <= MANY_LETTERS
-    wide = problem.coarser(min(problem.inputs_count, max(WIDE_SEARCH_INPUTS, problem.letters)))
-    begins = _merged_starts(problem.letters, bound)
-    begins += list(starting_alphabets(wide.inputs_count, wide.letters, wide.constraint, starts if few else 1, rng))
     with Parallel(n_jobs=workers, prefer="threads") as parallel:
-        ends = _descend_all(parallel, wide, begins)
-        made, failures = len(begins), [end.failure for end in ends if end.failure]
-        tried: list[_End] = []
-        for _ in range(4 if few else 0):
-            # Those of an end that was perturbed before would end where they did then.
-            fresh = [end for end in _best(ends, PERTURBED) if end not in tried]
-            tried += fresh
-            perturbed = [new for end in fresh for new in _perturbations(end.alphabet)]
-            new_ends = _descend_all(parallel, wide, perturbed)
-            made += len(perturbed)
-            failures += [end.failure for end in new_ends if end.failure]
-            gained = min(end.value for end in ends) - min((end.value for end in new_ends), default=np.inf)
-            ends += new_ends
-            if not gained > 1e-6 * min(end.value for end in ends):
-                break
-        if wide.inputs_count == problem.inputs_count:
-            polished = [end.alphabet for end in _best(ends, POLISHED)]
-            ends += _descend_all(parallel, problem, polished, TOLERANCE, POLISHING_EVALUATIONS)
-        finer = wide
-        while finer.inputs_count < problem.inputs_count:
-            finer = problem.coarser(min(problem.inputs_count, finer.inputs_count * 4))
-            ends = _descend_all(parallel, finer, [end.alphabet for end in _best(ends, POLISHED)], TOLERANCE, EVALUATIONS)
-    randomised_response = widened(
-        randomised_response_alphabet(problem.inputs_count, problem.letters, problem.constraint), problem.inputs_count, problem.constraint
-    )
+        if start is not None and len(start.alphabet) == problem.letters:
+            begin = _End(start.value, start.alphabet, start.program)
+            ends, made = _polish_all(parallel, problem, [begin], _last_evaluations(problem, effort)), 1
+            failures = [end.failure for end in ends if end.failure]
+        else:
+            ends, made, failures = _searched(parallel, problem, bound, starts, rng, effort)
+    randomised_response = _randomised_response(problem)
     program = problem.program()
     best: TableDesign | None = None
-    found = [end.alphabet for end in _best(ends, 1)]
-    drawn_in = [_drawn_in(alphabet, problem) for alphabet in found]
-    for alphabet in [*drawn_in, *found, randomised_response]:
+    found = _best(ends, 1)
+    for end in found:
+        program.start_from(end.program)
+    drawn_in = [_drawn_in(end.alphabet, problem) for end in found]
+    for alphabet in [*drawn_in, *(end.alphabet for end in found), randomised_response]:
         try:
             solution = program.solve(alphabet)
         except (ConvergenceError, InfeasibleError) as failure:
             failures.append(str(failure))
             continue
         if best is None or solution.value < best.value:
-            best = TableDesign(solution.probabilities, alphabet, solution.value, made, ())
+            best = TableDesign(solution.probabilities, alphabet, solution.value, made, (), program.on_its_own())
     if best is None:
         raise ConvergenceError(f"all {made} starts failed: " + "; ".join(failures))
     return replace(best, failures=tuple(failures))
 
 
-def _descend_all(
-    parallel: "Parallel",
-    problem: LetterProblem,
-    begins: list[FloatArray],
-    tolerance: float = WIDE_TOLERANCE,
-    evaluations: int = EVALUATIONS,
-) -> list[_End]:
+def _searched(
+    parallel: "Parallel", problem: LetterProblem, bound: StaircaseBound, starts: int, rng: np.random.Generator, effort: Effort
+) -> tuple[list[_End], int, list[str]]:
+    """Return where descents ended on the problem's grid, how many starts were made, and why some failed."""
+    few = problem.letters <= MANY_LETTERS and effort != "quick"
+    wide = problem.coarser(min(problem.inputs_count, max(WIDE_SEARCH_INPUTS, problem.letters)))
+    begins = _merged_starts(problem.letters, bound)
+    begins += list(starting_alphabets(wide.inputs_count, wide.letters, wide.constraint, starts if few else 1, rng))
+    ends = _descend_all(parallel, wide, begins)
+    made, failures = len(begins), [end.failure for end in ends if end.failure]
+    tried: list[_End] = []
+    for _ in range(4 if few else 0):
+        # Those of an end that was perturbed before would end where they did then.
+        fresh = [end for end in _best(ends, PERTURBED) if end not in tried]
+        tried += fresh
+        perturbed = [new for end in fresh for new in _perturbations(end.alphabet)]
+        new_ends = _descend_all(parallel, wide, perturbed, _goal(ends))
+        made += len(perturbed)
+        failures += [end.failure for end in new_ends if end.failure]
+        gained = min(end.value for end in ends) - min((end.value for end in new_ends), default=np.inf)
+        ends += new_ends
+        if not gained > 1e-6 * min(end.value for end in ends):
+            break
+    followed = _best(ends, 1 if effort == "quick" else POLISHED)
+    if wide.inputs_count == problem.inputs_count:
+        ends += _polish_all(parallel, problem, followed, _last_evaluations(problem, effort))
+    finer = wide
+    while finer.inputs_count < problem.inputs_count:
+        finer = problem.coarser(min(problem.inputs_count, finer.inputs_count * 4))
+        last = finer.inputs_count == problem.inputs_count
+        if last and finer.inputs_count > 4 * wide.inputs_count:
+            followed = _rivals(followed)
+        evaluations = _last_evaluations(problem, effort) if last else SHORT_EVALUATIONS if effort == "quick" else EVALUATIONS
+        ends = _polish_all(parallel, finer, followed, evaluations)
+        followed = _best(ends, POLISHED)
+    return ends, made, failures
+
+
+def _last_evaluations(problem: LetterProblem, effort: Effort) -> int:
+    if effort != "full":
+        return SHORT_EVALUATIONS
+    return POLISHING_EVALUATIONS if problem.inputs_count <= WIDE_SEARCH_INPUTS else EVALUATIONS
+
+
+def _randomised_response(problem: LetterProblem) -> FloatArray:
+    letters = randomised_response_alphabet(problem.inputs_count, problem.letters, problem.constraint)
+    return widened(letters, problem.inputs_count, problem.constraint)
+
+
+def _goal(ends: list[_End]) -> float:
+    """Return a value that ends are not worth a long descent if they do not reach."""
+    return min(end.value for end in ends) * (1 + WORTHWHILE)
+
+
+def _descend_all(parallel: "Parallel", problem: LetterProblem, begins: list[FloatArray], goal: float = math.inf) -> list[_End]:
+    """Descend as far as the wide search does, from the same basis, so that an end depends on its beginning and the goal only."""
     from joblib import delayed
 
-    return list(parallel(delayed(_descend)(problem, begin, tolerance, evaluations) for begin in begins))
-
-
-def _descend(problem: LetterProblem, begin: FloatArray, tolerance: float, evaluations: int) -> _End:
-    """Descend from letters, widened or mirrored first where need be."""
+    if not begins:
+        return []
     program = problem.program()
+    with suppress(ConvergenceError, InfeasibleError):
+        program.solve(_randomised_response(problem))
+    return list(parallel(delayed(_descend)(problem, program.on_its_own(), begin, goal=goal) for begin in begins))
+
+
+def _polish_all(parallel: "Parallel", problem: LetterProblem, ends: list[_End], evaluations: int) -> list[_End]:
+    """Descend from ends to the optimum, each from its own basis; the ends may be those on a coarser grid."""
+    from joblib import delayed
+
+    program = problem.program()
+
+    def at(end: _End) -> TableProgram:
+        own = program.on_its_own()
+        own.start_from(end.program)
+        return own
+
+    return list(parallel(delayed(_descend)(problem, at(end), end.alphabet, TOLERANCE, evaluations) for end in ends))
+
+
+def _descend(
+    problem: LetterProblem,
+    program: TableProgram,
+    begin: FloatArray,
+    tolerance: float = WIDE_TOLERANCE,
+    evaluations: int = EVALUATIONS,
+    goal: float = math.inf,
+) -> _End:
+    """Descend from letters, widened or mirrored first where need be."""
     alphabet = widened(begin, problem.inputs_count, problem.constraint, SEARCH_SLACK)
     if problem.symmetric:
         alphabet = (alphabet + 1 - alphabet[::-1]) / 2
@@ -197,10 +273,11 @@ def _descend(problem: LetterProblem, begin: FloatArray, tolerance: float, evalua
         return solution.value, gradient[::-1][:half] - gradient[:half] if problem.symmetric else gradient
 
     start = (alphabet - middle) / reach
-    minimum = minimise_nonsmooth(objective, -start[:half] if problem.symmetric else start, tolerance=tolerance, max_evaluations=evaluations)
+    first = -start[:half] if problem.symmetric else start
+    minimum = minimise_nonsmooth(objective, first, tolerance=tolerance, max_evaluations=evaluations, goal=goal)
     if minimum.value == np.inf:
-        return _End(np.inf, alphabet, "no table with the starting letters")
-    return _End(minimum.value, widened(letters(minimum.point), problem.inputs_count, problem.constraint, SEARCH_SLACK))
+        return _End(np.inf, alphabet, failure="no table with the starting letters")
+    return _End(minimum.value, widened(letters(minimum.point), problem.inputs_count, problem.constraint, SEARCH_SLACK), program)
 
 
 def _best(ends: list[_End], count: int) -> list[_End]:
@@ -210,6 +287,16 @@ def _best(ends: list[_End], count: int) -> list[_End]:
         if len(chosen) < count and not end.failure and (not chosen or end.value > chosen[-1].value * (1 + 1e-6)):
             chosen.append(end)
     return chosen
+
+
+def _rivals(best: list[_End]) -> list[_End]:
+    """Return those of the best ends on a coarser grid that may be the best on a finer one: not far behind, nor the same optimum."""
+
+    def rivals(end: _End, leader: _End) -> bool:
+        apart = min(np.abs(end.alphabet - letters).max() for letters in (leader.alphabet, 1 - leader.alphabet[::-1]))
+        return bool(end.value <= leader.value * (1 + RIVAL) and apart > SAME_LETTERS * np.ptp(leader.alphabet))
+
+    return best[:1] + [end for end in best[1:] if rivals(end, best[0])]
 
 
 def _drawn_in(alphabet: FloatArray, problem: LetterProblem) -> FloatArray:

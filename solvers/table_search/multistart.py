@@ -31,6 +31,8 @@ class TableDesign:
         Number of starts made.
     failures : tuple of str
         One line for each start that failed, saying why.
+    program : TableProgram or None
+        A program whose last basis is the table's, where it is kept.
     """
 
     probabilities: FloatArray
@@ -38,6 +40,7 @@ class TableDesign:
     value: float
     starts: int
     failures: tuple[str, ...]
+    program: TableProgram | None = None
 
 
 def best_of_starts(

@@ -1,5 +1,6 @@
 """The best probability table for given letters: a linear program, with the exact gradient of its value in the letters."""
 
+from copy import copy
 from dataclasses import dataclass
 
 import highspy
@@ -50,14 +51,27 @@ class TableProgram:
         self.inputs = np.asarray(inputs, dtype=float)
         self.letters = letters
         self.input_weights = input_weights
+        self._constraint = constraint
         self._scale = typical_variance(constraint, len(self.inputs))
         self._table_of_variables, self._privacy_rows = _privacy_parts(len(self.inputs), letters, constraint)
         # Kept: a product from the left would transpose the matrix each time.
         self._costs_of_variables = self._table_of_variables.T.tocsr()
         self._layout = _layout(self._table_of_variables, self._privacy_rows, len(self.inputs), worst=input_weights is None)
-        self._model = self._layout.model()
         self._highs = new_highs()
         self._basis: highspy.HighsBasis | None = None
+
+    def on_its_own(self) -> "TableProgram":
+        """Return the same program with a solver of its own, whose first solve starts from this one's last basis."""
+        twin = copy(self)
+        twin._highs = new_highs()
+        return twin
+
+    def start_from(self, other: "TableProgram | None") -> None:
+        """Start the next solve from another program's last basis, if it has as many letters, on the same grid or a coarser one."""
+        if other is not None and other.letters == self.letters and other._basis is not None:
+            before, after, neighbours_only = len(other.inputs), len(self.inputs), self._constraint.neighbours_only
+            same = before == after
+            self._basis = other._basis if same else _refined(other._basis, before, after, self.letters, neighbours_only=neighbours_only)
 
     def solve(self, alphabet: FloatArray) -> TableProgramSolution:
         """Return the best table for these letters, in any order, its value, and the value's gradient in the letters.
@@ -89,13 +103,10 @@ class TableProgram:
         return TableProgramSolution(table, optimum.value * self._scale, gradient)
 
     def _run(self, cost: FloatArray, data: FloatArray) -> LinearOptimum:
-        model = self._model
-        model.col_cost_, model.a_matrix_.value_ = cost, data
-        if self._highs.passModel(model) == highspy.HighsStatus.kError:
+        if self._layout.pass_to(self._highs, cost, data) == highspy.HighsStatus.kError:
             raise ConvergenceError("the linear program for a table was refused by the solver")
         if self._basis is not None:
             self._highs.setBasis(self._basis)
-        self._basis = None
         try:
             optimum = run_highs(self._highs, "the linear program for a table with given letters")
         except InfeasibleError:
@@ -104,6 +115,29 @@ class TableProgram:
             ) from None
         self._basis = self._highs.getBasis()
         return optimum
+
+
+def _refined(coarse: highspy.HighsBasis, before: int, after: int, letters: int, *, neighbours_only: bool) -> highspy.HighsBasis:
+    """Carry a basis to a finer grid: what is basic at an input, or between two, is so at all that stand in their place."""
+    entries = np.arange(before * letters).reshape(before, letters)
+    inputs, pairs = np.arange(after) * before // after, np.arange(after - 1) * (before - 1) // (after - 1)
+    columns, rows = np.array(coarse.col_status), np.array(coarse.row_status)
+    private = 2 * before
+    blocks = [inputs, before + inputs]
+    if neighbours_only:
+        blocks += [private + entries[pairs].ravel(), private + entries.size - letters + entries[pairs].ravel()]
+        private += 2 * (entries.size - letters)
+    else:
+        blocks.append(private + entries[inputs].ravel())
+        private += entries.size
+    if len(rows) > private:
+        blocks.append(private + inputs)
+    basis = highspy.HighsBasis()
+    basis.col_status = [*columns[entries[inputs].ravel()], *columns[entries.size :]]
+    basis.row_status = rows[np.concatenate(blocks)].tolist()
+    # It need not have as many basic variables as rows, nor be regular: the solver completes it.
+    basis.valid, basis.alien = True, True
+    return basis
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,15 +154,12 @@ class _Layout:
     lower: FloatArray
     upper: FloatArray
 
-    def model(self) -> highspy.HighsLp:
-        """Return the program without its costs and its matrix's values."""
-        model = highspy.HighsLp()
-        model.num_row_, model.num_col_ = len(self.lower), self.columns
-        model.row_lower_, model.row_upper_ = self.lower, self.upper
-        model.col_lower_, model.col_upper_ = np.zeros(self.columns), np.full(self.columns, np.inf)
-        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_, model.a_matrix_.index_ = self.starts, self.rows
-        return model
+    def pass_to(self, highs: highspy.Highs, cost: FloatArray, data: FloatArray) -> highspy.HighsStatus:
+        """Give a solver the program with these costs and these values in its matrix."""
+        column_wise, minimise, constant = int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMinimize), 0.0
+        least, most, continuous = np.zeros(self.columns), np.full(self.columns, np.inf), np.zeros(self.columns, dtype=np.int32)
+        sizes, matrix = (self.columns, len(self.lower), len(data)), (self.starts, self.rows, data)
+        return highs.passModel(*sizes, column_wise, minimise, constant, cost, least, most, self.lower, self.upper, *matrix, continuous)
 
 
 def _layout(table_of_variables: "scipy.sparse.csr_array", privacy_rows: "scipy.sparse.csr_array", count: int, *, worst: bool) -> _Layout:

@@ -2,20 +2,22 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...arrays import FloatArray
-from ...errors import ConvergenceError
+from ...errors import ConvergenceError, InfeasibleError
 from ..bounds.privacy_constraint import RatioConstraint
 from ..bounds.ray_pricing import DualValues
-from ..bounds.staircase import LEAST_SPREAD, solve_staircase, staircase_bound
+from ..bounds.staircase import LEAST_SPREAD, StaircaseBound, solve_staircase, staircase_bound
 from .dithered_table import coarse_constraint, dithered_randomised_response, dithered_staircase, dithering_matrix
-from .letter_search import LetterProblem, solve_letters
+from .letter_search import Effort, LetterProblem, solve_letters
+from .multistart import TableDesign
 from .one_bit_table import one_bit_table
 from .starting_alphabets import randomised_response_alphabet, widened
 from .table import Table
-from .table_program import TableProgram
+from .table_program import TableProgram, TableProgramSolution
 
 # Largest linear programs to search letters with, as bits of inputs times letters. Beyond that the best table with fewer letters
 # is compared with tables that coarser grids give.
@@ -27,6 +29,9 @@ NEARLY_PUBLIC = 12.0
 # Metric privacy with less log ratio than this over the whole grid is designed on a grid of at most this many bits and dithered: on a finer
 # one neighbouring rows are too alike for double precision, and dithering adds little to variances that are then above one.
 SMALL_SPREAD, SMALL_SPREAD_BITS = 0.5, 5
+
+# Inputs of the grid whose bound gives starts where none is wanted for a finer one.
+STARTS_INPUTS = 64
 
 # Letters that are closer than this share of the alphabet's width count as one.
 TWINS = 1e-6
@@ -42,12 +47,15 @@ class StaircaseDesign:
     ----------
     design : callable
         Makes the table, at the constraint of the search or a slightly different one: letters stay, or are stretched a little.
-    duals : DualValues
-        Feasible dual values that prove a lower bound at the constraint of the search.
+    duals : DualValues or None
+        Feasible dual values that prove a lower bound at the constraint of the search, if they were asked for or come by themselves.
+    found : TableDesign or None
+        What a search for letters found, if there was one.
     """
 
     design: Design
-    duals: DualValues
+    duals: DualValues | None
+    found: TableDesign | None = None
 
 
 def staircase_design(
@@ -59,6 +67,10 @@ def staircase_design(
     starts: int,
     rng: np.random.Generator,
     workers: int,
+    *,
+    bounded: bool = True,
+    effort: Effort = "full",
+    start: TableDesign | None = None,
 ) -> StaircaseDesign:
     """Search for the best table, by the method that suits its size and its privacy.
 
@@ -76,6 +88,10 @@ def staircase_design(
         Source of the starts.
     workers : int
         Threads that descend at the same time.
+    bounded : bool
+        Whether to compute a bound for this grid; starts of the search then come from it, otherwise from that of a coarse grid.
+    effort, start
+        As in `solve_letters`.
 
     Raises
     ------
@@ -83,6 +99,7 @@ def staircase_design(
         If no table was found.
     """
     weights = input_weights if input_weights is None or not symmetric else (input_weights + input_weights[::-1]) / 2
+    search: dict[str, Any] = {"starts": starts, "rng": rng, "workers": workers, "effort": effort, "start": start}
     # Where hardly one bit can be told, two letters lose about as little as the bound does there (a share of about the spread).
     tiny_spread = constraint.log_ratio * (2**bits_in - 1 if constraint.neighbours_only else 1) < LEAST_SPREAD
     if bits_out > bits_in and not tiny_spread:
@@ -92,35 +109,41 @@ def staircase_design(
             # Seen for metric privacy with a small spread; letters are then searched for, and the certificate states the gap that is left.
             best = None
         if best is not None and len(best.alphabet) <= 2**bits_out:
-            duals = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
-            return StaircaseDesign(lambda tightened: _staircase_table(bits_in, tightened, weights), duals)
-    bound = staircase_bound(bits_in, constraint, input_weights)
+            proof = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
+            return StaircaseDesign(lambda tightened: _staircase_table(bits_in, tightened, weights), proof)
+    bound = staircase_bound(bits_in, constraint, input_weights) if bounded else None
+    duals = None if bound is None else bound.duals
     if bits_out == 1 or tiny_spread:
-        return StaircaseDesign(lambda tightened: one_bit_table(2**bits_in, tightened), bound.duals)
+        return StaircaseDesign(lambda tightened: one_bit_table(2**bits_in, tightened), duals)
     fine = bits_in > bits_out and not constraint.neighbours_only and constraint.log_ratio > NEARLY_PUBLIC
     if fine:
-        return StaircaseDesign(lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals)
+        return StaircaseDesign(lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), duals)
     if constraint.neighbours_only and bits_in > SMALL_SPREAD_BITS and constraint.log_ratio * (2**bits_in - 1) < SMALL_SPREAD:
         coarse, fine = 2**SMALL_SPREAD_BITS, 2**bits_in
         coarse_weights = None if weights is None else weights.reshape(coarse, -1).sum(axis=1)
         problem = LetterProblem(coarse, 2**bits_out, coarse_constraint(fine, coarse, constraint), coarse_weights, symmetric)
-        found = solve_letters(problem, bound, starts=starts, rng=rng, workers=workers)
-        on_coarse = table_at_letters(found.alphabet, coarse, problem.constraint, coarse_weights)
+        found = solve_letters(problem, bound or _coarse_bound(problem), **search)
+        on_coarse = table_at_letters(found, coarse, problem.constraint, coarse_weights)
 
         def dithered(tightened: RatioConstraint) -> Table:
             table = on_coarse(coarse_constraint(fine, coarse, tightened))
             return Table(dithering_matrix(fine, coarse) @ table.probabilities, table.alphabet)
 
-        return StaircaseDesign(dithered, bound.duals)
+        return StaircaseDesign(dithered, duals, found)
     searched_bits = min(bits_out, PROGRAM_BITS["metric" if constraint.neighbours_only else "local"] - bits_in)
     letters = 2**searched_bits
     problem = LetterProblem(2**bits_in, letters, constraint, weights, symmetric)
-    found = solve_letters(problem, bound, starts=starts, rng=rng, workers=workers)
+    found = solve_letters(problem, bound or _coarse_bound(problem), **search)
     if searched_bits < bits_out <= bits_in:
         dithered_value = _value(_dithered_table(bits_in, bits_out, constraint, weights), weights)
         if dithered_value < found.value:
-            return StaircaseDesign(lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), bound.duals)
-    return StaircaseDesign(table_at_letters(found.alphabet, 2**bits_in, constraint, weights), bound.duals)
+            return StaircaseDesign(lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), duals)
+    return StaircaseDesign(table_at_letters(found, 2**bits_in, constraint, weights), duals, found)
+
+
+def _coarse_bound(problem: LetterProblem) -> StaircaseBound:
+    coarse = problem.coarser(min(problem.inputs_count, STARTS_INPUTS))
+    return staircase_bound(coarse.inputs_count.bit_length() - 1, coarse.constraint, coarse.input_weights)
 
 
 def _staircase_table(bits_in: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
@@ -142,24 +165,33 @@ def _value(table: Table, input_weights: FloatArray | None) -> float:
     return float(variances.max() if input_weights is None else input_weights @ variances)
 
 
-def table_at_letters(alphabet: FloatArray, inputs: int, designed_for: RatioConstraint, input_weights: FloatArray | None) -> Design:
-    """Return the design that keeps these letters, stretched a little where a tighter constraint asks for it.
+def table_at_letters(found: TableDesign, inputs: int, designed_for: RatioConstraint, input_weights: FloatArray | None) -> Design:
+    """Return the design that keeps a table's letters, stretched a little where a tighter constraint asks for it.
 
     Letters can stand so tight that the best table for the same letters under a slightly tighter constraint than they were designed for
     costs much more than the best table for stretched ones; the letters of randomised response show how much stretching to try.
     """
-    alphabet = _without_twins(alphabet)
+    alphabet = _without_twins(found.alphabet)
 
     def design(constraint: RatioConstraint) -> Table:
         program = TableProgram(np.linspace(0.0, 1.0, inputs), len(alphabet), constraint, input_weights)
+        program.start_from(found.program)
         before, after = (randomised_response_alphabet(inputs, len(alphabet), c)[-1] - 0.5 for c in (designed_for, constraint))
         stretched = [
             widened(0.5 + (alphabet - 0.5) * (1 + share * (after - before) / before), inputs, constraint)
             for share in (0.0, 0.25, 0.5, 1.0, 1.25, 2.0)
         ]
-        solutions = [program.solve(letters) for letters in stretched]
-        best = min(range(len(solutions)), key=lambda k: solutions[k].value)
-        return Table(solutions[best].probabilities, stretched[best])
+        solved: list[tuple[TableProgramSolution, FloatArray]] = []
+        failures: list[str] = []
+        for letters in stretched:
+            try:
+                solved.append((program.solve(letters), letters))
+            except (ConvergenceError, InfeasibleError) as failure:
+                failures.append(str(failure))
+        if not solved:
+            raise ConvergenceError("no program for a table with stretched letters was solved: " + "; ".join(failures))
+        solution, letters = min(solved, key=lambda pair: pair[0].value)
+        return Table(solution.probabilities, letters)
 
     return design
 

@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.vector_calibration import calibrate_vector_table, improve_vector_table
 from quietbits.design.local.vector_table import VectorTableMechanism
+from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.verification import verify_table
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
@@ -45,6 +46,14 @@ def test_l1_and_l2_metric_tables_are_the_same_tables() -> None:
     first, second = (calibrate_vector_table(1.5, 1e-5, ball, 3, 3, metric) for metric in ("l1", "l2"))
     assert second.table.epsilon == pytest.approx(7 * first.table.epsilon, rel=1e-5)
     np.testing.assert_allclose(second.table.probabilities, first.table.probabilities, atol=1e-4)
+
+
+@pytest.mark.parametrize(("epsilon", "norm", "metric"), [(4.0, 2.0, "l2"), (2.0, 1.0, "l1")])
+def test_the_table_is_as_good_as_one_that_is_designed_for_its_epsilon(epsilon: float, norm: float, metric: str) -> None:
+    table = calibrate_vector_table(epsilon, 1e-5, NormBall(16, norm), 3, 2, metric).table
+    designed = design_mvu(table.epsilon, 3, 2, metric)
+    assert table.certificate.mean_variance <= designed.certificate.mean_variance * (1 + 1e-5)
+    assert table.certificate.lower_bound == pytest.approx(designed.certificate.lower_bound, rel=1e-6)
 
 
 def test_targets_out_of_reach_are_refused() -> None:

@@ -78,3 +78,17 @@ def test_the_best_point_and_the_number_of_evaluations_are_true() -> None:
     assert len(seen) < 10 + 40
     assert minimum.value <= seen[0]
     assert minimum.value == float(np.abs(minimum.point).sum() + (minimum.point**2).sum())
+
+
+def test_a_descent_far_from_its_goal_ends_and_one_that_reaches_it_does_not() -> None:
+    def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
+        side = np.sign(point[0] ** 2 - point[1])
+        value = 8 * abs(point[0] ** 2 - point[1]) + (1 - point[0]) ** 2
+        return value, np.array([16 * side * point[0] - 2 * (1 - point[0]), -8 * side])
+
+    start = np.array([-1.2, 0.3])
+    alone = minimise_nonsmooth(objective, start, tolerance=1e-10)
+    reached = minimise_nonsmooth(objective, start, tolerance=1e-10, goal=5.0)
+    hopeless = minimise_nonsmooth(objective, start, tolerance=1e-10, goal=-1e3)
+    assert (reached.value, reached.evaluations) == (alone.value, alone.evaluations)
+    assert hopeless.evaluations < alone.evaluations / 2

@@ -154,3 +154,35 @@ def test_letters_that_cannot_make_a_table_are_refused_and_the_next_ones_solved()
     with pytest.raises(InfeasibleError, match="letters must reach farther out"):
         program.solve(np.array([0.0, 0.5, 1.0]))
     assert program.solve(np.array([-1.0, 0.5, 2.0])).value > 0
+
+
+@pytest.mark.parametrize("metric", [None, "l1"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_basis_of_a_coarser_grid_leads_to_the_same_optimum_in_fewer_steps(objective: str, metric: str | None) -> None:
+    alphabet = np.array([-1.7, -0.6, 0.1, 0.4, 0.9, 2.6])
+    spread = ratio_constraint(2.0, 3, metric)
+    programs = []
+    for bits in (3, 5):
+        count = 2**bits
+        constraint = RatioConstraint(spread.log_ratio * 7 / (count - 1), True) if spread.neighbours_only else spread
+        programs.append(TableProgram(np.linspace(0, 1, count), 6, constraint, weights_of(objective, count)))
+    coarse, fine = programs
+    twin, other = fine.on_its_own(), fine.on_its_own()
+    coarse.solve(alphabet)
+    cold, steps_cold = fine.solve(alphabet), fine._highs.getInfo().simplex_iteration_count
+    twin.start_from(coarse)
+    warm, steps = twin.solve(alphabet), twin._highs.getInfo().simplex_iteration_count
+    assert warm.value == pytest.approx(cold.value, rel=1e-8)
+    assert steps < 0.8 * steps_cold
+    other.start_from(fine)
+    assert other.solve(alphabet).value == pytest.approx(cold.value, rel=1e-12)
+    assert other._highs.getInfo().simplex_iteration_count == 0
+
+
+def test_the_basis_of_a_program_with_other_letters_is_not_taken() -> None:
+    inputs, constraint = np.linspace(0, 1, 4), RatioConstraint(1.0, False)
+    fewer, program = (TableProgram(inputs, letters, constraint, np.full(4, 0.25)) for letters in (3, 4))
+    fewer.solve(randomised_response_alphabet(4, 3, constraint))
+    alone = program.on_its_own().solve(randomised_response_alphabet(4, 4, constraint))
+    program.start_from(fewer)
+    assert program.solve(randomised_response_alphabet(4, 4, constraint)).value == alone.value

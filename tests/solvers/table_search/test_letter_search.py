@@ -1,0 +1,38 @@
+"""The search for letters: what less effort costs, and what a start that was found elsewhere is worth."""
+
+import numpy as np
+import pytest
+
+from quietbits.solvers.bounds.privacy_constraint import ratio_constraint
+from quietbits.solvers.bounds.staircase import staircase_bound
+from quietbits.solvers.table_search.letter_search import LetterProblem, solve_letters
+from quietbits.solvers.table_search.multistart import TableDesign
+
+
+def search(epsilon: float, metric: str | None, **effort: object) -> TableDesign:
+    constraint, weights = ratio_constraint(epsilon, 5, metric), np.full(32, 1 / 32)
+    problem = LetterProblem(32, 4, constraint, weights)
+    return solve_letters(problem, staircase_bound(5, constraint, weights), starts=4, rng=np.random.default_rng(0), **effort)
+
+
+@pytest.mark.parametrize("metric", [None, "l1"])
+def test_less_effort_ends_a_little_above_and_a_polish_makes_up_for_it(metric: str | None) -> None:
+    full, wide, quick = (search(2.0, metric, effort=effort) for effort in ("full", "wide", "quick"))
+    bound = staircase_bound(5, ratio_constraint(2.0, 5, metric), np.full(32, 1 / 32)).lower_bound
+    assert bound <= full.value <= wide.value * (1 + 1e-9)
+    assert max(wide.value, quick.value) <= 1.02 * full.value
+    polished = search(2.0, metric, start=wide)
+    assert polished.starts == 1
+    assert polished.value <= min(wide.value, full.value * (1 + 1e-5))
+
+
+def test_a_start_from_another_epsilon_is_as_good_as_a_search() -> None:
+    found = search(2.0, "l1")
+    assert search(2.02, "l1", start=found).value <= search(2.02, "l1").value * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("metric", [None, "l1"])
+def test_the_number_of_threads_does_not_matter(metric: str | None) -> None:
+    alone, together = (search(1.0, metric, workers=workers) for workers in (1, 2))
+    assert alone.value == together.value
+    assert np.array_equal(alone.alphabet, together.alphabet)

@@ -37,7 +37,6 @@ def design_mvu(
     seed: int = 0,
     starts: int | None = None,
     workers: int = 1,
-    letters_from: float | None = None,
 ) -> LookupTable:
     """Design the unbiased private table of least variance, as an exact lookup table with its certificate.
 
@@ -68,9 +67,6 @@ def design_mvu(
         Number of random starts; None for the solver's default.
     workers : int
         Threads that descend at the same time; the table does not depend on it.
-    letters_from : float or None
-        Search for letters as if this were epsilon, and keep them; None to search at epsilon itself. Tables then change with epsilon
-        without jumps, whereas a search may find other letters from one epsilon to the next.
 
     Returns
     -------
@@ -101,7 +97,6 @@ def design_mvu(
     bits_out = check_integer("bits_out", bits_out, low=1, high=9)
     metric = metric_name(metric)
     constraint = ratio_constraint(epsilon, bits_in, metric)
-    searched = constraint if letters_from is None else ratio_constraint(letters_from, bits_in, metric)
     interval = check_interval("interval", interval)
     seed = check_integer("seed", seed, low=0, high=2**63 - 1)
     workers = check_integer("workers", workers, low=1, high=1024)
@@ -114,16 +109,16 @@ def design_mvu(
     input_weights = _input_weights(chosen, 2**bits_in)
     rng = np.random.default_rng(seed)
     if solver == "staircase":
-        made = staircase_design(bits_in, bits_out, searched, input_weights, symmetric, starts or 16, rng, workers)
+        made = staircase_design(bits_in, bits_out, constraint, input_weights, symmetric, starts or 16, rng, workers)
     else:
         # Loaded for those who ask for it: cvxpy and SciPy's optimisers take longer to load than most tables take to design.
         if solver == "trust-region":
             from ...solvers.table_search.trust_region import solve_trust_region as paper
         else:
             from ...solvers.table_search.alternating import solve_alternating as paper
-        found = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, searched, input_weights, starts=starts or 5, rng=rng)
-        made = StaircaseDesign(table_at_letters(found, 2**bits_in, searched, input_weights), None)
-    search = MvuSearch(searched, bits_in, bits_out, metric, chosen, made, symmetric, record_provenance(solver, seed, 0.0))
+        found = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, constraint, input_weights, starts=starts or 5, rng=rng)
+        made = StaircaseDesign(table_at_letters(found, 2**bits_in, constraint, input_weights), None)
+    search = MvuSearch(constraint, bits_in, bits_out, metric, chosen, made, symmetric, record_provenance(solver, seed, 0.0))
     table = search.table(epsilon, interval)
     return replace(table, provenance=replace(table.provenance, duration=time.perf_counter() - began))
 

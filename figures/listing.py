@@ -38,7 +38,7 @@ _LISTED = {
     "mvu-fig3": ListedFigure(
         "mvu.fig3",
         "On the L1 ball three bits a coordinate do about as well as Laplace noise; on the L2 ball mechanisms for the sphere win",
-        "about twenty minutes; five of them to design tables, which are kept in the cache",
+        "six minutes; a third of them to design tables, which are kept in the cache",
     ),
     "mvu-fig5": ListedFigure(
         "mvu.fig5",
@@ -183,7 +183,7 @@ _LISTED = {
     "dprec-table1": ListedFigure(
         "training.dp_rec.table1",
         "DP-REC sends less than a hundredth of the bytes up, and is less accurate than Gaussian sums at equal ε",
-        "about 25 minutes",
+        "about a quarter of an hour",
     ),
     "dprec-table3": ListedFigure(
         "training.dp_rec.table3",

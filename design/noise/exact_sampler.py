@@ -1,5 +1,6 @@
 """Exact sampling of log-concave integer distributions: rectangle-wedge-tail rejection whose comparison is refined until it is certain."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -62,6 +63,13 @@ class ExactSampler:
                 chunk[open_places] = fresh
                 open_places = open_places[rejected]
         return points
+
+    def draw_sums(self, terms: int, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
+        """Draw sums of the given number of independent points."""
+        total = self.draw(math.prod(shape), words)
+        for _ in range(terms - 1):
+            total += self.draw(len(total), words)
+        return total.reshape(shape)
 
     def _propose(self, points: IntegerArray, words: WordSource) -> NDArray[np.intp]:
         """Fill an array with points, and return the places of those that were not kept."""

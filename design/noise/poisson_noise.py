@@ -39,13 +39,8 @@ def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: W
     """
     words = word_source(words)
     exact = rational_parameter("rate", rate, low=LEAST_RATE, high=LARGEST_RATE)
-    shape = sample_shape(size)
     parts = math.ceil(exact / LARGEST_PART)
-    sampler = _sampler(exact / parts)
-    total = sampler.draw(math.prod(shape), words)
-    for _ in range(parts - 1):
-        total += sampler.draw(len(total), words)
-    return total.reshape(shape)
+    return _sampler(exact / parts).draw_sums(parts, sample_shape(size), words)
 
 
 @lru_cache(maxsize=SAMPLERS)

@@ -107,13 +107,8 @@ def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], word
     """
     words = word_source(words)
     exact = rational_parameter("variance", variance, low=2 * LEAST_RATE, high=2 * LARGEST_RATE)
-    shape = sample_shape(size)
     parts = math.ceil(exact / LARGEST_PART)
-    sampler = _sampler(exact / parts)
-    total = sampler.draw(math.prod(shape), words)
-    for _ in range(parts - 1):
-        total += sampler.draw(len(total), words)
-    return total.reshape(shape)
+    return _sampler(exact / parts).draw_sums(parts, sample_shape(size), words)
 
 
 @lru_cache(maxsize=SAMPLERS)

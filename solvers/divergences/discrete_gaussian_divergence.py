@@ -23,8 +23,8 @@ lemma D_a(P || G) and D_a(G || P) are at most (a/2) (tau/2)^2, so that the trian
 over the coordinates are the bounds of `discrete_gaussian_renyi`, which are those of the paper with the smaller tau.
 
 *More clients.* tau grows with n, without end where s is small, while the noise of further clients, independent of the rest, is
-post-processing: what holds for k <= n clients holds for n. The bounds are the least over k: over all k
-up to `DIRECT_TERMS`, then in steps of `CLIENTS_STEP`, between which more clients may raise them by a share of 1e-11.
+post-processing: what holds for k <= n clients holds for n. The bounds are the least over k: over all k up to `DIRECT_TERMS`, then in steps
+of `CLIENTS_STEP`, between which more clients may raise them by a share of 1e-11.
 """
 
 import math
@@ -46,14 +46,14 @@ SMALLEST_SIGMA, LARGEST_SIGMA = 1e-3, 1e20
 BETA = math.exp(-0.5)
 MOST_BITS = 62
 # Terms of the sum tau that are summed one by one.
-# From this variance on, the first wave is below the smallest floating-point number.
-WIDE = 40.0
 DIRECT_TERMS = 100_000
 # Relative error of tau: 2^-53 for each of at most 8 operations in an exponent of at most 745 makes 7e-13 of its exponential; the other 30
 # operations of a term, of which one cancels four fifths of a number, and 40 levels of a pairwise sum make less than 1e-13.
 TAU_ERROR = 1e-12
 # Terms of the theta functions: those left out are below exp(-36 pi) of the first.
 THETA = np.arange(1, 6)
+# From this variance on, exp(-2 pi^2 v^2) is below the smallest floating-point number.
+WIDE = 40.0
 # Exact sums of noise: products that they take, the noise's extent in standard deviations, and what that leaves out at most.
 MOST_PRODUCTS = 2 * 10**9
 DEVIATIONS = 37.0

@@ -6,20 +6,14 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption
-from ..grids import TRUSTED_LOOK, add_legend, best_of, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from ..grids import TRUSTED_LOOK, add_legend, draw_accuracies, draw_no_privacy, grid_tasks, panels
 from ..training_figure import training_figure
-from .settings import PAPER, PROVEN, PUBLISHED, Ground, digits_ground, femnist_ground, guarantees_in_words, setting_in_words
+from .settings import PAPER, PROVEN, PUBLISHED, Ground, best_steps, digits_ground, femnist_ground, guarantees_in_words, setting_in_words
 
 EPSILON = 3.0
 QUICK_BITS, FULL_BITS = [4, 5, 7], [4, 5, 6, 7]
-
-
-def arrange_bits(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best step of each number of bits."""
-    return best_of(summarise_training(rows), ["label", "target_epsilon"]).reset_index(drop=True)
 
 
 def draw_bits(frame: pd.DataFrame) -> Figure:
@@ -66,7 +60,7 @@ FIGURE = training_figure(
     paper=f"{PAPER.source}: figure 2",
     experiment="accuracy against bits of a group",
     tasks=bit_tasks,
-    table=arrange_bits,
+    table=best_steps,
     draw=draw_bits,
     on_data=paper_bit_tasks,
 )

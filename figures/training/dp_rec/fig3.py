@@ -6,10 +6,9 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption
-from ..grids import add_legend, best_of, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from ..grids import add_legend, draw_accuracies, draw_no_privacy, grid_tasks, panels
 from ..training_figure import training_figure
 from .settings import (
     DP_FEDAVG,
@@ -17,6 +16,7 @@ from .settings import (
     PROVEN,
     PUBLISHED,
     Ground,
+    best_steps,
     digits_ground,
     femnist_ground,
     guarantees_in_words,
@@ -24,11 +24,6 @@ from .settings import (
 )
 
 QUICK_EPSILONS, FULL_EPSILONS = (1.0, 3.0, 6.0, 12.0), (0.5, 1.0, 3.0, 6.0, 12.0, 24.0)
-
-
-def arrange_budgets(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best step of each method and budget."""
-    return best_of(summarise_training(rows), ["label", "target_epsilon"]).reset_index(drop=True)
 
 
 def draw_budgets(frame: pd.DataFrame) -> Figure:
@@ -76,7 +71,7 @@ FIGURE = training_figure(
     paper=f"{PAPER.source}: figure 3",
     experiment="accuracy against epsilon",
     tasks=budget_tasks,
-    table=arrange_budgets,
+    table=best_steps,
     draw=draw_budgets,
     on_data=paper_budget_tasks,
 )

@@ -8,8 +8,10 @@ from typing import Any
 import pandas as pd
 
 from ....analysis.datasets.leaf import femnist_writers
+from ....analysis.training.summary import summarise_training
 from ...drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ...training_settings import training_settings
+from ..grids import best_of
 from ..price_settings import QUICK_ROUNDS_ON_DATA, digits_dimension
 
 PAPER = training_settings("dp-rec", "femnist")
@@ -17,6 +19,11 @@ DDG = "distributed-discrete-gaussian"
 DP_REC = "dp-rec-training"
 # As many groups as the paper's model has tensors.
 GROUP_SIZE = -(-digits_dimension("softmax") // PAPER.value("groups"))
+
+
+def best_steps(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the best step of each method and budget, from the rows of all runs."""
+    return best_of(summarise_training(rows), ["label", "target_epsilon"]).reset_index(drop=True)
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,16 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption
-from ..grids import add_legend, best_of, grid_tasks, logarithmic, panels
+from ..grids import add_legend, grid_tasks, logarithmic, panels
 from ..training_figure import training_figure
 from .settings import (
     DDG,
     METHODS,
     PAPER,
     Ground,
+    best_steps,
     digits_ground,
     femnist_ground,
     guarantees_in_words,
@@ -29,14 +29,14 @@ EPSILONS = (3.0, 6.0)
 
 def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the best step of each method and budget, with its saving in bytes up, and what the paper reports on its own data."""
-    frame = best_of(summarise_training(rows), ["label", "target_epsilon"])
+    frame = best_steps(rows)
     # All that send floats send as many bytes.
     uncompressed = frame.loc[frame["mechanism"] == "none", "megabytes_up"].iloc[0]
     paper = pd.Series([None] * len(frame), index=frame.index, dtype=float)
     for method in METHODS:
         own = method.of(frame)
         paper[own.index] = [reported_accuracy(method, epsilon) for epsilon in own["target_epsilon"]]
-    return frame.assign(times_fewer_bytes_up=uncompressed / frame["megabytes_up"], paper_femnist_percent=paper).reset_index(drop=True)
+    return frame.assign(times_fewer_bytes_up=uncompressed / frame["megabytes_up"], paper_femnist_percent=paper)
 
 
 def short_table(table: pd.DataFrame) -> pd.DataFrame:

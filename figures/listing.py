@@ -152,7 +152,7 @@ _LISTED = {
     ),
     "freq-limits": ListedFigure(
         "frequencies.needed_bits",
-        "An exact code sends three times the bits that it needs, private sums a thousand times what their error needs",
+        "An exact code sends three times the bits that it needs, private messages hundreds of times what their error needs",
         "half a minute",
     ),
     "freq-regimes": ListedFigure(

@@ -24,4 +24,4 @@ def named_stream(seed: int, name: str) -> np.random.Generator:
     seed = check_integer("seed", seed, low=0, high=LARGEST_SEED)
     # Python's own hash of a string changes from run to run; SHA-256 does not.
     digest = np.frombuffer(hashlib.sha256(name.encode()).digest(), dtype="<u4")
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(int(word) for word in digest)))
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=tuple(digest.tolist())))

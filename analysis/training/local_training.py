@@ -92,13 +92,14 @@ class KeptExamples:
             self._all = data.cohort(np.arange(data.clients))
             starts = np.append(0, np.cumsum(self._all.sizes))
             self._split = Split(np.arange(starts[-1]), starts)
+            self._of_one_example = bool((self._all.sizes == 1).all())
 
     def cohort(self, clients: IntegerArray) -> Cohort:
         """As `FederatedData.cohort`."""
         if self._all is None:
             return self._data.cohort(clients)
-        numbers, sizes = self._split.parts(clients)
         examples = self._all.examples
+        numbers, sizes = (clients, self._all.sizes[clients]) if self._of_one_example else self._split.parts(clients)
         return Cohort(Examples(examples.inputs.take(numbers, axis=0), examples.labels.take(numbers, axis=0)), sizes)
 
 

@@ -37,7 +37,7 @@ class LayerClipping:
 
     def clip(self, updates: FloatArray) -> FloatArray:
         """Clip updates, shape (clients, dimension), in place, and return them."""
-        for place, norm in zip(self.layers.slices(), self.norms, strict=True):
+        for place, norm in zip(self.layers.places, self.norms, strict=True):
             part = updates[:, place]
             part /= np.maximum(np.linalg.norm(part, axis=1) / norm, 1.0)[:, None]
         return updates

@@ -1,8 +1,9 @@
 """The layers of models that papers train: shapes of their tensors, exact numbers of parameters, and where each layer lies in a vector."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
 from ...arguments import check_choice, check_integer
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
@@ -42,8 +43,8 @@ class ModelLayers:
     Examples
     --------
     >>> model = ModelLayers("small", (dense(4, 2), dense(2, 3)))
-    >>> model.dimension, model.sizes, list(model.slices())
-    (19, (10, 9), [slice(0, 10, None), slice(10, 19, None)])
+    >>> model.dimension, model.sizes, model.places
+    (19, (10, 9), (slice(0, 10, None), slice(10, 19, None)))
     """
 
     name: str
@@ -53,22 +54,21 @@ class ModelLayers:
         """Refuse a model without layers."""
         check_integer("number of layers", len(self.layers), low=1, high=LARGEST_DIMENSION)
 
-    @property
+    # Asked for in every step of a training.
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Number of parameters of each layer."""
         return tuple(layer.size for layer in self.layers)
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """Number of parameters."""
         return sum(self.sizes)
 
-    def slices(self) -> Iterator[slice]:
-        """Return where each layer lies in a vector of all parameters."""
-        start = 0
-        for size in self.sizes:
-            yield slice(start, start + size)
-            start += size
+    @cached_property
+    def places(self) -> tuple[slice, ...]:
+        """Where each layer lies in a vector of all parameters."""
+        return tuple(slice(end - size, end) for size, end in zip(self.sizes, accumulate(self.sizes), strict=True))
 
 
 def dense(inputs: int, outputs: int, name: str = "dense") -> Layer:

@@ -30,7 +30,7 @@ class DenseNetwork:
     def start(self, rng: np.random.Generator) -> FloatArray:
         """Draw weights as He et al. 2015 (*Delving deep into rectifiers*) do; the last layer, and all biases, are zeros."""
         found = np.zeros(self.layers.dimension)
-        for place, (inputs, outputs) in list(zip(self.layers.slices(), pairwise(self.widths), strict=True))[:-1]:
+        for place, (inputs, outputs) in list(zip(self.layers.places, pairwise(self.widths), strict=True))[:-1]:
             weights = found[place][: inputs * outputs]
             weights[:] = rng.standard_normal(len(weights)) * math.sqrt(2 / inputs)
         return found
@@ -59,7 +59,7 @@ class DenseNetwork:
         self, parameters: FloatArray, activations: list[FloatArray], errors: FloatArray, found: FloatArray, *, to_inputs: bool = False
     ) -> FloatArray:
         """Write each client's gradient to `found`, and return the derivatives by the inputs if they are wanted, else by the first sums."""
-        places = list(self.layers.slices())
+        places = self.layers.places
         for number, (weights, _) in reversed(list(enumerate(self._tensors(parameters)))):
             inputs, outputs = self.widths[number : number + 2]
             start = places[number].start
@@ -75,7 +75,7 @@ class DenseNetwork:
     def _tensors(self, parameters: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Return weights and biases; those of several clients have a first axis for them."""
         lead, found = parameters.shape[:-1], []
-        for place, (inputs, outputs) in zip(self.layers.slices(), pairwise(self.widths), strict=True):
+        for place, (inputs, outputs) in zip(self.layers.places, pairwise(self.widths), strict=True):
             layer = parameters[..., place]
             weights = layer[..., : inputs * outputs].reshape(*lead, inputs, outputs)
             biases = layer[..., inputs * outputs :]

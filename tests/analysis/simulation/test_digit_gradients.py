@@ -27,7 +27,7 @@ def model() -> DigitModel:
 def moved(model: DigitModel, step: np.ndarray) -> DigitModel:
     """Return the network with all parameters moved, in the order of a gradient."""
     weights, biases = [], []
-    for part, weight in zip(model.layers.slices(), model.weights, strict=True):
+    for part, weight in zip(model.layers.places, model.weights, strict=True):
         weights.append(weight + step[part][: weight.size].reshape(weight.shape))
         biases.append(step[part][weight.size :])
     return DigitModel(tuple(weights), tuple(one + two for one, two in zip(model.biases, biases, strict=True)))

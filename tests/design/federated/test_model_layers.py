@@ -23,7 +23,7 @@ def test_published_numbers_of_parameters(name: str, dimension: int, sizes: tuple
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_slices_cover_a_vector_once(model: ModelLayers) -> None:
     counts = np.zeros(model.dimension, dtype=int)
-    for layer, part in zip(model.layers, model.slices(), strict=True):
+    for layer, part in zip(model.layers, model.places, strict=True):
         counts[part] += 1
         assert part.stop - part.start == layer.size
     assert np.all(counts == 1)

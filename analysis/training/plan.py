@@ -1,7 +1,7 @@
 """What a training is prepared with: the mechanism for its budget, and what every round reveals, before any client is asked."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from ...arrays import FloatArray
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.privacy import Account, Privacy
+from ...design.contracts.privacy import Account, Privacy, Scalar
 from ...design.contracts.registry import Entry, Values
 from ...design.contracts.task import LARGEST_TARGET, Task
 from ...design.federated.adaptive_clipping import usual_count_deviation
@@ -69,6 +69,12 @@ class TrainingPlan:
     def message_bits(self) -> float:
         """Bits of one client's message, with that of the count."""
         return self.mechanism.bits_per_client + (self.count.bits if self.count is not None else 0)
+
+    def built(self) -> dict[str, Scalar]:
+        """Return the numbers with which the mechanism was built for its budget, such as its noise or levels: ``built_`` and their names."""
+        mechanism: Any = self.mechanism
+        values = {one.name: getattr(mechanism, one.name) for one in fields(mechanism) if one.name != "delta"}
+        return {f"built_{name}": value for name, value in values.items() if isinstance(value, (int, float))}
 
 
 def training_plan(setting: TrainingSetting, name: str, options: Values, layers: ModelLayers, cache: Path | None = None) -> TrainingPlan:

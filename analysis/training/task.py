@@ -166,7 +166,7 @@ class TrainingTask:
 
     def _rows(self, federation: Federation) -> list[dict[str, Scalar]]:
         setting, plan = self.training, federation.plan
-        same = self._columns(federation.state.dimension, float(plan.message_bits), plan.trust_model)
+        same = self._columns(federation.state.dimension, float(plan.message_bits), plan.trust_model) | plan.built()
         rows = []
         for place in range(setting.rounds):
             row: dict[str, Scalar] = same | {"round": place + 1, "epsilon": float(plan.epsilons[place])}

@@ -13,6 +13,7 @@ from quietbits.analysis.training.task import TrainingTask
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.privacy import Privacy
 from quietbits.design.contracts.task import Task
+from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 
@@ -131,3 +132,12 @@ def test_options_of_mechanisms_have_other_names_than_settings() -> None:
     names = {option.name for entry in entries().values() for option in entry.options}
     assert names & {*KEYS, "seed", "name", "checkpoint_every", "round", "accuracy", "run", "label"} == set()
     assert {entry.name for entry in RIVALS} <= set(entries())
+
+
+def test_a_plan_tells_with_what_its_mechanism_was_built(task: Tasks) -> None:
+    plan = task("cpsgd", {"bits": 24}, epsilon=50.0, secret_sampling=False).prepare(None)
+    assert isinstance(plan.mechanism, CpsgdMechanism)
+    built = plan.built()
+    assert (built["built_levels"], built["built_trials"]) == (plan.mechanism.levels, plan.mechanism.trials)
+    assert "built_ball" not in built
+    assert "built_delta" not in built

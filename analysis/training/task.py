@@ -166,7 +166,9 @@ class TrainingTask:
 
     def _rows(self, federation: Federation) -> list[dict[str, Scalar]]:
         setting, plan = self.training, federation.plan
-        same = self._columns(federation.state.dimension, float(plan.message_bits), plan.trust_model) | plan.built()
+        same = self._columns(federation.state.dimension, float(plan.message_bits), plan.trust_model)
+        given = {f"built_{name}" for name, _ in self.mechanism.options}
+        same |= {name: value for name, value in plan.built().items() if name not in given}
         rows = []
         for place in range(setting.rounds):
             row: dict[str, Scalar] = same | {"round": place + 1, "epsilon": float(plan.epsilons[place])}

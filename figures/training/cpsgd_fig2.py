@@ -41,8 +41,8 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         f"One pass over {first['clients']:,} clients with a deformed digit each, {first['clients_per_round']:,} a step; {first['model']}, "
-        f"{first['dimension']:,} parameters; δ = {first['delta']:g}, {first['adjacency']} adjacency, secure-sum trust model. Bits set k and "
-        "m (built_levels, built_trials): the finest levels whose noise fits. Runs of one seed: standard error 2 %. "
+        f"{first['dimension']:,} parameters; δ = {first['delta']:g}, {first['adjacency']} adjacency, secure-sum trust model. Bits set k "
+        "and m (built_levels, built_trials): the finest levels whose noise fits. Runs of one seed: standard error 2 %. "
         f"Paper: {PAPER.value('clients'):,} clients, accuracies only in pictures.",
     )
     return figure

@@ -15,7 +15,6 @@ from typer.testing import CliRunner, Result
 from quietbits.cli.main import app
 from quietbits.design.tables.file import read_table
 
-MAIN = "from quietbits.cli.main import main; main()"
 HEAVY = {
     *("numpy", "scipy", "pandas", "pyarrow", "matplotlib", "jinja2", "jsonschema"),
     *("sklearn", "highspy", "cvxpy", "joblib", "dp_accounting"),
@@ -26,7 +25,7 @@ DESIGN = ["design", "mvu", "--epsilon", "2", "--bits-in", "2", "--bits-out", "2"
 def typed(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `quietbits` in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", MAIN, *arguments], cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "quietbits", *arguments], cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
 
 

@@ -26,6 +26,7 @@ FLOORS = {
     "figures": 4,
     "__init__": 5,
     "cli": 6,
+    "__main__": 7,
 }
 PACKAGES = ["analysis", "cli", "design", "figures", "solvers"]
 MODULES = sorted([*ROOT.glob("*.py"), *(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))])

@@ -1,0 +1,6 @@
+"""``python -m quietbits``: the command `quietbits`, where scripts are not on the path."""
+
+from .cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -6,12 +6,16 @@ import secrets
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from .arguments import check_integer
 from .errors import DataError
+
+Parsed = TypeVar("Parsed")
 
 # As an output, this stands for standard output.
 STANDARD_OUTPUT = Path("-")
@@ -93,6 +97,18 @@ def read_limited(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     if len(content) > most:
         raise DataError(f"{path}: the file has more than the {most / MEGABYTE:g} megabytes that are allowed")
     return content
+
+
+def read_toml(path: str | os.PathLike[str], parse: Callable[[dict[str, Any]], Parsed], most_bytes: int = MEGABYTE) -> Parsed:
+    """Return what a TOML document in a file stands for; a ``DataError`` names the file and what `parse`, or TOML, has against it."""
+    content = read_limited(path, most_bytes)
+    try:
+        return parse(tomllib.loads(content.decode("utf-8")))
+    except RecursionError:
+        raise DataError(f"{path}: the file nests too deep") from None
+    except ValueError as error:
+        # tomllib's errors, and those of text that is not UTF-8, are ValueErrors too.
+        raise DataError(f"{path}: {error}") from error
 
 
 def check_size(path: Path, most_bytes: int) -> None:

@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -13,8 +12,7 @@ from ...design.contracts.domains import Categories, Domain, Interval
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
 from ...design.contracts.task import Task
-from ...errors import DataError
-from ...files import MEGABYTE, read_limited
+from ...files import MEGABYTE, read_toml
 from ..catalogue.registry import entry_named
 from ..random_streams import LARGEST_SEED
 from ..simulation.input_populations import check_inputs
@@ -178,23 +176,15 @@ class SweepSpec:
         return [NormBall(*place) for place in itertools.product(self.dimension, self.norm, self.clip_norm)]
 
 
-MOST_BYTES = MEGABYTE
 SINGLE = ("repetitions", "seed", "adjacency")
 MAY_BE_EMPTY = ("dimension", "norm", "interval", "categories", "nonzero")
 KEYS = tuple(field.name for field in fields(SweepSpec))
 REQUIRED = ("mechanism", "population", "clients", "epsilon", "delta", "adjacency")
 
 
-def load_sweep(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> SweepSpec:
+def load_sweep(path: str | os.PathLike[str], most_bytes: int = MEGABYTE) -> SweepSpec:
     """Read a sweep from a TOML file of at most the given size; a ``DataError`` names the file and the key that is wrong."""
-    content = read_limited(path, most_bytes)
-    try:
-        return parse_sweep(tomllib.loads(content.decode("utf-8")))
-    except RecursionError:
-        raise DataError(f"{path}: the file nests deeper than any sweep") from None
-    except ValueError as error:
-        # tomllib's errors, and those of text that is not UTF-8, are ValueErrors too.
-        raise DataError(f"{path}: {error}") from error
+    return read_toml(path, parse_sweep, most_bytes)
 
 
 def parse_sweep(document: Mapping[str, Any]) -> SweepSpec:

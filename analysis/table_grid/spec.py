@@ -1,15 +1,13 @@
 """Grids of tables as files: TOML in, a list of tasks out; what can be checked without a design is checked before any work begins."""
 
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import product
 from typing import Any
 
 from ...arguments import check_choice, check_integer, check_interval
-from ...errors import DataError
-from ...files import MEGABYTE, read_limited
+from ...files import MEGABYTE, read_toml
 from ...solvers.bounds.privacy_constraint import metric_name, ratio_constraint
 from ..random_streams import LARGEST_SEED
 from ..sweeps.combinations import Combinations
@@ -17,7 +15,6 @@ from .task import TableTask
 
 MOST_BITS = 9
 MOST_TABLES = 1_000_000
-MOST_BYTES = MEGABYTE
 OBJECTIVES = ("mean", "worst")
 REQUIRED = ("epsilon", "bits_in", "bits_out")
 
@@ -94,16 +91,9 @@ class TableGrid:
 KEYS = tuple(field.name for field in fields(TableGrid) if field.name != "seed")
 
 
-def load_grid(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> TableGrid:
+def load_grid(path: str | os.PathLike[str], most_bytes: int = MEGABYTE) -> TableGrid:
     """Read a grid from a TOML file of at most the given size; a ``DataError`` names the file and the key that is wrong."""
-    content = read_limited(path, most_bytes)
-    try:
-        return parse_grid(tomllib.loads(content.decode("utf-8")))
-    except RecursionError:
-        raise DataError(f"{path}: the file nests deeper than any grid") from None
-    except ValueError as error:
-        # tomllib's errors, and those of text that is not UTF-8, are ValueErrors too.
-        raise DataError(f"{path}: {error}") from error
+    return read_toml(path, parse_grid, most_bytes)
 
 
 def parse_grid(document: Mapping[str, Any]) -> TableGrid:

@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -11,8 +10,7 @@ from typing import Any, TypeVar
 
 from ...arguments import check_integer
 from ...design.contracts.options import NONE
-from ...errors import DataError
-from ...files import read_limited
+from ...files import read_toml
 from ..random_streams import LARGEST_SEED
 from .rivals import training_entry
 from .setting import KEYS, TrainingSetting
@@ -26,7 +24,6 @@ NOT_WHOLE = {one.name for one in fields(TrainingSetting) if one.type in (float, 
 MOST_RUNS = 10**5
 CHECKPOINT_EVERY = 50
 # Of a file.
-MOST_BYTES = 2**22
 
 
 @dataclass(frozen=True)
@@ -73,13 +70,7 @@ class TrainingSpec:
 
 def load_training(path: str | os.PathLike[str]) -> TrainingSpec:
     """Read a grid of trainings from a TOML file; a ``DataError`` names the file and the key that is wrong."""
-    content = read_limited(path, MOST_BYTES)
-    try:
-        return parse_training(tomllib.loads(content.decode("utf-8")))
-    except RecursionError:
-        raise DataError(f"{path}: the file nests deeper than any grid of trainings") from None
-    except ValueError as error:
-        raise DataError(f"{path}: {error}") from error
+    return read_toml(path, parse_training)
 
 
 def parse_training(document: Mapping[str, Any]) -> TrainingSpec:

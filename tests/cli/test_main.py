@@ -25,7 +25,12 @@ DESIGN = ["design", "mvu", "--epsilon", "2", "--bits-in", "2", "--bits-out", "2"
 def typed(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `quietbits` in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "quietbits", *arguments], cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "quietbits", *arguments],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -57,6 +57,11 @@ class NormBall:
         object.__setattr__(self, "norm", norm)
         object.__setattr__(self, "clip_norm", check_real("clip_norm", self.clip_norm, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM))
 
+    def check_norm(self, norm: float, name: str) -> None:
+        """Refuse a ball of another norm than that which a mechanism, `name` in words, is for."""
+        if self.norm != norm:
+            raise ValueError(f"ball must be of norm {norm:g} for {name}, got norm {self.norm:g}")
+
     def check(self, vectors: ArrayLike) -> FloatArray:
         """Return finite vectors as a float array of shape (clients, dimension), refusing another shape."""
         array = finite_values("vectors", vectors)

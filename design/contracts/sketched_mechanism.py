@@ -75,7 +75,6 @@ class SketchedMechanism(VectorMechanism):
 
     def _check_sketch(self) -> None:
         """Check that ball and sketch fit each other."""
-        if self.ball.norm != 2:
-            raise ValueError(f"ball must have norm 2 for sketches, got norm {self.ball.norm!r}")
+        self.ball.check_norm(2, "sketches")
         if self.sketch.dimension != self.ball.dimension:
             raise ValueError(f"sketch must be of {self.ball.dimension} coordinates, as the ball is, got {self.sketch.dimension}")

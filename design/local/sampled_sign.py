@@ -40,8 +40,7 @@ class SampledSignMechanism(VectorMechanism):
     def __post_init__(self) -> None:
         """Check the fields."""
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
-        if self.ball.norm != self.norm:
-            raise ValueError(f"ball must be of norm {self.norm:g} for {type(self).__name__}, got norm {self.ball.norm:g}")
+        self.ball.check_norm(self.norm, type(self).__name__)
 
     @property
     @abstractmethod

@@ -76,8 +76,7 @@ class SQKRMechanism(VectorMechanism):
         if not (isinstance(self.epsilon, float) and math.isinf(self.epsilon) and self.epsilon > 0):
             object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
-        if self.ball.norm != 2:
-            raise ValueError(f"ball must have norm 2 for SQKR, got norm {self.ball.norm!r}")
+        self.ball.check_norm(2, "SQKR")
         object.__setattr__(self, "seed", self.frame.seed)
         constant = check_real("kashin_constant", self.kashin_constant, low=1.0, high=LARGEST_KASHIN_CONSTANT)
         object.__setattr__(self, "kashin_constant", constant)

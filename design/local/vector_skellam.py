@@ -96,7 +96,7 @@ class SkellamMechanism(VectorMechanism):
 
     def __post_init__(self) -> None:
         """Check the fields, and that the bits can hold the largest coordinate at least without noise."""
-        _check_ball(self.ball)
+        self.ball.check_norm(2, "Skellam noise")
         clip_norm = self.ball.clip_norm
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=FEWEST_BITS, high=MOST_BITS))
         granularity = check_real("granularity", self.granularity, low=clip_norm / LARGEST_RADIUS, high=clip_norm * LARGEST_RADIUS)
@@ -239,7 +239,7 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
     >>> [round(skellam_mechanism(2.0, 1e-5, ball, bits).worst_variance, 1) for bits in (8, 12, 16)]
     [15847.3, 2442.1, 2369.9]
     """
-    _check_ball(ball)
+    ball.check_norm(2, "Skellam noise")
     bits = check_integer("bits", bits, low=FEWEST_BITS, high=MOST_BITS)
     deviations = check_real("deviations", deviations, low=1.0, high=40.0)
 
@@ -274,12 +274,6 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
     while ball.clip_norm / granularity > coarse:
         granularity = math.nextafter(granularity, math.inf)
     return SkellamMechanism(ball, bits, granularity, variance_and_range(coarse)[0], delta)
-
-
-def _check_ball(ball: NormBall) -> None:
-    """Refuse a ball of another norm."""
-    if ball.norm != 2:
-        raise ValueError(f"ball must have norm 2 for Skellam noise, got norm {ball.norm!r}")
 
 
 def _l1_sensitivity(dimension: int, l2_sensitivity: float) -> float:

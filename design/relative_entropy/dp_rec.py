@@ -75,8 +75,7 @@ class DpRecMechanism(VectorMechanism):
 
     def __post_init__(self) -> None:
         """Check the fields, and that they go together."""
-        if self.ball.norm != 2:
-            raise ValueError(f"ball must have norm 2 for DP-REC, got norm {self.ball.norm!r}")
+        self.ball.check_norm(2, "DP-REC")
         object.__setattr__(self, "clip_ratio", check_real("clip_ratio", self.clip_ratio, low=SMALLEST_CLIP_RATIO, high=LARGEST_SHIFT))
         object.__setattr__(self, "delta", check_delta(self.delta))
         if self.layout.dimension != self.ball.dimension:

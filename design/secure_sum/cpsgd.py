@@ -106,8 +106,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        if self.ball.norm != 2:
-            raise ValueError(f"ball must have norm 2 for cpSGD, got norm {self.ball.norm!r}")
+        self.ball.check_norm(2, "cpSGD")
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "levels", check_integer("levels", self.levels, low=2, high=MOST_LEVELS))
         most = min(MOST_CLIENT_TRIALS, MOST_TRIALS // self.clients)

@@ -158,8 +158,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        if self.ball.norm != 2:
-            raise ValueError(f"ball must have norm 2 for the Poisson-binomial mechanism, got norm {self.ball.norm!r}")
+        self.ball.check_norm(2, "the Poisson-binomial mechanism")
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "trials", check_integer("trials", self.trials, low=1, high=MOST_TRIALS))
         object.__setattr__(self, "theta", check_real("theta", self.theta, low=SMALLEST_THETA, high=LARGEST_THETA))

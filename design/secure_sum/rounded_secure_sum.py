@@ -220,8 +220,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     def _check_fields(self, noise: str) -> None:
         """Check the fields; `noise` is what the mechanism adds, in words."""
-        if self.ball.norm != 2:
-            raise ValueError(f"ball must have norm 2 for {noise} noise, got norm {self.ball.norm!r}")
+        self.ball.check_norm(2, f"{noise} noise")
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
         object.__setattr__(self, "granularity", check_real("granularity", self.granularity, low=1e-100, high=1e100))

@@ -66,8 +66,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
         """Check the fields."""
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
-        if self.ball.norm != 2:
-            raise ValueError(f"ball must be of norm 2 for minimal random coding, got norm {self.ball.norm:g}")
+        self.ball.check_norm(2, "minimal random coding")
 
     @cached_property
     def threshold(self) -> float:

@@ -66,8 +66,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
         """Check the fields."""
         object.__setattr__(self, "coded_epsilon", check_real("coded_epsilon", self.coded_epsilon, low=1e-4, high=EPSILON_HIGH))
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
-        if self.ball.norm != 2:
-            raise ValueError(f"ball must be of norm 2 for minimal random coding, got norm {self.ball.norm:g}")
+        self.ball.check_norm(2, "minimal random coding")
 
     @property
     def epsilon(self) -> float:

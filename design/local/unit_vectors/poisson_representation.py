@@ -76,8 +76,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
         object.__setattr__(self, "alpha", check_real("alpha", self.alpha, low=SMALLEST_ALPHA, high=LARGEST_ALPHA))
         largest = 2 * self.alpha * LARGEST_CODED
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=largest))
-        if self.ball.norm != 2:
-            raise ValueError(f"ball must be of norm 2 for Poisson private representation, got norm {self.ball.norm:g}")
+        self.ball.check_norm(2, "Poisson private representation")
 
     @property
     def coded_epsilon(self) -> float:

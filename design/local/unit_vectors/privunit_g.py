@@ -59,8 +59,7 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
     def __post_init__(self) -> None:
         """Check the fields."""
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
-        if self.ball.norm != 2:
-            raise ValueError(f"ball must be of norm 2 for PrivUnitG, got norm {self.ball.norm:g}")
+        self.ball.check_norm(2, "PrivUnitG")
 
     @cached_property
     def threshold(self) -> float:

@@ -60,8 +60,7 @@ class ProjectedPrivUnitMechanism(VectorMechanism):
 
     def _check(self, name: str) -> None:
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
-        if self.ball.norm != 2:
-            raise ValueError(f"ball must be of norm 2 for {name}, got norm {self.ball.norm:g}")
+        self.ball.check_norm(2, name)
         object.__setattr__(self, "projected", check_integer("projected", self.projected, low=1, high=self.space))
 
     @cached_property

@@ -71,8 +71,7 @@ class RotatingSimplexMechanism(VectorMechanism):
         """Check the fields."""
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
-        if self.ball.norm != 2:
-            raise ValueError(f"ball must be of norm 2 for a rotating simplex, got norm {self.ball.norm:g}")
+        self.ball.check_norm(2, "a rotating simplex")
         if self.corners > self.ball.dimension + 1:
             most = most_simplex_bits(self.ball.dimension)
             raise InfeasibleError(f"bits must be at most {most} for a simplex in {self.ball.dimension} dimensions, got {self.bits}")

@@ -96,7 +96,7 @@ def test_calibrate_says_which_theta_it_found_and_account_what_rests_on_it() -> N
         ({}, {"rounds": 0}, "rounds must be a whole number from 1"),
         ({}, {"adjacency": "add-or-remove-one"}, "adjacency must be one of replace-one, got 'add-or-remove-one'"),
         ({"ball": NormBall(1000, 2.0)}, {"epsilon": 1e-5, "delta": 1e-12}, "theta would have to be below 1e-06"),
-        ({"ball": NormBall(2, 1.0)}, {}, "ball must have norm 2"),
+        ({"ball": NormBall(2, 1.0)}, {}, "ball must be of norm 2"),
     ],
 )
 def test_bad_requests_are_refused(changes: dict[str, Any], target: dict[str, Any], message: str) -> None:

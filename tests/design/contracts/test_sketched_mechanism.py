@@ -94,7 +94,7 @@ def test_another_round_has_another_sketch_and_is_the_same_otherwise() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"ball": NormBall(800, 1.0)}, "ball must have norm 2 for sketches, got norm 1.0"),
+        ({"ball": NormBall(800, 1.0)}, "ball must be of norm 2 for sketches, got norm 1"),
         ({"ball": NormBall(801, 2.0)}, "sketch must be of 801 coordinates, as the ball is, got 800"),
     ],
 )

@@ -198,7 +198,7 @@ def test_the_guarantee_is_pure_and_nothing_is_promised_without_privacy() -> None
         ({"epsilon": -math.inf}, "epsilon must be a number from 0.001 to 20, got -inf"),
         ({"bits": 0}, "bits must be a whole number from 1 to 16, got 0"),
         ({"bits": 17}, "bits must be a whole number from 1 to 16, got 17"),
-        ({"ball": NormBall(2, 1.0)}, "ball must have norm 2 for SQKR, got norm 1.0"),
+        ({"ball": NormBall(2, 1.0)}, "ball must be of norm 2 for SQKR, got norm 1"),
         ({"ball": NormBall(2**25, 2.0)}, "dimension must be a whole number from 1 to 16777216"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"kashin_constant": 0.5}, "kashin_constant must be a number from 1 to 100000, got 0.5"),

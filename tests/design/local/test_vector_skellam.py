@@ -225,7 +225,7 @@ def test_a_budget_beyond_all_orders_is_refused() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"ball": NormBall(3, 1.0)}, "ball must have norm 2 for Skellam noise, got norm 1.0"),
+        ({"ball": NormBall(3, 1.0)}, "ball must be of norm 2 for Skellam noise, got norm 1"),
         ({"bits": 1}, "bits must be a whole number from 2 to 32, got 1"),
         ({"bits": 33}, "bits must be a whole number from 2 to 32, got 33"),
         ({"bits": 3}, "bits must be at least 4 to hold coordinates up to 7, got 3"),
@@ -246,7 +246,7 @@ def test_bad_fields_are_refused(changes: dict[str, object], message: str) -> Non
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"ball": NormBall(3, math.inf)}, "ball must have norm 2"),
+        ({"ball": NormBall(3, math.inf)}, "ball must be of norm 2"),
         ({"bits": 2.5}, "bits must be a whole number"),
         ({"deviations": 0.0}, "deviations must be a number from 1 to 40"),
         ({"epsilon": 0.0}, "epsilon must be a number from 0.001 to 1000"),

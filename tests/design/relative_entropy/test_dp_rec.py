@@ -159,7 +159,7 @@ def test_long_vectors_are_clipped_and_a_zero_vector_is_coded() -> None:
 
 def test_bad_mechanisms_are_refused() -> None:
     ball = NormBall(dimension=6, norm=2.0)
-    with pytest.raises(ValueError, match="ball must have norm 2 for DP-REC, got norm 1"):
+    with pytest.raises(ValueError, match="ball must be of norm 2 for DP-REC, got norm 1"):
         DpRecMechanism(NormBall(dimension=6, norm=1.0), 1.0, LAYOUT)
     for clip_ratio in (0.0, 3.1, math.nan):
         with pytest.raises(ValueError, match=r"clip_ratio must be a number from 0\.001 to 3, got"):

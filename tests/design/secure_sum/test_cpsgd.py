@@ -279,7 +279,7 @@ def test_without_enough_noise_there_is_no_guarantee() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"ball": NormBall(5, 1.0)}, r"ball must have norm 2 for cpSGD, got norm 1\.0"),
+        ({"ball": NormBall(5, 1.0)}, r"ball must be of norm 2 for cpSGD, got norm 1"),
         ({"clients": 0}, "clients must be a whole number from 1 to 1000000000, got 0"),
         ({"levels": 1}, "levels must be a whole number from 2 to 16777216, got 1"),
         ({"trials": 0}, "trials must be a whole number from 1 to 1099511627776, got 0"),

@@ -212,7 +212,7 @@ def test_what_is_enumerated_is_what_the_mechanism_sends() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"ball": NormBall(5, 1.0)}, "ball must have norm 2 for Skellam noise, got norm 1.0"),
+        ({"ball": NormBall(5, 1.0)}, "ball must be of norm 2 for Skellam noise, got norm 1"),
         ({"clients": 0}, "clients must be a whole number from 1 to 1000000000, got 0"),
         ({"bits": 63}, "bits must be a whole number from 1 to 62, got 63"),
         ({"granularity": 0.0}, "granularity must be a number from 1e-100 to 1e\\+100, got 0.0"),

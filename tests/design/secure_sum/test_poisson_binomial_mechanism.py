@@ -230,7 +230,7 @@ def test_what_is_enumerated_is_what_the_mechanism_sends_and_its_mean_is_the_vect
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"ball": NormBall(5, 1.0)}, "ball must have norm 2 for the Poisson-binomial mechanism, got norm 1.0"),
+        ({"ball": NormBall(5, 1.0)}, "ball must be of norm 2 for the Poisson-binomial mechanism, got norm 1"),
         ({"clients": 0}, "clients must be a whole number from 1 to 10000000, got 0"),
         ({"trials": 5000}, "trials must be a whole number from 1 to 4096, got 5000"),
         ({"theta": 0.5}, "theta must be a number from 1e-06 to 0.499, got 0.5"),

@@ -186,7 +186,7 @@ def test_without_the_clip_after_the_sketch_an_audit_would_find_it_out() -> None:
 def test_parts_that_do_not_fit_are_refused() -> None:
     mechanism = summed(SKETCHES["one row"])
     for changes, message in (
-        ({"ball": NormBall(DIMENSION, 1.0)}, "ball must have norm 2 for sketches, got norm 1.0"),
+        ({"ball": NormBall(DIMENSION, 1.0)}, "ball must be of norm 2 for sketches, got norm 1"),
         ({"ball": NormBall(100, 2.0)}, "sketch must be of 100 coordinates, as the ball is, got 120"),
         ({"sketch": CountMeanSketch(DIMENSION, 1, 29)}, "inner must be for 29 coordinates of a sketch, got 30"),
     ):

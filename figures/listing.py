@@ -168,12 +168,12 @@ _LISTED = {
     "mvu-fig4": ListedFigure(
         "training.mvu_fig4",
         "At equal ε one bit of MVU trains no better than noisy signs, and a trusted server's noise costs far less than either",
-        "about 40 minutes",
+        "about an hour",
     ),
     "mvu-fig6": ListedFigure(
         "training.mvu_fig6",
         "A convolutional network needs a trusted server's noise: one bit a coordinate, of MVU or of signs, stays behind at equal ε",
-        "about two hours",
+        "about three hours",
     ),
     "cpsgd-fig2": ListedFigure(
         "training.cpsgd_fig2",

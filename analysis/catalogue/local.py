@@ -87,7 +87,8 @@ def pure_accountable(
             return subject
         norm = norms[0] if values["norm"] is None else parse_norm(values["norm"])
         mechanism = build(epsilon, NormBall(values["dimension"], norm, 1.0), values)
-        return replace(subject, privacy=mechanism.privacy(), bits_per_client=mechanism.bits_per_client)
+        details = {**subject.details, "dimension": values["dimension"], "norm": norm}
+        return replace(subject, privacy=mechanism.privacy(), bits_per_client=mechanism.bits_per_client, details=details)
 
     def solve(target: Target, _: Values) -> Accounted:
         values = {option.name: option.default for option in (*size, *options)}

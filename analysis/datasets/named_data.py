@@ -67,23 +67,27 @@ def named_data(
     >>> named_data("digits", 100, seed=0, split="dirichlet").clients
     100
     """
-    check_choice("data", name, DATA_NAMES)
-    if name not in ENDLESS and samples is not None:
-        raise ValueError(f"samples must be left out for {name}, got {samples!r}: only {', '.join(ENDLESS)} are made without end")
-    if name != DIGITS and folder is None:
-        raise ValueError(f"folder must be where the files of {name} are, got None")
+    check_data(name, folder=folder, split=split, samples=samples)
     if name in _WRITTEN:
-        check_choice("split", split, (WRITER,))
         found = _WRITTEN[name](Path(folder or "."))
         if clients not in (None, found.clients):
             raise ValueError(f"clients must be {found.clients}, the number of writers of {name}, got {clients}")
         return found
-    check_choice("split", split, SPLITS)
     if clients is None:
         raise ValueError(f"clients must be a whole number for {name}, which is dealt out to them, got None")
     if name in _DEALT:
         more = {} if samples is None else {"samples": samples}
         return _DEALT[name](Path(folder or "."), clients, seed, split=split, alpha=alpha, **more)
-    if folder is not None:
-        raise ValueError(f"folder must be left out for digits, which need no files, got {str(folder)!r}")
     return digits_data(clients, seed, split=split, alpha=alpha, samples=samples)
+
+
+def check_data(name: str, *, folder: str | Path | None, split: str, samples: int | None) -> None:
+    """Refuse arguments of `named_data` that do not go together, before any file is read."""
+    check_choice("data", name, DATA_NAMES)
+    if name not in ENDLESS and samples is not None:
+        raise ValueError(f"samples must be left out for {name}, got {samples!r}: only {', '.join(ENDLESS)} are made without end")
+    if name != DIGITS and folder is None:
+        raise ValueError(f"folder must be where the files of {name} are, got None")
+    if name == DIGITS and folder is not None:
+        raise ValueError(f"folder must be left out for digits, which need no files, got {str(folder)!r}")
+    check_choice("split", split, (WRITER,) if name in _WRITTEN else SPLITS)

@@ -60,7 +60,8 @@ class IncompleteSweepError(ValueError):
         more = len(by_fault) - len(named)
         if more:
             named.append(f"and {more} more {'setting' if more == 1 else 'settings'}")
-        super().__init__(f"{len(failures)} of {total} tasks failed, the others are saved: {'; '.join(named)}")
+        others = ", the others are saved" if len(failures) < total else ""
+        super().__init__(f"{len(failures)} of {total} tasks failed{others}: {'; '.join(named)}")
         self.failures = failures
         self.results_path = results_path
         self.total = total

@@ -22,7 +22,7 @@ from ..random_streams import named_stream
 from .checkpoint import Arrays, Checkpoint
 from .downloads import Downloads
 from .local_training import KeptExamples, LocalTraining, keep_memory_of_chunks, update_chunks
-from .message_sum import MessageSum
+from .message_sum import MessageSum, whole_bytes
 from .models.network import Network, network_accuracy
 from .plan import TrainingPlan
 from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism
@@ -93,10 +93,8 @@ class Federation:
         self.state = self._optimiser.start(first.astype(f"f{setting.precision // 8}"))
         self.records = {name: [] for name in RECORDED}
         self._clipping = AdaptiveClipping(setting.clip).start()
-        self._message_bytes = -(-int(np.ceil(self.plan.message_bits)) // 8)
-        self._downloads = Downloads(
-            setting.download == "history", self.state.parameters.nbytes, self.state.state_bytes, self._message_bytes
-        )
+        sizes = self.state.parameters.nbytes, self.state.state_bytes, whole_bytes(self.plan.message_bits)
+        self._downloads = Downloads(setting.download == "history", *sizes)
         self._layers = LayerClipping(self._network.layers, setting.clip) if setting.clipping == "per-layer" else None
         self._repeats = isinstance(mechanism, DpRecOverTraining)
         keep_memory_of_chunks(self.state.dimension)
@@ -131,7 +129,7 @@ class Federation:
             # The server's noise is the same, however many clients came.
             mechanism = replace(mechanism, clients=max(1, len(clients)))
         scale = self._clipping.clip_norm / setting.clip
-        messages, norms = MessageSum(mechanism), [np.empty(0)]
+        messages, norms = MessageSum(mechanism, plan.count.bits if plan.count is not None else 0), [np.empty(0)]
         parameters = self.state.parameters.astype(float)
         for updates in update_chunks(
             self._local, self._network, parameters, self._examples, clients, self._stream(number, "local training")
@@ -144,7 +142,9 @@ class Federation:
             messages.add(updates, words)
         empty = max((plan.seats or 0) - len(clients), 1 if isinstance(mechanism, TRUSTING) and not len(clients) else 0)
         messages.add(np.zeros((empty, self.state.dimension)), words)
+        # A trusted server's noise on nothing is no message.
         sent = messages.messages if plan.seats is not None else len(clients)
+        up = messages.bytes if sent else 0
         down = self._downloads.send(clients, sent)
         used = self._clipping.clip_norm
         if setting.clipping == "adaptive":
@@ -152,7 +152,7 @@ class Federation:
         mean = messages.total(self.state.dimension) * (scale / setting.clients_per_round)
         self.state = self._optimiser.step(self.state, mean)
         measured = number % setting.evaluate_every == 0 or number == setting.rounds
-        found = (len(clients), sent, self.accuracy() if measured else np.nan, used, sent * self._message_bytes, down)
+        found = (len(clients), sent, self.accuracy() if measured else np.nan, used, up, down)
         for name, value in zip(RECORDED, found, strict=True):
             self.records[name].append(float(value))
 

@@ -1,5 +1,6 @@
 """The messages of one round, added up as they come, chunk after chunk."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,15 @@ from ...design.secure_sum.modular_arithmetic import modular_add, residues
 
 
 class MessageSum:
-    """What a server keeps of a round's messages.
+    """What a server keeps of a round's messages, and how many bytes they take, each with some further bits.
 
     Messages of a secure sum are not made one by one where the law of their sum is known (`SecureSumMechanism.summed_steps`).
     """
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(self, mechanism: Mechanism, further_bits: int = 0) -> None:
         self.mechanism = mechanism
-        self.messages = 0
+        self.messages = self.bytes = 0
+        self._further_bits = further_bits
         self._aggregate: NDArray[Any] | None = None
 
     def add(self, vectors: FloatArray, words: WordsLike) -> None:
@@ -30,9 +32,12 @@ class MessageSum:
         mechanism = self.mechanism
         if isinstance(mechanism, SecureSumMechanism):
             part: NDArray[Any] = residues(mechanism.summed_steps(vectors, words), mechanism.modulus)
+            self.bytes += len(vectors) * whole_bytes(mechanism.bits_per_client + self._further_bits)
             self._aggregate = part if self._aggregate is None else modular_add(self._aggregate, part, mechanism.modulus)
             return
-        part = mechanism.aggregate(mechanism.encode(vectors, words))
+        messages = mechanism.encode(vectors, words)
+        self.bytes += int(np.ceil((mechanism.message_bits(messages) + self._further_bits) / 8).sum())
+        part = mechanism.aggregate(messages)
         self._aggregate = part if self._aggregate is None else mechanism.combine(self._aggregate, part)
 
     def total(self, dimension: int) -> FloatArray:
@@ -40,3 +45,8 @@ class MessageSum:
         if self._aggregate is None:
             return np.zeros(dimension)
         return np.asarray(self.mechanism.decode(self._aggregate, self.messages)) * self.messages
+
+
+def whole_bytes(bits: float) -> int:
+    """Return the bytes of a message of that many bits."""
+    return -(-math.ceil(bits) // 8)

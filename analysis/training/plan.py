@@ -97,8 +97,7 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
         If the mechanism cannot keep the budget, or adaptive clipping is not accounted for with it; the message says what is needed.
     """
     entry = training_entry(name)
-    if setting.download == "history" and entry.private and entry.trust_model != "local" and name != DP_REC_TRAINING:
-        raise ValueError(f"download must be model for {name}, whose single messages nobody may see, got 'history'")
+    check_training(setting, name, options)
     options = dict(options) | _filled_in(entry, setting, layers, cache)
     task = _task(setting, entry, options, layers.dimension)
     adaptive = setting.clipping == "adaptive"
@@ -110,13 +109,9 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
             if spent >= task.epsilon:
                 raise InfeasibleError(f"epsilon must be above {spent:.4g}, which adaptive clipping's count costs, got {task.epsilon:g}")
             task = replace(task, epsilon=task.epsilon - spent, delta=task.delta / 2)
-        elif name == "dp-fedavg":
+        else:
             deviation = usual_count_deviation(setting.clients_per_round)
             options |= {COUNT_DEVIATION.name: deviation}
-        else:
-            raise InfeasibleError(
-                f"clipping must be flat or per-layer with {name}, got 'adaptive': the question about norms is not private"
-            )
     mechanism = entry.build(task, options)
     seats = task.clients if isinstance(mechanism, SecureSumMechanism) else None
     privacy, delta = mechanism.privacy(), setting.delta if count is None else setting.delta / 2
@@ -140,10 +135,42 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
     return replace(plan, epsilons=epsilons, amplified=amplified, unamplified=unamplified, others=accounted.others)
 
 
+def check_training(setting: TrainingSetting, name: str, options: Values) -> None:
+    """Refuse a mechanism and a setting that do not go together, as far as that is known without data.
+
+    Raises
+    ------
+    ValueError
+        If a budget is missing, or given twice; or the mechanism is not for the setting's sampling, clipping or download.
+    """
+    entry = training_entry(name)
+    if setting.download == "history" and entry.private and entry.trust_model != "local" and name != DP_REC_TRAINING:
+        raise ValueError(f"download must be model for {name}, whose single messages nobody may see, got 'history'")
+    if name == DP_REC_TRAINING and setting.sampling != "with-replacement":
+        raise ValueError(f"sampling must be with-replacement for {DP_REC_TRAINING}, whose account is for that, got {setting.sampling!r}")
+    if setting.clipping == "adaptive" and name not in ("none", "dp-fedavg") and entry.trust_model != "secure-sum":
+        raise InfeasibleError(f"clipping must be flat or per-layer with {name}, got 'adaptive': the question about norms is not private")
+    if not entry.private:
+        return
+    if not needs_budget(entry, options):
+        for key in ("epsilon", "round_epsilon"):
+            if getattr(setting, key) is not None:
+                raise ValueError(f"{key} must be left out, or 'none', for {name} whose noise is given, got {getattr(setting, key):g}")
+    elif setting.round_epsilon is not None:
+        if entry.trust_model == "secure-sum" and setting.sampling == "poisson":
+            raise ValueError(
+                f"round_epsilon must be left out for {name} with poisson sampling, got {setting.round_epsilon:g}: how many seats the "
+                "rounds need depends on the epsilon of all of them; give epsilon"
+            )
+    elif setting.epsilon is None:
+        raise ValueError(f"epsilon is missing: {name} needs it, or round_epsilon")
+
+
 def setting_sampling(setting: TrainingSetting, entry: Entry) -> Sampling | None:
-    """Return the sampling that amplifies a mechanism's guarantees in a training, if any does."""
+    """Return the sampling that amplifies a mechanism's guarantees in a training, if any does for the adjacency."""
     secret = setting.secret_sampling and entry.trust_model != "local" and entry.name != DP_REC_TRAINING
-    return setting.cohorts.amplifying if secret else None
+    sampling = setting.cohorts.amplifying if secret else None
+    return sampling if sampling is not None and sampling.adjacency == setting.adjacency else None
 
 
 def _filled_in(entry: Entry, setting: TrainingSetting, layers: ModelLayers, cache: Path | None) -> dict[str, Any]:
@@ -154,20 +181,12 @@ def _filled_in(entry: Entry, setting: TrainingSetting, layers: ModelLayers, cach
 
 
 def _task(setting: TrainingSetting, entry: Entry, options: Values, dimension: int) -> Task:
-    if entry.name == DP_REC_TRAINING and setting.sampling != "with-replacement":
-        raise ValueError(f"sampling must be with-replacement for {DP_REC_TRAINING}, whose account is for that, got {setting.sampling!r}")
     epsilon, rounds, sampling = setting.epsilon, setting.cohorts.participations(setting.rounds), setting_sampling(setting, entry)
     if not needs_budget(entry, options):
         epsilon = LARGEST_TARGET
     elif setting.round_epsilon is not None:
-        if entry.trust_model == "secure-sum" and setting.sampling == "poisson":
-            raise ValueError(
-                f"round_epsilon must be left out for {entry.name} with poisson sampling, got {setting.round_epsilon:g}: how many seats the "
-                "rounds need depends on the epsilon of all of them; give epsilon"
-            )
         epsilon, rounds, sampling = setting.round_epsilon, 1, None
-    elif epsilon is None:
-        raise ValueError(f"epsilon is missing: {entry.name} needs it, or round_epsilon")
+    assert epsilon is not None  # noqa: S101 - as `check_training` sees to
     clients = setting.clients_per_round
     if entry.trust_model == "secure-sum":
         clients = setting.cohorts.seats(setting.rounds, epsilon, setting.delta)
@@ -210,8 +229,7 @@ def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling:
 
 def _unamplified(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None) -> FloatArray | None:
     """Return what rounds reveal where sampling is no secret; None where it amplifies nothing."""
-    amplifies = sampling is not None and sampling.adjacency == setting.adjacency
-    return _account(privacy, setting, delta, None, sparse=True).epsilons if amplifies else None
+    return None if sampling is None else _account(privacy, setting, delta, None, sparse=True).epsilons
 
 
 def accounted_rounds(rounds: int, *, sparse: bool) -> list[int]:

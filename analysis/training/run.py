@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...progress import OnStep, silent
 from ..sweeps.run import run_sweep
+from .models.network import check_installed
 from .spec import TrainingSpec
 from .task import CHECKPOINTS, PROGRESS
 
@@ -51,6 +52,8 @@ def run_training(
     ValueError, IncompleteSweepError, DataError, OSError
         As in `run_sweep`.
     """
+    for _, setting in spec.runs:
+        check_installed(setting.model)
     folder = output.absolute()
     with _looking(folder / PROGRESS, on_step) as step:
         path = run_sweep(spec.tasks(folder), output, workers=workers, cache=cache, dask=dask, on_step=step)

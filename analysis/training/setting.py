@@ -13,9 +13,9 @@ from ...design.federated.adam import ServerAdam
 from ...design.federated.server_optimiser import ServerOptimiser, ServerSGD
 from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ..datasets.federated_data import FederatedData
-from ..datasets.named_data import named_data
+from ..datasets.named_data import check_data, named_data
 from .client_sampling import ClientSampling
-from .models.network import Network, network_named
+from .models.network import Network, check_model, network_named
 
 # Data sets that a process keeps.
 KEPT_DATA = 4
@@ -99,6 +99,8 @@ class TrainingSetting:
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
+        check_data(self.data, folder=self.folder, split=self.split, samples=self.samples)
+        check_model(self.model)
         ClientSampling(self.sampling, self.clients, self.clients_per_round)
         check_integer("rounds", self.rounds, low=1, high=MOST_ROUNDS)
         check_integer("local_epochs", self.local_epochs, low=0, high=10**4)

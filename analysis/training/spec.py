@@ -12,6 +12,7 @@ from ...arguments import check_integer
 from ...design.contracts.options import NONE
 from ...files import read_toml
 from ..random_streams import LARGEST_SEED
+from .plan import check_training
 from .rivals import training_entry
 from .setting import KEYS, TrainingSetting
 from .task import TrainedMechanism, TrainingTask
@@ -23,7 +24,6 @@ MAY_BE_NONE = ("folder", "samples", "batch", "epsilon", "round_epsilon")
 NOT_WHOLE = {one.name for one in fields(TrainingSetting) if one.type in (float, float | None)}
 MOST_RUNS = 10**5
 CHECKPOINT_EVERY = 50
-# Of a file.
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,9 @@ def _run(name: str, values: Mapping[str, Any]) -> tuple[TrainedMechanism, Traini
     missing = [key for key in ("clients", "clients_per_round", "rounds", "delta", "adjacency") if key not in training]
     if missing:
         raise ValueError(f"{missing[0]} is missing: a training must have clients, clients_per_round, rounds, delta and adjacency")
-    return TrainedMechanism(name, tuple(options.items())), TrainingSetting(**training)
+    mechanism, setting = TrainedMechanism(name, tuple(options.items())), TrainingSetting(**training)
+    check_training(setting, name, options)
+    return mechanism, setting
 
 
 def _as_kept(key: str, value: Any) -> Any:

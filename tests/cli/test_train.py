@@ -91,10 +91,25 @@ def test_the_page_needs_no_network_and_shows_every_series(run: Run, folder: Path
         (("clients = 100", 'clients = 100\nserver = "adagrad"'), "small.toml: [[mechanism]] number 1: server must be one of sgd, "),
         (("clients = 100", 'clients = "many"'), "small.toml: [[mechanism]] number 1: population must be a whole number from 1 to "),
         (("clients = 100", "clients = 100\nprecision = 16"), "small.toml: [[mechanism]] number 1: precision must be 32 or 64, got 16"),
-        (("clients = 100", "clients = 100\nmodel = 3"), "6 of 6 tasks failed, the others are saved: none trains 3 for 4 rounds"),
-        (("clients = 100", 'clients = 100\ndata = "mnist"'), "6 of 6 tasks failed, the others are saved: none trains softmax for 4 rounds"),
+        (("clients = 100", "clients = 100\nmodel = 3"), "small.toml: [[mechanism]] number 1: model must be softmax, mlp-WIDTH-..., "),
+        (
+            ("clients = 100", 'clients = 100\ndata = "mnist"'),
+            "small.toml: [[mechanism]] number 1: folder must be where the files of mnist are",
+        ),
         (
             ("noise_multiplier = 0.5", ""),
+            "small.toml: [[mechanism]] number 2: epsilon is missing: sign-gaussian needs it, or round_epsilon",
+        ),
+        (
+            ("noise_multiplier = 0.5", "noise_multiplier = 0.5\nepsilon = 3"),
+            "small.toml: [[mechanism]] number 2: epsilon must be left out, or 'none', for sign-gaussian whose noise is given, got 3",
+        ),
+        (
+            ("noise_multiplier = 0.5", 'epsilon = 3\nclipping = "adaptive"'),
+            "small.toml: [[mechanism]] number 2: clipping must be flat or per-layer with sign-gaussian, got 'adaptive'",
+        ),
+        (
+            ("noise_multiplier = 0.5", "epsilon = 1e-3\ndelta = 0.0"),
             "2 of 6 tasks failed, the others are saved: sign-gaussian trains softmax for 4 rounds (2 repetitions): ",
         ),
     ],

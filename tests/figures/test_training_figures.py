@@ -126,7 +126,7 @@ def test_the_papers_grids_are_run_on_a_users_images(mnist: Path, tmp_path: Path,
     entry = FIGURES["mvu-fig4"]
     whole = entry.on_data(0, False, mnist)
     names = [task.mechanism.name for task in whole]
-    assert [names.count(name) for name in ("none", "dp-fedavg", "sign-gaussian", "mvu")] == [3, 450, 450, 630]
+    assert [names.count(name) for name in ("none", "dp-fedavg", "sign-gaussian", "mvu")] == [3, 450, 450, 2 * 630]
     assert {(task.training.data, task.training.folder, task.training.clients) for task in whole} == {("mnist", str(mnist), 60)}
     assert {task.training.model for task in FIGURES["mvu-fig6"].on_data(0, True, mnist)} == {"mvu-cnn"}
 

@@ -1,6 +1,7 @@
 """What a model is to the engine: parameters in one vector, scores, and a gradient for each client. Losses, and how models are named."""
 
 import re
+from importlib.util import find_spec
 from typing import Protocol, TypeGuard
 
 import numpy as np
@@ -14,6 +15,7 @@ from ....design.federated.model_layers import ModelLayers
 RECALL_AT = 5
 # Examples that are tested at a time: a convolution takes a hundred times their memory.
 TESTED_TOGETHER = 1000
+SCATTER_SOFTMAX = "scatter-softmax"
 # Of papers, made of torch's parts (`torch_models`).
 TORCH_MODELS = ("lenet-5", "dp-rec-cnn", "femnist-cnn", "mvu-cnn", "character-lstm", "next-word-lstm")
 
@@ -125,28 +127,35 @@ def network_named(
     from .convolutional_network import ConvolutionalNetwork
     from .dense_network import DenseNetwork
 
-    found = re.fullmatch(r"(softmax|mlp|cnn)((?:-\d+)*)", name) if isinstance(name, str) else None
-    kind, widths = (found[1], [int(width) for width in found[2].split("-")[1:]]) if found else ("", [])
-    if kind == "softmax" and not widths:
-        return DenseNetwork((features, classes))
-    if kind == "mlp" and widths:
-        return DenseNetwork((features, *widths, classes))
-    if kind == "cnn" and widths:
-        return ConvolutionalNetwork(shape_of_images(name, image_shape), widths[0], (*widths[1:], classes))
-    if name == "scatter-softmax":
+    check_model(name)
+    check_installed(name)
+    if name == SCATTER_SOFTMAX:
         from .scatter_network import ScatterNetwork
 
         return ScatterNetwork(shape_of_images(name, image_shape), classes)
     if name in TORCH_MODELS:
-        try:
-            from .torch_models import torch_model
-        except ModuleNotFoundError as error:
-            if error.name != "torch":
-                raise
-            raise ValueError(f"model must be one that needs no torch, got {name!r}, or: pip install 'quietbits[torch]'") from None
+        from .torch_models import torch_model
+
         return torch_model(name, classes, image_shape, precision)
-    others = ", ".join(("scatter-softmax", *TORCH_MODELS))
-    raise ValueError(f"model must be softmax, mlp-WIDTH-..., cnn-CHANNELS-WIDTH-..., or one of {others}, got {name!r}")
+    kind, *numbers = name.split("-")
+    widths = [int(number) for number in numbers]
+    if kind == "cnn":
+        return ConvolutionalNetwork(shape_of_images(name, image_shape), widths[0], (*widths[1:], classes))
+    return DenseNetwork((features, *widths, classes))
+
+
+def check_model(name: str) -> None:
+    """Refuse what is no model's name."""
+    written = isinstance(name, str) and re.fullmatch(r"softmax|(mlp|cnn)(-\d+)+", name)
+    if not written and name not in (SCATTER_SOFTMAX, *TORCH_MODELS):
+        others = ", ".join((SCATTER_SOFTMAX, *TORCH_MODELS))
+        raise ValueError(f"model must be softmax, mlp-WIDTH-..., cnn-CHANNELS-WIDTH-..., or one of {others}, got {name!r}")
+
+
+def check_installed(name: str) -> None:
+    """Refuse a model of torch's parts where torch is not installed."""
+    if name in TORCH_MODELS and find_spec("torch") is None:
+        raise ValueError(f"model must be one that needs no torch, got {name!r}, or: pip install 'quietbits[torch]'")
 
 
 def shape_of_images(model: str, shape: tuple[int, int, int] | None) -> tuple[int, int, int]:

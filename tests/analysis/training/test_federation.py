@@ -221,3 +221,13 @@ def test_dp_rec_learns_within_bytes_that_are_those_of_its_messages(task: Tasks, 
     assert {"published", "conservative", "any-bits"} & set(run.plan.others) == set()
     with pytest.raises(ValueError, match="sampling must be with-replacement for dp-rec-training"):
         task("dp-rec-training", {"clip_ratio": 2.0}).prepare(None)
+
+
+def test_messages_of_different_lengths_are_counted_one_by_one(task: Tasks, federation: Federations) -> None:
+    run = federation(task("poisson-private-representation", round_epsilon=6.0, rounds=1, clients=60, clients_per_round=60))
+    run.run()
+    mechanism = run.plan.mechanism
+    assert run.records["bytes_up"][0] > 60
+    assert mechanism.bits_per_client < 8
+    lengths = mechanism.message_bits(mechanism.encode(np.zeros((500, 650)), np.random.default_rng(0)))
+    assert lengths.min() < mechanism.bits_per_client < lengths.max()

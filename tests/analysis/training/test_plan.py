@@ -141,3 +141,13 @@ def test_a_plan_tells_with_what_its_mechanism_was_built(task: Tasks) -> None:
     assert (built["built_levels"], built["built_trials"]) == (plan.mechanism.levels, plan.mechanism.trials)
     assert "built_ball" not in built
     assert "built_delta" not in built
+
+
+@pytest.mark.parametrize("name", ["dp-fedavg", "distributed-skellam"])
+def test_a_sampling_that_does_not_amplify_for_the_adjacency_is_passed_over(name: str, task: Tasks) -> None:
+    fields = {"epsilon": 6.0, "rounds": 3, "adjacency": "add-or-remove-one"}
+    plan = task(name, {}, sampling="fixed", **fields).prepare(None)
+    open_ = task(name, {}, sampling="fixed", secret_sampling=False, **fields).prepare(None)
+    assert plan.epsilons.tolist() == open_.epsilons.tolist()
+    assert 5.99 < plan.epsilons[-1] <= 6
+    assert plan.unamplified is None

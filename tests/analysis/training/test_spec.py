@@ -11,7 +11,8 @@ GRID: dict[str, Any] = {"clients": 20, "clients_per_round": 5, "rounds": 3, "del
 
 @pytest.mark.parametrize(("key", "number"), [("client_rate", 1), ("clip", 2), ("momentum", 0), ("epsilon", 10)])
 def test_whole_settings_are_the_same_task_as_floats(key: str, number: int) -> None:
-    one, other = (parse_training({**GRID, key: value, "mechanism": [{"name": "cldp"}]}).tasks() for value in (number, float(number)))
+    asked = ({**GRID, "epsilon": 5, key: value, "mechanism": [{"name": "cldp"}]} for value in (number, float(number)))
+    one, other = (parse_training(grid).tasks() for grid in asked)
     assert [task.name for task in one] == [task.name for task in other]
     assert one == other
 
@@ -21,7 +22,9 @@ def test_whole_settings_are_the_same_task_as_floats(key: str, number: int) -> No
 )
 def test_options_have_the_kind_of_the_registry(name: str, option: str, number: int) -> None:
     asked: list[object] = [number, float(number)] if option == "noise_multiplier" else [number]
-    names = {task.name for value in asked for task in parse_training({**GRID, "mechanism": [{"name": name, option: value}]}).tasks()}
+    budget = {} if option == "noise_multiplier" else {"epsilon": 5}
+    grids = [{**GRID, **budget, "mechanism": [{"name": name, option: value}]} for value in asked]
+    names = {task.name for grid in grids for task in parse_training(grid).tasks()}
     assert len(names) == 1
     assert f'["{option}", {"1.0" if option == "noise_multiplier" else number}]' in names.pop()
 

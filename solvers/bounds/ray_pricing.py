@@ -92,16 +92,17 @@ def best_walks(duals: DualValues, inputs: FloatArray, letters: FloatArray, log_s
 
     By the Horner recursion from the last input to the first; `log_step` is the logarithm of the ratio between neighbours.
     """
-    gains = _gains(duals, inputs, letters)
-    steps = np.zeros_like(gains)
+    # An input in each row: the recursion then runs over whole rows.
+    gains = np.ascontiguousarray(_gains(duals, inputs, letters).T)
+    rises = np.zeros(gains.shape, dtype=bool)
     up, down = np.exp(log_step), np.exp(-log_step)
-    tail = gains[:, -1].copy()
+    tail = gains[-1]
     for i in range(len(inputs) - 2, -1, -1):
-        rises = tail > 0
-        steps[:, i + 1] = np.where(rises, 1.0, -1.0)
-        tail = gains[:, i] + np.where(rises, up, down) * tail
-    heights = np.cumsum(steps, axis=1)
-    rays: FloatArray = np.exp(log_step * (heights - heights.max(axis=1, keepdims=True)))
+        np.greater(tail, 0, out=rises[i + 1])
+        tail = gains[i] + np.maximum(up * tail, down * tail)
+    heights = 2 * np.cumsum(rises, axis=0, dtype=np.int32) - np.arange(len(inputs), dtype=np.int32)[:, None]
+    powers = np.exp(-log_step * np.arange(len(inputs)))
+    rays: FloatArray = np.ascontiguousarray(powers[heights.max(axis=0) - heights].T)
     return rays
 
 

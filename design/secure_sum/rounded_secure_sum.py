@@ -24,7 +24,7 @@ from ..contracts.norm_ball import NormBall
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.conditional_rounding import ConditionalRounding
 from ..transforms.rotation import RandomisedFourier, RandomisedHadamard, Rotation
-from ..transforms.vector_dithering import row_blocks
+from ..transforms.vector_dithering import BLOCK, row_blocks
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_in_parts, summed_messages
 
 ROTATIONS = ("hadamard", "fourier")
@@ -205,8 +205,15 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     def _rounded(self, vectors: FloatArray, words: WordSource, kind: DTypeLike) -> NDArray[Any]:
         blocks = row_blocks(len(vectors), self.padded_dimension)
-        parts = (self._rotation.forward(self.ball.clip(vectors[block])) for block in blocks)
+        # One array for all parts: the system's memory is taken once.
+        room = np.empty((2, min(len(vectors), max(1, BLOCK // self.padded_dimension)), self.padded_dimension))
+        parts = (self._rotated(vectors[block], room) for block in blocks)
         return self._rounding.round_parts(parts, len(vectors), words, kind)
+
+    def _rotated(self, vectors: FloatArray, room: FloatArray) -> FloatArray:
+        clipped, rotated = room[:, : len(vectors)]
+        self.ball.clip_checked(vectors, clipped[:, : self.ball.dimension])
+        return self._rotation.forward_within(clipped, rotated)
 
     @abstractmethod
     def _noise(self, shape: tuple[int, ...], words: WordSource, kind: DTypeLike) -> NDArray[Any]:

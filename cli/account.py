@@ -40,7 +40,7 @@ def _subcommand(name: str) -> Any:
     from ..analysis.catalogue.registry import REGISTRY, accountables
 
     one = accountables()[name]
-    adjacency = adjacency_of(REGISTRY[name].adjacencies) if name in REGISTRY else Adjacency
+    adjacency = adjacency_of(one.adjacencies or REGISTRY[name].adjacencies) if name in REGISTRY else Adjacency
 
     def run(**values: Any) -> None:
         _account(name, given(one.parameters, values), values)
@@ -61,8 +61,9 @@ def help_of(name: str, call: str) -> str:
     if len(names) < 2:
         return text
     return (
-        f"{text}\n\nThere are {len(names)} accounts: {', '.join(names)}. They are different bounds on what the same messages "
-        "reveal, of which some lose more than others: epsilon is the least of those that are proven."
+        f"{text}\n\nThere are {len(names)} accounts: {', '.join(names)}. They are different bounds on what a client's messages "
+        "reveal, of which some lose more than others: epsilon is the least of those that are proven, without an assumption, for the "
+        "adjacency asked."
     )
 
 
@@ -123,12 +124,12 @@ def print_report(report: "AccountReport", first: Rows = (), beside: Rows = ()) -
         for name, value in report.document().items()
         if name in {*report.subject.details, "squared_error_gaussian", "bits_per_client"} and value is not None
     ]
-    lines = [*first, *details, *beside, ("epsilon", epsilon), *((f"by {one.name}", _answer(one)) for one in privacy.accounts)]
-    lines += [
-        ("sampling", "every client takes part in every round" if privacy.sampling is None else str(privacy.sampling)),
-        ("adjacency", privacy.adjacency),
-        ("trust model", privacy.trust_model),
-    ]
+    answers = [(f"by {one.name}", _answer(one, privacy.adjacency)) for one in privacy.accounts]
+    lines = [*first, *details, *beside, ("epsilon", epsilon), *answers]
+    # Where drawing clients is part of the mechanism, its details say how.
+    if "drawn" not in report.subject.details:
+        lines.append(("sampling", "every client takes part in every round" if privacy.sampling is None else str(privacy.sampling)))
+    lines += [("adjacency", privacy.adjacency), ("trust model", privacy.trust_model)]
     grid(report.subject.mechanism, lines)
     if sum(one.proven and one.assumes is None and one.adjacency == privacy.adjacency for one in privacy.accounts) > 1:
         console().print("Each account that is not marked otherwise is a proof by itself: epsilon is the least of them.", markup=False)
@@ -137,7 +138,7 @@ def print_report(report: "AccountReport", first: Rows = (), beside: Rows = ()) -
             warn(f"WARNING: order {one.bound.order:g} of {one.name} is at the edge of the orders tried; others might prove less.")
 
 
-def _answer(one: "AccountedEpsilon") -> str:
+def _answer(one: "AccountedEpsilon", adjacency: str) -> str:
     from math import isinf
 
     if isinf(one.bound.epsilon):
@@ -149,6 +150,10 @@ def _answer(one: "AccountedEpsilon") -> str:
         text += "; not proven"
     if one.assumes is not None:
         text += f"; assumes that {one.assumes}"
+    if one.adjacency != adjacency:
+        text += f"; for {one.adjacency} adjacency"
+    if one.bound.details.get("trust_model") == "local":
+        text += "; against the server, too"
     doubtful = one.bound.details.get("doubtful")
     return f"{text}; exact accounts contradict it here" if doubtful else text
 

@@ -24,6 +24,7 @@ from .options import (
 
 TableOutput = Annotated[Path | None, typer.Option(help="Write the designed table here, as JSON; - is standard output.")]
 TargetDelta = Annotated[float, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
+PureDelta = Annotated[float, typer.Option(help="Failure probability of all rounds together, from 0 to below 1.")]
 Method = Annotated[
     str | None, typer.Option(help="Name of the account that is to keep the target; by default the least of the proven ones.")
 ]
@@ -46,13 +47,14 @@ def _subcommand(name: str) -> Any:
     from ..analysis.catalogue.registry import REGISTRY, accountables
 
     one = accountables()[name]
-    adjacency = adjacency_of(REGISTRY[name].adjacencies) if name in REGISTRY else Adjacency
+    adjacency = adjacency_of(one.adjacencies or REGISTRY[name].adjacencies) if name in REGISTRY else Adjacency
 
     def run(**values: Any) -> None:
         _calibrate(name, given(one.given, values), values)
 
     own = [option.name for option in one.given]
-    fixed: dict[str, tuple[Any, Any]] = {"epsilon": (Epsilon, REQUIRED), "delta": (TargetDelta, REQUIRED)}
+    delta = (PureDelta, 0.0) if one.pure else (TargetDelta, REQUIRED)
+    fixed: dict[str, tuple[Any, Any]] = {"epsilon": (Epsilon, REQUIRED), "delta": delta}
     fixed |= {"rounds": (Rounds, 1), "method": (Method, None), "adjacency": (adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
     fixed |= {"json": (Json, False), "output": (TableOutput if one.designs else Output, None)}

@@ -19,11 +19,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Output = Annotated[Path | None, typer.Option(help="Write the JSON object here; - is standard output.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw epsilon against rounds here: .svg, .pdf or .png.")]
 Epsilon = Annotated[float, typer.Option(help="Privacy parameter of all rounds together.")]
-Rounds = Annotated[int, typer.Option(help="Rounds in which the same client takes part.")]
+Rounds = Annotated[int, typer.Option(help="Rounds in which the same client takes part, or may be drawn.")]
 Delta = Annotated[float | None, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
-Adjacency = Annotated[str | None, typer.Option(help="replace-one or add-or-remove-one; by default the usual one, which is printed.")]
+Adjacency = Annotated[
+    str | None, typer.Option(help="Which data sets are neighbours: replace-one or add-or-remove-one; the default is printed.")
+]
 SamplingProbability = Annotated[
-    float | None, typer.Option(help="Poisson sampling in secret: probability with which a client's vector is in a round.")
+    float | None, typer.Option(help="Poisson sampling in secret: probability with which a client takes part in a round.")
 ]
 Population = Annotated[int | None, typer.Option(help="Sampling in secret without replacement: number of clients there are.")]
 SampleSize = Annotated[int | None, typer.Option(help="Sampling in secret without replacement: number of clients in a round.")]
@@ -111,8 +113,8 @@ def adjacency_of(adjacencies: tuple[str, ...], *, compared: bool = False) -> Any
         which = " or ".join(adjacencies) or "none that they have in common"
         return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {which}; must be given to compare mechanisms.")]
     if len(adjacencies) == 1:
-        return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {adjacencies[0]}, the only ones there are.")]
-    return Annotated[str | None, typer.Option(help=f"{' or '.join(adjacencies)}; by default the usual ones, which are printed.")]
+        return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {adjacencies[0]} only.")]
+    return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {' or '.join(adjacencies)}; the default is printed.")]
 
 
 def given(options: "tuple[Option, ...]", values: dict[str, Any]) -> dict[str, Any]:

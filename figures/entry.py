@@ -29,7 +29,7 @@ class FigureEntry:
     experiment : str
         What the column ``experiment`` of its table says.
     tasks : callable
-        Returns the tasks from a root seed, and whether fewer and smaller ones are wanted, which take less than a minute.
+        Returns the tasks from a root seed, and whether fewer and smaller ones are wanted, which take half a minute, trainings a minute.
     draw : callable
         Draws the table; called inside `print_style`.
     table : callable

@@ -55,7 +55,7 @@ def reproduce(
     seed : int
         Root seed.
     quick : bool
-        Whether to make each figure smaller, in less than a minute on two cores.
+        Whether to make each figure smaller, in half a minute on two cores, trainings in a minute.
     data : Path or None
         Folder with the data of the papers, as `named_data` reads them: trainings are then those of the papers. Not for figures without
         `FigureEntry.on_data`.

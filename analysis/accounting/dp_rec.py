@@ -86,7 +86,8 @@ class DpRecTraining:
         own = message_account(self.clip_ratio)
 
         def of_all_draws(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
-            return own.bound(delta, rounds * self.clients_per_round, sampling)
+            found = own.bound(delta, rounds * self.clients_per_round, sampling)
+            return replace(found, details={**found.details, "trust_model": "local"})
 
         theorem = (
             Account(

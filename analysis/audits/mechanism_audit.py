@@ -167,7 +167,7 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
         return Neighbours(numbers, replaced)
     if isinstance(mechanism, SecureSumMechanism) and isinstance(domain, Categories):
         _no_direction(direction)
-        # There is no item that is none: the others hold the first one either way.
+        # No item stands for holding nothing: the others hold the first one either way.
         held: NDArray[Any] = np.zeros(mechanism.clients, dtype=np.int64)
         moved = np.append(held[1:], domain.size - 1)
         return Neighbours(held, moved if mechanism.guarantee.adjacency == "replace-one" else held[1:])

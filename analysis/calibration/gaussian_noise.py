@@ -15,7 +15,9 @@ def calibrate_noise_multiplier(target: Target, trust_model: str) -> float:
     >>> round(calibrate_noise_multiplier(Target(1.0, 1e-5, rounds=100), "central"), 4)
     37.3063
     """
-    adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
+    # A server that sees each message sees who sends one.
+    known = ("replace-one",) if trust_model == "local" else ADJACENCIES
+    adjacency = usual_adjacency(target.adjacency, target.sampling, known)
 
     def epsilon_of(inverse: float) -> float:
         privacy = gaussian_privacy(1 / inverse, adjacency, trust_model)

@@ -25,6 +25,7 @@ def calibrate_parameter(
     name: str,
     start: float | None = None,
     shown: Callable[[float], float] = float,
+    pure: bool = False,
 ) -> float:
     """Return the largest argument at which epsilon, a rising function of it, is within the target; errs toward more privacy.
 
@@ -42,6 +43,8 @@ def calibrate_parameter(
         Where to begin; None for a guess from the target.
     shown : callable
         What messages say for an argument, where it is not the parameter itself.
+    pure : bool
+        Whether delta may be 0.
 
     Raises
     ------
@@ -50,7 +53,7 @@ def calibrate_parameter(
     InfeasibleError
         If the target is out of reach between low and high.
     """
-    epsilon, _ = check_target(target)
+    epsilon, _ = check_target(target, pure=pure)
     guess = epsilon / math.sqrt(target.rounds) / 2 if start is None else start
     return safe_root(
         epsilon_of,
@@ -65,7 +68,8 @@ def calibrate_parameter(
     )
 
 
-def check_target(target: Target) -> tuple[float, float]:
-    """Return a target's epsilon and delta, checked with its rounds."""
+def check_target(target: Target, *, pure: bool = False) -> tuple[float, float]:
+    """Return a target's epsilon and delta, checked with its rounds; delta may be 0 where the mechanism is purely private."""
     check_integer("rounds", target.rounds, low=1, high=MOST_ROUNDS)
-    return check_real("epsilon", target.epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET), check_delta(target.delta)
+    delta = 0.0 if pure and target.delta == 0 else check_delta(target.delta)
+    return check_real("epsilon", target.epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET), delta

@@ -136,7 +136,7 @@ def calibrate(
     name: str,
     *,
     epsilon: float,
-    delta: float,
+    delta: float | None = None,
     rounds: int = 1,
     adjacency: str | None = None,
     sampling: Sampling | None = None,
@@ -151,8 +151,8 @@ def calibrate(
         As in `account`.
     epsilon : float
         Privacy parameter of all rounds together, from 1e-5 to 10**4.
-    delta : float
-        Failure probability of all rounds together, above 0 and below 1.
+    delta : float or None
+        Failure probability of all rounds together, above 0 and below 1; 0, or None, for what is built for a pure guarantee.
     method : str or None
         Name of the account that is to keep the target; None for the least of the proven ones.
     **given
@@ -176,6 +176,10 @@ def calibrate(
         raise ValueError(
             f"mechanism must have parameters to calibrate, got {name!r}: design a table with quietbits design or calibrate vector"
         )
+    if delta is None:
+        if not one.pure:
+            raise ValueError(f"delta must be given for {name}, which is not built for a pure guarantee: a number above 0 and below 1")
+        delta = 0.0
     target = Target(epsilon, delta, rounds, adjacency, sampling, method)
     values = check_values(name, one.given, given)
     check_pairs(one.given, {**values, **_numbers(sampling)})

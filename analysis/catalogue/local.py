@@ -23,7 +23,7 @@ from ...design.local.vector_gaussian import VectorGaussianMechanism
 from ...design.local.vector_laplace import LARGEST_PURE_EPSILON, VectorLaplaceMechanism, laplace_privacy
 from ...design.local.vector_skellam import SkellamMechanism, skellam_mechanism, skellam_privacy
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
-from ...solvers.accounting.sampling import Sampling
+from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, ratio_constraint
 from ...solvers.bounds.staircase import staircase_bound
 from ..calibration.gaussian_noise import calibrate_noise_multiplier
@@ -74,7 +74,7 @@ def pure_accountable(
     """Return the accounting of a purely private mechanism: by its epsilon alone, or more closely for the dimension that is given."""
     size = (
         Option("dimension", int, "Number of coordinates; without it, what holds for every number.", None, 1, 2**31, "coordinates"),
-        Option("norm", str, "p of the ball of the vectors; its usual one by default.", None),
+        Option("norm", str, "p of the ball of the vectors; by default that of the mechanism.", None),
     )
 
     def account(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
@@ -93,7 +93,7 @@ def pure_accountable(
         values = {option.name: option.default for option in (*size, *options)}
         return account(values | {"epsilon": pure_epsilon_of_rounds(target)}, target.adjacency, target.sampling)
 
-    return Accountable(name, title, (PURE_EPSILON, *size, *options), account, solve=solve)
+    return Accountable(name, title, (PURE_EPSILON, *size, *options), account, solve=solve, pure=True)
 
 
 def _cldp(task: Task, _: Values) -> Mechanism:
@@ -115,6 +115,8 @@ def _account_laplace(values: Values, adjacency: str | None, sampling: Sampling |
     epsilon = values["epsilon"]
     # The server sees who reports: sampled clients are accounted for as Laplace noise that a trusted server adds.
     adjacencies = REPLACE_ONE if sampling is None else ("add-or-remove-one",)
+    if isinstance(sampling, FixedSizeSampling):
+        raise ValueError(f"sampling must be Poisson sampling for laplace, of which alone an account is known, got {str(sampling)!r}")
     neighbours = usual_adjacency(adjacency, sampling, adjacencies)
     trust_model = "local" if sampling is None else "central"
     return Accounted(
@@ -138,7 +140,8 @@ def _solve_laplace(target: Target, _: Values) -> Accounted:
     def epsilon_of(value: float) -> float:
         return account(value).report(target.delta, target.rounds, target.sampling).epsilon_by(target.method)
 
-    return account(calibrate_parameter(epsilon_of, target, low=SMALLEST_PURE_EPSILON, high=LARGEST_PURE_EPSILON, name="epsilon per round"))
+    low, high = SMALLEST_PURE_EPSILON, LARGEST_PURE_EPSILON
+    return account(calibrate_parameter(epsilon_of, target, low=low, high=high, name="epsilon per round", pure=True))
 
 
 def _gaussian(task: Task, _: Values) -> Mechanism:
@@ -148,8 +151,9 @@ def _gaussian(task: Task, _: Values) -> Mechanism:
 
 def _account_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
     multiplier = values["noise_multiplier"]
-    neighbours = usual_adjacency(adjacency, sampling, ADJACENCIES)
     trust_model = values.get("trust_model") or ("local" if sampling is None else "central")
+    # A server that sees each message sees who sends one.
+    neighbours = usual_adjacency(adjacency, sampling, REPLACE_ONE if trust_model == "local" else ADJACENCIES)
     return Accounted(
         f"Gaussian noise, noise multiplier {multiplier:g}",
         gaussian_privacy(multiplier, neighbours, trust_model),
@@ -242,11 +246,13 @@ LAPLACE = Entry(
         "Laplace noise, its scale the L1 sensitivity over epsilon",
         (
             PURE_EPSILON,
-            Option("dimension", int, "Number of coordinates; counts for the L-infinity ball alone.", 1, 1, 2**31, "coordinates"),
+            Option("dimension", int, "Number of coordinates; matters for norms above 1 only.", 1, 1, 2**31, "coordinates"),
             Option("norm", str, "p of the ball of the vectors.", "1"),
         ),
         _account_laplace,
         solve=_solve_laplace,
+        pure=True,
+        adjacencies=ADJACENCIES,
     ),
     lower_bound=unbiased_lower_bound,
 )
@@ -267,6 +273,7 @@ GAUSSIAN = Entry(
         _account_gaussian,
         given=(TRUST_MODEL,),
         solve=_solve_gaussian,
+        adjacencies=ADJACENCIES,
     ),
     lower_bound=unbiased_local_lower_bound,
 )

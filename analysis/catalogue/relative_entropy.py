@@ -126,6 +126,7 @@ DP_REC = Entry(
         _account,
         given=(POPULATION, CLIENTS_PER_ROUND, BITS),
         solve=_solve,
+        adjacencies=DP_REC_ADJACENCIES,
     ),
     norms=(2.0,),
 )

@@ -48,7 +48,7 @@ CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
 # From here on, accounting for many tosses takes long.
 MANY_CLIENTS = 2**16
 BITS = Option("bits", int, "Bits of a coordinate: sums are taken modulo 2**bits, or less.", 16, 1, MOST_BITS, "bits", budget="coordinate")
-STATED_BITS = replace(BITS, default=None, help="Bits of a coordinate, for those of a message, which are not said without it.")
+STATED_BITS = replace(BITS, default=None, help="Bits of a coordinate; without them the bits of a message are not stated.")
 CLIP_NORM = replace(CLIP, help="L2 norm that vectors are clipped to.")
 ROTATED_DIMENSION = replace(
     DIMENSION, help="Number of coordinates of a vector; the rotation pads them to a power of two.", high=LARGEST_ROTATED

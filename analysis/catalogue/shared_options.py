@@ -75,7 +75,8 @@ def pure_epsilon_of_rounds(target: Target) -> float:
     def epsilon_of(value: float) -> float:
         return pure_privacy(value).report(target.delta, target.adjacency, target.rounds, target.sampling).epsilon_by(target.method)
 
-    return calibrate_parameter(epsilon_of, target, low=SMALLEST_PURE_EPSILON, high=LARGEST_PURE_EPSILON, name="epsilon per round")
+    low, high = SMALLEST_PURE_EPSILON, LARGEST_PURE_EPSILON
+    return calibrate_parameter(epsilon_of, target, low=low, high=high, name="epsilon per round", pure=True)
 
 
 def over_rounds(task: Task, build: Callable[[float], Mechanism], high: float = 1e2) -> Mechanism:

@@ -246,7 +246,7 @@ def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -
         def epsilon_of(per_round: float) -> float:
             return of(per_round).report(target.delta, target.rounds, target.sampling).epsilon_by(target.method)
 
-        return of(calibrate_parameter(epsilon_of, target, low=EPSILON_LOW, high=EPSILON_HIGH, name="epsilon per round"))
+        return of(calibrate_parameter(epsilon_of, target, low=EPSILON_LOW, high=EPSILON_HIGH, name="epsilon per round", pure=True))
 
     return Entry(
         name=name,
@@ -258,7 +258,7 @@ def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -
         accounts=PURE_ACCOUNTS,
         options=(RESPONSE_BITS,),
         calibrate=_response(design, name),
-        accounting=Accountable(name, title, (epsilon, RESPONSE_BITS), account, given=(RESPONSE_BITS,), solve=solve),
+        accounting=Accountable(name, title, (epsilon, RESPONSE_BITS), account, given=(RESPONSE_BITS,), solve=solve, pure=True),
         lower_bound=scalar_lower_bound,
         candidates=tried_bits(lambda _: range(1, 6)),
     )

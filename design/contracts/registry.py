@@ -178,6 +178,10 @@ class Accountable:
         Whether it keeps a budget. If not, a task's epsilon and delta are passed over, and its own epsilon is infinite.
     designs : bool
         Whether `solve` designs a lookup table (`Accounted.table`).
+    pure : bool
+        Whether `solve` keeps a budget whose delta is 0.
+    adjacencies : tuple of str
+        What it can be accounted for where that is more than the entry's mechanism is built for; empty for the same.
     """
 
     name: str
@@ -189,6 +193,8 @@ class Accountable:
     close: bool = True
     private: bool = True
     designs: bool = False
+    pure: bool = False
+    adjacencies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,7 +363,8 @@ def derived_accounting(entry: Entry) -> Accountable:
             raise ValueError(f"method must be left out for {entry.name}, which is built for what is proven, got {target.method!r}")
         return built(target, values)
 
-    return Accountable(entry.name, entry.title, (epsilon, *given), account, given, solve, close=False)
+    pure = entry.trust_model == "local" and "pure" in entry.accounts
+    return Accountable(entry.name, entry.title, (epsilon, *given), account, given, solve, close=False, pure=pure)
 
 
 def usual_adjacency(adjacency: str | None, sampling: Sampling | None, adjacencies: tuple[str, ...]) -> str:

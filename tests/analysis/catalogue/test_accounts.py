@@ -1,0 +1,48 @@
+"""`account` and `calibrate` over the registry: budgets without a delta, and adjacencies that a trust model allows."""
+
+import pytest
+
+from quietbits.analysis.catalogue.accounts import account, calibrate
+from quietbits.analysis.catalogue.registry import REGISTRY, accountables
+from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
+
+SIZES = {"dimension": 4, "categories": 8}
+
+
+@pytest.mark.parametrize("name", [name for name, one in accountables().items() if one.pure])
+def test_pure_mechanisms_need_no_delta(name: str) -> None:
+    given = {option.name: SIZES[option.name] for option in accountables()[name].given if option.required}
+    report = calibrate(name, epsilon=1.0, rounds=2, **given).report
+    assert report.privacy.delta == 0
+    assert 1 - 2e-6 < report.epsilon <= 1
+
+
+@pytest.mark.parametrize("name", ["gaussian", "distributed-discrete-gaussian", "mvu", "shuffled-randomised-response"])
+def test_others_say_that_they_need_one(name: str) -> None:
+    given = {option.name: SIZES.get(option.name, 100) for option in accountables()[name].given if option.required}
+    with pytest.raises(ValueError, match=f"delta must be given for {name}"):
+        calibrate(name, epsilon=1.0, **given)
+
+
+@pytest.mark.parametrize("name", ["cldp", "gaussian", "laplace", "sqkr", "generalised-randomised-response"])
+def test_a_server_that_sees_messages_sees_who_sends_them(name: str) -> None:
+    asked = {"noise_multiplier": 1.0} if name == "gaussian" else {"epsilon": 1.0}
+    for call in (lambda: account(name, delta=1e-5, adjacency="add-or-remove-one", **asked), lambda: _calibrated(name)):
+        with pytest.raises(ValueError, match="adjacency must be one of replace-one"):
+            call()
+    assert REGISTRY[name].adjacencies == ("replace-one",)
+
+
+def _calibrated(name: str) -> object:
+    return calibrate(name, epsilon=1.0, delta=1e-5, adjacency="add-or-remove-one")
+
+
+def test_a_trusted_server_may_hide_who_takes_part() -> None:
+    report = account("gaussian", noise_multiplier=1.0, delta=1e-5, adjacency="add-or-remove-one", trust_model="central")
+    assert (report.privacy.adjacency, report.privacy.trust_model) == ("add-or-remove-one", "central")
+    assert account("laplace", epsilon=1.0, delta=1e-5, sampling=PoissonSampling(0.1)).epsilon < 0.2
+
+
+def test_laplace_noise_has_no_account_for_samples_of_fixed_size() -> None:
+    with pytest.raises(ValueError, match="sampling must be Poisson sampling for laplace"):
+        account("laplace", epsilon=1.0, delta=1e-5, sampling=FixedSizeSampling(100, 10))

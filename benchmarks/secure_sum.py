@@ -22,8 +22,8 @@ from quietbits.design.noise.random_words import WordSource, secure_words, seeded
 
 CLIENTS, DIMENSION, BITS, CHUNK = 1000, 2**16, 16, 50
 ENCODED, REPETITIONS = 4, 20
-# What cpSGD needs for the same budget.
-MORE_BITS = 20
+# What cpSGD needs for the same budget, in 2**18 dimensions, too.
+MORE_BITS = 22
 OPENDP_COORDINATES, OPENDP_SIGMA = 10_000, 100.0
 
 

@@ -69,11 +69,11 @@ class NormBall:
             raise ValueError(f"vectors must have the shape (clients, {self.dimension}), got {array.shape}")
         return array
 
-    def norms(self, vectors: FloatArray) -> FloatArray:
-        """Return the L_p norm of each vector, shape (clients,)."""
+    def norms(self, vectors: FloatArray, scratch: FloatArray | None = None) -> FloatArray:
+        """Return the L_p norm of each vector, shape (clients,); `scratch`, of the vectors' shape, saves the time of a new array."""
         if self.norm == 2:
             with np.errstate(over="ignore"):
-                squares = (vectors * vectors).sum(axis=1)
+                squares = np.multiply(vectors, vectors, out=scratch).sum(axis=1)
             if squares.size == 0 or (squares.min() > LEAST_SQUARE and squares.max() < LARGEST_SQUARE):
                 return np.asarray(np.sqrt(squares))
         # Powers of coordinates that are neither tiny nor huge: nothing overflows or underflows.
@@ -88,9 +88,13 @@ class NormBall:
         They are inside up to floating-point rounding of the norm.
         """
         array = self.check(vectors)
+        return self.clip_checked(array, np.empty_like(array))
+
+    def clip_checked(self, vectors: FloatArray, out: FloatArray) -> FloatArray:
+        """Write what `clip` makes of vectors that `check` has returned to another array of their shape, and return it."""
         if math.isinf(self.norm):
-            return np.clip(array, -self.clip_norm, self.clip_norm)
-        return array / np.maximum(self.norms(array) / self.clip_norm, 1.0)[:, None]
+            return np.clip(vectors, -self.clip_norm, self.clip_norm, out=out)
+        return np.divide(vectors, np.maximum(self.norms(vectors, out) / self.clip_norm, 1.0)[:, None], out=out)
 
     def total(self, vectors: NDArray[Any]) -> FloatArray:
         """Return the sum of clients' vectors, shape (dimension,)."""

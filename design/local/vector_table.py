@@ -213,7 +213,7 @@ class VectorTableMechanism(VectorMechanism):
     def _dithered_rows(self, vectors: FloatArray, words: WordSource) -> NDArray[np.integer]:
         positions = self._grid.positions(vectors, self.shrinkage)
         if not self._grid.centred:
-            return dither(positions, words(positions.size).reshape(positions.shape))
+            return dither(positions, words(positions.size).reshape(positions.shape), len(self.table.weights) - 1)
         if self._rejecting:
             rounded = rejection_rounding(positions, self.ball.norm, self._norm_bound, words.uniforms)
         else:

@@ -3,8 +3,10 @@
 import math
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import IntegerArray
@@ -24,7 +26,9 @@ LARGEST_PART = 2**26
 SAMPLERS = 16
 
 
-def sample_binomial(trials: int, probability: float | Fraction, size: int | tuple[int, ...], words: WordsLike) -> IntegerArray:
+def sample_binomial(
+    trials: int, probability: float | Fraction, size: int | tuple[int, ...], words: WordsLike, kind: DTypeLike = np.int64
+) -> NDArray[Any]:
     """Draw numbers of successes in independent trials, exactly.
 
     Parameters
@@ -38,6 +42,8 @@ def sample_binomial(trials: int, probability: float | Fraction, size: int | tupl
         How many, or the shape of the result.
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
+    kind : dtype-like
+        Type of the result; one of w bits holds the numbers modulo 2**w.
 
     Examples
     --------
@@ -52,13 +58,13 @@ def sample_binomial(trials: int, probability: float | Fraction, size: int | tupl
     shape = sample_shape(size)
     count = math.prod(shape)
     if exact in (0, 1):
-        return np.full(shape, trials * int(exact), dtype=np.int64)
+        return np.full(shape, trials * int(exact), dtype=np.int64).astype(kind, copy=False)
     if exact == Fraction(1, 2) and trials <= COUNTED_TRIALS:
-        return _count_bits(trials, count, words).reshape(shape)
+        return _count_bits(trials, count, words).astype(kind, copy=False).reshape(shape)
     parts = math.ceil(trials * exact * (1 - exact) / LARGEST_PART)
-    total = np.zeros(count, dtype=np.int64)
+    total = np.zeros(count, dtype=kind)
     for part in range(parts):
-        total += _sampler((trials + part) // parts, exact).draw(count, words)
+        total += _sampler((trials + part) // parts, exact).draw(count, words, kind)
     return total.reshape(shape)
 
 

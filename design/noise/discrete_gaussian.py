@@ -7,8 +7,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from ...arrays import FloatArray, IntegerArray
 from ...solvers.numerics.exponential_bounds import exponential_bounds
@@ -54,7 +56,9 @@ class GaussianCurve:
         return exponential_bounds((point / self.sigma) ** 2 / 2, bits)
 
 
-def sample_discrete_gaussian(sigma: float | Fraction, size: int | tuple[int, ...], words: WordsLike) -> IntegerArray:
+def sample_discrete_gaussian(
+    sigma: float | Fraction, size: int | tuple[int, ...], words: WordsLike, kind: DTypeLike = np.int64
+) -> NDArray[Any]:
     """Draw whole numbers x with probability proportional to exp(-x**2 / (2 sigma**2)), exactly.
 
     Parameters
@@ -65,6 +69,8 @@ def sample_discrete_gaussian(sigma: float | Fraction, size: int | tuple[int, ...
         How many, or the shape of the result.
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
+    kind : dtype-like
+        Type of the result; one of w bits holds the numbers modulo 2**w.
 
     Examples
     --------
@@ -76,7 +82,7 @@ def sample_discrete_gaussian(sigma: float | Fraction, size: int | tuple[int, ...
     words = word_source(words)
     exact = rational_parameter("sigma", sigma, low=LEAST_SIGMA, high=LARGEST_SIGMA)
     shape = sample_shape(size)
-    return _sampler(exact).draw(math.prod(shape), words).reshape(shape)
+    return _sampler(exact).draw(math.prod(shape), words, kind).reshape(shape)
 
 
 def discrete_gaussian_variance(sigma: float | Fraction) -> float:

@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ...arrays import IntegerArray
 from .brick_cover import ALLOWANCE, BRICK_BITS, BrickCover, UnimodalCurve, cover_with_bricks
@@ -49,53 +50,66 @@ class ExactSampler:
         """The bricks."""
         return cover_with_bricks(self.curve, self.brick_bits)
 
-    def draw(self, count: int, words: WordSource) -> IntegerArray:
-        """Draw independent points, shape (count,), from little more than one word each."""
-        points = np.empty(count, dtype=np.int64)
+    def draw(self, count: int, words: WordSource, kind: DTypeLike = np.int64) -> NDArray[Any]:
+        """Draw independent points, shape (count,), from little more than one word each, modulo 2**w if `kind` has w bits only."""
+        points = np.empty(count, dtype=kind)
         for start in range(0, count, CHUNK):
             chunk = points[start : start + CHUNK]
             open_places = self._propose(chunk, words)
             redraws = Redraws()
             while open_places.size:
                 redraws.another()
-                fresh = np.empty(open_places.size, dtype=np.int64)
+                fresh = np.empty(open_places.size, dtype=kind)
                 rejected = self._propose(fresh, words)
                 chunk[open_places] = fresh
                 open_places = open_places[rejected]
         return points
 
-    def draw_sums(self, terms: int, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
-        """Draw sums of the given number of independent points."""
-        total = self.draw(math.prod(shape), words)
+    def draw_sums(self, terms: int, shape: tuple[int, ...], words: WordSource, kind: DTypeLike = np.int64) -> NDArray[Any]:
+        """Draw sums of the given number of independent points, modulo 2**w as `draw`."""
+        total = self.draw(math.prod(shape), words, kind)
         for _ in range(terms - 1):
-            total += self.draw(len(total), words)
+            total += self.draw(len(total), words, kind)
         return total.reshape(shape)
 
-    def _propose(self, points: IntegerArray, words: WordSource) -> NDArray[np.intp]:
+    def _propose(self, points: NDArray[Any], words: WordSource) -> NDArray[np.intp]:
         """Fill an array with points, and return the places of those that were not kept."""
         cover = self.cover
-        places, numbers = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.int64)]
+        starts, within = self._starts(points.dtype), np.uint64(2**cover.block_bits - 1)
+        places, drawn = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.uint64)]
         for start in range(0, len(points), PART):
             found = points[start : start + PART]
             part = words(len(found))
             bricks = (part >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
-            np.take(cover.starts, bricks, out=found, mode="clip")
-            if cover.block_bits:
-                part &= np.uint64(2**cover.block_bits - 1)
-                found += part.view(np.int64)
+            np.take(starts, bricks, out=found, mode="clip")
             uncertain = np.flatnonzero(bricks >= cover.rectangles)
             places.append(start + uncertain)
-            numbers.append(bricks[uncertain])
-        doubtful, kinds = np.concatenate(places), np.concatenate(numbers)
+            drawn.append(part[uncertain])
+            if cover.block_bits:
+                part &= within
+                found += part.astype(found.dtype, copy=False)
+        doubtful, taken = np.concatenate(places), np.concatenate(drawn)
+        kinds = (taken >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
         kept = np.zeros(len(doubtful), dtype=bool)
         wedges = np.flatnonzero(kinds < cover.wedges)
-        layers = cover.wedge_layers[kinds[wedges] - cover.rectangles]
-        kept[wedges] = self._under_curve(points[doubtful[wedges]], layers, Fraction(cover.layers), words)
+        cut = kinds[wedges]
+        whole = cover.starts[cut] + (taken[wedges] & within).view(np.int64)
+        kept[wedges] = self._under_curve(whole, cover.wedge_layers[cut - cover.rectangles], Fraction(cover.layers), words)
         for place in np.flatnonzero((kinds >= cover.wedges) & (kinds < cover.tails)):
             point, scale = self._tail_point(words)
-            points[doubtful[place]] = point
+            points[doubtful[place]] = np.int64(point).astype(points.dtype)
             kept[place] = self._under_curve(np.array([point]), np.array([0]), scale, words)[0]
         return doubtful[~kept]
+
+    def _starts(self, kind: np.dtype[Any]) -> NDArray[Any]:
+        """Return the lowest points of the bricks modulo 2**w: of few bits they stay in a processor's cache."""
+        if kind.str not in self._narrow_starts:
+            self._narrow_starts[kind.str] = self.cover.starts.astype(kind)
+        return self._narrow_starts[kind.str]
+
+    @cached_property
+    def _narrow_starts(self) -> dict[str, NDArray[Any]]:
+        return {}
 
     def _tail_point(self, words: WordSource) -> tuple[int, Fraction]:
         """Return a random point of the tails, and how many times f fits into the height of its shell."""

@@ -36,7 +36,10 @@ class WordSource(ABC):
 
     def uniforms(self, shape: int | tuple[int, ...]) -> FloatArray:
         """Draw multiples of 2**-53 in [0, 1), all equally likely: the upper 53 bits of a word each."""
-        return np.asarray((self._words(shape) >> np.uint64(11)) * 2.0**-53)
+        words = self._words(shape)
+        words >>= np.uint64(11)
+        # Signed numbers are made floats faster than unsigned ones.
+        return np.asarray(words.view(np.int64) * 2.0**-53)
 
     def normals(self, shape: int | tuple[int, ...]) -> FloatArray:
         """Draw standard normal numbers by the inverse of the distribution function.

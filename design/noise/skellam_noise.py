@@ -4,8 +4,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from ...arrays import FloatArray, IntegerArray
 from .exact_sampler import ExactSampler
@@ -86,7 +88,7 @@ class SkellamCurve:
         return values
 
 
-def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], words: WordsLike) -> IntegerArray:
+def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], words: WordsLike, kind: DTypeLike = np.int64) -> NDArray[Any]:
     """Draw differences of two independent Poisson numbers of rate variance / 2 each, exactly.
 
     Parameters
@@ -97,6 +99,8 @@ def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], word
         How many, or the shape of the result.
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
+    kind : dtype-like
+        Type of the result; one of w bits holds the numbers modulo 2**w.
 
     Examples
     --------
@@ -108,7 +112,7 @@ def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], word
     words = word_source(words)
     exact = rational_parameter("variance", variance, low=2 * LEAST_RATE, high=2 * LARGEST_RATE)
     parts = math.ceil(exact / LARGEST_PART)
-    return _sampler(exact / parts).draw_sums(parts, sample_shape(size), words)
+    return _sampler(exact / parts).draw_sums(parts, sample_shape(size), words, kind)
 
 
 @lru_cache(maxsize=SAMPLERS)

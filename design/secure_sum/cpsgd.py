@@ -284,12 +284,12 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return numbers from 0 to levels - 1 + trials. Two arrays of the padded shape are in use: encode in chunks."""
-        return self._noisy(self.ball.check(vectors), word_source(words))
+        return self._noisy(self.ball.check(vectors), word_source(words), np.dtype(np.int64))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` in the narrowest words, a few clients at a time: the same numbers, which are below the modulus."""
-        array, words = self.ball.check(vectors), word_source(words)
-        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, words))
+        array, words, word = self.ball.check(vectors), word_source(words), np.min_scalar_type(self.modulus - 1)
+        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, words, word), below=True)
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages, which is below the modulus."""
@@ -317,11 +317,11 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         kept = self.ball.dimension / self.padded_dimension
         return self._noise_variance + kept * quantisation_error(self._flattened(vectors), self.levels, self.level_bound)
 
-    def _noisy(self, vectors: FloatArray, words: WordSource) -> IntegerArray:
-        noisy = np.empty((len(vectors), self.padded_dimension), dtype=np.int64)
+    def _noisy(self, vectors: FloatArray, words: WordSource, kind: np.dtype[Any]) -> NDArray[Any]:
+        noisy = np.empty((len(vectors), self.padded_dimension), dtype=kind)
         for rows in row_blocks(len(vectors), self.padded_dimension):
             noisy[rows] = quantise_k_levels(self._flattened(vectors[rows]), self.levels, self.level_bound, words)
-        noisy += sample_binomial(self.trials, self.probability, noisy.shape, words)
+        noisy += sample_binomial(self.trials, self.probability, noisy.shape, words, kind)
         return noisy
 
     def _event_delta(self, delta: float) -> float:

@@ -4,9 +4,11 @@ Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Fed
 """
 
 from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import DTypeLike, NDArray
 
 from ...arguments import check_choice, check_real
-from ...arrays import IntegerArray
 from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_SIGMA as LARGEST_ACCOUNTED_SIGMA
 from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, rounded_norm
 from ..contracts.guarantee import ADJACENCIES
@@ -121,8 +123,8 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     def _step_noise_variance(self) -> float:
         return discrete_gaussian_variance(self._sigma)
 
-    def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
-        return sample_discrete_gaussian(self._sigma, shape, words)
+    def _noise(self, shape: tuple[int, ...], words: WordSource, kind: DTypeLike) -> NDArray[Any]:
+        return sample_discrete_gaussian(self._sigma, shape, words, kind)
 
     def _tail_exponent(self, room: float, variance: float) -> float:
         # Discrete Gaussian noise is sub-Gaussian with its parameter (Canonne, Kamath, Steinke 2020, *The discrete Gaussian for

@@ -5,11 +5,12 @@ Agarwal, Kairouz, Liu 2021, *The Skellam Mechanism for Differentially Private Fe
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from ...arguments import check_choice, check_integer, check_real
-from ...arrays import IntegerArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS, rounded_norm
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, skellam_near_gaussian_epsilon
@@ -127,8 +128,8 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     def _sum_variance(self) -> float:
         return self.clients * self._step_noise_variance
 
-    def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
-        return sample_skellam(self._step_noise_variance, shape, words)
+    def _noise(self, shape: tuple[int, ...], words: WordSource, kind: DTypeLike) -> NDArray[Any]:
+        return sample_skellam(self._step_noise_variance, shape, words, kind)
 
     def _tail_exponent(self, room: float, variance: float) -> float:
         """Return the largest t room - variance t**2 / 2 - mu (cosh t - 1), mu the variance of the sum's noise.

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
-from ...arrays import FloatArray, IntegerArray, WordArray
+from ...arrays import FloatArray, WordArray
 from ..transforms.vector_dithering import row_blocks
 
 LARGEST_MODULUS = 2**62
@@ -64,12 +64,16 @@ def messages_modulo(values: ArrayLike, modulus: int) -> NDArray[Any]:
 
 
 def messages_in_parts(
-    inputs: FloatArray, coordinates: int, modulus: int, noisy_steps: Callable[[FloatArray], IntegerArray]
+    inputs: FloatArray, coordinates: int, modulus: int, noisy_steps: Callable[[FloatArray], NDArray[Any]], *, below: bool = False
 ) -> NDArray[Any]:
-    """Return `messages_modulo` of what `noisy_steps` makes of inputs, shape (clients, coordinates), for a few clients at a time."""
+    """Return `messages_modulo` of what `noisy_steps` makes of inputs, shape (clients, coordinates), for a few clients at a time.
+
+    Whole numbers that are `below` the modulus, and not below 0, are not reduced.
+    """
     messages = np.empty((len(inputs), coordinates), dtype=np.min_scalar_type(check_modulus(modulus) - 1))
     for rows in row_blocks(len(inputs), coordinates, MADE_TOGETHER):
-        messages[rows] = messages_modulo(noisy_steps(inputs[rows]), modulus)
+        steps = noisy_steps(inputs[rows])
+        messages[rows] = steps if below else messages_modulo(steps, modulus)
     return messages
 
 

@@ -29,7 +29,7 @@ from ..contracts.privacy import Account, Privacy
 from ..noise.biased_tosses import count_successes
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
-from .modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
+from .modular_arithmetic import aggregate_residues, summed_messages
 
 SMALLEST_THETA = 1e-6
 MOST_COORDINATES = 2**40
@@ -218,7 +218,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` in the narrowest words: the same numbers, which are below the modulus."""
-        return messages_modulo(self.noisy_steps(vectors, words), self.modulus)
+        return self.noisy_steps(vectors, words).astype(np.min_scalar_type(self.modulus - 1))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo clients * trials + 1; sums of chunks need not be reduced."""

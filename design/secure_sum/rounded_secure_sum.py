@@ -10,7 +10,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
-from numpy.typing import ArrayLike, NDArray
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray, WordArray
@@ -23,7 +24,7 @@ from ..contracts.norm_ball import NormBall
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.conditional_rounding import ConditionalRounding
 from ..transforms.rotation import RandomisedFourier, RandomisedHadamard, Rotation
-from ..transforms.vector_dithering import row_blocks
+from ..transforms.vector_dithering import BLOCK, row_blocks
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_in_parts, summed_messages
 
 ROTATIONS = ("hadamard", "fourier")
@@ -152,20 +153,22 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return `rounded_steps` and `noise_steps` together. Two arrays of the padded shape are in use: encode in chunks."""
-        return self._noisy(self.ball.check(vectors), word_source(words))
+        return self._noisy(self.ball.check(vectors), word_source(words), np.int64)
 
     def rounded_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return each vector clipped, rotated and rounded, shape (clients of the chunk, padded_dimension)."""
-        return self._rounded(self.ball.check(vectors), word_source(words))
+        return self._rounded(self.ball.check(vectors), word_source(words), np.int64)
 
     def noise_steps(self, count: int, words: WordsLike) -> IntegerArray:
         """Return the noise of a number of clients, in steps, shape (count, padded_dimension)."""
-        return self._noise((count, self.padded_dimension), word_source(words))
+        return self._noise((count, self.padded_dimension), word_source(words), np.int64)
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo 2**bits, a few clients at a time."""
         array, words = self.ball.check(vectors), word_source(words)
-        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, words))
+        # Sums modulo what a message's word holds determine those modulo 2**bits.
+        word = np.min_scalar_type(self.modulus - 1)
+        return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, words, word))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
         """Return the sum of the messages modulo 2**bits; sums of chunks need not be reduced, as words overflow modulo 2**64."""
@@ -195,19 +198,26 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         rotated = self._rotation.forward(self.ball.clip(vectors))
         return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
 
-    def _noisy(self, vectors: FloatArray, words: WordSource) -> IntegerArray:
-        noisy = self._rounded(vectors, words)
-        noisy += self._noise(noisy.shape, words)
+    def _noisy(self, vectors: FloatArray, words: WordSource, kind: DTypeLike) -> NDArray[Any]:
+        noisy = self._rounded(vectors, words, kind)
+        noisy += self._noise(noisy.shape, words, kind)
         return noisy
 
-    def _rounded(self, vectors: FloatArray, words: WordSource) -> IntegerArray:
+    def _rounded(self, vectors: FloatArray, words: WordSource, kind: DTypeLike) -> NDArray[Any]:
         blocks = row_blocks(len(vectors), self.padded_dimension)
-        parts = (self._rotation.forward(self.ball.clip(vectors[block])) for block in blocks)
-        return self._rounding.round_parts(parts, len(vectors), words)
+        # One array for all parts: the system's memory is taken once.
+        room = np.empty((2, min(len(vectors), max(1, BLOCK // self.padded_dimension)), self.padded_dimension))
+        parts = (self._rotated(vectors[block], room) for block in blocks)
+        return self._rounding.round_parts(parts, len(vectors), words, kind)
+
+    def _rotated(self, vectors: FloatArray, room: FloatArray) -> FloatArray:
+        clipped, rotated = room[:, : len(vectors)]
+        self.ball.clip_checked(vectors, clipped[:, : self.ball.dimension])
+        return self._rotation.forward_within(clipped, rotated)
 
     @abstractmethod
-    def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
-        """Draw one client's noise for each coordinate, in steps."""
+    def _noise(self, shape: tuple[int, ...], words: WordSource, kind: DTypeLike) -> NDArray[Any]:
+        """Draw one client's noise for each coordinate, in steps, modulo 2**w if `kind` has w bits only."""
 
     @property
     @abstractmethod

@@ -16,6 +16,7 @@ from ...shown import BLUE, GREY, Shown
 from ..contracts.guarantee import Guarantee
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import dither, finite_values, grid_position
+from .letter_guide import LetterGuide, letter_guide
 from .provenance import Provenance
 from .table_facts import RowMoments, row_moments
 
@@ -25,10 +26,8 @@ if TYPE_CHECKING:
     from ...shown import Axes
 
 LetterArray = NDArray[np.unsignedinteger]
-# Values whose words are drawn at a time, and those looked up at a time: positions and table indices stay in the processor's cache.
-CHUNK, PART = 2**15, 2**13
-# Bits by which a guide is finer than the letters, and logarithm of its entries at most, which take a megabyte.
-GUIDE_BITS, MOST_GUIDE_BITS = 3, 19
+# Values whose words are drawn at a time.
+CHUNK = 2**15
 
 
 @dataclass(frozen=True)
@@ -111,14 +110,6 @@ class Certificate(Shown):
         axes.set(
             xlabel="over the inputs of the grid", ylabel="variance, interval of length 1", title=f"epsilon = {self.realised_epsilon:.6g}"
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _Guide:
-    """Numbers of cumulative weights that draws have reached, by row and by their first `bits` bits."""
-
-    bits: int
-    reached: NDArray[np.uint16]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -236,8 +227,8 @@ class LookupTable(Shown):
         return np.array([float(low + (high - low) * letter) for letter in self.alphabet])
 
     @cached_property
-    def _cumulative(self) -> WordArray:
-        return np.cumsum(self.weights, axis=1, dtype=np.uint64).ravel()
+    def _guide(self) -> LetterGuide:
+        return letter_guide(self.weights, self.total)
 
     def with_interval(self, low: float, high: float) -> "LookupTable":
         """Return the same table for values on another interval; weights, unit-scale letters and certificate stay."""
@@ -266,15 +257,13 @@ class LookupTable(Shown):
         """
         words = word_source(words)
         array = finite_values("values", values)
-        letters = np.empty(array.size, dtype=self._letter_type)
+        letters = np.empty(array.size, dtype=np.min_scalar_type(len(self.alphabet) - 1))
         flat = array.ravel()
         for start in range(0, array.size, CHUNK):
             chunk, found = flat[start : start + CHUNK], letters[start : start + CHUNK]
             drawn = words(2 * len(chunk))
             dither_words, table_words = drawn[: len(chunk)], drawn[len(chunk) :]
-            for first in range(0, len(chunk), PART):
-                part = slice(first, first + PART)
-                found[part] = self._look_up(chunk[part], dither_words[part], table_words[part])
+            found[:] = self._look_up(chunk, dither_words, table_words)
         return letters.reshape(array.shape)
 
     def letters_from_words(self, values: ArrayLike, dither_words: WordArray, table_words: WordArray) -> LetterArray:
@@ -289,7 +278,9 @@ class LookupTable(Shown):
         table_words : ndarray of uint64, same shape
             Words whose upper log2(total) bits draw the letter from the row.
         """
-        return self._look_up(finite_values("values", values), np.asarray(dither_words, np.uint64), np.asarray(table_words, np.uint64))
+        array = finite_values("values", values)
+        words = (np.asarray(given, np.uint64).ravel() for given in (dither_words, table_words))
+        return self._look_up(array.ravel(), *words).reshape(array.shape)
 
     def letters_of_rows(self, rows: ArrayLike, table_words: WordArray) -> LetterArray:
         """Return the letters that given random words draw from rows, given by their indices: for mechanisms with their own dithering.
@@ -301,7 +292,8 @@ class LookupTable(Shown):
             raise ValueError(f"rows must be whole numbers, got an array of {array.dtype}")
         if array.size and (array.min() < 0 or array.max() >= len(self.weights)):
             raise ValueError(f"rows must be from 0 to {len(self.weights) - 1}, got {int(array.min())} to {int(array.max())}")
-        return self._draw(array.astype(np.intp, copy=False), np.asarray(table_words, np.uint64))
+        words = np.asarray(table_words, np.uint64).ravel()
+        return self._guide.letters_of(array.ravel(), words).reshape(array.shape)
 
     def decode(self, indices: ArrayLike) -> FloatArray:
         """Return the numbers that letter indices stand for; their average over clients is an unbiased estimate of the values' mean.
@@ -327,54 +319,7 @@ class LookupTable(Shown):
         low, high = self.interval
         return np.asarray(mixed * (high - low) ** 2)
 
-    @property
-    def _letter_type(self) -> np.dtype[np.unsignedinteger]:
-        return np.min_scalar_type(len(self.alphabet) - 1)
-
     def _look_up(self, values: FloatArray, dither_words: WordArray, table_words: WordArray) -> LetterArray:
-        return self._draw(dither(grid_position(values, self.interval, len(self.weights) - 1), dither_words), table_words)
-
-    @cached_property
-    def _guide(self) -> _Guide:
-        """Where to look for a letter, by the row and the first bits of its word.
-
-        A number of cumulative weights is reached by every draw that begins with these bits; where two or more others lie among such
-        draws, the number of letters takes its place: those draws are searched for.
-        """
-        rows, letters = self.weights.shape
-        total_bits = self.total.bit_length() - 1
-        bits = min(letters.bit_length() - 1 + GUIDE_BITS, max(MOST_GUIDE_BITS - (rows.bit_length() - 1), 0), total_bits)
-        rest = np.uint64(total_bits - bits)
-        # The first of the buckets that lie beyond each cumulative weight; that of the last letter lies beyond all of them.
-        beyond = ((self._cumulative + ((np.uint64(1) << rest) - np.uint64(1))) >> rest).astype(np.intp).reshape(rows, letters)
-        buckets = 1 << bits
-        counts = np.bincount((beyond + np.arange(rows)[:, None] * (buckets + 1)).ravel(), minlength=rows * (buckets + 1))
-        reached = counts.reshape(rows, buckets + 1).cumsum(axis=1)
-        return _Guide(bits, np.where(np.diff(reached) > 1, letters, reached[:, :-1]).astype(np.uint16).ravel())
-
-    def _draw(self, rows: NDArray[np.intp], table_words: WordArray) -> LetterArray:
-        shape, rows, letters = rows.shape, rows.ravel(), len(self.alphabet)
-        draws = table_words.ravel() >> np.uint64(65 - self.total.bit_length())
-        if letters == 2:
-            return self._search(rows, draws).astype(self._letter_type).reshape(shape)
-        guide = self._guide
-        places = (draws >> np.uint64(self.total.bit_length() - 1 - guide.bits)).view(np.int64)
-        places += rows << guide.bits
-        found = guide.reached.take(places, mode="clip")
-        np.left_shift(rows, letters.bit_length() - 1, out=places)
-        places += found
-        drawn = found + (self._cumulative.take(places, mode="clip") <= draws)
-        several = np.flatnonzero(found == letters)
-        if several.size:
-            drawn[several] = self._search(rows[several], draws[several])
-        return drawn.astype(self._letter_type, copy=False).reshape(shape)
-
-    def _search(self, rows: NDArray[np.intp], draws: WordArray) -> NDArray[np.intp]:
-        """Return the number of cumulative weights that each draw has reached, by binary search without branches."""
-        letters = len(self.alphabet)
-        position = rows * letters
-        half = letters // 2
-        while half:
-            position += half * (self._cumulative.take(position + (half - 1)) <= draws)
-            half //= 2
-        return position & (letters - 1)
+        """Return letters for values and words of one shape, (count,)."""
+        steps = len(self.weights) - 1
+        return self._guide.letters_of(dither(grid_position(values, self.interval, steps), dither_words, steps), table_words)

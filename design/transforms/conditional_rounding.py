@@ -8,16 +8,17 @@ within it is decided without floating point, and privacy rests on nothing else h
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.norm_ball import NormBall
 from ..noise.random_words import WordsLike, word_source
 from ..noise.redraws import Redraws
-from .vector_dithering import PIECE, independent_rounding, independently_rounded, rejection_bias_bound, row_blocks
+from .vector_dithering import PIECE, independent_rounding, rejection_bias_bound, round_independently, row_blocks
 
 # A try is accepted with probability 1 - exp(-1/2) = 0.39 or more: 2.55 tries or fewer on average.
 BETA = math.exp(-0.5)
@@ -25,6 +26,8 @@ BOUNDS = ("published", "sharp")
 LARGEST_DIMENSION = 2**31
 # Steps: squared norms fit into a word of 64 bits, and neighbouring positions are told apart.
 LARGEST_RADIUS = 2.0**31
+# What is shorter is rounded to numbers of 32 bits.
+LARGEST_SHORT = 2.0**30
 # Relative excess over clip_norm that the rounding errors of clipping and rotating may cause.
 EXCESS = 1e-9
 # Relative error of a bound: fewer than 60 of the 90 units that it is (`quietbits.solvers.numerics.rounding`). Two terms are subtracted:
@@ -167,20 +170,29 @@ class ConditionalRounding:
         array = NormBall(self.dimension, 2.0).check(vectors)
         return self.round_parts((array[part] for part in row_blocks(*array.shape)), len(array), words)
 
-    def round_parts(self, parts: Iterable[FloatArray], count: int, words: WordsLike) -> IntegerArray:
-        """Round finite vectors that come some at a time, `count` in all, as `round` does: the same words give the same numbers."""
+    def round_parts(self, parts: Iterable[FloatArray], count: int, words: WordsLike, kind: DTypeLike = np.int64) -> NDArray[Any]:
+        """Round finite vectors that come some at a time, `count` in all, as `round` does: the same words give the same numbers.
+
+        They are modulo 2**w if `kind`, the type of the result, has w bits only.
+        """
         words = word_source(words)
-        rounded = np.empty((count, self.dimension), dtype=np.int64)
+        rounded = np.empty((count, self.dimension), dtype=kind)
+        # In double precision whole numbers up to 2**53 are added up exactly, and sums beyond stay beyond 2**52.
+        exact = np.float64 if self.largest_squared_norm < 2**52 else np.int64
+        whole = np.int32 if self._radius < LARGEST_SHORT else np.int64
         rejected, again, start = [np.empty(0, dtype=np.intp)], [np.empty((0, self.dimension))], 0
         for part in parts:
             steps = self._steps(part)
-            found = rounded[start : start + len(part)]
+            found, squares = rounded[start : start + len(part)], np.zeros(len(part), dtype=exact)
             for rows in row_blocks(len(part), self.dimension, PIECE):
                 for first in range(0, self.dimension, PIECE):
                     columns = slice(first, first + PIECE)
                     positions = part[rows, columns] / steps[rows]
-                    found[rows, columns] = independently_rounded(positions, words.uniforms(positions.shape))
-            outside = np.flatnonzero(~self._accepted(found))
+                    round_independently(positions, words.uniforms(positions.shape))
+                    counted = positions.astype(exact, copy=False)
+                    squares[rows] += np.vecdot(counted, counted)
+                    found[rows, columns] = positions.astype(whole)
+            outside = np.flatnonzero(squares > self.largest_squared_norm)
             rejected.append(start + outside)
             again.append(part[outside] / steps[outside])
             start += len(part)

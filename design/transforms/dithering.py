@@ -27,21 +27,34 @@ def grid_position(values: FloatArray, interval: tuple[float, float], steps: int)
     """Return where finite values lie on a grid, in steps from 0 to `steps`; values outside the interval count as its nearer end."""
     low, high = interval
     # The C header repeats these operations in this order: the two must round alike.
-    positions = np.clip(values, low, high)
-    positions -= low
-    positions /= high - low
+    positions = np.asarray(np.maximum(values, low))
+    np.minimum(positions, high, out=positions)
+    # On the unit interval they change nothing.
+    if low != 0:
+        positions -= low
+    if high - low != 1:
+        positions /= high - low
     positions *= steps
-    return np.asarray(positions)
+    return positions
 
 
-def dither(positions: FloatArray, words: WordArray) -> NDArray[np.intp]:
-    """Round grid positions, at least 0, to a neighbouring grid point, up with probability equal to the fractional part.
+def dither(positions: FloatArray, words: WordArray, steps: int) -> NDArray[np.int32]:
+    """Round grid positions, from 0 to `steps`, to a neighbouring grid point, up with probability equal to the fractional part.
 
     Unbiased, with variance f (1 - f) <= 1/4 grid step squared, f the fractional part (section 3 of Chaudhuri, Guo, Rabbat 2022). Privacy
     never rests on it: whatever it returns is a row of the table. The upper 53 bits of one uniformly random word per value are compared
-    with the fractional part.
+    with the fractional part; their first bits, as many as a number of 32 bits has room for, decide unless they are equal.
     """
-    lower = np.floor(positions)
-    # Signed numbers of 53 bits are made floats faster than unsigned ones.
-    up = (words >> np.uint64(11)).view(np.int64) * 2.0**-53 < positions - lower
-    return np.asarray(lower.astype(np.intp) + up)
+    bits = 31 - steps.bit_length()
+    fixed = (positions * 2.0**bits).astype(np.int32)
+    # What is left of a whole step if the fractional part is greater, and a step less if it is smaller.
+    fixed -= (words >> np.uint64(64 - bits)).astype(np.int32)
+    rounded = fixed >> bits
+    rounded += 1
+    fixed &= (1 << bits) - 1
+    if fixed.size and fixed.min() == 0:
+        equal = fixed == 0
+        lower = np.floor(positions[equal])
+        up = (words[equal] >> np.uint64(11)) * 2.0**-53 < positions[equal] - lower
+        rounded[equal] = lower + up
+    return rounded

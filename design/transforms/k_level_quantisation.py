@@ -11,7 +11,7 @@ from ...arrays import FloatArray, IntegerArray
 from ...solvers.divergences.quantised_sensitivity import LARGEST_BOUND, MOST_LEVELS, SMALLEST_BOUND
 from ..noise.random_words import WordsLike, word_source
 from .dithering import finite_values
-from .vector_dithering import PIECE, independently_rounded
+from .vector_dithering import PIECE, round_independently
 
 
 def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: WordsLike) -> IntegerArray:
@@ -48,7 +48,8 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: Word
     flat, rounded = array.reshape(-1), np.empty(array.size, dtype=np.int64)
     for start in range(0, array.size, PIECE):
         positions = _positions(flat[start : start + PIECE], levels, bound)
-        rounded[start : start + PIECE] = independently_rounded(positions, words.uniforms(positions.size))
+        round_independently(positions, words.uniforms(positions.size))
+        rounded[start : start + PIECE] = positions.astype(np.int32)
     return rounded.reshape(array.shape)
 
 

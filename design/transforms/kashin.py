@@ -28,8 +28,8 @@ FIRST_BOXES = (0.75, 0.87, 0.93)
 MOST_EXTRAPOLATIONS, MOST_PROJECTIONS = 16, 64
 # Times the projection's step that coefficients are moved at most: rounding errors of the plane grow no more than this.
 FARTHEST = 4.0
-# Numbers worked on together, two megabytes, and those that are moved at a time.
-BLOCK, PART = 2**18, 2**16
+# Numbers worked on together, half a megabyte in single precision.
+BLOCK = 2**17
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,14 @@ class KashinFrame:
 
     def analysis(self, vectors: FloatArray) -> FloatArray:
         """Return the inner products of vectors with the columns, U^T x, shape (clients, size): their shortest coefficients."""
-        rows, signs = self._rows_and_signs
-        scattered = np.zeros((len(vectors), self.size))
-        scattered[:, rows] = vectors * signs
-        return np.asarray(walsh_hadamard(scattered))
+        return np.asarray(walsh_hadamard(self.scattered(vectors)))
+
+    def scattered(self, vectors: FloatArray) -> FloatArray:
+        """Return what the Walsh-Hadamard transform makes the shortest coefficients of, shape (clients, size): 0.0 off the frame's rows."""
+        sources, factors = self._sources_and_factors
+        scattered = vectors.take(sources, axis=1, mode="clip")
+        scattered *= factors
+        return scattered
 
     def synthesis(self, coefficients: FloatArray) -> FloatArray:
         """Return the vectors that coefficients stand for, U a, shape (clients, dimension)."""
@@ -85,6 +89,19 @@ class KashinFrame:
         spectrum = walsh_hadamard(coefficients)
         spectrum *= self._kept
         return np.asarray(walsh_hadamard(spectrum))
+
+    @cached_property
+    def free(self) -> FloatArray:
+        """1 / size for the rows of the Hadamard matrix that are not the frame's, and 0 for those that are."""
+        return 1 / self.size - self._kept
+
+    @cached_property
+    def _sources_and_factors(self) -> tuple[NDArray[np.intp], FloatArray]:
+        """Coordinates of a vector that `scattered` places at each row, and what it multiplies them by."""
+        rows, signs = self._rows_and_signs
+        sources, factors = np.zeros(self.size, dtype=np.intp), np.zeros(self.size)
+        sources[rows], factors[rows] = np.arange(self.dimension), signs
+        return sources, factors
 
     @cached_property
     def _kept(self) -> FloatArray:
@@ -123,9 +140,9 @@ def kashin_representation(vectors: FloatArray, frame: KashinFrame, level: float)
     The coefficients with U a = x are a plane, those below the level a box. Starting from U^T x, coefficients are cut off to a box of nine
     tenths the size, projected to the plane, and moved on in that direction, in turns, until they lie in the full box. Moving on, by the
     squared distance to the box over that to the projection (Bauschke, Combettes, Kruk 2006, *Extrapolation algorithm for affine-convex
-    feasibility problems*), takes half the steps; the first ones are for smaller boxes. Lyubarskii and Vershynin's own
-    algorithm adds up what is cut off at levels that fall by eta = 0.4; it does not cut again what it has added, and with these frames at
-    K = 1.86 it leaves most vectors of 1000 dimensions unrepresented where the projections represent all.
+    feasibility problems*), takes half the steps; the first ones are for smaller boxes, and single precision suffices for them. Lyubarskii
+    and Vershynin's own algorithm adds up what is cut off at levels that fall by eta = 0.4; it does not cut again what it has added, and
+    with these frames at K = 1.86 it leaves most vectors of 1000 dimensions unrepresented where the projections represent all.
 
     No level below sqrt(dimension / size) times the length suffices for every vector: each frame of practical size has a few directions that
     need more, to which no vector chosen without knowing the seed is close. Such a vector has no representation at the level, and so no
@@ -143,30 +160,29 @@ def kashin_representation(vectors: FloatArray, frame: KashinFrame, level: float)
     """
     level = check_real("level", level, low=1e-300, high=1e300)
     coefficients, scales = np.empty((len(vectors), frame.size)), np.ones(len(vectors))
-    block = max(1, BLOCK // frame.size)
-    for start in range(0, len(vectors), block):
-        part = slice(start, start + block)
+    for part in row_blocks(len(vectors), frame.size, BLOCK):
         coefficients[part], scales[part] = _represent(vectors[part], frame, level)
     return KashinRepresentation(coefficients, scales)
 
 
 def _represent(vectors: FloatArray, frame: KashinFrame, level: float) -> tuple[FloatArray, FloatArray]:
     """Return coefficients and scales of one block of vectors."""
-    found, scales = frame.analysis(vectors), np.ones(len(vectors))
+    spectra = frame.scattered(vectors)
+    free_parts = _free_parts(spectra, frame, level)
+    free_parts += spectra
+    found, scales = walsh_hadamard(free_parts), np.ones(len(vectors))
     waiting = np.flatnonzero(_largest(found) > level)
     current = found[waiting]
-    for step in range(MOST_EXTRAPOLATIONS + MOST_PROJECTIONS):
+    found[waiting] = walsh_hadamard(spectra[waiting])
+    for step in range(len(FIRST_BOXES), MOST_EXTRAPOLATIONS + MOST_PROJECTIONS):
         if not waiting.size:
             return found, scales
         if step == MOST_EXTRAPOLATIONS:
             # Where there may be no representation at all, plain projections end nearer to one.
             current = found[waiting]
-        box = FIRST_BOXES[step] if step < len(FIRST_BOXES) else INNER_BOX
         farthest = FARTHEST if step < MOST_EXTRAPOLATIONS else 1.0
-        outside = np.empty(len(waiting), dtype=bool)
-        for rows in row_blocks(len(waiting), frame.size, PART):
-            _approach(current[rows], frame, box * level, farthest)
-            outside[rows] = _largest(current[rows]) > level
+        _approach(current, frame, INNER_BOX * level, farthest)
+        outside = _largest(current) > level
         found[waiting[~outside]] = current[~outside]
         waiting, current = waiting[outside], current[outside]
     # Where the projections made things worse, take the shortest coefficients: none is above sqrt(dimension / size).
@@ -177,6 +193,29 @@ def _represent(vectors: FloatArray, frame: KashinFrame, level: float) -> tuple[F
     scaled = np.where(better[:, None], current, shortest) * scales[waiting, None]
     found[waiting] = np.clip(scaled, -level, level)
     return found, scales
+
+
+def _free_parts(spectra: FloatArray, frame: KashinFrame, level: float) -> FloatArray:
+    """Return what the first steps, in single precision, add to the transforms of shortest coefficients: 0.0 on the frame's rows.
+
+    The steps are those of `_approach`. Off the frame's rows is the plane's direction: a move is what the transform of the excess has there,
+    and by Parseval's identity its length is known before it is transformed back.
+    """
+    free = frame.free.astype(np.float32)
+    # In units of the level, what is too large for single precision is left to double precision.
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        current = (spectra * (1 / level)).astype(np.float32)
+        for box in FIRST_BOXES:
+            excess = walsh_hadamard(current)
+            excess -= np.clip(excess, np.float32(-box), np.float32(box))
+            move = walsh_hadamard(excess)
+            move *= free
+            squares, projected = np.vecdot(excess, excess), frame.size * np.vecdot(move, move)
+            steps = squares / np.maximum(projected, np.maximum(squares / np.float32(FARTHEST), np.finfo(np.float32).tiny))
+            move *= steps[:, None]
+            current -= move
+        current[~np.isfinite(squares)] = 0.0
+        return current * (level * (frame.free > 0))
 
 
 def _approach(coefficients: FloatArray, frame: KashinFrame, level: float, farthest: float) -> None:

@@ -37,6 +37,12 @@ class Rotation(Protocol):
     def forward(self, vectors: ArrayLike) -> FloatArray:
         """Rotate vectors of shape (..., dimension) into the shape (..., padded_dimension)."""
 
+    def forward_within(self, padded: FloatArray, out: FloatArray) -> FloatArray:
+        """Rotate finite vectors that are the first coordinates of rows of `padded_dimension`, which are overwritten.
+
+        The result is returned; where it needs an array of its own, it is `out`, of their shape: that saves the time of a new one.
+        """
+
     def inverse(self, vectors: ArrayLike) -> FloatArray:
         """Rotate vectors of shape (..., padded_dimension) back, without the padding: shape (..., dimension).
 
@@ -84,9 +90,14 @@ class RandomisedHadamard:
         """
         array = _check_vectors(vectors, self.dimension)
         padded = np.empty((*array.shape[:-1], self.padded_dimension))
+        padded[..., : self.dimension] = array
+        return self.forward_within(padded, np.empty_like(padded))
+
+    def forward_within(self, padded: FloatArray, out: FloatArray) -> FloatArray:
+        """Rotate finite vectors in place of new arrays."""
         padded[..., self.dimension :] = 0.0
-        np.multiply(array, self._scaled_signs, out=padded[..., : self.dimension])
-        return walsh_hadamard(padded)
+        padded[..., : self.dimension] *= self._scaled_signs
+        return walsh_hadamard(padded, out)
 
     def inverse(self, vectors: ArrayLike) -> FloatArray:
         """Rotate finite vectors back."""
@@ -142,8 +153,13 @@ class RandomisedFourier:
         with large prime factors.
         """
         array = _check_vectors(vectors, self.dimension)
-        padded = np.zeros((*array.shape[:-1], self.padded_dimension))
+        padded = np.empty((*array.shape[:-1], self.padded_dimension))
         padded[..., : self.dimension] = array
+        return self.forward_within(padded, padded)
+
+    def forward_within(self, padded: FloatArray, out: FloatArray) -> FloatArray:  # noqa: ARG002
+        """Rotate finite vectors in place."""
+        padded[..., self.dimension :] = 0.0
         numbers = padded.view(np.complex128)
         numbers *= self._phases
         transformed: NDArray[np.complex128] = scipy.fft.fft(numbers, norm="ortho", overwrite_x=True)

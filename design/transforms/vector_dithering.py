@@ -67,18 +67,19 @@ def independent_rounding(positions: FloatArray, uniforms: FloatArray) -> Integer
 
     The numbers in `uniforms`, one per coordinate, are uniform in [0, 1).
     """
-    return independently_rounded(positions, uniforms).astype(np.int64)
+    rounded = positions.copy()
+    round_independently(rounded, uniforms)
+    return rounded.astype(np.int64)
 
 
-def independently_rounded(positions: FloatArray, uniforms: FloatArray) -> FloatArray:
-    """Return what `independent_rounding` does, as floating-point numbers."""
+def round_independently(positions: FloatArray, uniforms: FloatArray) -> None:
+    """Round as `independent_rounding`, in place."""
     lower = np.floor(positions)
     # Rounding changes neither difference's sign: up where the uniform number is below the fractional part, and only there.
-    up = positions - lower
-    up -= uniforms
-    np.ceil(up, out=up)
-    up += lower
-    return up
+    positions -= lower
+    positions -= uniforms
+    np.ceil(positions, out=positions)
+    positions += lower
 
 
 def row_blocks(rows: int, columns: int, numbers: int = BLOCK) -> Iterator[slice]:

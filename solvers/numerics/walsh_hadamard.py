@@ -26,7 +26,7 @@ def padded_dimension(dimension: int) -> int:
     return 1 << (check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION) - 1).bit_length()
 
 
-def walsh_hadamard(vectors: ArrayLike) -> NDArray[Any]:
+def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
     """Multiply vectors by the Hadamard matrix H, whose entries are 1 and -1: H is symmetric, and H H = dimension times the identity.
 
     H is the Kronecker product of Hadamard matrices of at most 16 rows. Vectors are multiplied by one after the other, in matrix products:
@@ -41,6 +41,8 @@ def walsh_hadamard(vectors: ArrayLike) -> NDArray[Any]:
     ----------
     vectors : array_like of shape (..., dimension)
         Vectors along the last axis; its length is a power of two.
+    out : ndarray, optional
+        A contiguous array for the result, of the vectors' shape and type, that shares no memory with them.
 
     Examples
     --------
@@ -54,8 +56,12 @@ def walsh_hadamard(vectors: ArrayLike) -> NDArray[Any]:
     if dimension == 0 or dimension & (dimension - 1):
         raise ValueError(f"vectors must have a last axis whose length is a power of two, got the shape {array.shape}")
     if array.size <= PIECE:
-        return _transform_few(array)
-    result = np.empty_like(array)
+        few = _transform_few(array)
+        if out is None:
+            return few
+        out[...] = few
+        return out
+    result = np.empty_like(array) if out is None else out
     length = min(dimension, PIECE)
     current = _transform_across(array, result, length) if length < dimension else array
     _transform_pieces(current.reshape(-1, length), result.reshape(-1, length))

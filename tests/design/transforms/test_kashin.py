@@ -143,3 +143,15 @@ def test_bad_frames_are_refused(dimension: int, seed: int, name: str) -> None:
 def test_bad_levels_are_refused(level: float) -> None:
     with pytest.raises(ValueError, match="level must be a number from"):
         kashin_representation(np.zeros((1, 3)), KashinFrame(3), level)
+
+
+@pytest.mark.parametrize("level", [1e-60, 1e-42, 1e60])
+def test_levels_beyond_single_precision_are_kept(level: float) -> None:
+    frame, vectors = KashinFrame(37), np.random.default_rng(3).standard_normal((20, 37))
+    found = kashin_representation(vectors, frame, level)
+    assert np.abs(found.coefficients).max() <= level
+    np.testing.assert_allclose(
+        frame.synthesis(found.coefficients), found.scales[:, None] * vectors, rtol=1e-12, atol=1e-14 * found.scales[0]
+    )
+    shortest = level / np.abs(frame.analysis(vectors)).max(axis=1)
+    assert (found.scales >= np.minimum(1.0, shortest * (1 - 1e-12))).all()

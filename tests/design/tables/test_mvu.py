@@ -61,7 +61,8 @@ def test_the_design_is_not_worse_than_any_other_method(epsilon: float) -> None:
     check_exactness(table)
     value = table.certificate.mean_variance
     others = [generalised_randomised_response(epsilon, 3), bitwise_randomised_response(epsilon, 3)]
-    others += [design_mvu(epsilon, 3, 3, solver=solver, starts=3) for solver in ("trust-region", "alternating")]
+    # Each start of the alternating search takes half a second.
+    others += [design_mvu(epsilon, 3, 3, solver=solver, starts=starts) for solver, starts in (("trust-region", 3), ("alternating", 1))]
     for other in others:
         check_exactness(other)
         assert value <= other.certificate.mean_variance * (1 + 1e-9)
@@ -194,7 +195,7 @@ def test_symmetric_tables_with_letters_to_spare_are_optimal(bits_in: int, bits_o
     assert table.certificate.optimality_gap <= 1e-6
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     epsilon=st.floats(0.5, 16),
     bits_in=st.integers(1, 4),

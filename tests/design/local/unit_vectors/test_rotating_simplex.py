@@ -17,7 +17,7 @@ def corners_of(mechanism: RotatingSimplexMechanism, seed: int) -> np.ndarray:
     return np.array([mechanism.aggregate(np.array([[seed, number]], dtype=np.uint64)) for number in range(mechanism.corners)])
 
 
-@pytest.mark.parametrize(("count", "largest"), [(2, 1), (5, 2), (16, 3), (64, 40), (128, 64)])
+@pytest.mark.parametrize(("count", "largest"), [(2, 1), (5, 2), (16, 3), (64, 40)])
 def test_expected_sums_of_the_largest_normal_numbers(count: int, largest: int) -> None:
     with mpmath.workdps(25):
 
@@ -53,7 +53,7 @@ def test_the_closest_corners_are_likelier_by_e_to_the_epsilon(epsilon: float, bi
 
 def test_numbers_are_drawn_with_their_probabilities() -> None:
     mechanism = RotatingSimplexMechanism(2.0, 3, NormBall(10, 2.0))
-    vectors = np.tile(np.eye(1, 10), (20_000, 1))
+    vectors = np.tile(np.eye(1, 10), (5000, 1))
     messages = mechanism.encode(vectors, np.random.default_rng(1))
     own = np.array([mechanism.number_probabilities(vectors[0], int(seed))[number] for seed, number in messages])
     share = np.mean(own == own.max())

@@ -3,6 +3,7 @@
 import ast
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,6 +71,11 @@ def test_modules_import_only_from_their_floor_and_below(path: Path) -> None:
     assert violations(path.read_text(encoding="utf-8"), path.relative_to(ROOT).with_suffix("").parts) == []
 
 
+@cache
+def all_imports() -> dict[Path, list[Import]]:
+    return {path: list(imports(path.read_text(encoding="utf-8"), path.relative_to(ROOT).with_suffix("").parts)) for path in MODULES}
+
+
 @pytest.mark.parametrize(
     ("package", "users"),
     [("flwr", {"analysis"}), ("torch", {"analysis"}), ("matplotlib", {"figures", "shown.py"}), ("typer", {"cli"}), ("rich", {"cli"})],
@@ -77,8 +83,8 @@ def test_modules_import_only_from_their_floor_and_below(path: Path) -> None:
 def test_packages_that_belong_to_a_floor_are_imported_there_alone(package: str, users: set[str]) -> None:
     importing = {
         path.relative_to(ROOT).parts[0]
-        for path in MODULES
-        for imported in imports(path.read_text(encoding="utf-8"), path.relative_to(ROOT).with_suffix("").parts)
+        for path, all_of_it in all_imports().items()
+        for imported in all_of_it
         if not imported.relative and imported.name.partition(".")[0] == package
     }
     assert importing == users

@@ -1,6 +1,7 @@
 """Rényi divergences between the rows of a table, exact to about twelve digits however alike or unlike the rows are."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,21 +10,27 @@ from ...arrays import FloatArray, IndexArray
 from ..numerics.rounding import SLACK, UNIT
 from .pure_privacy import check_orders
 
+Table = NDArray[np.float64] | NDArray[np.int64]
+
 # Terms of the power series that is used where order times log-ratio is below one: the last is below 1e-18 of the first.
 SERIES_TERMS = 20
 # Exponents up to here are summed directly, larger ones in log space.
 LARGEST_EXPONENT = 300.0
-# Rows of a block, in which products of shifted rows are made; smaller exponents count as this one, and smaller sums are made anew.
+# Rows of a block, in which log-ratios are compared. In products of shifted rows smaller exponents count as this one; smaller sums are bounds.
 BLOCK_ROWS, LEAST_EXPONENT, TOO_SMALL = 32, -300.0, 1e-100
-# Log-ratios that are held in memory at a time.
-CHUNK = 2**19
+# Log-ratios that are computed at a time: their arrays stay in the cache.
+CHUNK = 2**15
+# Pairs that are computed at a time, for each row, before the others are compared with what was found.
+BATCH = 4
+# Candidates for each row that take as long to compute as products of blocks do.
+BLOCKS_WORTH = 32
 # This many probabilities of candidates are computed exactly whatever they are worth. Of more, one candidate is enough where the rounding of
 # the product cannot move a divergence by more than this, relative to itself and for each MANY of them.
 FEW, MANY = 2**16, 2**20
 NEGLIGIBLE = 1e-9
 
 
-def check_weights(weights: ArrayLike) -> NDArray[np.float64] | NDArray[np.int64]:
+def check_weights(weights: ArrayLike) -> Table:
     """Return a table's weights, without the columns that are zero in every row, as int64 or float64.
 
     Weights are non-negative, integers up to 2**62 or floats; there are two rows or more, all with the same sum.
@@ -103,70 +110,187 @@ def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:
         upward where very many pairs are as good as equal: by a share of 1e-9, or 1e-7 for hundreds of letters.
     """
     table = check_weights(weights)
-    array = check_orders(orders)
     inputs = len(table)
-    rows, others = (index.ravel() for index in np.indices((inputs, inputs)))
-    by_distance = np.argsort(np.abs(rows - others), kind="stable")
-    rows, others = rows[by_distance], others[by_distance]
-    # Distance 0 has one pair for each input, distance k > 0 has two for each of inputs - k.
-    counts = np.concatenate([[inputs], 2 * np.arange(inputs - 1, 0, -1)])
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    rows, others = np.indices((inputs, inputs)).reshape(2, -1)
+    by_distance = np.argsort(np.abs(rows - others), kind="stable")[inputs - 1 :]
+    # Distance 0 has one pair, since a row compared with itself is like any other one; distance k > 0 has two for each of inputs - k.
+    by_distance[0] = 0
+    return _largest(table, check_orders(orders), by_distance, np.concatenate([[1], 2 * np.arange(inputs - 1, 0, -1)]))
+
+
+def largest_divergences(weights: ArrayLike, orders: ArrayLike, reach: int) -> FloatArray:
+    """Return the largest divergence of two rows at most `reach` rows apart, for many orders at once.
+
+    It is the largest entry of `divergence_by_distance` up to there, and errs as that does; only one pair per order is computed exactly.
+
+    Returns
+    -------
+    ndarray of shape (orders,)
+        In nats.
+    """
+    table = check_weights(weights)
+    array = check_orders(orders)
+    rows, others = np.indices((len(table), len(table))).reshape(2, -1)
+    apart = np.abs(rows - others)
+    near = np.flatnonzero((apart > 0) & (apart <= reach))
+    return _largest(table, array, near, np.array([len(near)]))[:, 0] if len(near) else np.zeros(len(array))
+
+
+def _largest(table: Table, orders: FloatArray, pairs: IndexArray, counts: IndexArray) -> FloatArray:
+    """Return the largest divergence of each group of pairs, shape (orders, groups); a pair is an index into the matrix of all."""
+    search = _PairSearch(table, pairs, counts)
     # A factor for each letter cancels from the ratios; one between its extremes keeps the exponents small, and their errors too.
     lowest = np.where(table > 0, table, np.inf).min(axis=0)
     middle = np.sqrt(lowest) * np.sqrt(table.max(axis=0))
     with np.errstate(divide="ignore"):
         centred = np.log(table / middle)
     log_scale = np.log(middle / float(table[0].sum()))
-    result = np.empty((len(array), inputs))
-    for position, order in enumerate(array.tolist()):
-        coarse, slack, in_logs = _coarse(centred, log_scale, order)
-        sorted_coarse = coarse.ravel()[by_distance]
-        largest = np.maximum.reduceat(sorted_coarse, starts)
-        allowance = slack * (1 + np.abs(np.where(np.isinf(largest), 0.0, largest)))
-        candidates = np.flatnonzero(sorted_coarse >= np.repeat(largest - allowance, counts))
-        # Of the rows that are compared with themselves one is enough.
-        candidates = candidates[(candidates == 0) | (candidates >= inputs)]
+    sent = np.isfinite(centred)
+    extreme = float(np.abs(centred[sent]).max())
+    steepest: FloatArray | None = None
+    # At order 1 the logarithm of the sum is 0.
+    bound, before = np.zeros(len(pairs)), 1.0
+    rising, where = np.unique(orders, return_inverse=True)
+    result = np.empty((len(rising), len(counts)))
+    for position, order in enumerate(rising.tolist()):
+        plain = order * extreme <= LARGEST_EXPONENT and bool(sent.all())
+        if not plain and steepest is None:
+            steepest = _largest_exponents(centred).ravel()[pairs]
+        if math.isinf(order):
+            result[position] = search.largest(order, steepest.copy(), 8 * UNIT * (1 + _finite(search.maxima(steepest))))
+            continue
+        # Each centred logarithm is off by about the machine epsilon, and is then multiplied by the order.
+        slack = 16 * UNIT * (table.shape[1] + order + order * extreme)
+        if plain:
+            bound = np.log(_sums(centred, log_scale, order)).ravel()[pairs]
+            result[position] = search.largest(order, bound, slack * (1 + np.exp(-search.maxima(bound))))
+        else:
+            # ln S is convex in the order, and rises by at most the largest log-ratio for each unit of it.
+            bound += (order - before) * steepest
+            value = search.divergences(search.best, order)
+            found = (order - 1) * value
+            # Shifting rows rounds numbers of at most four times the exponent, in both factors; adding up steps, of a few times that.
+            allowance = 2 * slack * (1 + _finite(found))
+            for block_rows, worth in ((len(table), BATCH), (BLOCK_ROWS, BLOCKS_WORTH)):
+                if len(search.candidates(bound, found - allowance)) > worth * len(table):
+                    shifted = _shifted_sums(centred, log_scale, order, block_rows)
+                    np.minimum(bound, shifted.bound.ravel()[pairs], out=bound)
+                    found = np.maximum(found, search.maxima(np.where(shifted.exact.ravel()[pairs], bound, -np.inf)))
+                    allowance = 2 * slack * (1 + _finite(found))
+            result[position] = search.largest(order, bound, allowance, found, value)
+        before = order
+    return result[where]
+
+
+def _finite(values: FloatArray) -> FloatArray:
+    """Return the sizes of numbers, those of infinite ones as 0."""
+    return np.where(np.isinf(values), 0.0, np.abs(values))
+
+
+class _PairSearch:
+    """Groups of pairs of rows: which pair of each is the largest, where a bound is known for every pair."""
+
+    def __init__(self, table: Table, pairs: IndexArray, counts: IndexArray) -> None:
+        """Divide the pairs, indices into the matrix of all, into consecutive groups."""
+        self.table, self.counts = table, counts
+        self.rows, self.others = np.divmod(pairs, len(table))
+        self.starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        self.group = np.repeat(np.arange(len(counts)), counts)
+        self.best = self.starts.copy()
+
+    def maxima(self, values: FloatArray) -> FloatArray:
+        """Return the largest value of each group."""
+        return np.asarray(np.maximum.reduceat(values, self.starts))
+
+    def divergences(self, chosen: IndexArray, order: float) -> FloatArray:
+        """Return the divergences of some pairs."""
+        return _pairs(self.table, self.rows[chosen], self.others[chosen], order)
+
+    def candidates(self, bound: FloatArray, least: FloatArray) -> IndexArray:
+        """Return which pairs have bounds of at least what is given for their group."""
+        return np.flatnonzero(bound >= np.repeat(least, self.counts))
+
+    def largest(
+        self, order: float, bound: FloatArray, allowance: FloatArray, found: FloatArray | None = None, value: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the largest divergence of each group; `bound` is lowered to those that are computed.
+
+        Parameters
+        ----------
+        order : float
+            Above 1; infinity gives the largest log-ratio.
+        bound : ndarray of shape (pairs,)
+            The logarithm of each pair's sum, or the largest log-ratio, or a bound on it.
+        allowance : ndarray of shape (groups,)
+            How far off the bounds are by rounding.
+        found : ndarray of shape (groups,) or None
+            What the largest is known to be at least, up to rounding; by default the bounds are no bounds but good to the allowance.
+        value : ndarray of shape (groups,) or None
+            The divergences of `best`.
+        """
+        factor = 1.0 if math.isinf(order) else order - 1
+        top = self.maxima(bound)
+        least = top if found is None else found
+        candidates = self.candidates(bound, least - allowance)
+        sizes = np.bincount(self.group[candidates], minlength=len(self.counts))
+        effort = len(candidates) * self.table.shape[1]
         # Of many that hardly differ one stands for all, and what they can differ by is added: tables of randomised response
         # have only such.
-        size = np.abs(largest) if in_logs else largest * np.log(np.maximum(largest, 1.0))
-        group = np.searchsorted(starts, candidates, side="right") - 1
-        alone = np.bincount(group, minlength=inputs) == 1
-        effort = len(candidates) * table.shape[1]
-        stands_for_all = ~alone & (allowance <= NEGLIGIBLE * max(1.0, effort / MANY) * size) & (effort > FEW)
-        candidates = candidates[(np.diff(group, prepend=-1) > 0) | ~stands_for_all[group]]
-        exact = _pairs(table, rows[candidates], others[candidates], order)
-        uncertainty = allowance / (1.0 if in_logs else largest) / (1.0 if math.isinf(order) else order - 1)
-        result[position] = np.maximum.reduceat(exact, np.searchsorted(candidates, starts)) + np.where(stands_for_all, uncertainty, 0.0)
-    return result
+        spread = allowance + np.subtract(top, least, out=np.zeros(len(top)), where=np.isfinite(least))
+        stands_for_all = (sizes > 1) & (spread <= NEGLIGIBLE * max(1.0, effort / MANY) * np.abs(least)) & (effort > FEW)
+        of_group = self.group[candidates]
+        candidates = candidates[(np.diff(of_group, prepend=-1) > 0) | ~stands_for_all[of_group]]
+        value = np.full(len(self.counts), -np.inf) if value is None else value.copy()
+        stand_in = value if found is None else found / factor
+        least = least.copy()
+        while len(candidates):
+            most = BATCH * len(self.table)
+            if len(candidates) > most:
+                excess = bound[candidates] - np.where(np.isinf(least), 0.0, least)[self.group[candidates]]
+                chosen = np.sort(candidates[np.argpartition(excess, -most)[-most:]])
+            else:
+                chosen = candidates
+            exact = self.divergences(chosen, order)
+            bound[chosen] = factor * exact
+            rising = np.argsort(exact, kind="stable")
+            # The last one written is the largest of its group.
+            largest = np.full(len(self.counts), -1)
+            largest[self.group[chosen[rising]]] = rising
+            groups = np.flatnonzero(largest >= 0)
+            groups = groups[exact[largest[groups]] > value[groups]]
+            value[groups], self.best[groups] = exact[largest[groups]], chosen[largest[groups]]
+            if len(chosen) == len(candidates):
+                break
+            least = np.maximum(least, factor * value)
+            rest = np.setdiff1d(candidates, chosen, assume_unique=True)
+            candidates = rest[bound[rest] >= (least - allowance)[self.group[rest]]]
+        return np.where(stands_for_all, np.maximum(value, stand_in) + spread / factor, value)
 
 
-def _coarse(centred: FloatArray, log_scale: FloatArray, order: float) -> tuple[FloatArray, float, bool]:
-    """Return a number for each pair of rows that rises with their divergence, how far off it is relative to one plus itself, and its kind.
+@dataclass(frozen=True, eq=False)
+class _ShiftedSums:
+    """Logarithms of sums for all pairs; where they are not exact, bounds. Rounding is on top."""
 
-    It is sum_j P_j^a Q_j^(1-a), or the logarithm of that where the sum would overflow, or the largest log-ratio.
-    """
-    if math.isinf(order):
-        return _largest_exponents(centred), 8 * UNIT, True
-    exponent = order * np.abs(centred[np.isfinite(centred)]).max(initial=0.0)
-    # Each centred logarithm is off by about the machine epsilon, and is then multiplied by the order.
-    slack = 16 * UNIT * (centred.shape[1] + order + exponent)
-    if exponent <= LARGEST_EXPONENT and np.isfinite(centred).all():
-        return (np.exp(order * centred) * np.exp(log_scale)) @ np.exp((1 - order) * centred).T, slack, False
-    # Centring again and shifting rows round numbers of at most four times the exponent, in both factors.
-    return _log_sums(centred, log_scale, order), 2 * slack, True
+    bound: FloatArray
+    exact: NDArray[np.bool_]
 
 
-def _log_sums(centred: FloatArray, log_scale: FloatArray, order: float) -> FloatArray:
-    """Return ln sum_j P_j^a Q_j^(1-a) for every pair of rows, by products of matrices whose rows are shifted.
+def _sums(centred: FloatArray, log_scale: FloatArray, order: float) -> FloatArray:
+    """Return sum_j P_j^a Q_j^(1-a) for every pair of rows, where no exponent is large."""
+    return np.asarray((np.exp(order * centred) * np.exp(log_scale)) @ np.exp((1 - order) * centred).T)
+
+
+def _shifted_sums(centred: FloatArray, log_scale: FloatArray, order: float, block_rows: int) -> _ShiftedSums:
+    """Return ln sum_j P_j^a Q_j^(1-a) for every pair of rows, by products of matrices whose rows are shifted; infinite where it is.
 
     A block of rows and another one are centred between the two: where neighbouring rows are alike, both factors of a pair's sum are then
-    largest at about the same letters, and the sum does not underflow. Sums that do are computed one by one.
+    largest at about the same letters, and the sum does not underflow.
     """
     sent = np.isfinite(centred)
-    own, other = order * np.where(sent, centred, -np.inf) + log_scale, np.where(sent, (1 - order) * centred, -np.inf)
-    result = np.empty((len(centred), len(centred)))
-    blocks = [slice(start, start + BLOCK_ROWS) for start in range(0, len(centred), BLOCK_ROWS)]
     known = np.where(sent, centred, 0.0)
+    own, other = np.where(sent, order * known + log_scale, -np.inf), np.where(sent, (1 - order) * known, -np.inf)
+    bound, exact = np.empty((len(known), len(known))), np.empty((len(known), len(known)), dtype=bool)
+    blocks = [slice(start, start + block_rows) for start in range(0, len(known), block_rows)]
     lowest, highest = (np.array([extreme(known[block], axis=0) for block in blocks]) for extreme in (np.min, np.max))
     for first, above in enumerate(blocks):
         for second, beside in enumerate(blocks):
@@ -178,26 +302,16 @@ def _log_sums(centred: FloatArray, log_scale: FloatArray, order: float) -> Float
                 # So that no product is denormal, which would take a hundred times as long.
                 np.exp(np.maximum(factor, LEAST_EXPONENT, out=factor), out=factor)
             sums = left @ right.T
-            result[above, beside] = np.where(sums < TOO_SMALL, np.nan, np.log(sums) + shift + other_shift.T)
-    np.fill_diagonal(result, 0.0)
-    rows, columns = np.nonzero(np.isnan(result))
-    pairs = max(1, CHUNK // centred.shape[1])
-    for start in range(0, len(rows), pairs):
-        part = slice(start, start + pairs)
-        exponents = own[rows[part]] + other[columns[part]]
-        largest = exponents.max(axis=1, keepdims=True)
-        largest[np.isinf(largest)] = 0.0
-        exponents -= largest
-        np.exp(np.maximum(exponents, -LARGEST_EXPONENT, out=exponents), out=exponents)
-        result[rows[part], columns[part]] = largest[:, 0] + np.log(exponents.sum(axis=1))
+            bound[above, beside] = np.log(np.maximum(sums, TOO_SMALL)) + (shift + other_shift.T)
+            exact[above, beside] = sums > TOO_SMALL
     if not sent.all():
         # A letter that is never sent adds nothing; one that only the other row never sends makes the divergence infinite.
-        result[sent.astype(float) @ (~sent).T.astype(float) > 0] = np.inf
-    return result
+        bound[sent.astype(float) @ (~sent).T.astype(float) > 0] = np.inf
+    return _ShiftedSums(bound, exact)
 
 
 def _largest_exponents(centred: FloatArray) -> FloatArray:
-    """Return the largest log-ratio of every pair of rows."""
+    """Return the largest log-ratio of every pair of rows, to a few units of its last place."""
     sent = np.isfinite(centred)
     own, other = (np.where(sent, centred, absent).T.copy() for absent in (-np.inf, 0.0))
     largest = np.full((len(centred), len(centred)), -np.inf)
@@ -213,12 +327,12 @@ def _largest_exponents(centred: FloatArray) -> FloatArray:
     return largest
 
 
-def _all_pairs(table: NDArray[np.float64] | NDArray[np.int64], order: float) -> FloatArray:
+def _all_pairs(table: Table, order: float) -> FloatArray:
     rows, others = (index.ravel() for index in np.indices((len(table), len(table))))
     return _pairs(table, rows, others, order).reshape(len(table), len(table))
 
 
-def _pairs(table: NDArray[np.float64] | NDArray[np.int64], rows: IndexArray, others: IndexArray, order: float) -> FloatArray:
+def _pairs(table: Table, rows: IndexArray, others: IndexArray, order: float) -> FloatArray:
     """Return the divergences of given pairs of rows."""
     total = float(table[0].sum())
     result = np.empty(len(rows))

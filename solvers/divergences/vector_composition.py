@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_integer, check_norm, check_real
 from ...arrays import FloatArray
-from ..accounting.renyi_divergence import divergence_by_distance, largest_step
+from ..accounting.renyi_divergence import check_weights, divergence_by_distance, largest_divergences, largest_step
 from ..numerics.concave_envelope import concave_envelope
 from ..numerics.rounding import SLACK
 
@@ -91,6 +91,11 @@ def vector_divergences(weights: ArrayLike, orders: ArrayLike, dimension: int, no
     No coordinate can be further apart than the whole vector; the published relaxation still mixes such pairs in. Where the distance is
     less than one, leaving them out makes the bound smaller, and it stays one. In nats; err upward. Parameters are those of `vector_bounds`.
     """
+    dimension, norm, distance = _checked(dimension, norm, distance)
+    if dimension == 1 or math.isinf(norm):
+        # Every coordinate can be as far apart as any two inputs within the distance, and nothing else bounds it.
+        inputs = len(check_weights(weights))
+        return np.asarray(dimension * largest_divergences(weights, orders, largest_step(inputs, distance)) * (1 + SLACK))
     return compose_distances(divergence_by_distance(weights, orders), dimension, norm, distance)
 
 

@@ -21,8 +21,8 @@ MOST_LOSSES, LEAST_LOSSES = 500, 40
 MULTIPLICATIONS = 4e8
 # Numbers computed at a time, which stay in the cache, and pairs of rows that are compared before bounds are looked at again.
 CHUNK, BATCH = 2**15, 64
-# From this share of all pairs on, all are bounded at once, which takes a third of the time for each.
-MANY = 0.1
+# Shares of all pairs from which on all are bounded at once, which takes a third of the time for each, or computed at once.
+MANY, MOST = 0.1, 0.5
 # What a pair can exceed the largest found by, relative and absolute, without being compared: it is added.
 NEGLIGIBLE, LEAST = 1e-12, 1e-15
 
@@ -143,14 +143,14 @@ def largest_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: I
         Rising, from 1; the last one is above all ratios.
     """
     bounds = np.zeros((len(factors), len(rows)))
-    bounds[0] = _bounded_hockey_sticks(probabilities, rows, others, 1.0)
+    bounds[0] = _all_hockey_sticks(probabilities, 1.0)[rows, others]
     ratios = _largest_ratios(probabilities)[rows, others]
     different = ratios > 1
     share = np.where(different, bounds[0], 0.0) / np.where(different, ratios - 1, 1.0)
     for bound, factor in zip(bounds[1:-1], factors[1:-1], strict=True):
         np.multiply(share, np.maximum(ratios - factor, 0.0), out=bound)
     result = np.zeros(len(factors))
-    result[0] = _largest_hockey_stick(bounds[0], probabilities, rows, others, 1.0)
+    result[0] = bounds[0].max()
     brackets = [(0, len(factors) - 1)]
     while brackets:
         low, high = brackets.pop()
@@ -179,6 +179,9 @@ def _largest_hockey_stick(bound: FloatArray, probabilities: FloatArray, rows: In
     if len(left) > MANY * len(bound):
         np.minimum(bound, _bounded_hockey_sticks(probabilities, rows, others, factor), out=bound)
         left = np.flatnonzero(bound > largest * (1 + NEGLIGIBLE) + LEAST)
+        if len(left) > MOST * len(bound):
+            bound[:] = _all_hockey_sticks(probabilities, factor)[rows, others]
+            return float(bound.max())
     while len(left):
         batch = min(2 * batch, len(left))
         part = np.argpartition(bound[left], -batch)[-batch:]
@@ -192,11 +195,30 @@ def _bounded_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: 
     """Return bounds on the sums, above them by rounding only: sum max(d, 0) = (sum |d| + sum d) / 2."""
     from scipy.spatial.distance import cdist
 
-    sums = probabilities.sum(axis=1)
-    doubled = cdist(probabilities, factor * probabilities, "cityblock") + (sums[:, None] - factor * sums)
-    # A sum of n terms in a row is off by n units of its size, which is at most 1 + factor.
-    rounding = 2 * UNIT * (probabilities.shape[1] + 8) * (1 + factor)
+    inputs, letters = probabilities.shape
+    doubled = np.zeros((inputs, inputs))
+    size = math.isqrt(letters) + 1
+    for start in range(0, letters, size):
+        own = probabilities[:, start : start + size]
+        sums = own.sum(axis=1)
+        doubled += cdist(own, factor * own, "cityblock") + (sums[:, None] - factor * sums)
+    # A sum of n terms in a row is off by at most n units of what they add up to, here 1 + factor; blocks keep n small.
+    rounding = 2 * UNIT * (size + letters // size + 8) * (1 + factor)
     return np.asarray(np.maximum(doubled[rows, others], 0.0) / 2 + rounding)
+
+
+def _all_hockey_sticks(probabilities: FloatArray, factor: float) -> FloatArray:
+    """Return the sums of all pairs, a matrix."""
+    found = np.empty((len(probabilities), len(probabilities)))
+    negative = -factor * probabilities
+    size = max(1, CHUNK // probabilities.shape[1])
+    room = np.empty((size, probabilities.shape[1]))
+    for start in range(0, len(probabilities), size):
+        block = negative[start : start + size]
+        for row, own in enumerate(probabilities):
+            np.add(block, own, out=room[: len(block)])
+            np.maximum(room[: len(block)], 0.0, out=room[: len(block)]).sum(axis=1, out=found[row, start : start + size])
+    return found
 
 
 def _hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: IndexArray, factor: float) -> FloatArray:

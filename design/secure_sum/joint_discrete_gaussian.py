@@ -104,11 +104,18 @@ def joint_discrete_gaussian_privacy(clients: int, sums: Sequence[NoisySum], adja
     def by_loss(rounds: int, delta: float) -> float | None:
         spread = math.sqrt(rounds)
 
-        @cache
-        def of_some(count: int) -> float:
-            found = (rounded_gaussian_epsilon(one.sigma / spread, rounds * one.log_ratio, delta) for one in smoothed(count))
-            return min((epsilon for epsilon in found if epsilon is not None), default=math.inf)
+        def of_some(count: int, most: float = math.inf) -> float:
+            # The last choice that was the best is tried first: the others mostly are not computed then.
+            nonlocal best
+            found, choices = math.inf, smoothed(count)
+            for choice in sorted(range(len(choices)), key=lambda choice: choice != best):
+                one = choices[choice]
+                epsilon = rounded_gaussian_epsilon(one.sigma / spread, rounds * one.log_ratio, delta, min(most, found))
+                if epsilon is not None and epsilon < found:
+                    found, best = epsilon, choice
+            return found
 
+        best = 0
         least = of_some(clients) if all_count else least_up_to(clients, of_some)
         return least if math.isfinite(least) else None
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
+from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon, gaussian_epsilon_exceeds
 from ..numerics.rounding import UNIT
 from .discrete_gaussian_divergence import discrete_gaussian_tau, theta_log_ratios
 
@@ -68,10 +68,11 @@ def smoothed_sums(clients: int, sigma: float) -> list[SmoothedSum]:
     ]
 
 
-def rounded_gaussian_epsilon(noise_multiplier: float, log_ratio: float, delta: float) -> float | None:
+def rounded_gaussian_epsilon(noise_multiplier: float, log_ratio: float, delta: float, most: float = math.inf) -> float | None:
     """Return epsilon where all probabilities are within factors of e^r of those of rounded Gaussian noise; None where it is too little.
 
-    Errs upward. The noise multiplier and r, which is `log_ratio`, are those of all coordinates and rounds together.
+    Errs upward. The noise multiplier and r, which is `log_ratio`, are those of all coordinates and rounds together. An epsilon above `most`
+    is not computed, but None.
 
     Examples
     --------
@@ -81,5 +82,7 @@ def rounded_gaussian_epsilon(noise_multiplier: float, log_ratio: float, delta: f
     # The share of 1e-9 that the ratio has more than it needs is far above its rounding.
     allowed = min(delta * math.exp(-log_ratio) * (1 - ROUNDING), LARGEST_DELTA)
     if noise_multiplier < SMALLEST_MULTIPLIER or allowed < SMALLEST_DELTA:
+        return None
+    if gaussian_epsilon_exceeds(most - 2 * log_ratio, noise_multiplier, allowed):
         return None
     return gaussian_epsilon(noise_multiplier, allowed) + 2 * log_ratio

@@ -57,22 +57,32 @@ def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int
     return below + 1 + bisect_left(range(below + 1, above), True, key=holds)
 
 
-def least_up_to(most: int, function: Callable[[int], float]) -> float:
+def least_up_to(most: int, function: Callable[[int, float], float]) -> float:
     """Return the least value of a function over the whole numbers from 1 to `most`.
+
+    The function is also given a bound, and may return infinity for values above it.
 
     Exact where the function is infinite, then falls and then rises between the powers of two beside the best of them.
 
     Examples
     --------
-    >>> least_up_to(1000, lambda number: (number - 77) ** 2), least_up_to(50, lambda number: (number - 77) ** 2)
+    >>> least_up_to(1000, lambda number, _: (number - 77) ** 2), least_up_to(50, lambda number, _: (number - 77) ** 2)
     (0, 729)
     """
     tried = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
-    values = [function(number) for number in tried]
-    best = values.index(min(values))
+    least, best = math.inf, 0
+    for position, number in enumerate(tried):
+        value = function(number, least)
+        if value < least:
+            least, best = value, position
     low, high = tried[max(best - 1, 0)], tried[min(best + 1, len(tried) - 1)]
-    turn = low + bisect_left(range(low, high), True, key=lambda number: math.inf > function(number) <= function(number + 1))
-    return min(values[best], function(turn))
+
+    def rises(number: int) -> bool:
+        value = function(number, math.inf)
+        return math.inf > value <= function(number + 1, value)
+
+    turn = low + bisect_left(range(low, high), True, key=rises)
+    return min(least, function(turn, least))
 
 
 def bisect(holds: Callable[[float], bool], low: float, high: float, halvings: int, *, geometric: bool = False) -> Bracket:

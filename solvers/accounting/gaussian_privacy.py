@@ -22,6 +22,8 @@ SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 1e-3, 1e300
 NUDGE, DOUBLINGS = 2e-10, 33
 # As many as lead from the largest number of all to a difference of no bit in any.
 MOST_HALVINGS = 2200
+# Newton's steps, of which six are usual, and when they have arrived: the root is moved by more than a hundred times as much.
+MOST_TANGENTS, CLOSE, MOST_LOG_SLOPE = 12, 5e-13, 300.0
 # From here on delta is below the smallest floating-point number.
 FAR = 40.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -86,8 +88,10 @@ def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
         return 0.0
     # Delta is below the probability that the loss, normal with mean 1 / (2 z^2) and deviation 1 / z, exceeds epsilon, which is below
     # exp(-t^2 / 2) at t deviations above the mean.
-    high = 0.5 / multiplier**2 + math.sqrt(-2 * target) / multiplier
-    epsilon = bisect(lambda value: _log_delta_bound(multiplier, value) > target, 0.0, high, MOST_HALVINGS).fails
+    high = 0.5 / multiplier / multiplier + math.sqrt(-2 * target) / multiplier
+    epsilon = _by_tangents(multiplier, target, high)
+    if epsilon is None:
+        epsilon = bisect(lambda value: _log_delta_bound(multiplier, value) > target, 0.0, high, MOST_HALVINGS).fails
     return _nudged(epsilon, lambda value: _log_delta_bound(multiplier, value) <= target)
 
 
@@ -100,6 +104,22 @@ def gaussian_epsilon_exceeds(epsilon: float, noise_multiplier: float, delta: flo
     (True, False)
     """
     return epsilon < 0 or (math.isfinite(epsilon) and _log_delta_bound(noise_multiplier, epsilon) > math.log(delta))
+
+
+def _by_tangents(multiplier: float, target: float, high: float) -> float | None:
+    """Return where delta falls to its target, to 1e-12 of itself, by Newton's steps; None if they do not show that it is there."""
+    value = high
+    for _ in range(MOST_TANGENTS):
+        log_delta = _log_delta_bound(multiplier, value)
+        # The derivative of delta is -e^epsilon Phi(-1 / (2 z) - epsilon z).
+        log_slope = value + float(scipy.special.log_ndtr(-value * multiplier - 0.5 / multiplier)) - log_delta
+        if not abs(log_slope) < MOST_LOG_SLOPE:
+            return None
+        step = (log_delta - target) * math.exp(-log_slope)
+        value = min(max(value + step, 0.0), high)
+        if abs(step) <= CLOSE * value:
+            return value if _log_delta_bound(multiplier, value * (1 - 2 * CLOSE)) > target else None
+    return None
 
 
 def _log_delta(noise_multiplier: float, epsilon: float) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from privacy_losses import gaussian_privacy_loss
 
+from quietbits.solvers.accounting import gaussian_privacy
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_delta, gaussian_epsilon, gaussian_noise_multiplier
 
 EPSILONS = [0.0, 1e-3, 0.1, 1.0, 5.0, 100.0]
@@ -97,3 +98,11 @@ def test_a_bad_noise_multiplier_is_refused(noise_multiplier: float) -> None:
     for function in (lambda: gaussian_epsilon(noise_multiplier, 1e-5), lambda: gaussian_delta(noise_multiplier, 1.0)):
         with pytest.raises(ValueError, match=r"noise_multiplier must be a number from 0\.001 to 1e\+300"):
             function()
+
+
+@pytest.mark.parametrize("multiplier", [1e-3, 0.1, 1.0, 30.0, 1e6, 1e200])
+def test_tangents_and_halvings_end_at_the_same_epsilon(multiplier: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    deltas = (1e-300, 1e-250, 1e-15, 1e-5, 0.1, 0.9)
+    by_tangents = [gaussian_epsilon(multiplier, delta) for delta in deltas]
+    monkeypatch.setattr(gaussian_privacy, "_by_tangents", lambda *_: None)
+    assert by_tangents == pytest.approx([gaussian_epsilon(multiplier, delta) for delta in deltas], rel=1e-12, abs=0)

@@ -33,18 +33,17 @@ def log_masses(clients: int, sigma: float) -> np.ndarray:
 
     Sums of order 64 have their weight around 64 shifts: each client's noise goes further than all 192 of them.
     """
+    if clients > 1:
+        few, others = log_masses(clients // 2, sigma), log_masses(clients - clients // 2, sigma)
+        total = np.full(len(few) + len(others) - 1, -np.inf, dtype=np.longdouble)
+        for start, weight in enumerate(few):
+            part = total[start : start + len(others)]
+            np.logaddexp(part, others + weight, out=part)
+        return total
     reach = 200 + math.ceil(40 * sigma)
     value = np.arange(-reach, reach + 1, dtype=np.longdouble)
     one = -(value**2) / (2 * np.longdouble(sigma) ** 2)
-    one -= np.logaddexp.reduce(one)
-    total = one
-    for _ in range(clients - 1):
-        longer = np.full(len(total) + len(one) - 1, -np.inf, dtype=np.longdouble)
-        for start, weight in enumerate(one):
-            part = longer[start : start + len(total)]
-            np.logaddexp(part, total + weight, out=part)
-        total = longer
-    return total
+    return one - np.logaddexp.reduce(one)
 
 
 def exact_divergences(own: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ Table = NDArray[np.float64] | NDArray[np.int64]
 SERIES_TERMS = 20
 # Exponents up to here are summed directly, larger ones in log space.
 LARGEST_EXPONENT = 300.0
-# Rows of a block, in which log-ratios are compared. In products of shifted rows smaller exponents count as this one; smaller sums are bounds.
+# Rows of a block of log-ratios or products. In products of shifted rows smaller exponents count as this one; smaller sums are bounds.
 BLOCK_ROWS, LEAST_EXPONENT, TOO_SMALL = 32, -300.0, 1e-100
 # Log-ratios that are computed at a time: their arrays stay in the cache.
 CHUNK = 2**15
@@ -198,6 +198,10 @@ class _PairSearch:
         self.group = np.repeat(np.arange(len(counts)), counts)
         self.best = self.starts.copy()
 
+    def _spans(self, groups: NDArray[np.bool_]) -> list[tuple[int, int]]:
+        """Return where some groups begin and how many pairs they have."""
+        return list(zip(self.starts[groups].tolist(), self.counts[groups].tolist(), strict=True))
+
     def maxima(self, values: FloatArray) -> FloatArray:
         """Return the largest value of each group."""
         return np.asarray(np.maximum.reduceat(values, self.starts))
@@ -231,15 +235,17 @@ class _PairSearch:
         factor = 1.0 if math.isinf(order) else order - 1
         top = self.maxima(bound)
         least = top if found is None else found
-        candidates = self.candidates(bound, least - allowance)
-        sizes = np.bincount(self.group[candidates], minlength=len(self.counts))
-        effort = len(candidates) * self.table.shape[1]
+        near = bound >= np.repeat(least - allowance, self.counts)
+        sizes = np.add.reduceat(near, self.starts, dtype=np.intp)
+        effort = int(sizes.sum()) * self.table.shape[1]
         # Of many that hardly differ one stands for all, and what they can differ by is added: tables of randomised response
         # have only such.
         spread = allowance + np.subtract(top, least, out=np.zeros(len(top)), where=np.isfinite(least))
         stands_for_all = (sizes > 1) & (spread <= NEGLIGIBLE * max(1.0, effort / MANY) * np.abs(least)) & (effort > FEW)
-        of_group = self.group[candidates]
-        candidates = candidates[(np.diff(of_group, prepend=-1) > 0) | ~stands_for_all[of_group]]
+        first = [start + int(near[start : start + count].argmax()) for start, count in self._spans(stands_for_all)]
+        near &= np.repeat(~stands_for_all, self.counts)
+        near[first] = True
+        candidates = np.flatnonzero(near)
         value = np.full(len(self.counts), -np.inf) if value is None else value.copy()
         stand_in = value if found is None else found / factor
         least = least.copy()

@@ -8,7 +8,12 @@ import pytest
 from privacy_losses import gaussian_privacy_loss
 
 from quietbits.solvers.accounting import gaussian_privacy
-from quietbits.solvers.accounting.gaussian_privacy import gaussian_delta, gaussian_epsilon, gaussian_noise_multiplier
+from quietbits.solvers.accounting.gaussian_privacy import (
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_epsilon_exceeds,
+    gaussian_noise_multiplier,
+)
 
 EPSILONS = [0.0, 1e-3, 0.1, 1.0, 5.0, 100.0]
 DELTAS = [1e-300, 1e-15, 1e-5, 0.5]
@@ -68,6 +73,16 @@ def test_loss_distributions_agree(epsilon: float, delta: float) -> None:
 def test_calibration_and_accounting_are_inverse() -> None:
     for epsilon in np.geomspace(1e-3, 1e3, 25):
         assert gaussian_epsilon(gaussian_noise_multiplier(epsilon, 1e-6), 1e-6) == pytest.approx(epsilon, rel=2e-9)
+
+
+@pytest.mark.parametrize("noise_multiplier", [0.05, 1.0, 30.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-3])
+def test_which_epsilons_are_exceeded(noise_multiplier: float, delta: float) -> None:
+    epsilon = gaussian_epsilon(noise_multiplier, delta)
+    assert gaussian_epsilon_exceeds(epsilon * (1 - 1e-8), noise_multiplier, delta) or epsilon == 0
+    assert not gaussian_epsilon_exceeds(epsilon, noise_multiplier, delta)
+    assert gaussian_epsilon_exceeds(-1e-9, noise_multiplier, delta)
+    assert not gaussian_epsilon_exceeds(math.inf, noise_multiplier, delta)
 
 
 def test_a_multiplier_of_one_is_found() -> None:

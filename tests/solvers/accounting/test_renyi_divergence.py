@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from quietbits.design.tables.randomised_response import generalised_randomised_response
-from quietbits.solvers.accounting.renyi_divergence import divergence_by_distance, kullback_leibler_matrix, renyi_matrix
+from quietbits.solvers.accounting.renyi_divergence import (
+    divergence_by_distance,
+    kullback_leibler_matrix,
+    largest_divergences,
+    renyi_matrix,
+)
 
 ORDERS = (1 + 1e-9, 1.0001, 1.05, 1.5, 2.0, 7.3, 64.0, 1000.0, 65536.0, math.inf)
 
@@ -138,3 +143,32 @@ def test_blocks_of_rows_find_the_largest_of_each_distance(order: float, silent: 
     expected = [max(np.diag(matrix, k).max(), np.diag(matrix, -k).max()) for k in range(40)]
     assert np.isinf(expected[1:]).all() == bool(silent)
     np.testing.assert_allclose(divergence_by_distance(table, order)[0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["alike", "unlike", "narrow", "silent"])
+def test_the_largest_of_all_pairs_is_found_at_every_order(kind: str) -> None:
+    # Plain sums at small orders, shifted ones and bounds from the order before at large ones; more pairs than are computed at a time.
+    generator = np.random.default_rng(8)
+    size, orders = 60, (1.01, 1.5, 3.0, 3.0, 20.0, 60.0, 90.0, 400.0, 1000.0, 65536.0, math.inf)
+    places = np.linspace(0, 1, size)
+    table = np.exp(generator.normal(size=(size, size)) * (0.02 if kind == "alike" else 2.0))
+    if kind == "narrow":
+        table = np.exp(-300 * (places[:, None] - np.linspace(-1, 2, size)) ** 2) + 1e-30
+    if kind == "silent":
+        table[:, :3] *= generator.random((size, 3)) < 0.95
+    table /= table.sum(axis=1, keepdims=True)
+    by_distance = np.array([[np.diag(m, k).max(initial=0) for k in range(size)] for o in orders for m in [np.maximum(*_both(table, o))]])
+    np.testing.assert_allclose(divergence_by_distance(table, orders), by_distance, rtol=1e-9)
+    for reach in (1, 7, size - 1):
+        found = largest_divergences(table, orders, reach)
+        np.testing.assert_allclose(found, by_distance[:, : reach + 1].max(axis=1), rtol=1e-9)
+        assert np.all(found >= by_distance[:, : reach + 1].max(axis=1) * (1 - 1e-13))
+
+
+def _both(table: NDArray[np.float64], order: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    matrix = renyi_matrix(table, order)
+    return matrix, matrix.T
+
+
+def test_rows_that_are_not_apart_have_no_divergence() -> None:
+    assert largest_divergences([[3, 1], [1, 3]], [2.0, math.inf], 0).tolist() == [0.0, 0.0]

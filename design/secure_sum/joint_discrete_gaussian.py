@@ -102,7 +102,7 @@ def joint_discrete_gaussian_privacy(clients: int, sums: Sequence[NoisySum], adja
         return [_together(sums, parts) for parts in zip(*(smoothed_sums(count, one.sigma) for one in sums), strict=False)]
 
     def by_loss(rounds: int, delta: float) -> float | None:
-        spread = math.sqrt(rounds)
+        spread, best = math.sqrt(rounds), 0
 
         def of_some(count: int, most: float = math.inf) -> float:
             # The last choice that was the best is tried first: the others mostly are not computed then.
@@ -115,7 +115,6 @@ def joint_discrete_gaussian_privacy(clients: int, sums: Sequence[NoisySum], adja
                     found, best = epsilon, choice
             return found
 
-        best = 0
         least = of_some(clients) if all_count else least_up_to(clients, of_some)
         return least if math.isfinite(least) else None
 

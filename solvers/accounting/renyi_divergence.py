@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -147,17 +148,21 @@ def _largest(table: Table, orders: FloatArray, pairs: IndexArray, counts: IndexA
     log_scale = np.log(middle / float(table[0].sum()))
     sent = np.isfinite(centred)
     extreme = float(np.abs(centred[sent]).max())
-    steepest: FloatArray | None = None
+
+    @cache
+    def steepest() -> FloatArray:
+        """Return the largest log-ratio of each pair, which products that do not underflow need not know."""
+        found: FloatArray = _largest_exponents(centred).ravel()[pairs]
+        return found
+
     # At order 1 the logarithm of the sum is 0.
     bound, before = np.zeros(len(pairs)), 1.0
     rising, where = np.unique(orders, return_inverse=True)
     result = np.empty((len(rising), len(counts)))
     for position, order in enumerate(rising.tolist()):
         plain = order * extreme <= LARGEST_EXPONENT and bool(sent.all())
-        if not plain and steepest is None:
-            steepest = _largest_exponents(centred).ravel()[pairs]
         if math.isinf(order):
-            result[position] = search.largest(order, steepest.copy(), 8 * UNIT * (1 + _finite(search.maxima(steepest))))
+            result[position] = search.largest(order, steepest().copy(), 8 * UNIT * (1 + _finite(search.maxima(steepest()))))
             continue
         # Each centred logarithm is off by about the machine epsilon, and is then multiplied by the order.
         slack = 16 * UNIT * (table.shape[1] + order + order * extreme)
@@ -166,7 +171,7 @@ def _largest(table: Table, orders: FloatArray, pairs: IndexArray, counts: IndexA
             result[position] = search.largest(order, bound, slack * (1 + np.exp(-search.maxima(bound))))
         else:
             # ln S is convex in the order, and rises by at most the largest log-ratio for each unit of it.
-            bound += (order - before) * steepest
+            bound += (order - before) * steepest()
             value = search.divergences(search.best, order)
             found = (order - 1) * value
             # Shifting rows rounds numbers of at most four times the exponent, in both factors; adding up steps, of a few times that.

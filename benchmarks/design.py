@@ -1,7 +1,7 @@
 """Design of tables: the staircase solver beside the paper's two, on 3-bit tables; and what certified optima and bounds take.
 
 Each line names what it is compared with, in the same run on the same machine. The physical limit of the letter search is the simplex
-method's own time: about 0.1 ms for a warm step of a program with 8 by 8 entries, if it is solved alone.
+method's own time: about 0.1 ms for a warm step of a program with 8 by 8 entries.
 """
 
 import time

@@ -265,6 +265,6 @@ def test_a_task_that_fails_is_named_and_no_figure_is_drawn(tmp_path: Path, monke
         raise InfeasibleError(f"no noise for {self.epsilon:g}")
 
     monkeypatch.setattr(NoisePoint, "run", fail)
-    with pytest.raises(IncompleteSweepError, match=r"tasks failed, the others are saved: .*no noise for 0\.2"):
+    with pytest.raises(IncompleteSweepError, match=r"tasks failed: .*no noise for 0\.2"):
         reproduce(["cpsgd-fig1"], tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["results"]

@@ -4,6 +4,7 @@ from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.registry import Target, usual_adjacency
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
+from ...solvers.accounting.sampling import Sampling
 from .parameter import calibrate_parameter
 
 
@@ -15,9 +16,7 @@ def calibrate_noise_multiplier(target: Target, trust_model: str) -> float:
     >>> round(calibrate_noise_multiplier(Target(1.0, 1e-5, rounds=100), "central"), 4)
     37.3063
     """
-    # A server that sees each message sees who sends one.
-    known = ("replace-one",) if trust_model == "local" else ADJACENCIES
-    adjacency = usual_adjacency(target.adjacency, target.sampling, known)
+    adjacency = noise_adjacency(target.adjacency, target.sampling, trust_model)
 
     def epsilon_of(inverse: float) -> float:
         privacy = gaussian_privacy(1 / inverse, adjacency, trust_model)
@@ -25,3 +24,8 @@ def calibrate_noise_multiplier(target: Target, trust_model: str) -> float:
 
     low, high = 1 / LARGEST_MULTIPLIER, 1 / SMALLEST_MULTIPLIER
     return 1 / calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over the noise multiplier")
+
+
+def noise_adjacency(adjacency: str | None, sampling: Sampling | None, trust_model: str) -> str:
+    """Return the adjacency that was asked for, or the usual one: a server that sees each message sees who sends one."""
+    return usual_adjacency(adjacency, sampling, ("replace-one",) if trust_model == "local" else ADJACENCIES)

@@ -26,7 +26,7 @@ from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, ratio_constraint
 from ...solvers.bounds.staircase import staircase_bound
-from ..calibration.gaussian_noise import calibrate_noise_multiplier
+from ..calibration.gaussian_noise import calibrate_noise_multiplier, noise_adjacency
 from ..calibration.parameter import calibrate_parameter
 from .lower_bounds import local_lower_bound, unbiased_local_lower_bound
 from .shared_options import (
@@ -87,7 +87,7 @@ def pure_accountable(
             return subject
         norm = norms[0] if values["norm"] is None else parse_norm(values["norm"])
         mechanism = build(epsilon, NormBall(values["dimension"], norm, 1.0), values)
-        details = {**subject.details, "dimension": values["dimension"], "norm": norm}
+        details = {**subject.details, "dimension": values["dimension"], "norm": f"{norm:g}"}
         return replace(subject, privacy=mechanism.privacy(), bits_per_client=mechanism.bits_per_client, details=details)
 
     def solve(target: Target, _: Values) -> Accounted:
@@ -153,8 +153,7 @@ def _gaussian(task: Task, _: Values) -> Mechanism:
 def _account_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
     multiplier = values["noise_multiplier"]
     trust_model = values.get("trust_model") or ("local" if sampling is None else "central")
-    # A server that sees each message sees who sends one.
-    neighbours = usual_adjacency(adjacency, sampling, REPLACE_ONE if trust_model == "local" else ADJACENCIES)
+    neighbours = noise_adjacency(adjacency, sampling, trust_model)
     return Accounted(
         f"Gaussian noise, noise multiplier {multiplier:g}",
         gaussian_privacy(multiplier, neighbours, trust_model),

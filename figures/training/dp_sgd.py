@@ -63,8 +63,8 @@ def caption_of(frame: pd.DataFrame) -> str:
         rounds, tuned = f"{frame['rounds'].min()} to {frame['rounds'].max()} rounds", "best rounds, step and clip norm within each ε"
     return (
         f"{first['model']} on {first['clients']:,} images, {first['clients_per_round']} in each of {rounds}; {tuned} of "
-        f"the grid. {str(first['adjacency']).capitalize()} adjacency, δ = {first['delta']:.2g}; signs (least of PLD and Rényi "
-        "accounting) and MVU (L1 metric, Rényi): local trust model, on the right against those who see no senders."
+        f"the grid. {str(first['adjacency']).capitalize()} adjacency, δ = {first['delta']:.2g}; signs (PLD or Rényi) and MVU (L1 "
+        "metric, Rényi): local trust model, on the right against those who see no senders."
     )
 
 

@@ -103,7 +103,7 @@ def least_coarseness(positions: Vector, costs: list[float]) -> float:
     if letters == 2:
         return 0.0
     gram = sum(((positions[i] - positions[j]) / (costs[i] * costs[j])) ** 2 for i, j in combinations(range(letters), 2))
-    return (prod(costs) * sqrt(gram)) ** (1 / (letters - 2)) / sqrt(letters) / 2
+    return float((prod(costs) * sqrt(gram)) ** (1 / (letters - 2)) / sqrt(letters) / 2)
 
 
 def _projections(kernel: list[Vector], scales: Vector) -> list[Vector]:

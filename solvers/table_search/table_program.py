@@ -1,5 +1,6 @@
 """The best probability table for given letters: a linear program, with the exact gradient of its value in the letters."""
 
+import math
 from copy import copy
 from dataclasses import dataclass
 
@@ -104,14 +105,14 @@ class TableProgram:
     def _costs_of_variables(self, costs: FloatArray) -> FloatArray:
         if self._constraint.neighbours_only:
             return costs.ravel()
-        return np.concatenate([costs.ravel(), np.exp(-self._constraint.log_ratio) * costs.sum(axis=0)])
+        return np.concatenate([costs.ravel(), math.exp(-self._constraint.log_ratio) * costs.sum(axis=0)])
 
     def _table_of_variables(self, variables: FloatArray) -> FloatArray:
         size = len(self.inputs) * self.letters
         table = variables[:size].reshape(len(self.inputs), self.letters)
         if self._constraint.neighbours_only:
             return table
-        return table + np.exp(-self._constraint.log_ratio) * variables[size : size + self.letters]
+        return table + math.exp(-self._constraint.log_ratio) * variables[size : size + self.letters]
 
     def _run(self, cost: FloatArray, data: FloatArray) -> LinearOptimum:
         if self._layout.pass_to(self._highs, cost, data) == highspy.HighsStatus.kError:

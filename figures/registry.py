@@ -57,8 +57,8 @@ def reproduce(
     quick : bool
         Whether to make each figure smaller, in half a minute on two cores, trainings in a minute.
     data : Path or None
-        Folder with the data of the papers, as `named_data` reads them: trainings are then those of the papers. Not for figures without
-        `FigureEntry.on_data`.
+        Folder with the data of the papers, as `found_data` finds them: trainings are then those of the papers, on all that a figure takes
+        and that are there. Not for figures without `FigureEntry.on_data`.
     workers, dask, cache
         As in `run_tasks`.
     on_step : callable

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -15,7 +16,30 @@ from ..drawing.marks import Mark
 from ..drawing.style import GREY, WIDTH
 
 NO_PRIVACY_LOOK: Mapping[str, Any] = {"color": GREY, "linestyle": (0, (5, 3)), "linewidth": 1.0}
+NO_MEASURES: Mapping[str, str] = MappingProxyType({})
+# Heights of one of several rows of panels, and of legend and caption around them, in inches.
+ROW_HEIGHT, ROUND_ROWS = 2.1, 1.4
 TRUSTED_LOOK: Mapping[str, Any] = {"color": "#000000", "linestyle": (0, (1, 1)), "linewidth": 1.2}
+
+
+# How data are written, by their names.
+_TITLES = {
+    "mnist": "MNIST",
+    "cifar10": "CIFAR-10",
+    "femnist": "FEMNIST",
+    "shakespeare": "Shakespeare",
+    "stackoverflow-tags": "StackOverflow tags",
+}
+
+
+def data_title(data: str) -> str:
+    """Return how data are written."""
+    return _TITLES.get(data, data)
+
+
+def by_data(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the rows on each data, by its name, in the order of the frame."""
+    return {str(data): own for data, own in frame.groupby("data", sort=False)}
 
 
 def grid_tasks(seed: int, common: Mapping[str, Any], mechanisms: Sequence[Mapping[str, Any]], repetitions: int = 1) -> list[TrainingTask]:
@@ -43,6 +67,26 @@ def panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, l
     for axes in grid:
         axes.grid(visible=True)
     return figure, grid
+
+
+def panel_rows(counts: Mapping[str, int], height: float, measures: Mapping[str, str] = NO_MEASURES) -> tuple[Figure, dict[str, list[Axes]]]:
+    """Return a figure of the page's width with a row of panels for each data, which share their axes, and the rows by the data's names.
+
+    `height` is that of one row alone. What is measured in per cent is the accuracy, unless `measures` says otherwise.
+    """
+    alone = len(counts) == 1
+    figure = Figure(figsize=(WIDTH, height if alone else ROW_HEIGHT * len(counts) + ROUND_ROWS), layout="constrained")
+    grid = figure.subplots(len(counts), max(counts.values()), sharex="row", sharey="row", squeeze=False)
+    rows = {}
+    for (data, count), row in zip(counts.items(), grid, strict=True):
+        measure = measures.get(data, "accuracy")
+        row[0].set_ylabel(f"{measure} (%)" if alone else f"{data_title(data)}: {measure} (%)")
+        rows[data] = list(row[:count])
+        for axes in rows[data]:
+            axes.grid(visible=True)
+        for axes in row[count:]:
+            axes.remove()
+    return figure, rows
 
 
 def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, mark: Mark, label: str) -> None:

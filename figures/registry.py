@@ -87,7 +87,7 @@ def reproduce(
         progress = _part_of(on_step, before, len(own), total, entry.name)
         rows = run_tasks(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
         # A title states what was found on the embedded data.
-        title = entry.title if data is None else f"{entry.experiment.capitalize()}: {entry.paper}"
+        title = entry.title if data is None else _title_on_data(entry)
         files += _write(entry, title, entry.table(_without_provenance(rows)), output, seed)
         before += len(own)
     return files
@@ -100,6 +100,11 @@ def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> 
         able = ", ".join(name for name, one in FIGURES.items() if one.on_data is not None)
         raise ValueError(f"data must be left out for {entry.name}: it is for {able}; got {data}")
     return entry.on_data(seed, quick, data.absolute())
+
+
+def _title_on_data(entry: FigureEntry) -> str:
+    experiment = entry.experiment
+    return entry.paper if experiment in entry.paper else f"{experiment[0].upper()}{experiment[1:]}: {entry.paper}"
 
 
 def _part_of(on_step: OnStep, before: int, own: int, total: int, name: str) -> OnStep:

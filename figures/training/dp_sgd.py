@@ -14,7 +14,18 @@ from ..drawing.marks import BLUE, GREEN, PURPLE, VERMILION
 from ..drawing.style import add_caption, extend_caption
 from ..entry import FigureEntry
 from ..training_settings import settings_by_data, training_settings
-from .grids import add_legend, best_of, by_data, data_title, draw_accuracies, draw_no_privacy, grid_tasks, logarithmic, panel_rows
+from .grids import (
+    add_legend,
+    best_of,
+    by_data,
+    data_title,
+    draw_accuracies,
+    draw_no_privacy,
+    grid_tasks,
+    logarithmic,
+    panel_rows,
+    panel_title,
+)
 from .training_figure import training_figure
 
 PAPER = training_settings("mvu", "mnist")
@@ -43,9 +54,9 @@ def draw_privacy(frame: pd.DataFrame) -> Figure:
     for data, row in grid.items():
         for axes, (title, trusted, local) in zip(row, PANELS, strict=True):
             _draw_panel(axes, sets[data], trusted, local)
-            axes.set(xlabel="ε of all rounds", title=title)
+            axes.set(xlabel="ε of all rounds", title=panel_title(grid, data, title))
             logarithmic(axes)
-    add_legend(figure, next(iter(grid.values()))[0], 3)
+    add_legend(figure, (row[0] for row in grid.values()), 3)
     return figure
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from ....analysis.datasets.found_data import found_data
 from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption, extend_caption
-from ..grids import add_legend, by_data, data_title, grid_tasks, logarithmic, panel_rows
+from ..grids import add_legend, by_data, data_title, grid_tasks, logarithmic, panel_rows, panel_title
 from ..training_figure import training_figure
 from .settings import (
     DDG,
@@ -30,6 +31,8 @@ from .settings import (
 )
 
 EPSILONS = (3.0, 6.0)
+# Powers of ten that are written under one of three panels.
+MOST_TICKS = 4
 
 
 def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -59,17 +62,20 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
     measures = {data: compared_with(data).values.get("measure", "accuracy") for data in sets}
     counts = {data: len(own) for data, own in budgets.items()}
     figure, grid = panel_rows(counts, 4.0, measures)
-    for data, panels in grid.items():
-        for axes, epsilon in zip(panels, budgets[data], strict=True):
+    for data, row in grid.items():
+        for axes, epsilon in zip(row, budgets[data], strict=True):
             _draw_budget(axes, sets[data], epsilon)
-    add_legend(figure, grid[max(counts, key=lambda data: _drawn(sets[data]))][0], 3)
+            axes.set(xlabel="megabytes up, all clients and rounds", title=panel_title(grid, data, f"ε = {epsilon:g}"))
+    # Not all are run on all data: the legend begins with the panel that has most of them.
+    every = [axes for row in grid.values() for axes in row]
+    add_legend(figure, sorted(every, key=lambda axes: -len(axes.containers)), 3)
     if len(sets) == 1:
         (data,) = sets
-        add_caption(figure, f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. {_reported(data)}.")
+        add_caption(figure, f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. Paper, {_reported(data, named=True)}.")
         return figure
-    add_caption(figure, f"Clients are secretly drawn, one local epoch; {guarantees_in_words(frame)}.")
+    add_caption(figure, f"One local epoch; {guarantees_in_words(frame)}.")
     for data, own in sets.items():
-        extend_caption(figure, f"{setting_in_words(own)}. {_reported(data)}.")
+        extend_caption(figure, f"{setting_in_words(own)}. Paper, {_reported(data, named=False)}.")
     return figure
 
 
@@ -89,22 +95,18 @@ def _draw_budget(axes: Axes, frame: pd.DataFrame, epsilon: float) -> None:
             linestyle="",
             label=method.label,
         )
-    axes.set(xlabel="megabytes up, all clients and rounds", title=f"ε = {epsilon:g}")
     logarithmic(axes)
+    axes.xaxis.set_major_locator(LogLocator(numticks=MOST_TICKS))
 
 
-def _drawn(frame: pd.DataFrame) -> int:
-    return sum(not method.of(frame).empty for method in METHODS)
-
-
-def _reported(data: str) -> str:
+def _reported(data: str, *, named: bool) -> str:
     """Return what the paper reports of the data; of FEMNIST, which has three budgets, at the last."""
     paper = compared_with(data)
     stated = [
         f"ε = {one.epsilon:g}: " + ", ".join(f"{name} {value:g}" for name, value in one.accuracy.items())
         for one in (paper.reported[-1:] if paper is PAPER else paper.reported)
     ]
-    text = f"Paper, {data_title(paper.data)}, " + "; ".join(stated)
+    text = f"{data_title(paper.data)}, " * named + "; ".join(stated)
     if "no_privacy_accuracy" not in paper.values:
         return f"{text} %"
     return (

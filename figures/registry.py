@@ -72,7 +72,8 @@ def reproduce(
     Raises
     ------
     ValueError
-        If there is no figure of a name, an argument is out of range, or data are given to a figure that needs none; nothing is done then.
+        If there is no figure of a name, an argument is out of range, data are given to a figure that needs none, or a model needs torch,
+        which is not installed; nothing is done then.
     DataError
         If a file of the data is missing or damaged; nothing is done then.
     IncompleteSweepError
@@ -99,7 +100,12 @@ def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> 
     if entry.on_data is None:
         able = ", ".join(name for name, one in FIGURES.items() if one.on_data is not None)
         raise ValueError(f"data must be left out for {entry.name}: it is for {able}; got {data}")
-    return entry.on_data(seed, quick, data.absolute())
+    from ..analysis.training.models.network import check_installed
+
+    tasks = entry.on_data(seed, quick, data.absolute())
+    for model in dict.fromkeys(task.training.model for task in tasks):
+        check_installed(model)
+    return tasks
 
 
 def _title_on_data(entry: FigureEntry) -> str:

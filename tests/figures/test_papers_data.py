@@ -17,6 +17,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from quietbits.analysis.datasets.found_data import FoundData, found_data
+from quietbits.analysis.training.models import network
 from quietbits.analysis.training.task import TrainedMechanism, TrainingTask
 from quietbits.design.federated.adam import ServerAdam
 from quietbits.errors import DataError
@@ -128,6 +129,13 @@ def test_what_is_looked_for_is_named_where_there_is_nothing(data: Path, tmp_path
     assert not (tmp_path / "out").exists()
 
 
+def test_models_of_torch_are_refused_at_once_where_it_is_not_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "find_spec", lambda _: None)
+    with pytest.raises(ValueError, match=r"model must be one that needs no torch, got 'lenet-5', or: pip install 'quietbits\[torch\]'"):
+        reproduce(["dprec-table1"], tmp_path / "out", data=data)
+    assert not (tmp_path / "out").exists()
+
+
 def by_data(tasks: Sequence[Any]) -> dict[str, list[TrainingTask]]:
     return {name: [task for task in tasks if task.training.data == name] for name in dict.fromkeys(task.training.data for task in tasks)}
 
@@ -235,6 +243,8 @@ def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_p
     table, figure = ran(monkeypatch, "dprec-table1", kept, tmp_path)
     assert set(table["dimension"]) == {5_000_500}
     assert dict(zip(table["mechanism"], table["paper_percent"], strict=True))["dp-fedavg"] == 19.3
+    # A seed, and a bit for each of the paper's six groups.
+    assert set(table.loc[table["mechanism"] == "dp-rec-training", "bits_per_client"].dropna()) == {64 + 6}
     (axes,) = figure.axes
     assert axes.get_ylabel() == "recall at 5 (%)"
     assert "Paper, StackOverflow tags, ε = 1: dp-fedavg 19.3, dp-rec 18.4, ddg16 14, ddg12 10 %" in caption(figure)

@@ -42,9 +42,9 @@ def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
     uncompressed = frame["data"].map(frame[frame["mechanism"] == "none"].set_index("data")["megabytes_up"])
     paper = pd.Series(np.nan, index=frame.index)
     for method in METHODS:
-        for place, row in method.of(frame).iterrows():
-            reported = reported_accuracy(method, row["target_epsilon"], row["data"])
-            paper[place] = np.nan if reported is None else reported
+        own = method.of(frame)
+        reported = [reported_accuracy(method, epsilon, data) for data, epsilon in zip(own["data"], own["target_epsilon"], strict=True)]
+        paper[own.index] = np.array(reported, dtype=float)
     compared = frame["data"].map(lambda data: compared_with(data).data)
     return frame.assign(times_fewer_bytes_up=uncompressed / frame["megabytes_up"], paper_data=compared, paper_percent=paper)
 

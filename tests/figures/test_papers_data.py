@@ -208,7 +208,7 @@ def shortened(task: TrainingTask, **changed: Any) -> TrainingTask:
 
 def coarse(task: TrainingTask) -> TrainingTask:
     """Return a task whose messages of DP-REC have few candidates."""
-    options = tuple((name, 1 if name == "group_bits" else value) for name, value in task.mechanism.options)
+    options = tuple((name, 2 if name == "group_bits" else value) for name, value in task.mechanism.options)
     return replace(task, mechanism=TrainedMechanism(task.mechanism.name, options))
 
 
@@ -243,11 +243,30 @@ def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_p
     table, figure = ran(monkeypatch, "dprec-table1", kept, tmp_path)
     assert set(table["dimension"]) == {5_000_500}
     assert dict(zip(table["mechanism"], table["paper_percent"], strict=True))["dp-fedavg"] == 19.3
-    # A seed, and a bit for each of the paper's six groups.
-    assert set(table.loc[table["mechanism"] == "dp-rec-training", "bits_per_client"].dropna()) == {64 + 6}
+    # A seed of 64 bits, and two for each of the paper's six groups, filled up to bytes.
+    assert set(table.loc[table["mechanism"] == "dp-rec-training", "bits_per_client"].dropna()) == {64 + 16}
     (axes,) = figure.axes
     assert axes.get_ylabel() == "recall at 5 (%)"
     assert "Paper, StackOverflow tags, ε = 1: dp-fedavg 19.3, dp-rec 18.4, ddg16 14, ddg12 10 %" in caption(figure)
+    # All data at once: the same accuracies for the budgets of each.
+    budgets = {name: [one.epsilon for one in training_settings("dp-rec", name).reported] for name in NAMES if name != "cifar10"}
+    rows = [
+        table.assign(data=name, target_epsilon=table["target_epsilon"].where(table["target_epsilon"].isna(), epsilon))
+        for name, epsilons in budgets.items()
+        for epsilon in epsilons
+    ]
+    with print_style():
+        figure = FIGURES["dprec-table1"].draw(pd.concat(rows, ignore_index=True))
+        figure.draw_without_rendering()
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles == [
+        *("MNIST, ε = 3", "MNIST, ε = 6", "FEMNIST, ε = 1", "FEMNIST, ε = 3", "FEMNIST, ε = 6"),
+        *("Shakespeare, ε = 3", "StackOverflow tags, ε = 1"),
+    ]
+    assert "Paper, ε = 3: dp-fedavg 82.1, dp-rec 69.5; ε = 6: dp-fedavg 90, dp-rec 83.7 %" in caption(figure)
+    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    assert 0 <= box.x0 < box.x1 <= width
+    assert 0 <= box.y0 < box.y1 <= height
 
 
 def test_models_of_torch_are_trained_where_it_is_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

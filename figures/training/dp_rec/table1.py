@@ -65,7 +65,9 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
     for data, row in grid.items():
         for axes, epsilon in zip(row, budgets[data], strict=True):
             _draw_budget(axes, sets[data], epsilon)
-            axes.set(xlabel="megabytes up, all clients and rounds", title=panel_title(grid, data, f"ε = {epsilon:g}"))
+            axes.set(
+                xlabel="megabytes up" + ", all clients and rounds" * (len(sets) == 1), title=panel_title(grid, data, f"ε = {epsilon:g}")
+            )
     # Not all are run on all data: the legend begins with the panel that has most of them.
     every = [axes for row in grid.values() for axes in row]
     add_legend(figure, sorted(every, key=lambda axes: -len(axes.containers)), 3)
@@ -73,7 +75,7 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
         (data,) = sets
         add_caption(figure, f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. Paper, {_reported(data, named=True)}.")
         return figure
-    add_caption(figure, f"One local epoch; {guarantees_in_words(frame)}.")
+    add_caption(figure, f"Megabytes are of all clients and rounds; one local epoch; {guarantees_in_words(frame)}.")
     for data, own in sets.items():
         extend_caption(figure, f"{setting_in_words(own)}. Paper, {_reported(data, named=False)}.")
     return figure

@@ -82,7 +82,7 @@ def add_captions(figure: Figure, frame: pd.DataFrame, shown: str) -> None:
     delta = f"{frame['delta'].iloc[0]:.2g}" if len(sets) == 1 else "1/(images + 1)"
     guarantees = (
         f"{str(frame['adjacency'].iloc[0]).capitalize()} adjacency, δ = {delta}; signs (PLD or Rényi) and MVU (L1 metric, Rényi): local "
-        f"trust model, on the right against those who see no senders. In the paper's pictures ({shown}."
+        f"trust model, on the right against those who see no senders. In the paper's pictures {shown}."
     )
     if len(sets) == 1:
         add_caption(figure, f"{_setting_in_words(frame)}; {tuned} of the grid. {guarantees}")
@@ -172,7 +172,7 @@ def dp_sgd_figure(
 
     def draw(frame: pd.DataFrame) -> Figure:
         figure = draw_privacy(frame)
-        add_captions(figure, frame, f"{', '.join(map(data_title, data))}, no numbers) {claim}")
+        add_captions(figure, frame, f"({', '.join(map(data_title, data))}) {claim}")
         return figure
 
     def on_data(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:

@@ -57,7 +57,8 @@ def short_table(table: pd.DataFrame) -> pd.DataFrame:
 
 def draw_bytes(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against bytes, a point for each method, in a panel for each budget, and a row of panels for each data."""
-    sets = by_data(frame)
+    # Others are named below: nothing keeps their budgets.
+    sets = {data: own for data, own in by_data(frame).items() if own["target_epsilon"].notna().any()}
     budgets = {data: sorted(own["target_epsilon"].dropna().unique()) for data, own in sets.items()}
     measures = {data: compared_with(data).values.get("measure", "accuracy") for data in sets}
     counts = {data: len(own) for data, own in budgets.items()}

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ..analysis.sweeps.protocol import SweepTask
+from ..analysis.sweeps.run import run_tasks
 from .listing import LISTING
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class FigureEntry:
     on_data : callable or None
         Returns the tasks of the paper's own setting, from a root seed, whether fewer are wanted, and the folder of the data, which is read.
         None where the paper's figure needs no data.
+    run : callable
+        Runs the tasks, with the arguments of `run_tasks`.
     """
 
     name: str
@@ -53,6 +56,7 @@ class FigureEntry:
     table: Callable[[pd.DataFrame], pd.DataFrame] = unchanged
     summary: Callable[[pd.DataFrame], pd.DataFrame] = unchanged
     on_data: Callable[[int, bool, Path], Sequence["TrainingTask"]] | None = None
+    run: Callable[..., pd.DataFrame] = run_tasks
 
     @property
     def title(self) -> str:

@@ -9,7 +9,6 @@ import pandas as pd
 from ..analysis.catalogue.loaded_by_name import LoadedByName
 from ..analysis.provenance_columns import with_provenance
 from ..analysis.sweeps.protocol import SweepTask
-from ..analysis.sweeps.run import run_tasks
 from ..arguments import check_choice
 from ..progress import OnStep, silent
 from .drawing.markdown import markdown_document
@@ -43,8 +42,8 @@ def reproduce(
 ) -> list[Path]:
     """Make figures, one after the other: SVG, PDF and PNG, the table behind them as CSV, and what people read of it as Markdown.
 
-    The tasks behind a figure are a sweep, kept in the folder ``results/<name>``: a run that was cut off goes on where it was. The same seed
-    and the same versions of the software give the same files, whatever the number of workers.
+    The tasks behind a figure are a sweep, kept in the folder ``results/<name>``: a run that was cut off goes on where it was, and a
+    training from its checkpoint. The same seed and the same versions of the software give the same files, whatever the number of workers.
 
     Parameters
     ----------
@@ -86,7 +85,7 @@ def reproduce(
     files, before = [], 0
     for entry, own in zip(entries, tasks, strict=True):
         progress = _part_of(on_step, before, len(own), total, entry.name)
-        rows = run_tasks(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
+        rows = entry.run(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
         # A title states what was found on the embedded data.
         title = entry.title if data is None else _title_on_data(entry)
         files += _write(entry, title, entry.table(_without_provenance(rows)), output, seed)

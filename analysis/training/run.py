@@ -3,15 +3,18 @@
 import json
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
+
 from ...progress import OnStep, silent
-from ..sweeps.run import run_sweep
+from ..sweeps.run import run_sweep, run_tasks
 from .models.network import check_installed
 from .spec import TrainingSpec
-from .task import CHECKPOINTS, PROGRESS
+from .task import CHECKPOINTS, PROGRESS, TrainingTask
 
 # Seconds between two looks at how far runs are.
 LOOK_SECONDS = 0.5
@@ -54,13 +57,33 @@ def run_training(
     """
     for _, setting in spec.runs:
         check_installed(setting.model)
+    with _keeping_state(output.absolute(), on_step) as step:
+        return run_sweep(spec.tasks(output.absolute()), output, workers=workers, cache=cache, dask=dask, on_step=step)
+
+
+def run_training_tasks(
+    tasks: Sequence[TrainingTask],
+    output: Path,
+    *,
+    workers: int = 1,
+    cache: Path | None = None,
+    dask: str | None = None,
+    on_step: OnStep = silent,
+) -> pd.DataFrame:
+    """Run trainings as `run_tasks` does, those that were cut off from their checkpoints; no final model is kept."""
     folder = output.absolute()
+    with _keeping_state(folder, on_step) as step:
+        own = [replace(task, folder=folder) for task in tasks]
+        return run_tasks(own, output, workers=workers, cache=cache, dask=dask, on_step=step)
+
+
+@contextmanager
+def _keeping_state(folder: Path, on_step: OnStep) -> Iterator[OnStep]:
+    """Report what running trainings note in a folder, and take their state away once all have ended well: their rows are in the store."""
     with _looking(folder / PROGRESS, on_step) as step:
-        path = run_sweep(spec.tasks(folder), output, workers=workers, cache=cache, dask=dask, on_step=step)
-    # Of runs whose rows are in the store.
+        yield step
     for name in (CHECKPOINTS, PROGRESS):
         shutil.rmtree(folder / name, ignore_errors=True)
-    return path
 
 
 @contextmanager

@@ -56,9 +56,9 @@ class TrainingSpec:
             raise ValueError(f"mechanism must not be there twice, got {runs[0][0]} twice")
 
     def tasks(self, folder: Path | None = None) -> list[TrainingTask]:
-        """Return the runs as tasks of a sweep, which keep their state in a folder if there is one."""
+        """Return the runs as tasks of a sweep, which keep their state and the final models in a folder if there is one."""
         return [
-            TrainingTask(training, mechanism, seed, folder, self.checkpoint_every)
+            TrainingTask(training, mechanism, seed, folder, self.checkpoint_every, keeps_model=folder is not None)
             for mechanism, training in self.runs
             for seed in self.seeds
         ]

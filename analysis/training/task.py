@@ -80,9 +80,11 @@ class TrainingTask:
     seed : int
         Root seed.
     folder : Path or None
-        Where checkpoints, progress and final models are kept; changes no result.
+        Where checkpoints and progress are kept; changes no result.
     checkpoint_every : int
         Rounds between two checkpoints; changes no result.
+    keeps_model : bool
+        Whether the final model is written to the folder.
     keeps_infeasible : bool
         Whether a budget that nothing keeps gives one row, without an accuracy and with the reason as `infeasible`, instead of failing.
     """
@@ -92,6 +94,7 @@ class TrainingTask:
     seed: int
     folder: Path | None = field(default=None, compare=False)
     checkpoint_every: int = field(default=50, compare=False)
+    keeps_model: bool = field(default=False, compare=False)
     keeps_infeasible: bool = field(default=False, compare=False)
 
     @property
@@ -132,7 +135,7 @@ class TrainingTask:
             raise
 
     def run(self, prepared: TrainingPlan | NoPlan) -> list[dict[str, Scalar]]:
-        """Train, from the checkpoint if there is one, write the final model, and return a row for each round."""
+        """Train, from the checkpoint if there is one, and return a row for each round."""
         if isinstance(prepared, NoPlan):
             return [self._columns(prepared.dimension) | {"round": self.training.rounds, "accuracy": None, "infeasible": prepared.reason}]
         federation = Federation(self.training, prepared, self.training.federated_data(self.seed), self.seed, self.stream)
@@ -141,11 +144,12 @@ class TrainingTask:
         else:
             key = task_key(self)
             federation.run(Checkpoint(self.folder / CHECKPOINTS / f"{self.run_name}.npz", self.checkpoint_every, key), _Notes(self))
-            content = BytesIO()
-            np.save(content, federation.state.parameters)
-            models = self.folder / MODELS
-            models.mkdir(parents=True, exist_ok=True)
-            write_atomically(models / f"{self.run_name}.npy", content.getvalue())
+            if self.keeps_model:
+                content = BytesIO()
+                np.save(content, federation.state.parameters)
+                models = self.folder / MODELS
+                models.mkdir(parents=True, exist_ok=True)
+                write_atomically(models / f"{self.run_name}.npy", content.getvalue())
         return self._rows(federation)
 
     def _columns(self, dimension: int, bits: float | None = None, trust_model: str | None = None) -> dict[str, Scalar]:

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ...analysis.training.run import run_training_tasks
 from ...analysis.training.summary import summarise_training
 from ...errors import InfeasibleError
 from ..drawing.style import extend_caption
@@ -54,7 +55,8 @@ def training_figure(
             extend_caption(figure, f"Nor for {len(settings) - MOST_NOTES} more: the table has them.")
         return figure
 
-    return FigureEntry(table=whole_table, summary=whole_summary, draw=draw if draws_infeasible else whole_figure, **named)
+    shown = draw if draws_infeasible else whole_figure
+    return FigureEntry(table=whole_table, summary=whole_summary, draw=shown, run=run_training_tasks, **named)
 
 
 def _divided(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -12,9 +12,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from quietbits.analysis.sweeps.run import run_tasks
 from quietbits.analysis.training.checkpoint import Checkpoint
 from quietbits.analysis.training.federation import Federation
-from quietbits.analysis.training.run import run_training
+from quietbits.analysis.training.run import run_training, run_training_tasks
 from quietbits.analysis.training.spec import parse_training
 from quietbits.analysis.training.task import TrainingTask
 
@@ -111,6 +112,28 @@ def test_rows_say_what_happened(whole: dict[str, bytes], tmp_path: Path) -> None
     assert needed <= set(frame)
     assert frame.groupby("run")["round"].apply(list).map(lambda rounds: rounds == list(range(1, 41))).all()
     assert {f"models/{run}.npy" for run in frame["run"]} == {name for name in whole if name.startswith("models/")}
+
+
+def test_trainings_of_a_figure_go_on_from_their_checkpoints(
+    task: Callable[..., TrainingTask], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = replace(task("none", rounds=5), checkpoint_every=2)
+    began: list[int] = []
+    whole_round = Federation._round
+
+    def until_the_fourth(self: Federation, number: int) -> None:
+        began.append(number)
+        if began.count(4) == 1 and number == 4:
+            raise KeyboardInterrupt
+        whole_round(self, number)
+
+    monkeypatch.setattr(Federation, "_round", until_the_fourth)
+    with pytest.raises(KeyboardInterrupt):
+        run_training_tasks([one], tmp_path)
+    found = run_training_tasks([one], tmp_path)
+    assert began == [1, 2, 3, 4, 3, 4, 5]
+    pd.testing.assert_frame_equal(found, run_tasks([one], tmp_path / "whole"))
+    assert not {"checkpoints", "progress", "models"} & {path.name for path in tmp_path.iterdir()}
 
 
 def test_checkpoints_of_others_and_damaged_ones_are_not_read(

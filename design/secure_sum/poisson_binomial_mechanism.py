@@ -14,18 +14,21 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray, IntegerArray, WordArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
+from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.poisson_binomial_divergence import (
     LARGEST_THETA,
     MOST_CLIENTS,
     MOST_TRIALS,
     PoissonBinomialPairs,
     all_configurations,
+    largest_toss_loss,
     poisson_binomial_pairs,
+    windows,
 )
 from ..contracts.accounts import loss_account, pure_account, renyi_account
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall
-from ..contracts.privacy import Account, Privacy
+from ..contracts.privacy import Account, EpsilonBound, Privacy
 from ..noise.biased_tosses import count_successes
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
@@ -63,24 +66,59 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
     (0.5671, 0.3895)
     """
     dimension = check_integer("dimension", dimension, low=1, high=MOST_COORDINATES)
-    proven = proven_pairs(clients, trials, theta)
-
-    def curve(pairs: PoissonBinomialPairs) -> RenyiCurve:
-        return RenyiCurve(np.array(ORDERS), dimension * pairs.renyi_divergences(ORDERS))
+    searched = all_configurations(clients, trials, theta)
+    hiding = clients if searched else _proven_clients(clients)
 
     def by_loss(rounds: int, delta: float) -> float | None:
-        return proven.epsilon(delta) if rounds * dimension == 1 else None
+        return coordinate_pairs(clients, trials, theta).epsilon(delta) if searched and rounds * dimension == 1 else None
 
     accounts: tuple[Account, ...] = (
-        pure_account(dimension * proven.largest_loss),
-        renyi_account(lambda: curve(proven), "replace-one"),
+        pure_account(dimension * largest_toss_loss(trials, theta)),
+        _renyi_account(hiding, trials, theta, dimension, "rdp"),
         loss_account("pld", by_loss, "replace-one"),
     )
-    if not all_configurations(clients, trials, theta):
+    if not searched:
         assumes = "all other clients at the same extreme hide a client the least"
-        observed = renyi_account(lambda: curve(_pairs(clients, trials, theta)), "replace-one", name="rdp-extremes", assumes=assumes)
-        accounts = (*accounts, observed)
+        accounts = (*accounts, _renyi_account(clients, trials, theta, dimension, "rdp-extremes", assumes))
     return Privacy("secure-sum", accounts)
+
+
+def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name: str, assumes: str | None = None) -> Account:
+    """Return the account by divergences of the widest window, by a narrower one wherever that is the same."""
+
+    def known(window: float, share: int) -> Account:
+        def curve() -> RenyiCurve:
+            return RenyiCurve(np.array(ORDERS), dimension * np.array(_divergences(clients, trials, theta, window)[share]))
+
+        return renyi_account(curve, "replace-one", name=name, assumes=assumes)
+
+    *narrow, widest = windows(clients, trials, theta)
+    if not narrow:
+        # Sums that cannot be accounted for are refused before anything is asked of them.
+        _divergences(clients, trials, theta, widest)
+
+    def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        for above, below in tries:
+            found = above.bound(delta, rounds, sampling)
+            if found.epsilon == below.bound(delta, rounds, sampling).epsilon:
+                return found
+        return last.bound(delta, rounds, sampling)
+
+    tries, last = [(known(window, 0), known(window, 1)) for window in narrow], known(widest, 0)
+    return Account(name, "replace-one", bound, assumes=assumes)
+
+
+@lru_cache(maxsize=64)
+def _divergences(clients: int, trials: int, theta: float, window: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return bounds on the divergences of one coordinate from above and from below: they rise with the order."""
+    pairs = poisson_binomial_pairs(clients, trials, theta, window)
+    above = pairs.renyi_divergences(ORDERS)
+    below = np.where(pairs.tight(ORDERS), above, 0.0)
+    return tuple(above.tolist()), tuple(np.maximum.accumulate(below).tolist())
+
+
+def _proven_clients(clients: int) -> int:
+    return (clients - 1) // 2 + 1
 
 
 def proven_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
@@ -91,7 +129,7 @@ def proven_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPair
     worst case itself where all configurations were computed, and of half as many other clients where not: their divergences are about
     twice as large where they are small.
     """
-    return _pairs(clients if all_configurations(clients, trials, theta) else (clients - 1) // 2 + 1, trials, theta)
+    return _pairs(clients if all_configurations(clients, trials, theta) else _proven_clients(clients), trials, theta)
 
 
 def coordinate_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
@@ -99,7 +137,7 @@ def coordinate_pairs(clients: int, trials: int, theta: float) -> PoissonBinomial
     return _pairs(clients, trials, theta)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def _pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
     return poisson_binomial_pairs(clients, trials, theta)
 

@@ -19,7 +19,6 @@ from ...solvers.divergences.poisson_binomial_divergence import (
     LARGEST_THETA,
     MOST_CLIENTS,
     MOST_TRIALS,
-    PoissonBinomialPairs,
     all_configurations,
     largest_toss_loss,
     poisson_binomial_pairs,
@@ -45,7 +44,7 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
     """Return what sums of coin tosses reveal, all coordinates together.
 
     ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients
-    (`proven_pairs`). Where not all of them were computed, ``"rdp-extremes"`` assumes that all others at the same extreme is
+    (`hiding_clients`). Where not all of them were computed, ``"rdp-extremes"`` assumes that all others at the same extreme is
     the worst; no worse one was ever found.
 
     Parameters
@@ -67,14 +66,13 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
     """
     dimension = check_integer("dimension", dimension, low=1, high=MOST_COORDINATES)
     searched = all_configurations(clients, trials, theta)
-    hiding = clients if searched else _proven_clients(clients)
 
     def by_loss(rounds: int, delta: float) -> float | None:
-        return coordinate_pairs(clients, trials, theta).epsilon(delta) if searched and rounds * dimension == 1 else None
+        return poisson_binomial_pairs(clients, trials, theta).epsilon(delta) if searched and rounds * dimension == 1 else None
 
     accounts: tuple[Account, ...] = (
         pure_account(dimension * largest_toss_loss(trials, theta)),
-        _renyi_account(hiding, trials, theta, dimension, "rdp"),
+        _renyi_account(hiding_clients(clients, trials, theta), trials, theta, dimension, "rdp"),
         loss_account("pld", by_loss, "replace-one"),
     )
     if not searched:
@@ -111,35 +109,24 @@ def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name
 @lru_cache(maxsize=64)
 def _divergences(clients: int, trials: int, theta: float, window: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return bounds on the divergences of one coordinate from above and from below: they rise with the order."""
-    pairs = poisson_binomial_pairs(clients, trials, theta, window)
-    above = pairs.renyi_divergences(ORDERS)
-    below = np.where(pairs.tight(ORDERS), above, 0.0)
+    pairs, orders = poisson_binomial_pairs(clients, trials, theta, window), np.array(ORDERS)
+    tight = pairs.tight(orders)
+    # Those of a narrow window that are not tight would not be used.
+    counts = tight | (window == windows(clients, trials, theta)[-1])
+    above = np.full(len(orders), pairs.largest_loss)
+    above[counts] = pairs.renyi_divergences(orders[counts])
+    below = np.where(tight, above, 0.0)
     return tuple(above.tolist()), tuple(np.maximum.accumulate(below).tolist())
 
 
-def _proven_clients(clients: int) -> int:
-    return (clients - 1) // 2 + 1
-
-
-def proven_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
-    """Return pairs of one coordinate's sums whose divergences bound those of every configuration of the other clients.
+def hiding_clients(clients: int, trials: int, theta: float) -> int:
+    """Return how many clients at the same extreme give divergences that bound those of every configuration of the other clients.
 
     The worst configuration has each of the other clients' trials at one of two extremes, so that half of them or more are at the same one.
-    The sum is what these and the client itself send, and further noise, which cannot raise a divergence. So the pairs are those of the
-    worst case itself where all configurations were computed, and of half as many other clients where not: their divergences are about
-    twice as large where they are small.
+    The sum is what these and the client itself send, and further noise, which cannot raise a divergence. So they are all clients where all
+    configurations were computed, and half as many others where not: divergences are about twice as large where they are small.
     """
-    return _pairs(clients if all_configurations(clients, trials, theta) else _proven_clients(clients), trials, theta)
-
-
-def coordinate_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
-    """Return the worst pairs of one coordinate's sums that were found: proven where all configurations were computed."""
-    return _pairs(clients, trials, theta)
-
-
-@lru_cache(maxsize=2)
-def _pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
-    return poisson_binomial_pairs(clients, trials, theta)
+    return clients if all_configurations(clients, trials, theta) else (clients - 1) // 2 + 1
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ ROUNDING = 1e-10
 HALVINGS = 200
 # A sum whose logarithm is larger than this is not near 1: it is summed as it is, in log space.
 LARGEST_NEAR_ONE = 0.5
+# By Jensen's inequality it is at least (1 - certain)^order, which with order * certain up to this is near 1.
+NEAR_WHOLE = 0.1
 # Exponents beyond this belong to values of negligible probability.
 LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
@@ -95,20 +97,28 @@ class ExactPrivacyLoss:
         out of P and of Q: where the sum is near 1, nothing cancels however alike the two are.
         """
         array = check_orders(orders)
-        if len(self.masses) == 0:
+        if len(self.log_masses) == 0:
             return np.full(len(array), -np.inf)
         blocks = [
             _Block(self.log_masses[start : start + BLOCK], self.losses[start : start + BLOCK])
             for start in range(0, len(self.losses), BLOCK)
         ]
-        return np.array([self._renyi_divergence(order, blocks) for order in array.tolist()])
+        divergences, near_one = np.empty(len(array)), False
+        # From the highest: the sum's logarithm is convex, so that it is near 1 for all orders below one for which it is.
+        for position in np.argsort(-array):
+            order = float(array[position])
+            if math.isinf(order):
+                divergences[position] = self.losses.max()
+                continue
+            if not near_one or order * self.certain > NEAR_WHOLE:
+                logarithm = _log_sum(order, blocks)
+                near_one = abs(logarithm) <= LARGEST_NEAR_ONE
+                divergences[position] = logarithm / (order - 1)
+            if near_one:
+                divergences[position] = self._near_divergence(order, blocks)
+        return divergences
 
-    def _renyi_divergence(self, order: float, blocks: "list[_Block]") -> float:
-        if math.isinf(order):
-            return float(self.losses.max())
-        logarithm = _log_sum(order, blocks)
-        if abs(logarithm) > LARGEST_NEAR_ONE:
-            return logarithm / (order - 1)
+    def _near_divergence(self, order: float, blocks: "list[_Block]") -> float:
         excess = sum(block.excess(order) for block in blocks if max(block.highest, block.highest_exponent(order)) > NEGLIGIBLE_EXPONENT)
         return math.log1p(excess - self.unseen + order * (self.unseen - self.certain)) / (order - 1)
 

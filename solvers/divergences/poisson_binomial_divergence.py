@@ -41,7 +41,7 @@ NARROW_WINDOWS, FEW_VALUES, SMALL_LOSS = (-160.0, -600.0), 2**16, 2000.0
 # Values of a sum that are computed at a time.
 BLOCK = 2**16
 # Each stretch of a tail ends further from the mean than it begins, by this share, and bounds are rounded up by this, as logarithms.
-GROWTH, SLACK = 1.02, 1e-6
+GROWTH, SLACK = 1.05, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,8 @@ class SumTails:
         rising = exponents[0] > 0
         above = column * (self.losses_above if rising else self.highest) + self.logs_above
         below = column * (self.lowest if rising else -self.losses_below) + self.logs_below
-        return np.asarray(np.logaddexp.reduce(np.hstack([above, below]), axis=1, initial=-np.inf) + SLACK)
+        stretches = np.hstack([above, below])
+        return np.asarray(stretches.max(axis=1, initial=-np.inf) + math.log(max(stretches.shape[1], 1)) + SLACK)
 
 
 @dataclass(frozen=True)
@@ -190,9 +191,11 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float, window: floa
 
 def windows(clients: int, trials: int, theta: float) -> tuple[float, ...]:
     """Return the windows that may be tried, narrow ones first; the last one is the widest there is."""
+    if all_configurations(clients, trials, theta):
+        return (SMALLEST_WINDOW,)
     largest = largest_toss_loss(trials, theta)
     few = min(clients * trials, _widest((clients - 1) * trials, theta)) <= FEW_VALUES
-    if few or largest > SMALL_LOSS or SMALLEST_WINDOW > NARROW_WINDOWS[-1] - SMALL_LOSS:
+    if few or largest > SMALL_LOSS or NARROW_WINDOWS[-1] - SMALL_LOSS < SMALLEST_WINDOW:
         return (SMALLEST_WINDOW,)
     return (*NARROW_WINDOWS, SMALLEST_WINDOW)
 

@@ -38,6 +38,8 @@ MOST_COORDINATES = 2**40
 LARGEST_KASHIN_CONSTANT = 1e5
 # Every other order: with many clients each costs a sum over all values that are possible.
 ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
+# Share of a slope of divergences that their rounding may be.
+EXTRAPOLATED = 1e-6
 
 
 def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension: int = 1) -> Privacy:
@@ -116,7 +118,13 @@ def _divergences(clients: int, trials: int, theta: float, window: float) -> tupl
     above = np.full(len(orders), pairs.largest_loss)
     above[counts] = pairs.renyi_divergences(orders[counts])
     below = np.where(tight, above, 0.0)
-    return tuple(above.tolist()), tuple(np.maximum.accumulate(below).tolist())
+    known = np.flatnonzero(tight & np.isfinite(orders))[-2:]
+    if len(known) == 2:
+        # (a - 1) D_a is convex in a: from the last two that are known it rises at least as a straight line, less their rounding.
+        logarithms, later = (orders[known] - 1) * above[known], ~tight & (orders > orders[known[1]])
+        slope = (logarithms[1] - logarithms[0]) / (orders[known[1]] - orders[known[0]]) * (1 - EXTRAPOLATED)
+        below[later] = (logarithms[1] + slope * (orders[later] - orders[known[1]])) / (orders[later] - 1)
+    return tuple(above.tolist()), tuple(below.tolist())
 
 
 def hiding_clients(clients: int, trials: int, theta: float) -> int:

@@ -54,12 +54,12 @@ def test_coordinates_and_rounds_add_up() -> None:
 
 @pytest.mark.parametrize(
     ("dimension", "delta", "rounds", "sampling"),
-    [(32, 1e-6, 1, None), (1, 1e-60, 1, None), (32, 1e-6, 4, FixedSizeSampling(200_000, 2000))],
+    [(32, 1e-6, 1, None), (1, 1e-60, 1, None), (32, 1e-6, 4, FixedSizeSampling(130_000, 2000))],
 )
 def test_a_narrow_window_gives_the_epsilon_of_the_widest_one(
     monkeypatch: pytest.MonkeyPatch, dimension: int, delta: float, rounds: int, sampling: FixedSizeSampling | None
 ) -> None:
-    clients, trials, theta = 200_000, 4, 0.2
+    clients, trials, theta = 130_000, 4, 0.2
     assert len(windows(hiding_clients(clients, trials, theta), trials, theta)) == 3
     narrow = poisson_binomial_privacy(clients, trials, theta, dimension).report(delta, rounds=rounds, sampling=sampling)
     monkeypatch.setattr(poisson_binomial_mechanism, "windows", lambda *_: (SMALLEST_WINDOW,))

@@ -283,8 +283,8 @@ def _tails(sums: _WindowedSums, clients: int, trials: int, theta: float) -> SumT
 
     With everyone at the upper extreme, the successes K of the client among x of all N trials are hypergeometric, and the ratio of the sum's
     probabilities for the lower extreme to those for the upper one is that of E[s^K], s = ((1/2 - theta) / (1/2 + theta))^2. One success
-    more is the client's with probability (L - K) / (N - x), one fewer with K / x, so that the loss grows from x to x + 1 by at most
-    -ln(1 - (1 - s) L / (N - x)), and falls from x to x - 1 by at most ln(1 + (1 / s - 1) L / x). Probabilities are bounded by Chernoff.
+    more is the client's with probability (L - K) / (N - x), one fewer with K / x, so that the losses of x and x + 1 differ by at most
+    -ln(1 - (1 - s) L / (N - x)), and ln(1 + (1 / s - 1) L / (x + 1)). Probabilities are bounded by Chernoff.
     """
     losses = sums.losses[0].losses
     if len(losses) == 0:
@@ -300,15 +300,19 @@ def _tails(sums: _WindowedSums, clients: int, trials: int, theta: float) -> SumT
         return np.asarray(np.minimum(starting + np.cumsum(np.abs(np.diff(edges)) * steps), largest))
 
     above, below = _stretches(mean, sums.last, total), _stretches(mean, sums.first, 0)
-    taken = (1 - share) * trials
-    free = np.where(total - above[1:] > taken, total - above[1:], np.inf)
-    rise = np.where(np.isfinite(free), -np.log1p(-taken / free), np.inf)
-    fall = np.log1p((1 / share - 1) * trials / np.maximum(below[1:], 1e-300))
+    taken, gained = (1 - share) * trials, (1 / share - 1) * trials
+
+    def slopes(edges: FloatArray) -> FloatArray:
+        free = total - np.maximum(edges[1:], edges[:-1])
+        by_failures = -np.log1p(-taken / np.where(free > taken, free, np.inf))
+        by_successes = np.log1p(gained / np.maximum(np.minimum(edges[1:], edges[:-1]), 1e-300))
+        return np.asarray(np.minimum(np.where(free > taken, by_failures, np.inf), by_successes))
+
     return SumTails(
         logs_below=np.where(below[:-1] < mean, chernoff(below[:-1]), 0.0),
         logs_above=np.where(above[:-1] > mean, chernoff(above[:-1]), 0.0),
-        losses_below=bounded(-float(losses[0]), below, fall),
-        losses_above=bounded(float(losses[-1]), above, rise),
+        losses_below=bounded(-float(losses[0]), below, slopes(below)),
+        losses_above=bounded(float(losses[-1]), above, slopes(above)),
         lowest=float(losses[0]),
         highest=float(losses[-1]),
     )

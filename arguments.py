@@ -17,7 +17,9 @@ def check_real(name: str, value: float, *, low: float, high: float) -> float:
 
 def check_integer(name: str, value: int, *, low: int, high: int) -> int:
     """Return `value` as an int if it is a whole number in [low, high]."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:
+    # Abstract classes are slow to ask, and most whole numbers are plain ones.
+    whole = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
+    if not whole or not low <= value <= high:
         raise ValueError(f"{name} must be a whole number from {low} to {high}, got {value!r}")
     return int(value)
 

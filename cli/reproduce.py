@@ -31,7 +31,8 @@ def reproduce_command(
     figures: Annotated[list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Names of figures; all of them by default.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Make smaller figures, each in half a minute, trainings in a minute.")] = False,
     data: Annotated[
-        Path | None, typer.Option(help="Folder with MNIST's or FEMNIST's files: trainings are then the papers' own, on them.")
+        Path | None,
+        typer.Option(help="Folder with the papers' data, or a folder for each: trainings are then the papers' own, on what there is."),
     ] = None,
     workers: Workers = 1,
     dask: Dask = None,

@@ -69,6 +69,7 @@ def verify_tables(folder: Path, json: bool) -> None:
     else:
         for fault in found.faults:
             complain(str(fault))
-        say(f"{folder}: {found.tables} tables, {'all verified' if found.verified else f'{len(found.faults)} files refused'}")
+        refused = f"{len(found.faults)} file{'s' * (len(found.faults) > 1)} refused"
+        say(f"{folder}: {found.tables} tables, {'all verified' if found.verified else refused}")
     if not found.verified:
         raise typer.Exit(1)

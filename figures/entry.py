@@ -3,12 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ..analysis.sweeps.protocol import SweepTask
 from .listing import LISTING
+
+if TYPE_CHECKING:
+    from ..analysis.training.task import TrainingTask
 
 
 def unchanged(table: pd.DataFrame) -> pd.DataFrame:
@@ -48,7 +52,7 @@ class FigureEntry:
     draw: Callable[[pd.DataFrame], Figure]
     table: Callable[[pd.DataFrame], pd.DataFrame] = unchanged
     summary: Callable[[pd.DataFrame], pd.DataFrame] = unchanged
-    on_data: Callable[[int, bool, Path], Sequence[SweepTask]] | None = None
+    on_data: Callable[[int, bool, Path], Sequence["TrainingTask"]] | None = None
 
     @property
     def title(self) -> str:

@@ -57,8 +57,8 @@ def reproduce(
     quick : bool
         Whether to make each figure smaller, in half a minute on two cores, trainings in a minute.
     data : Path or None
-        Folder with the data of the papers, as `named_data` reads them: trainings are then those of the papers. Not for figures without
-        `FigureEntry.on_data`.
+        Folder with the data of the papers, as `found_data` finds them: trainings are then those of the papers, on all that a figure takes
+        and that are there. Not for figures without `FigureEntry.on_data`.
     workers, dask, cache
         As in `run_tasks`.
     on_step : callable
@@ -72,7 +72,8 @@ def reproduce(
     Raises
     ------
     ValueError
-        If there is no figure of a name, an argument is out of range, or data are given to a figure that needs none; nothing is done then.
+        If there is no figure of a name, an argument is out of range, data are given to a figure that needs none, or a model needs torch,
+        which is not installed; nothing is done then.
     DataError
         If a file of the data is missing or damaged; nothing is done then.
     IncompleteSweepError
@@ -87,7 +88,7 @@ def reproduce(
         progress = _part_of(on_step, before, len(own), total, entry.name)
         rows = run_tasks(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
         # A title states what was found on the embedded data.
-        title = entry.title if data is None else f"{entry.experiment.capitalize()}: {entry.paper}"
+        title = entry.title if data is None else _title_on_data(entry)
         files += _write(entry, title, entry.table(_without_provenance(rows)), output, seed)
         before += len(own)
     return files
@@ -99,7 +100,17 @@ def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> 
     if entry.on_data is None:
         able = ", ".join(name for name, one in FIGURES.items() if one.on_data is not None)
         raise ValueError(f"data must be left out for {entry.name}: it is for {able}; got {data}")
-    return entry.on_data(seed, quick, data.absolute())
+    from ..analysis.training.models.network import check_installed
+
+    tasks = entry.on_data(seed, quick, data.absolute())
+    for model in dict.fromkeys(task.training.model for task in tasks):
+        check_installed(model)
+    return tasks
+
+
+def _title_on_data(entry: FigureEntry) -> str:
+    experiment = entry.experiment
+    return entry.paper if experiment in entry.paper else f"{experiment[0].upper()}{experiment[1:]}: {entry.paper}"
 
 
 def _part_of(on_step: OnStep, before: int, own: int, total: int, name: str) -> OnStep:

@@ -80,9 +80,25 @@ def training_settings(paper: str, experiment: str) -> TrainingSettings:
     >>> settings.value("rounds"), settings.value("fedavg_rounds"), settings.reported[1].noise_multiplier
     (4000, 1500, 1.85)
     """
-    check_choice("paper", paper, tuple(dict.fromkeys(one.paper for one in all_training_settings())))
+    _check_paper(paper)
     own = {one.experiment: one for one in all_training_settings() if one.paper == paper}
     return own[check_choice("experiment", experiment, tuple(own))]
+
+
+def settings_by_data(paper: str) -> Mapping[str, TrainingSettings]:
+    """Return the experiments of a paper by their data, in the order of the file.
+
+    Examples
+    --------
+    >>> list(settings_by_data("mvu"))
+    ['mnist', 'cifar10']
+    """
+    _check_paper(paper)
+    return MappingProxyType({one.data: one for one in all_training_settings() if one.paper == paper})
+
+
+def _check_paper(paper: str) -> None:
+    check_choice("paper", paper, tuple(dict.fromkeys(one.paper for one in all_training_settings())))
 
 
 def _settings(paper: str, experiment: str, table: dict[str, Any]) -> TrainingSettings:

@@ -1,5 +1,6 @@
 """CIFAR-10 from the pickled batches in which it is published (Krizhevsky 2009), which are read without running them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,20 @@ def cifar10_data(folder: Path, clients: int, seed: int, *, split: str = "iid", a
 
     Pixels are from 0 to 1; an image's numbers are by row, column and colour.
     """
-    paths = [found_file(folder, (name,), SOURCE) for name in (*TRAINING_BATCHES, TEST_BATCH)]
-    *training, test = [_read_batch(path) for path in paths]
+    *training, test = _read_batches(folder, (*TRAINING_BATCHES, TEST_BATCH))
     images, labels = (np.concatenate(part) for part in zip(*training, strict=True))
     dealt = chosen_split(labels, clients, split, alpha, seed)
     held = Examples(test[0] / WHITE, test[1])
     return divided_data(images, labels, held, dealt, CLASSES, (SIDE, SIDE, CHANNELS), unit=WHITE)
+
+
+def cifar10_images(folder: Path) -> int:
+    """Return the number of CIFAR-10's training images in a folder."""
+    return sum(len(labels) for _, labels in _read_batches(folder, TRAINING_BATCHES))
+
+
+def _read_batches(folder: Path, names: Sequence[str]) -> list[tuple[NDArray[np.uint8], IntegerArray]]:
+    return [_read_batch(path) for path in [found_file(folder, (name,), SOURCE) for name in names]]
 
 
 def _read_batch(path: Path) -> tuple[NDArray[np.uint8], IntegerArray]:

@@ -1,8 +1,8 @@
 """FEMNIST and Shakespeare as LEAF writes them (Caldas et al. 2018, *LEAF: a benchmark for federated settings*): a client for each user."""
 
 import json
+import re
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,6 @@ def femnist_data(folder: Path) -> FederatedData:
     return divided_data(train[1], train[2], held, writer_split(train[0]), CLASSES, (SIDE, SIDE, 1), unit=WHITE)
 
 
-@cache
-def femnist_writers(folder: Path) -> int:
-    """Return the number of writers of FEMNIST's training files in a folder."""
-    return femnist_data(folder).clients
-
-
 def shakespeare_data(folder: Path, *, test_examples: int = 10_000) -> FederatedData:
     """Read Shakespeare's plays in folders as those of FEMNIST: a client is a role, inputs are 80 characters, and the label is the next one.
 
@@ -59,6 +53,13 @@ def shakespeare_data(folder: Path, *, test_examples: int = 10_000) -> FederatedD
     kept = np.linspace(0, len(test[2]) - 1, min(most, len(test[2]))).astype(np.int64)
     held = Examples(test[1][kept].astype(float), test[2][kept])
     return divided_data(train[1], train[2], held, writer_split(train[0]), CHARACTER_NUMBERS)
+
+
+def leaf_inputs(folder: Path) -> str | None:
+    """Return what the first of LEAF's training files in a folder has as inputs, ``"images"`` or ``"texts"``; None if it is not one."""
+    path = min((folder / "train").glob("*.json"), default=None)
+    first = None if path is None else _FIRST_INPUT.search(read_whole(path, MOST_FILE_BYTES))
+    return None if first is None else _INPUTS[first[1]]
 
 
 def _read_folder(folder: Path, name: str, read: ReadUser) -> tuple[list[str], NDArray[np.uint8], IntegerArray]:
@@ -130,3 +131,5 @@ def _numbers(text: str) -> NDArray[np.uint8]:
 # The number of each code below 128, and of all others.
 _TABLE = np.full(129, OTHER, dtype=np.uint8)
 _TABLE[[ord(character) for character in CHARACTERS]] = np.arange(1, len(CHARACTERS) + 1)
+# The first character of a user's first input: numbers of an image, or a text. Users may have none.
+_FIRST_INPUT, _INPUTS = re.compile(rb'"x"\s*:\s*\[\s*([\["])'), {b"[": "images", b'"': "texts"}

@@ -22,12 +22,14 @@ from .federated_data import Examples, FederatedData
 from .stored_files import found_file, read_whole
 from .tf_example import read_example
 
-SOURCE = "https://storage.googleapis.com/tff-datasets-public/: stackoverflow.{0} and decompress it"
+SITE = "https://storage.googleapis.com/tff-datasets-public/"
+SOURCE = f"{SITE}: stackoverflow.{{0}} and decompress it"
 SQLITE, TRAINING_H5, TEST_H5 = "stackoverflow.sqlite", "stackoverflow_train.h5", "stackoverflow_test.h5"
 WORDS, TAGS = 10_000, 500
 MOST_WORDS, MOST_EXAMPLES = 10**6, 10**7
 # Words of a sentence, and numbers that are not words': of padding, other words, beginning and end.
 POSITIONS, SPECIAL_NUMBERS, MOST_POSITIONS = 20, 4, 10**4
+WORD_COUNTS, TAG_COUNTS = "stackoverflow.word_count", "stackoverflow.tag_count"
 COUNTS_BYTES = 2**28
 
 
@@ -124,15 +126,25 @@ def stackoverflow_words(
     return _of_posts(folder, examples, positions, words + SPECIAL_NUMBERS, most_examples, test_examples)
 
 
+def stackoverflow_users(folder: Path) -> int:
+    """Return the number of users of StackOverflow's training posts in a folder."""
+    return len(_posts(folder).users)
+
+
+def _posts(folder: Path) -> Posts:
+    posts = _sqlite_posts(folder / SQLITE) if (folder / SQLITE).is_file() else _h5_posts(folder)
+    if not posts.users:
+        raise DataError(f"{folder}: the files have no users")
+    return posts
+
+
 def _of_posts(
     folder: Path, examples: Callable[[list[Post], bool], Examples], features: int, classes: int, most_examples: int, test_examples: int
 ) -> FederatedData:
     """Return data whose examples are made of posts, and of whether these are the test's."""
     most = check_integer("most_examples", most_examples, low=1, high=MOST_EXAMPLES)
     test_examples = check_integer("test_examples", test_examples, low=1, high=MOST_EXAMPLES)
-    posts = _sqlite_posts(folder / SQLITE) if (folder / SQLITE).is_file() else _h5_posts(folder)
-    if not posts.users:
-        raise DataError(f"{folder}: the files have no users")
+    posts = _posts(folder)
 
     def client(number: int) -> Examples:
         user = posts.users[check_integer("client", number, low=0, high=len(posts.users) - 1)]
@@ -168,7 +180,7 @@ def _examples(posts: list[Post], words: dict[str, int], tags: dict[str, int]) ->
 
 def _frequent_words(folder: Path, count: int) -> dict[str, int]:
     """Return the places of the first words of a file that has a word and its count in every line, the most frequent first."""
-    path = found_file(folder, ("stackoverflow.word_count",), SOURCE.format("word_count.tar.bz2"))
+    path = found_file(folder, (WORD_COUNTS,), SOURCE.format("word_count.tar.bz2"))
     try:
         lines = read_whole(path, COUNTS_BYTES).decode().splitlines()[:count]
         found = {line.split()[0]: place for place, line in enumerate(lines)}
@@ -180,7 +192,7 @@ def _frequent_words(folder: Path, count: int) -> dict[str, int]:
 
 
 def _frequent_tags(folder: Path, count: int) -> dict[str, int]:
-    path = found_file(folder, ("stackoverflow.tag_count",), SOURCE.format("tag_count.tar.bz2"))
+    path = found_file(folder, (TAG_COUNTS,), SOURCE.format("tag_count.tar.bz2"))
     try:
         counts = json.loads(read_whole(path, COUNTS_BYTES))
         ordered = sorted(counts, key=lambda tag: -int(counts[tag]))

@@ -38,12 +38,11 @@ class Downloads:
         """Return the bytes down of the next round, for the clients that take part in it, and note how many messages it has."""
         number = len(self._messages) - 1
         self._messages.append(self._messages[-1] + messages)
-        ordered = np.sort(clients)
-        present = ordered[np.diff(ordered, prepend=-1) > 0]
+        present = set(clients.tolist())
         if not self.by_history:
             return len(present) * self.model_bytes
         total, whole = 0, full_model_bytes(self.state_bytes)
-        for client in present.tolist():
+        for client in present:
             known = self._models.get(client, 0)
             missed = self._messages[number] - self._messages[known]
             total += min(whole, history_package_bytes(number - known, missed, self.message_bytes))

@@ -48,6 +48,9 @@ ACCOUNT = Option(
 )
 GROUP_BITS = Option("group_bits", int, "Bits of each group's index.", 7, 1, 20, "bits")
 GROUP_SIZE = Option("group_size", int, "Coordinates of a group; by default a group is a tensor of the model.", None, 1, 2**30)
+LARGEST_GROUP = Option(
+    "largest_group", int, "Coordinates of a group at most: larger tensors are several groups. Not with group_size.", None, 1, 2**30
+)
 # What a training fills in, where an entry has the option.
 SIZES = Option("sizes", str, "Sizes of the model's tensors; filled in by the training.", "")
 POPULATION = Option("population", int, "Number of clients; filled in by the training.", 1, 1, 10**9)
@@ -117,6 +120,10 @@ def _sign_gaussian(task: Task, options: Values) -> Mechanism:
 def _dp_rec_training(task: Task, options: Values) -> Mechanism:
     ball = task.ball(DP_REC_TRAINING, (2.0,))
     sizes = tuple(int(size) for size in options["sizes"].split(",")) if options["sizes"] else (ball.dimension,)
+    if (largest := options["largest_group"]) is not None:
+        if options["group_size"] is not None:
+            raise ValueError(f"largest_group must be left out where group_size is given, got {largest} and {options['group_size']}")
+        sizes = tuple(part for size in sizes for part in uniform_layout(size, -(-size // largest), 1).sizes)
     layout = GroupLayout(sizes, (options["group_bits"],) * len(sizes))
     if options["group_size"] is not None:
         layout = uniform_layout(ball.dimension, -(-ball.dimension // options["group_size"]), options["group_bits"])
@@ -194,7 +201,7 @@ RIVALS = (
         trust_model="central",
         adjacencies=DP_REC_ADJACENCIES,
         accounts=REGISTRY["dp-rec"].accounts,
-        options=(CLIP_RATIO, ACCOUNT, GROUP_BITS, GROUP_SIZE, SIZES, POPULATION),
+        options=(CLIP_RATIO, ACCOUNT, GROUP_BITS, GROUP_SIZE, LARGEST_GROUP, SIZES, POPULATION),
         calibrate=_dp_rec_training,
         norms=(2.0,),
     ),

@@ -69,11 +69,11 @@ class NormBall:
             raise ValueError(f"vectors must have the shape (clients, {self.dimension}), got {array.shape}")
         return array
 
-    def norms(self, vectors: FloatArray, scratch: FloatArray | None = None) -> FloatArray:
-        """Return the L_p norm of each vector, shape (clients,); `scratch`, of the vectors' shape, saves the time of a new array."""
+    def norms(self, vectors: FloatArray) -> FloatArray:
+        """Return the L_p norm of each vector, shape (clients,)."""
         if self.norm == 2:
             with np.errstate(over="ignore"):
-                squares = np.multiply(vectors, vectors, out=scratch).sum(axis=1)
+                squares = np.vecdot(vectors, vectors)
             if squares.size == 0 or (squares.min() > LEAST_SQUARE and squares.max() < LARGEST_SQUARE):
                 return np.asarray(np.sqrt(squares))
         # Powers of coordinates that are neither tiny nor huge: nothing overflows or underflows.
@@ -94,7 +94,7 @@ class NormBall:
         """Write what `clip` makes of vectors that `check` has returned to another array of their shape, and return it."""
         if math.isinf(self.norm):
             return np.clip(vectors, -self.clip_norm, self.clip_norm, out=out)
-        return np.divide(vectors, np.maximum(self.norms(vectors, out) / self.clip_norm, 1.0)[:, None], out=out)
+        return np.divide(vectors, np.maximum(self.norms(vectors) / self.clip_norm, 1.0)[:, None], out=out)
 
     def total(self, vectors: NDArray[Any]) -> FloatArray:
         """Return the sum of clients' vectors, shape (dimension,)."""

@@ -139,6 +139,8 @@ def check_update(state: ModelState, mean_update: FloatArray, moments: int) -> St
     update = finite_values("mean_update", mean_update)
     if update.shape != (state.dimension,):
         raise ValueError(f"mean_update must have the shape ({state.dimension},), got {update.shape}")
+    if update.dtype == state.parameters.dtype:
+        return update
     with np.errstate(over="ignore"):
         numbers: StateArray = update.astype(state.parameters.dtype)
     finite_values(f"mean_update as {numbers.dtype}", numbers)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from ...solvers.bounds.privacy_constraint import RatioConstraint
-from ...solvers.numerics.integer_rows import RowLattice, row_lattice
+from ...solvers.numerics.integer_rows import RowLattice, least_coarseness, row_lattice
 from ...solvers.numerics.lattice_reduction import dot
 from .letter_grid import LetterGrid, letter_grid, letter_ratios, position_candidates
 
@@ -170,15 +170,19 @@ def _best_grid(
     letter_cost = float(np.ptp(used) ** 2 / variances.min())
     unit_costs = 2.0**-TOTAL_BITS / (np.maximum(smallest, 2.0**-TOTAL_BITS) * constraint.log_ratio)
     ratios = letter_ratios(used)
-    cheapest = np.inf
+    bounded = []
     for positions in position_candidates(used, symmetric=symmetric):
         displacement = max(abs(float(Fraction(position, positions[-1]) - ratio)) for position, ratio in zip(positions, ratios, strict=True))
-        if displacement * letter_cost >= cheapest:
-            continue
         anchors = _anchors(smallest, positions)
+        least = least_coarseness([positions[j] for j in anchors], unit_costs[anchors].tolist())
+        bounded.append((displacement * letter_cost + least, displacement * letter_cost, positions, anchors))
+    cheapest = np.inf
+    for least_cost, moving_cost, positions, anchors in sorted(bounded):
+        if least_cost > cheapest:
+            break
         scales = np.rint(unit_costs[anchors] / unit_costs[anchors].min() * 2**10)
         lattice = row_lattice([positions[j] for j in anchors], [int(scale) for scale in scales])
-        cost = displacement * letter_cost + lattice.coarseness(unit_costs[anchors].tolist())
+        cost = moving_cost + lattice.coarseness(unit_costs[anchors].tolist())
         if cost < cheapest:
             cheapest, best = cost, (positions, anchors, lattice)
     positions, anchors, lattice = best

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from ...analysis.datasets.found_data import found_data
 from ...analysis.datasets.idx import mnist_images
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, VERMILION
@@ -62,8 +63,9 @@ def cpsgd_tasks(seed: int, quick: bool) -> list[TrainingTask]:
 
 def infinite_mnist_tasks(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:
     """Return the paper's own runs: MNIST deformed without end among 25 million clients; a few steps of them if it is to be quick."""
-    mnist_images(folder)
-    setting: dict[str, Any] = {"data": "mnist", "folder": str(folder), "model": MODEL}
+    (found,) = found_data(folder, ("mnist",))
+    mnist_images(found.folder)
+    setting: dict[str, Any] = {"data": found.name, "folder": str(found.folder), "model": MODEL}
     if quick:
         return _grid(seed, {**setting, "clients": 2000, "clients_per_round": 500, "rounds": 4}, CORNER_BITS)
     return _grid(seed, setting | {name: PAPER.value(name) for name in ("clients", "clients_per_round", "rounds")}, PAPER_BITS)

@@ -1,7 +1,9 @@
 """What figures of trainings share: tasks from a grid, one row for each setting, and how settings are looked up and drawn."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -15,7 +17,30 @@ from ..drawing.marks import Mark
 from ..drawing.style import GREY, WIDTH
 
 NO_PRIVACY_LOOK: Mapping[str, Any] = {"color": GREY, "linestyle": (0, (5, 3)), "linewidth": 1.0}
+NO_MEASURES: Mapping[str, str] = MappingProxyType({})
+# Heights of one of several rows of panels, and of legend and caption around them, in inches.
+ROW_HEIGHT, ROUND_ROWS = 2.1, 1.4
 TRUSTED_LOOK: Mapping[str, Any] = {"color": "#000000", "linestyle": (0, (1, 1)), "linewidth": 1.2}
+
+
+# How data are written, by their names.
+_TITLES = {
+    "mnist": "MNIST",
+    "cifar10": "CIFAR-10",
+    "femnist": "FEMNIST",
+    "shakespeare": "Shakespeare",
+    "stackoverflow-tags": "StackOverflow tags",
+}
+
+
+def data_title(data: str) -> str:
+    """Return how data are written."""
+    return _TITLES.get(data, data)
+
+
+def by_data(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the rows on each data, by its name, in the order of the frame."""
+    return {str(data): own for data, own in frame.groupby("data", sort=False)}
 
 
 def grid_tasks(seed: int, common: Mapping[str, Any], mechanisms: Sequence[Mapping[str, Any]], repetitions: int = 1) -> list[TrainingTask]:
@@ -45,6 +70,34 @@ def panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, l
     return figure, grid
 
 
+def panel_rows(counts: Mapping[str, int], height: float, measures: Mapping[str, str] = NO_MEASURES) -> tuple[Figure, dict[str, list[Axes]]]:
+    """Return a figure of the page's width with a row of panels for each data, which share their axes, and the rows by the data's names.
+
+    `height` is that of one row alone. What is measured in per cent is the accuracy, unless `measures` says otherwise. Titles are for
+    `panel_title`.
+    """
+    figure = Figure(figsize=(WIDTH, height if len(counts) == 1 else ROW_HEIGHT * len(counts) + ROUND_ROWS), layout="constrained")
+    columns = math.lcm(*counts.values())
+    grid = figure.add_gridspec(len(counts), columns)
+    rows: dict[str, list[Axes]] = {}
+    for place, (data, count) in enumerate(counts.items()):
+        row: list[Axes] = []
+        for number in range(count):
+            cells = slice(number * columns // count, (number + 1) * columns // count)
+            first = row[0] if row else None
+            row.append(figure.add_subplot(grid[place, cells], sharex=first, sharey=first))
+            row[-1].grid(visible=True)
+            row[-1].tick_params(labelleft=not number)
+        row[0].set_ylabel(f"{measures.get(data, 'accuracy')} (%)")
+        rows[data] = row
+    return figure, rows
+
+
+def panel_title(rows: Mapping[str, Sequence[Axes]], data: str, title: str) -> str:
+    """Return the title of a panel, with the data where there are several."""
+    return title if len(rows) == 1 else f"{data_title(data)}, {title}"
+
+
 def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, mark: Mark, label: str) -> None:
     """Draw accuracies in per cent against a column, with standard errors where there are repetitions."""
     ordered = series.sort_values(column)
@@ -72,7 +125,10 @@ def logarithmic(axes: Axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def add_legend(figure: Figure, axes: Axes, columns: int = 4) -> None:
-    """Put the panels' series above a figure."""
-    handles, names = axes.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=min(columns, len(names)), handlelength=3.0, columnspacing=1.5)
+def add_legend(figure: Figure, axes: Axes | Iterable[Axes], columns: int = 4) -> None:
+    """Put the series of a panel, or all those of several, above a figure."""
+    panels = [axes] if isinstance(axes, Axes) else axes
+    found = {name: handle for one in panels for handle, name in zip(*one.get_legend_handles_labels(), strict=True)}
+    figure.legend(
+        list(found.values()), list(found), loc="outside upper center", ncols=min(columns, len(found)), handlelength=3.0, columnspacing=1.5
+    )

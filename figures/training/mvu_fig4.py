@@ -8,6 +8,7 @@ FIGURE = dp_sgd_figure(
     "DP-SGD of a linear model",
     model="softmax",
     paper_model="scatter-softmax",
+    data=("mnist", "cifar10"),
     claim="MVU is better than signs nearly everywhere",
     quick_repetitions=2,
 )

@@ -7,6 +7,7 @@ FIGURE = dp_sgd_figure(
     "DP-SGD of a convolutional network",
     model="cnn-8-32",
     paper_model="mvu-cnn",
+    data=("mnist",),
     claim="MVU and signs are equal",
     quick_repetitions=1,
 )

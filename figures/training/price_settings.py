@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...analysis.datasets.leaf import femnist_writers
+from ...analysis.datasets.found_data import found_data
 from ...analysis.training.models.network import network_named
 from ...analysis.training.summary import summarise_training
 from ...analysis.training.task import TrainingTask
@@ -49,11 +49,12 @@ def digits_common(*, quick: bool, model: str, clients_per_round: int | list[int]
 
 def femnist_common(folder: Path, *, quick: bool, model: str, clients_per_round: int | list[int]) -> dict[str, Any]:
     """Return the keys of the paper's runs on FEMNIST; the first rounds of them if they are to be quick."""
-    clients = femnist_writers(folder)
+    (found,) = found_data(folder, (PAPER.data,))
+    clients = found.clients
     cohorts = clients_per_round if isinstance(clients_per_round, list) else [clients_per_round]
     return {
         "data": PAPER.data,
-        "folder": str(folder),
+        "folder": str(found.folder),
         "split": PAPER.value("split"),
         "clients": clients,
         "clients_per_round": sorted({min(one, clients) for one in cohorts}),

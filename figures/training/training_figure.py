@@ -11,6 +11,7 @@ from ...analysis.training.summary import summarise_training
 from ...errors import InfeasibleError
 from ..drawing.style import extend_caption
 from ..entry import FigureEntry, unchanged
+from .grids import data_title
 
 REASON = "infeasible"
 # Characters of a reason under a figure; the table has all of it.
@@ -46,9 +47,9 @@ def training_figure(
     def whole_figure(frame: pd.DataFrame) -> Figure:
         feasible, infeasible = _divided(frame)
         figure = draw(feasible)
-        settings = infeasible.drop_duplicates(["label", "target_epsilon", REASON]).to_dict("records")
+        settings = infeasible.drop_duplicates(["data", "label", "target_epsilon", REASON]).to_dict("records")
         for row in settings[:MOST_NOTES]:
-            extend_caption(figure, _note(row))
+            extend_caption(figure, _note(row, several=frame["data"].nunique() > 1))
         if len(settings) > MOST_NOTES:
             extend_caption(figure, f"Nor for {len(settings) - MOST_NOTES} more: the table has them.")
         return figure
@@ -68,6 +69,7 @@ def _joined(feasible: pd.DataFrame, infeasible: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([feasible, infeasible.dropna(axis=1, how="all")], ignore_index=True) if len(infeasible) else feasible
 
 
-def _note(row: Mapping[Any, Any]) -> str:
+def _note(row: Mapping[Any, Any], *, several: bool) -> str:
     epsilon = "" if pd.isna(row["target_epsilon"]) else f", ε = {row['target_epsilon']:g}"
-    return f"No result for {row['label']}{epsilon}: {textwrap.shorten(row[REASON], REASON_CHARACTERS, placeholder=' ...')}"
+    data = f" on {data_title(row['data'])}" if several else ""
+    return f"No result for {row['label']}{data}{epsilon}: {textwrap.shorten(row[REASON], REASON_CHARACTERS, placeholder=' ...')}"

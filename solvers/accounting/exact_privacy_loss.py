@@ -33,6 +33,8 @@ NEGLIGIBLE_TERM = 1e-18
 # Terms below e^-150 are left out of Rényi sums: of up to 2^24 of them, less than 1e-57.
 NEGLIGIBLE_EXPONENT = -150.0
 BLOCK = 2**13
+# Up to this many values all orders are summed together.
+FEW_VALUES = 2**10
 # Those put on a grid at a time, a megabyte.
 GRID_BLOCK = 2**17
 # Steps of a grid of losses up to the largest one that matters, and the share of delta that losses beyond it may have.
@@ -103,22 +105,25 @@ class ExactPrivacyLoss:
             _Block(self.log_masses[start : start + BLOCK], self.losses[start : start + BLOCK])
             for start in range(0, len(self.losses), BLOCK)
         ]
-        divergences, near_one = np.empty(len(array)), False
+        finite = np.isfinite(array)
+        found = np.full(len(array), self.losses.max())
+        if len(self.losses) <= FEW_VALUES:
+            pairs = zip(array[finite].tolist(), _log_sums(array[finite], blocks[0]), strict=True)
+            found[finite] = [self._renyi_divergence(order, logarithm, blocks) for order, logarithm in pairs]
+            return found
+        near_one = False
         # From the highest: the sum's logarithm is convex, so that it is near 1 for all orders below one for which it is.
-        for position in np.argsort(-array):
+        for position in np.flatnonzero(finite)[np.argsort(-array[finite])]:
             order = float(array[position])
-            if math.isinf(order):
-                divergences[position] = self.losses.max()
-                continue
-            if not near_one or order * self.certain > NEAR_WHOLE:
-                logarithm = _log_sum(order, blocks)
-                near_one = abs(logarithm) <= LARGEST_NEAR_ONE
-                divergences[position] = logarithm / (order - 1)
-            if near_one:
-                divergences[position] = self._near_divergence(order, blocks)
-        return divergences
+            known = near_one and order * self.certain <= NEAR_WHOLE
+            logarithm = 0.0 if known else _log_sum(order, blocks)
+            near_one = abs(logarithm) <= LARGEST_NEAR_ONE
+            found[position] = self._renyi_divergence(order, logarithm, blocks)
+        return found
 
-    def _near_divergence(self, order: float, blocks: "list[_Block]") -> float:
+    def _renyi_divergence(self, order: float, logarithm: float, blocks: "list[_Block]") -> float:
+        if abs(logarithm) > LARGEST_NEAR_ONE:
+            return logarithm / (order - 1)
         excess = sum(block.excess(order) for block in blocks if max(block.highest, block.highest_exponent(order)) > NEGLIGIBLE_EXPONENT)
         return math.log1p(excess - self.unseen + order * (self.unseen - self.certain)) / (order - 1)
 
@@ -262,6 +267,16 @@ def _log_sum(order: float, blocks: list[_Block]) -> float:
         total = total * math.exp(largest - highest) + float(np.exp(exponents - highest).sum())
         largest = highest
     return largest + math.log(total)
+
+
+def _log_sums(orders: FloatArray, block: _Block) -> list[float]:
+    """Return `_log_sum` at all orders together: with few values, one by one they would take many times as long."""
+    exponents = block.log_masses + (orders[:, None] - 1) * block.losses
+    largest = exponents.max(axis=1)
+    exponents -= largest[:, None]
+    np.exp(exponents, out=exponents)
+    found: list[float] = (largest + np.log(exponents.sum(axis=1))).tolist()
+    return found
 
 
 def _excess(losses: FloatArray, order: float) -> FloatArray:

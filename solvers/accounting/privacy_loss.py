@@ -195,29 +195,32 @@ def _bounded_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: 
     """Return bounds on the sums, above them by rounding only: sum max(d, 0) = (sum |d| + sum d) / 2."""
     from scipy.spatial.distance import cdist
 
-    inputs, letters = probabilities.shape
-    doubled = np.zeros((inputs, inputs))
+    letters = probabilities.shape[1]
+    sums = probabilities.sum(axis=1)
+    doubled = sums[:, None] - factor * sums
     size = math.isqrt(letters) + 1
     for start in range(0, letters, size):
         own = probabilities[:, start : start + size]
-        sums = own.sum(axis=1)
-        doubled += cdist(own, factor * own, "cityblock") + (sums[:, None] - factor * sums)
+        doubled += cdist(own, factor * own, "cityblock")
     # A sum of n terms in a row is off by at most n units of what they add up to, here 1 + factor; blocks keep n small.
     rounding = 2 * UNIT * (size + letters // size + 8) * (1 + factor)
     return np.asarray(np.maximum(doubled[rows, others], 0.0) / 2 + rounding)
 
 
 def _all_hockey_sticks(probabilities: FloatArray, factor: float) -> FloatArray:
-    """Return the sums of all pairs, a matrix."""
+    """Return the sums of all pairs, a matrix; at factor 1 it is symmetric, as the rows have the same sum."""
     found = np.empty((len(probabilities), len(probabilities)))
     negative = -factor * probabilities
     size = max(1, CHUNK // probabilities.shape[1])
     room = np.empty((size, probabilities.shape[1]))
     for start in range(0, len(probabilities), size):
         block = negative[start : start + size]
-        for row, own in enumerate(probabilities):
+        for row, own in enumerate(probabilities[: start + size] if factor == 1 else probabilities):
             np.add(block, own, out=room[: len(block)])
             np.maximum(room[: len(block)], 0.0, out=room[: len(block)]).sum(axis=1, out=found[row, start : start + size])
+    if factor == 1:
+        below = np.tril_indices(len(found), -1)
+        found[below] = found.T[below]
     return found
 
 

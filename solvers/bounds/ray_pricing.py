@@ -140,9 +140,9 @@ def _staircase_pieces(quadratics: FloatArray, log_ratio: float) -> FloatArray:
     roots = np.concatenate([first, second])
     owners = np.concatenate([quadratics, quadratics], axis=1)
     known = np.isfinite(roots)
-    roots, owners = roots[known], owners[:, known]
+    roots, owners = roots[known], owners.compress(known, axis=1)
     order = np.argsort(roots)
-    roots, owners = roots[order], owners[:, order]
+    roots, owners = roots[order], owners.take(order, axis=1)
     rising = owners[1] + 2 * owners[2] * roots > 0
     # At minus infinity w_i has the sign of its leading term.
     leading = np.where(quadratics[2] != 0, quadratics[2], np.where(quadratics[1] != 0, -quadratics[1], quadratics[0]))
@@ -167,7 +167,7 @@ def _walk_pieces(quadratics: FloatArray, log_step: float) -> FloatArray:
         lefts = np.concatenate(starts)
         order = np.argsort(lefts, kind="stable")
         lefts = lefts[order]
-        pieces = pieces[:, np.concatenate(owner_of_start)[order]]
+        pieces = pieces.take(np.concatenate(owner_of_start)[order], axis=1)
         edges = np.append(lefts, np.inf)
         rises = _values(pieces, _inner_points(edges)) > 0
         pieces = pieces * np.where(rises, up, down) + quadratics[:, i : i + 1]

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import gcd, lcm
+from itertools import combinations
+from math import gcd, lcm, prod, sqrt
 
 from .lattice_reduction import Vector, dot, nearest_integer, reduced_basis
 
@@ -90,6 +91,19 @@ def row_lattice(positions: Vector, scales: Vector) -> RowLattice:
     sum_step = [sign * (second_moment * one - first_moment * other) for one, other in zip(first, second, strict=True)]
     moment_step = [sign * (first_sum * other - second_sum * one) for one, other in zip(first, second, strict=True)]
     return RowLattice(sum_step, moment_step, kernel, scales)
+
+
+def least_coarseness(positions: Vector, costs: list[float]) -> float:
+    """Return a lower bound on `RowLattice.coarseness`, up to floating-point rounding, without a search for short vectors.
+
+    Hadamard: no basis of the kernel, its entries multiplied by the costs, has vectors that are all shorter than what its determinant asks
+    for; that is the product of the costs times the root of the Gram determinant of the two equations, their entries divided by the costs.
+    """
+    letters = len(positions)
+    if letters == 2:
+        return 0.0
+    gram = sum(((positions[i] - positions[j]) / (costs[i] * costs[j])) ** 2 for i, j in combinations(range(letters), 2))
+    return float((prod(costs) * sqrt(gram)) ** (1 / (letters - 2)) / sqrt(letters) / 2)
 
 
 def _projections(kernel: list[Vector], scales: Vector) -> list[Vector]:

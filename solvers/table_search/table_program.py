@@ -1,5 +1,6 @@
 """The best probability table for given letters: a linear program, with the exact gradient of its value in the letters."""
 
+import math
 from copy import copy
 from dataclasses import dataclass
 
@@ -53,17 +54,16 @@ class TableProgram:
         self.input_weights = input_weights
         self._constraint = constraint
         self._scale = typical_variance(constraint, len(self.inputs))
-        self._table_of_variables, self._privacy_rows = _privacy_parts(len(self.inputs), letters, constraint)
-        # Kept: a product from the left would transpose the matrix each time.
-        self._costs_of_variables = self._table_of_variables.T.tocsr()
-        self._layout = _layout(self._table_of_variables, self._privacy_rows, len(self.inputs), worst=input_weights is None)
-        self._highs = new_highs()
+        table_of_variables, privacy_rows = _privacy_parts(len(self.inputs), letters, constraint)
+        self._layout = _layout(table_of_variables, privacy_rows, len(self.inputs), worst=input_weights is None)
+        # The rows of the largest variance are far smaller than others where the privacy is weak.
+        self._highs = _new_highs(scaled=input_weights is None)
         self._basis: highspy.HighsBasis | None = None
 
     def on_its_own(self) -> "TableProgram":
         """Return the same program with a solver of its own, whose first solve starts from this one's last basis."""
         twin = copy(self)
-        twin._highs = new_highs()
+        twin._highs = _new_highs(scaled=self.input_weights is None)
         return twin
 
     def start_from(self, other: "TableProgram | None") -> None:
@@ -93,14 +93,26 @@ class TableProgram:
             cost = np.zeros(self._layout.columns)
             cost[-1] = 1.0
         else:
-            cost = self._costs_of_variables @ (squares * self.input_weights[:, None]).ravel()
+            cost = self._costs_of_variables(squares * self.input_weights[:, None])
         optimum = self._run(cost, np.concatenate(blocks)[self._layout.order])
         duals = optimum.row_duals
-        table = (self._table_of_variables @ optimum.variables[: self._table_of_variables.shape[1]]).reshape(count, self.letters)
+        table = self._table_of_variables(optimum.variables)
         weights = self.input_weights if self.input_weights is not None else -duals[-count:]
         bias_price = duals[count : 2 * count] * self._scale / reach
         gradient = (table * (2 * weights[:, None] * offsets - bias_price[:, None])).sum(axis=0)
         return TableProgramSolution(table, optimum.value * self._scale, gradient)
+
+    def _costs_of_variables(self, costs: FloatArray) -> FloatArray:
+        if self._constraint.neighbours_only:
+            return costs.ravel()
+        return np.concatenate([costs.ravel(), math.exp(-self._constraint.log_ratio) * costs.sum(axis=0)])
+
+    def _table_of_variables(self, variables: FloatArray) -> FloatArray:
+        size = len(self.inputs) * self.letters
+        table = variables[:size].reshape(len(self.inputs), self.letters)
+        if self._constraint.neighbours_only:
+            return table
+        return table + math.exp(-self._constraint.log_ratio) * variables[size : size + self.letters]
 
     def _run(self, cost: FloatArray, data: FloatArray) -> LinearOptimum:
         if self._layout.pass_to(self._highs, cost, data) == highspy.HighsStatus.kError:
@@ -115,6 +127,15 @@ class TableProgram:
             ) from None
         self._basis = self._highs.getBasis()
         return optimum
+
+
+def _new_highs(*, scaled: bool) -> highspy.Highs:
+    """Return a solver for small programs that are solved again and again: edges' weights are not made exact each time (Devex)."""
+    highs = new_highs()
+    highs.setOptionValue("simplex_dual_edge_weight_strategy", 1)
+    if not scaled:
+        highs.setOptionValue("simplex_scale_strategy", 0)
+    return highs
 
 
 def _refined(coarse: highspy.HighsBasis, before: int, after: int, letters: int, *, neighbours_only: bool) -> highspy.HighsBasis:

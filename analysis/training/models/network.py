@@ -93,7 +93,7 @@ def score_accuracy(scores: FloatArray, labels: IntegerArray) -> float:
 
 def network_accuracy(network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> float:
     """Return a model's accuracy on examples: that of its scores, or the share of the positions asked for where its answers are right."""
-    parts = np.array_split(inputs, -(-len(inputs) // TESTED_TOGETHER))
+    parts = [inputs[start : start + TESTED_TOGETHER] for start in range(0, len(inputs), TESTED_TOGETHER)]
     if is_sequential(network):
         asked = labels >= 0
         right = np.concatenate([network.answers(parameters, part) for part in parts])[asked] == labels[asked]

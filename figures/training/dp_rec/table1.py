@@ -4,77 +4,118 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
+from ....analysis.datasets.found_data import found_data
 from ....analysis.training.task import TrainingTask
-from ...drawing.style import add_caption
-from ..grids import add_legend, grid_tasks, logarithmic, panels
+from ...drawing.style import add_caption, extend_caption
+from ..grids import add_legend, by_data, data_title, grid_tasks, logarithmic, panel_rows, panel_title
 from ..training_figure import training_figure
 from .settings import (
     DDG,
     METHODS,
+    ON_DATA,
     PAPER,
     Ground,
     best_steps,
+    compared_with,
     digits_ground,
-    femnist_ground,
     guarantees_in_words,
+    paper_ground,
     reported_accuracy,
     setting_in_words,
 )
 
 EPSILONS = (3.0, 6.0)
+# Powers of ten that are written under one of three panels.
+MOST_TICKS = 4
 
 
 def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best step of each method and budget, with its saving in bytes up, and what the paper reports on its own data."""
+    """Return the best step of each method and budget, with its saving in bytes up, and what the paper reports, on its data."""
     frame = best_steps(rows)
     # All that send floats send as many bytes.
-    uncompressed = frame.loc[frame["mechanism"] == "none", "megabytes_up"].iloc[0]
-    paper = pd.Series([None] * len(frame), index=frame.index, dtype=float)
+    uncompressed = frame["data"].map(frame[frame["mechanism"] == "none"].set_index("data")["megabytes_up"])
+    paper = pd.Series(np.nan, index=frame.index)
     for method in METHODS:
         own = method.of(frame)
-        paper[own.index] = [reported_accuracy(method, epsilon) for epsilon in own["target_epsilon"]]
-    return frame.assign(times_fewer_bytes_up=uncompressed / frame["megabytes_up"], paper_femnist_percent=paper)
+        reported = [reported_accuracy(method, epsilon, data) for data, epsilon in zip(own["data"], own["target_epsilon"], strict=True)]
+        paper[own.index] = np.array(reported, dtype=float)
+    compared = frame["data"].map(lambda data: compared_with(data).data)
+    return frame.assign(times_fewer_bytes_up=uncompressed / frame["megabytes_up"], paper_data=compared, paper_percent=paper)
 
 
 def short_table(table: pd.DataFrame) -> pd.DataFrame:
     """Return the columns that people read."""
     names = ["label", "adjacency", "trust_model", "target_epsilon", "accuracy", "megabytes_up", "megabytes_down", "times_fewer_bytes_up"]
-    return table[[*names, "paper_femnist_percent"]]
+    return table[[*names, "paper_data", "paper_percent"]]
 
 
 def draw_bytes(frame: pd.DataFrame) -> Figure:
-    """Draw accuracy against bytes, a point for each method, in a panel for each budget."""
-    budgets = sorted(frame["target_epsilon"].dropna().unique())
-    figure, grid = panels(len(budgets), 4.0)
-    for axes, epsilon in zip(grid, budgets, strict=True):
-        for method in METHODS:
-            own = method.of(frame)
-            own = own[(own["target_epsilon"] == epsilon) | own["target_epsilon"].isna()]
-            axes.errorbar(
-                own["megabytes_up"],
-                100 * own["accuracy"],
-                yerr=100 * own["standard_error"].fillna(0.0),
-                color=method.mark.colour,
-                marker=method.mark.marker,
-                markersize=7,
-                linestyle="",
-                label=method.label,
+    """Draw accuracy against bytes, a point for each method, in a panel for each budget, and a row of panels for each data."""
+    # Others are named below: nothing keeps their budgets.
+    sets = {data: own for data, own in by_data(frame).items() if own["target_epsilon"].notna().any()}
+    budgets = {data: sorted(own["target_epsilon"].dropna().unique()) for data, own in sets.items()}
+    measures = {data: compared_with(data).values.get("measure", "accuracy") for data in sets}
+    counts = {data: len(own) for data, own in budgets.items()}
+    figure, grid = panel_rows(counts, 4.0, measures)
+    for data, row in grid.items():
+        for axes, epsilon in zip(row, budgets[data], strict=True):
+            _draw_budget(axes, sets[data], epsilon)
+            axes.set(
+                xlabel="megabytes up" + ", all clients and rounds" * (len(sets) == 1), title=panel_title(grid, data, f"ε = {epsilon:g}")
             )
-        axes.set(xlabel="megabytes up, all clients and rounds", title=f"ε = {epsilon:g}")
-        logarithmic(axes)
-    add_legend(figure, grid[0], 3)
-    ours = PAPER.reported[-1]
-    add_caption(
-        figure,
-        f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. Paper, FEMNIST, ε = {ours.epsilon:g}: "
-        + ", ".join(f"{name} {value:g}" for name, value in ours.accuracy.items())
-        + f"; not private: {PAPER.value('no_privacy_accuracy')['fedavg']:g} (4000 rounds), "
-        f"8 bits {PAPER.value('scalar_quantiser_accuracy')} %.",
-    )
+    # Not all are run on all data: the legend begins with the panel that has most of them.
+    every = [axes for row in grid.values() for axes in row]
+    add_legend(figure, sorted(every, key=lambda axes: -len(axes.containers)), 3)
+    if len(sets) == 1:
+        (data,) = sets
+        add_caption(figure, f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. Paper, {_reported(data, named=True)}.")
+        return figure
+    add_caption(figure, f"Megabytes are of all clients and rounds; one local epoch; {guarantees_in_words(frame)}.")
+    for data, own in sets.items():
+        extend_caption(figure, f"{setting_in_words(own)}. Paper, {_reported(data, named=False)}.")
     return figure
+
+
+def _draw_budget(axes: Axes, frame: pd.DataFrame, epsilon: float) -> None:
+    for method in METHODS:
+        own = method.of(frame)
+        own = own[(own["target_epsilon"] == epsilon) | own["target_epsilon"].isna()]
+        if own.empty:
+            continue
+        axes.errorbar(
+            own["megabytes_up"],
+            100 * own["accuracy"],
+            yerr=100 * own["standard_error"].fillna(0.0),
+            color=method.mark.colour,
+            marker=method.mark.marker,
+            markersize=7,
+            linestyle="",
+            label=method.label,
+        )
+    logarithmic(axes)
+    axes.xaxis.set_major_locator(LogLocator(numticks=MOST_TICKS))
+
+
+def _reported(data: str, *, named: bool) -> str:
+    """Return what the paper reports of the data; of FEMNIST, which has three budgets, at the last."""
+    paper = compared_with(data)
+    stated = [
+        f"ε = {one.epsilon:g}: " + ", ".join(f"{name} {value:g}" for name, value in one.accuracy.items())
+        for one in (paper.reported[-1:] if paper is PAPER else paper.reported)
+    ]
+    text = f"{data_title(paper.data)}, " * named + "; ".join(stated)
+    if "no_privacy_accuracy" not in paper.values:
+        return f"{text} %"
+    return (
+        f"{text}; not private: {paper.value('no_privacy_accuracy')['fedavg']:g} ({paper.value('rounds')} rounds), "
+        f"8 bits {paper.value('scalar_quantiser_accuracy')} %"
+    )
 
 
 def table_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
@@ -84,18 +125,24 @@ def table_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 
 
 def paper_table_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
-    """Return the paper's runs on FEMNIST."""
-    found = [one.epsilon for one in PAPER.reported if one.epsilon]
-    return _tasks(seed, femnist_ground(folder, quick=quick), found[-1:] if quick else found)
+    """Return the paper's runs on those of its data that there are."""
+    tasks = []
+    for found in found_data(folder, tuple(ON_DATA)):
+        paper = ON_DATA[found.name]
+        epsilons = [one.epsilon for one in paper.reported if one.epsilon]
+        # On MNIST and Shakespeare the paper has no discrete Gaussian.
+        sums = any("ddg16" in one.accuracy for one in paper.reported)
+        tasks += _tasks(seed, paper_ground(found, quick=quick), epsilons[-1:] if quick else epsilons, sums=sums)
+    return tasks
 
 
-def _tasks(seed: int, ground: Ground, epsilons: list[float], repetitions: int = 1) -> list[TrainingTask]:
+def _tasks(seed: int, ground: Ground, epsilons: list[float], repetitions: int = 1, *, sums: bool = True) -> list[TrainingTask]:
     budget: dict[str, Any] = {**ground.sums, "epsilon": epsilons}
     blocks = [
         {"name": "none"},
         {"name": "quantised"},
         {"name": "dp-fedavg", **budget},
-        {"name": DDG, "bits": [16, 12], **budget},
+        *([{"name": DDG, "bits": [16, 12], **budget}] if sums else []),
         *ground.dp_rec(epsilons, "any-clients"),
         *ground.dp_rec(epsilons, "published"),
     ]

@@ -122,6 +122,15 @@ def test_dp_rec_states_what_is_proven_and_what_is_published(task: Tasks) -> None
     assert 39.9 < proven.epsilons[-1] <= 40
 
 
+def test_large_tensors_are_several_groups(task: Tasks) -> None:
+    fields = {"sampling": "with-replacement", "clients": 100, "clients_per_round": 10, "rounds": 2, "adjacency": "add-or-remove-one"}
+    plan = task("dp-rec-training", {"clip_ratio": 0.5, "largest_group": 300}, **fields).prepare(None)
+    # 640 weights and 10 biases.
+    assert plan.mechanism.layout.sizes == (214, 213, 213, 10)
+    with pytest.raises(ValueError, match="largest_group must be left out where group_size is given, got 300 and 65"):
+        task("dp-rec-training", {"clip_ratio": 0.5, "largest_group": 300, "group_size": 65}, **fields).prepare(None)
+
+
 def test_what_keeps_no_budget_needs_none_and_others_say_so(task: Tasks) -> None:
     assert np.isinf(task("none").prepare(None).epsilons).all()
     with pytest.raises(ValueError, match="epsilon is missing: cldp needs it, or round_epsilon"):

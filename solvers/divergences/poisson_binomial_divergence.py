@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import xlogy
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
@@ -294,7 +293,9 @@ def _tails(sums: _WindowedSums, clients: int, trials: int, theta: float) -> SumT
 
     def chernoff(value: FloatArray) -> FloatArray:
         failures = total - value
-        return np.asarray(-(xlogy(value, value / mean) + xlogy(failures, failures / (total - mean))))
+        parts = ((value, mean), (failures, total - mean))
+        # A part is zero at its end, where the logarithm of the least positive number does as well as any.
+        return np.asarray(-sum(part * np.log(np.maximum(part, 1e-300) / expected) for part, expected in parts))
 
     def bounded(starting: float, edges: FloatArray, steps: FloatArray) -> FloatArray:
         return np.asarray(np.minimum(starting + np.cumsum(np.abs(np.diff(edges)) * steps), largest))

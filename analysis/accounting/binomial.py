@@ -155,7 +155,7 @@ class BinomialNoise:
             )
         if uses > (MOST_USES if symmetric else MOST_MIXED_USES):
             return EpsilonBound.nothing(f"the worst case of {uses} shifts is too expensive to compose")
-        losses = shifted_binomial_losses(self.trials, self.probability, worst.shift)
+        losses = shifted_binomial_losses(self.trials, self.probability, worst.shift, self._neglected(delta, rounds))
         found = composed_exact_epsilon(losses.forth, None if symmetric else losses.back, uses, delta)
         if found is None:
             return EpsilonBound.nothing(f"delta must be at least {SMALLEST_COMPOSED_DELTA:g} for the exact account of more than one shift")
@@ -164,6 +164,11 @@ class BinomialNoise:
                 "the exact epsilon is infinite: the ends of the noise's support, where a shift is certain, are likelier than delta"
             )
         return EpsilonBound(found)
+
+    def _neglected(self, delta: float, rounds: int) -> float:
+        """Return the probability of one coordinate in one round that is a negligible share of delta."""
+        changed = max(1, min(self.dimension, whole_steps(self.l1 / self.scale)))
+        return min(NEGLECTED * delta / (changed * rounds), 0.5)
 
     def _moments(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
         """Return epsilon by Rényi divergences.
@@ -182,7 +187,7 @@ class BinomialNoise:
         shifts = [largest] if worst.shift is not None else range(1, largest + 1)
         if self.trials > MOST_EXACT_TRIALS or values * len(shifts) * len(ORDERS) > MOST_VALUES:
             return EpsilonBound.nothing("too many trials and shifts for the account by Rényi divergences")
-        neglected = min(NEGLECTED * delta / (changed * rounds), 0.5)
+        neglected = self._neglected(delta, rounds)
         found = [shifted_binomial_renyi(self.trials, self.probability, shift, ORDERS, neglected) for shift in shifts]
         divergences = np.array([one.divergences for one in found])
         if worst.coordinates is not None:

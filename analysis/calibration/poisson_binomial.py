@@ -61,7 +61,7 @@ def calibrate_poisson_binomial(ball: NormBall, clients: int, bits: int, target: 
     ball : NormBall
         L2 ball of the vectors; messages have from twice to four times as many coordinates.
     clients : int
-        Number n of clients, 1 to 10**7. Up to 10**6 it takes some seconds, above about a minute.
+        Number n of clients, 1 to 10**7.
     bits : int
         Bits of a coordinate of a message: n * trials + 1 is at most 2**bits; 1 to 62. No more trials are taken than 256, nor than 2**20 / n
         (but at least one): with t trials, all that more could gain is about ``level**2 / t``.

@@ -19,9 +19,8 @@ from ...design.secure_sum.distributed_skellam import (
 )
 from ...design.secure_sum.poisson_binomial_mechanism import (
     SMALLEST_THETA,
-    coordinate_pairs,
+    hiding_clients,
     poisson_binomial_privacy,
-    proven_pairs,
 )
 from ...design.transforms.kashin import LARGEST_DIMENSION as LARGEST_FRAMED
 from ...design.transforms.kashin import KashinFrame
@@ -31,7 +30,7 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
     discrete_gaussian_tau,
     rounded_norm,
 )
-from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_TRIALS
+from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_TRIALS, all_configurations, poisson_binomial_renyi
 from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS
 from ...solvers.numerics.walsh_hadamard import LARGEST_DIMENSION as LARGEST_ROTATED
 from ...solvers.numerics.walsh_hadamard import padded_dimension
@@ -250,12 +249,12 @@ def _poisson_binomial(task: Task, options: Values) -> SecureSumMechanism:
 def _account_poisson_binomial(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
     clients, trials, theta, dimension = (values[name] for name in ("clients", "trials", "theta", "dimension"))
     order: float | None = values.get("order")
-    pairs, sent = coordinate_pairs(clients, trials, theta), KashinFrame(dimension).size
+    sent = KashinFrame(dimension).size
     details: dict[str, Scalar] = {}
     if order is not None:
         check_order(order)
-        proven = proven_pairs(clients, trials, theta)
-        details = {"rdp": float(pairs.renyi_divergences([order])[0]), "rdp_proven": float(proven.renyi_divergences([order])[0])}
+        counted = {"rdp": clients, "rdp_proven": hiding_clients(clients, trials, theta)}
+        details = {name: float(poisson_binomial_renyi(number, trials, theta, [order])[0]) for name, number in counted.items()}
     return Accounted(
         f"Poisson-binomial, {clients} clients, {trials} trials, theta {theta:g}, dimension {dimension}",
         poisson_binomial_privacy(clients, trials, theta, sent),
@@ -264,7 +263,7 @@ def _account_poisson_binomial(values: Values, adjacency: str | None, sampling: S
         details=details
         | {
             "rdp_order": order,
-            "worst_case": "all configurations" if pairs.proven else "all others at one extreme",
+            "worst_case": "all configurations" if all_configurations(clients, trials, theta) else "all others at one extreme",
             "clients": clients,
             "trials": trials,
             "theta": theta,

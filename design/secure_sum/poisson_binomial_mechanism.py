@@ -14,18 +14,20 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray, IntegerArray, WordArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
+from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.poisson_binomial_divergence import (
     LARGEST_THETA,
     MOST_CLIENTS,
     MOST_TRIALS,
-    PoissonBinomialPairs,
     all_configurations,
+    largest_toss_loss,
     poisson_binomial_pairs,
+    windows,
 )
 from ..contracts.accounts import loss_account, pure_account, renyi_account
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall
-from ..contracts.privacy import Account, Privacy
+from ..contracts.privacy import Account, EpsilonBound, Privacy
 from ..noise.biased_tosses import count_successes
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
@@ -36,13 +38,15 @@ MOST_COORDINATES = 2**40
 LARGEST_KASHIN_CONSTANT = 1e5
 # Every other order: with many clients each costs a sum over all values that are possible.
 ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
+# Share of a slope of divergences that their rounding may be.
+EXTRAPOLATED = 1e-6
 
 
 def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension: int = 1) -> Privacy:
     """Return what sums of coin tosses reveal, all coordinates together.
 
     ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients
-    (`proven_pairs`). Where not all of them were computed, ``"rdp-extremes"`` assumes that all others at the same extreme is
+    (`hiding_clients`). Where not all of them were computed, ``"rdp-extremes"`` assumes that all others at the same extreme is
     the worst; no worse one was ever found.
 
     Parameters
@@ -63,45 +67,74 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
     (0.5671, 0.3895)
     """
     dimension = check_integer("dimension", dimension, low=1, high=MOST_COORDINATES)
-    proven = proven_pairs(clients, trials, theta)
-
-    def curve(pairs: PoissonBinomialPairs) -> RenyiCurve:
-        return RenyiCurve(np.array(ORDERS), dimension * pairs.renyi_divergences(ORDERS))
+    searched = all_configurations(clients, trials, theta)
 
     def by_loss(rounds: int, delta: float) -> float | None:
-        return proven.epsilon(delta) if rounds * dimension == 1 else None
+        return poisson_binomial_pairs(clients, trials, theta).epsilon(delta) if searched and rounds * dimension == 1 else None
 
     accounts: tuple[Account, ...] = (
-        pure_account(dimension * proven.largest_loss),
-        renyi_account(lambda: curve(proven), "replace-one"),
+        pure_account(dimension * largest_toss_loss(trials, theta)),
+        _renyi_account(hiding_clients(clients, trials, theta), trials, theta, dimension, "rdp"),
         loss_account("pld", by_loss, "replace-one"),
     )
-    if not all_configurations(clients, trials, theta):
+    if not searched:
         assumes = "all other clients at the same extreme hide a client the least"
-        observed = renyi_account(lambda: curve(_pairs(clients, trials, theta)), "replace-one", name="rdp-extremes", assumes=assumes)
-        accounts = (*accounts, observed)
+        accounts = (*accounts, _renyi_account(clients, trials, theta, dimension, "rdp-extremes", assumes))
     return Privacy("secure-sum", accounts)
 
 
-def proven_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
-    """Return pairs of one coordinate's sums whose divergences bound those of every configuration of the other clients.
+def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name: str, assumes: str | None = None) -> Account:
+    """Return the account by divergences of the widest window, by a narrower one wherever that is the same."""
+
+    def known(window: float, share: int) -> Account:
+        def curve() -> RenyiCurve:
+            return RenyiCurve(np.array(ORDERS), dimension * np.array(_divergences(clients, trials, theta, window)[share]))
+
+        return renyi_account(curve, "replace-one", name=name, assumes=assumes)
+
+    *narrow, widest = windows(clients, trials, theta)
+    if not narrow:
+        # Sums that cannot be accounted for are refused before anything is asked of them.
+        _divergences(clients, trials, theta, widest)
+
+    def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        for above, below in tries:
+            found = above.bound(delta, rounds, sampling)
+            if found.epsilon == below.bound(delta, rounds, sampling).epsilon:
+                return found
+        return last.bound(delta, rounds, sampling)
+
+    tries, last = [(known(window, 0), known(window, 1)) for window in narrow], known(widest, 0)
+    return Account(name, "replace-one", bound, assumes=assumes)
+
+
+@lru_cache(maxsize=64)
+def _divergences(clients: int, trials: int, theta: float, window: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return bounds on the divergences of one coordinate from above and from below: they rise with the order."""
+    pairs, orders = poisson_binomial_pairs(clients, trials, theta, window), np.array(ORDERS)
+    tight = pairs.tight(orders)
+    # Those of a narrow window that are not tight would not be used.
+    counts = tight | (window == windows(clients, trials, theta)[-1])
+    above = np.full(len(orders), pairs.largest_loss)
+    above[counts] = pairs.renyi_divergences(orders[counts])
+    below = np.where(tight, above, 0.0)
+    known = np.flatnonzero(tight & np.isfinite(orders))[-2:]
+    if len(known) == 2:
+        # (a - 1) D_a is convex in a: from the last two that are known it rises at least as a straight line, less their rounding.
+        logarithms, later = (orders[known] - 1) * above[known], ~tight & (orders > orders[known[1]])
+        slope = (logarithms[1] - logarithms[0]) / (orders[known[1]] - orders[known[0]]) * (1 - EXTRAPOLATED)
+        below[later] = (logarithms[1] + slope * (orders[later] - orders[known[1]])) / (orders[later] - 1)
+    return tuple(above.tolist()), tuple(below.tolist())
+
+
+def hiding_clients(clients: int, trials: int, theta: float) -> int:
+    """Return how many clients at the same extreme give divergences that bound those of every configuration of the other clients.
 
     The worst configuration has each of the other clients' trials at one of two extremes, so that half of them or more are at the same one.
-    The sum is what these and the client itself send, and further noise, which cannot raise a divergence. So the pairs are those of the
-    worst case itself where all configurations were computed, and of half as many other clients where not: their divergences are about
-    twice as large where they are small.
+    The sum is what these and the client itself send, and further noise, which cannot raise a divergence. So they are all clients where all
+    configurations were computed, and half as many others where not: divergences are about twice as large where they are small.
     """
-    return _pairs(clients if all_configurations(clients, trials, theta) else (clients - 1) // 2 + 1, trials, theta)
-
-
-def coordinate_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
-    """Return the worst pairs of one coordinate's sums that were found: proven where all configurations were computed."""
-    return _pairs(clients, trials, theta)
-
-
-@lru_cache(maxsize=8)
-def _pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
-    return poisson_binomial_pairs(clients, trials, theta)
+    return clients if all_configurations(clients, trials, theta) else (clients - 1) // 2 + 1
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ ROUNDING = 1e-10
 HALVINGS = 200
 # A sum whose logarithm is larger than this is not near 1: it is summed as it is, in log space.
 LARGEST_NEAR_ONE = 0.5
+# By Jensen's inequality it is at least (1 - certain)^order, which with order * certain up to this is near 1.
+NEAR_WHOLE = 0.1
 # Exponents beyond this belong to values of negligible probability.
 LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
@@ -97,7 +99,7 @@ class ExactPrivacyLoss:
         out of P and of Q: where the sum is near 1, nothing cancels however alike the two are.
         """
         array = check_orders(orders)
-        if len(self.masses) == 0:
+        if len(self.log_masses) == 0:
             return np.full(len(array), -np.inf)
         blocks = [
             _Block(self.log_masses[start : start + BLOCK], self.losses[start : start + BLOCK])
@@ -105,10 +107,18 @@ class ExactPrivacyLoss:
         ]
         finite = np.isfinite(array)
         found = np.full(len(array), self.losses.max())
-        few = len(self.losses) <= FEW_VALUES
-        logarithms = _log_sums(array[finite], blocks[0]) if few else [_log_sum(order, blocks) for order in array[finite].tolist()]
-        pairs = zip(array[finite].tolist(), logarithms, strict=True)
-        found[finite] = [self._renyi_divergence(order, logarithm, blocks) for order, logarithm in pairs]
+        if len(self.losses) <= FEW_VALUES:
+            pairs = zip(array[finite].tolist(), _log_sums(array[finite], blocks[0]), strict=True)
+            found[finite] = [self._renyi_divergence(order, logarithm, blocks) for order, logarithm in pairs]
+            return found
+        near_one = False
+        # From the highest: the sum's logarithm is convex, so that it is near 1 for all orders below one for which it is.
+        for position in np.flatnonzero(finite)[np.argsort(-array[finite])]:
+            order = float(array[position])
+            known = near_one and order * self.certain <= NEAR_WHOLE
+            logarithm = 0.0 if known else _log_sum(order, blocks)
+            near_one = abs(logarithm) <= LARGEST_NEAR_ONE
+            found[position] = self._renyi_divergence(order, logarithm, blocks)
         return found
 
     def _renyi_divergence(self, order: float, logarithm: float, blocks: "list[_Block]") -> float:

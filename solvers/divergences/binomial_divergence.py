@@ -16,6 +16,8 @@ from .cpsgd_theorem import check_rate
 MOST_EXACT_TRIALS = 10**10
 # Logarithm of the smallest probability that is kept.
 SMALLEST_LOGARITHM = -690.0
+# The same where a probability is given that counts as rare: its own logarithm and this; and what then may be left out, as a share of it.
+RARE_LOGARITHM, RARE_SHARE = -100.0, 1e-13
 # Values computed at a time: a distribution has up to four million of them.
 BLOCK = 2**15
 
@@ -71,13 +73,14 @@ class ShiftedBinomialLosses:
     back: ExactPrivacyLoss
 
 
-def shifted_binomial_losses(trials: int, probability: float, shift: int) -> ShiftedBinomialLosses:
+def shifted_binomial_losses(trials: int, probability: float, shift: int, rare: float = 0.0) -> ShiftedBinomialLosses:
     """Return the privacy losses of Z against Z + shift, and of Z + shift against Z, for Z binomial.
 
     The log-ratio ln(P(Z = x) / P(Z = x - shift)) is the sum of ln((N - j) p / ((j + 1) (1 - p))) over j from x - shift to x - 1, and the
     probabilities follow from the same ratios, starting at the mode: no logarithm of a factorial is needed, whose rounding errors would show
     in losses as small as 1 / N. Losses fall as x rises. At either end of the support some values belong to one of the two alone; values
-    with a probability below 1e-299 count as `certain`.
+    with a probability below 1e-299 count as `certain`, and below e^-100 times `rare` where all that are certain then are less than a
+    share of 1e-13 of it.
 
     Parameters
     ----------
@@ -87,6 +90,8 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int) -> Shif
         Probability of success, from 1e-9 to 1 - 1e-9.
     shift : int
         How far the two are apart, at least 1.
+    rare : float
+        A probability, at most 1, next to which nothing smaller counts: the distribution is computed no further out than that takes.
 
     Examples
     --------
@@ -97,7 +102,15 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int) -> Shif
     trials = check_integer("trials", trials, low=1, high=MOST_EXACT_TRIALS)
     probability = check_rate(probability)
     shift = check_integer("shift", shift, low=1, high=10**12)
-    window = binomial_window(trials, probability)
+    rare = check_real("rare", rare, low=0.0, high=1.0)
+    if rare > 0 and math.log(rare) + RARE_LOGARITHM > SMALLEST_LOGARITHM:
+        found = _losses(binomial_window(trials, probability, math.log(rare) + RARE_LOGARITHM), shift)
+        if max(found.forth.certain, found.back.certain) <= RARE_SHARE * rare:
+            return found
+    return _losses(binomial_window(trials, probability), shift)
+
+
+def _losses(window: BinomialWindow, shift: int) -> ShiftedBinomialLosses:
     logarithms = window.logarithms
     if shift >= len(logarithms):
         nothing = ExactPrivacyLoss(np.empty(0), np.empty(0), 1.0, 1.0)
@@ -154,7 +167,7 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
     (0.004, True)
     """
     neglected = check_real("neglected", neglected, low=0.0, high=0.5)
-    losses = shifted_binomial_losses(trials, probability, shift)
+    losses = shifted_binomial_losses(trials, probability, shift, neglected)
     both = [loss.without_rare_values(neglected) for loss in (losses.forth, losses.back)]
     failure = max(loss.certain for loss in both)
     array = check_orders(orders)

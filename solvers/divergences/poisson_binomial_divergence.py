@@ -33,8 +33,45 @@ SMALLEST_LOGARITHM = -640.0
 SMALLEST_WINDOW = -11000.0 if np.finfo(np.longdouble).minexp < -16000 else -690.0
 # Products that one distribution of the sum may take, and with logarithms, where probabilities are too small.
 MOST_PRODUCTS, MOST_LOGARITHMS = 10**9, 10**8
-# What is left out of the sum may add this, as a logarithm, to a sum of order 2.
-NEGLIGIBLE_LOGARITHM = -40.0
+# What is left out of the sum may add this, as a logarithm, to a sum of order 2; and to one of any order that counts as tight.
+NEGLIGIBLE_LOGARITHM, TIGHT_LOGARITHM = -40.0, -80.0
+# Narrower windows, for sums whose widest window has more values than this and whose largest loss is below this.
+NARROW_WINDOWS, FEW_VALUES, SMALL_LOSS = (-160.0, -600.0), 2**16, 2000.0
+# Values of a sum that are computed at a time.
+BLOCK = 2**16
+# Each stretch of a tail ends further from the mean than it begins, by this share, and bounds are rounded up by this, as logarithms.
+GROWTH, SLACK = 1.05, 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class SumTails:
+    """Values of the sum outside a window, by stretches: what they can add to sums over all values.
+
+    Attributes
+    ----------
+    logs_below, logs_above : ndarray
+        Logarithms of bounds on the probability of each stretch, from the window outward, where all clients are at the upper extreme.
+    losses_below, losses_above : ndarray
+        Bounds on the absolute value of the privacy loss in each stretch, except where it has the sign of the other side.
+    lowest, highest : float
+        Privacy loss at the window's ends.
+    """
+
+    logs_below: FloatArray
+    logs_above: FloatArray
+    losses_below: FloatArray
+    losses_above: FloatArray
+    lowest: float
+    highest: float
+
+    def log_sums(self, exponents: FloatArray) -> FloatArray:
+        """Return bounds on ln sum P e^(t loss), for exponents t of one sign."""
+        column = exponents[:, None]
+        rising = exponents[0] > 0
+        above = column * (self.losses_above if rising else self.highest) + self.logs_above
+        below = column * (self.lowest if rising else -self.losses_below) + self.logs_below
+        stretches = np.hstack([above, below])
+        return np.asarray(stretches.max(axis=1, initial=-np.inf) + math.log(max(stretches.shape[1], 1)) + SLACK)
 
 
 @dataclass(frozen=True)
@@ -59,11 +96,15 @@ class PoissonBinomialPairs:
     log_left_out: float
     proven: bool
     largest_loss: float
+    tails: SumTails | None = None
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return the largest Rényi divergence of any pair, in nats, for orders above 1; infinity gives the pure epsilon."""
+        """Return the largest Rényi divergence of any pair, in nats, for orders above 1; infinity gives the pure epsilon.
+
+        Errs upward at orders that are not `tight`.
+        """
         array = check_orders(orders)
-        divergences = np.maximum.reduce([self._renyi_divergences(loss, array) for loss in self.losses])
+        divergences = np.maximum.reduce([self._renyi_divergences(number, array) for number in range(len(self.losses))])
         return np.asarray(np.where(np.isinf(array), self.largest_loss, np.clip(divergences, 0.0, self.largest_loss)))
 
     def epsilon(self, delta: float) -> float | None:
@@ -74,14 +115,36 @@ class PoissonBinomialPairs:
         """
         return min(max(loss.epsilon(delta) for loss in self.losses), self.largest_loss) if self.proven else None
 
-    def _renyi_divergences(self, loss: ExactPrivacyLoss, orders: FloatArray) -> FloatArray:
-        """Return Rényi divergences of the whole distributions: what is left out adds at most its mass at the largest loss."""
+    def tight(self, orders: ArrayLike) -> NDArray[np.bool_]:
+        """Return for which orders what is left out of the pairs adds next to nothing to the divergences."""
+        array = check_orders(orders)
+        added = np.maximum.reduce([self._added(number, array) for number in range(len(self.losses))])
+        return np.asarray(np.isinf(array) | (added <= TIGHT_LOGARITHM))
+
+    def _renyi_divergences(self, number: int, orders: FloatArray) -> FloatArray:
+        """Return bounds on the Rényi divergences of the whole distributions."""
         finite = np.where(np.isinf(orders), 2.0, orders)
-        added = self.log_left_out + (finite - 1) * self.largest_loss
-        return np.asarray(np.logaddexp((finite - 1) * loss.renyi_divergences(finite), added) / (finite - 1))
+        added = self._added(number, finite)
+        # Where more than everything may be added, the sum of what is left does not matter.
+        counts = added < (finite - 1) * self.largest_loss
+        divergences = np.full(len(finite), self.largest_loss)
+        if counts.any():
+            few = finite[counts] - 1
+            divergences[counts] = np.logaddexp(few * self.losses[number].renyi_divergences(finite[counts]), added[counts]) / few
+        return divergences
+
+    def _added(self, number: int, orders: FloatArray) -> FloatArray:
+        """Return logarithms of what is left out of a pair at most: its mass at the largest loss, or bounded by stretches."""
+        finite = np.where(np.isinf(orders), 2.0, orders)
+        whole = np.asarray(self.log_left_out + (finite - 1) * self.largest_loss)
+        if self.tails is None:
+            return whole
+        # P^a Q^(1 - a) is P e^((a - 1) loss) for the first pair, and for the second one, the other way round, P e^(-a loss).
+        by_stretches = self.tails.log_sums(finite - 1 if number == 0 else -finite)
+        return np.minimum(whole, np.logaddexp(by_stretches, self.log_left_out))
 
 
-def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBinomialPairs:
+def poisson_binomial_pairs(clients: int, trials: int, theta: float, window: float = SMALLEST_WINDOW) -> PoissonBinomialPairs:
     """Return the pairs of sums that the worst case of the Poisson-binomial mechanism is among, for replace-one adjacency.
 
     Up to 128 trials in all (fewer for theta above 0.49) these are every configuration of the other clients: one for each number of trials
@@ -95,6 +158,8 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
         Number L of trials of each, 1 to 4096.
     theta : float
         Largest distance of a probability from 1/2, from 1e-6 to 0.499; the mechanism uses at most 1/4.
+    window : float
+        Logarithm of the smallest probability that is kept, one of `windows`: narrower ones are quicker, and loose at high orders.
 
     Raises
     ------
@@ -103,7 +168,7 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
     """
     searched = all_configurations(clients, trials, theta)
     others = (clients - 1) * trials
-    largest_loss = trials * (math.log1p(2 * theta) - math.log1p(-2 * theta))
+    largest_loss = largest_toss_loss(trials, theta)
     if searched:
         high, low = (np.exp(log_binomial(trials, 0.5 + sign * theta)) for sign in (1, -1))
         # The mirror image of a pair is the same pair in the other direction, with as many trials at the other extreme.
@@ -113,15 +178,30 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float) -> PoissonBi
         return PoissonBinomialPairs(losses, -math.inf, True, largest_loss)
     if min(others, _widest(others, theta)) * trials > MOST_PRODUCTS:
         raise ValueError(f"clients and trials must be fewer: {clients} clients of {trials} trials are too many to account for exactly")
-    first, second, log_left_out = _windowed_sums(others, trials, theta)
-    if log_left_out + largest_loss > NEGLIGIBLE_LOGARITHM:
-        if others * trials > MOST_LOGARITHMS:
-            raise ValueError(f"theta must be smaller, or trials fewer than {trials}, for probabilities to be computed, got {theta!r}")
-        noise = log_binomial(others, 0.5 + theta)
-        first, second = (_log_convolved(log_binomial(trials, 0.5 + sign * theta), noise) for sign in (1, -1))
-        log_left_out = -math.inf
-    left_out = math.exp(log_left_out)
-    return PoissonBinomialPairs((_loss(first, second, left_out), _loss(second, first, left_out)), log_left_out, False, largest_loss)
+    sums = _windowed_sums(others, trials, theta, window)
+    if sums.log_left_out + largest_loss <= NEGLIGIBLE_LOGARITHM or window > SMALLEST_WINDOW:
+        return PoissonBinomialPairs(sums.losses, sums.log_left_out, False, largest_loss, _tails(sums, clients, trials, theta))
+    if others * trials > MOST_LOGARITHMS:
+        raise ValueError(f"theta must be smaller, or trials fewer than {trials}, for probabilities to be computed, got {theta!r}")
+    noise = log_binomial(others, 0.5 + theta)
+    first, second = (_log_convolved(log_binomial(trials, 0.5 + sign * theta), noise) for sign in (1, -1))
+    return PoissonBinomialPairs((_loss(first, second, 0.0), _loss(second, first, 0.0)), -math.inf, False, largest_loss)
+
+
+def windows(clients: int, trials: int, theta: float) -> tuple[float, ...]:
+    """Return the windows that may be tried, narrow ones first; the last one is the widest there is."""
+    if all_configurations(clients, trials, theta):
+        return (SMALLEST_WINDOW,)
+    largest = largest_toss_loss(trials, theta)
+    few = min(clients * trials, _widest((clients - 1) * trials, theta)) <= FEW_VALUES
+    if few or largest > SMALL_LOSS or NARROW_WINDOWS[-1] - SMALL_LOSS < SMALLEST_WINDOW:
+        return (SMALLEST_WINDOW,)
+    return (*NARROW_WINDOWS, SMALLEST_WINDOW)
+
+
+def largest_toss_loss(trials: int, theta: float) -> float:
+    """Return the largest privacy loss of one client's tosses: the pure epsilon of a coordinate."""
+    return trials * (math.log1p(2 * theta) - math.log1p(-2 * theta))
 
 
 def all_configurations(clients: int, trials: int, theta: float) -> bool:
@@ -143,7 +223,11 @@ def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: Arra
     >>> poisson_binomial_renyi(10, 1, 0.25, [2.0, float("inf")]).round(6).tolist()
     [0.162801, 1.098612]
     """
-    return poisson_binomial_pairs(clients, trials, theta).renyi_divergences(orders)
+    for window in windows(clients, trials, theta):
+        pairs = poisson_binomial_pairs(clients, trials, theta, window)
+        if pairs.tight(orders).all():
+            break
+    return pairs.renyi_divergences(orders)
 
 
 def _widest(others: int, theta: float) -> float:
@@ -151,22 +235,97 @@ def _widest(others: int, theta: float) -> float:
     return 2 * (math.sqrt(-2 * SMALLEST_WINDOW * others * (0.25 - theta * theta)) - SMALLEST_WINDOW)
 
 
-def _windowed_sums(others: int, trials: int, theta: float) -> tuple[LongArray, LongArray, float]:
-    """Return logarithms of the sum's probabilities for either extreme of the client, all others at the upper one, and of what is left out.
+@dataclass(frozen=True, eq=False)
+class _WindowedSums:
+    """Privacy losses in both directions of the values from the first to the last one, and the logarithm of what is left out."""
+
+    losses: tuple[ExactPrivacyLoss, ExactPrivacyLoss]
+    first: int
+    last: int
+    log_left_out: float
+
+
+def _windowed_sums(others: int, trials: int, theta: float, smallest: float) -> _WindowedSums:
+    """Return the privacy losses of the sum for either extreme of the client, all others at the upper one.
 
     The others' sum is that of a window. Where it has been cut off, sums of the client and the others that would be incomplete are left out.
     """
-    window = binomial_window(others, 0.5 + theta, SMALLEST_WINDOW)
-    masses = np.exp(window.logarithms)
-    sums = [np.convolve(np.exp(log_binomial(trials, 0.5 + sign * theta)), masses) for sign in (1, -1)]
-    kept = np.minimum(*sums) > np.exp(np.longdouble(SMALLEST_WINDOW))
-    if window.first > 0:
-        kept[:trials] = False
-    if window.first + len(masses) <= others:
-        kept[-trials:] = False
-    dropped = np.log(max(row[~kept].sum() for row in sums)) if not kept.all() else -math.inf
-    first, second = (np.log(row[kept]) for row in sums)
-    return first, second, float(np.logaddexp(window.log_remainder, dropped))
+    window = binomial_window(others, 0.5 + theta, smallest)
+    values = len(window.logarithms) + trials
+    logarithms, losses, kept = np.empty((2, values)), np.empty(values), np.zeros(values, dtype=bool)
+    tosses = [np.exp(log_binomial(trials, 0.5 + sign * theta)) for sign in (1, -1)]
+    complete = (trials if window.first > 0 else 0, values - (trials if window.first + len(window.logarithms) <= others else 0))
+    threshold = np.exp(np.longdouble(smallest))
+    dropped = np.zeros(2, dtype=np.longdouble)
+    for start in range(0, values, BLOCK):
+        stop = min(start + BLOCK, values)
+        # Value x is the sum over k of the client's k and the others' x - k.
+        begin = max(start - trials, 0)
+        masses = np.exp(window.logarithms[begin:stop])
+        rows = np.array([np.convolve(toss, masses)[start - begin : stop - begin] for toss in tosses])
+        number = np.arange(start, stop)
+        keeps = (rows.min(axis=0) > threshold) & (number >= complete[0]) & (number < complete[1])
+        dropped += rows[:, ~keeps].sum(axis=1)
+        rows = np.log(np.where(keeps, rows, 1.0))
+        kept[start:stop], logarithms[:, start:stop], losses[start:stop] = keeps, rows, rows[0] - rows[1]
+    log_left_out = float(np.logaddexp(window.log_remainder, np.log(dropped.max()) if dropped.any() else -math.inf))
+    left_out = math.exp(log_left_out)
+    # Both distributions are log-concave: the values that are kept are neighbours.
+    lowest, count = int(np.argmax(kept)), int(np.count_nonzero(kept))
+    (first, second), losses = logarithms[:, lowest : lowest + count], losses[lowest : lowest + count]
+    pair = ExactPrivacyLoss(first, losses, left_out, left_out), ExactPrivacyLoss(second, -losses, left_out, left_out)
+    return _WindowedSums(pair, window.first + lowest, window.first + lowest + count - 1, log_left_out)
+
+
+def _tails(sums: _WindowedSums, clients: int, trials: int, theta: float) -> SumTails | None:
+    """Return what bounds the sum's values outside a window; None where the window is empty.
+
+    With everyone at the upper extreme, the successes K of the client among x of all N trials are hypergeometric, and the ratio of the sum's
+    probabilities for the lower extreme to those for the upper one is that of E[s^K], s = ((1/2 - theta) / (1/2 + theta))^2. One success
+    more is the client's with probability (L - K) / (N - x), one fewer with K / x, so that the losses of x and x + 1 differ by at most
+    -ln(1 - (1 - s) L / (N - x)), and ln(1 + (1 / s - 1) L / (x + 1)). Probabilities are bounded by Chernoff.
+    """
+    losses = sums.losses[0].losses
+    if len(losses) == 0:
+        return None
+    total, mean = clients * trials, clients * trials * (0.5 + theta)
+    largest, share = largest_toss_loss(trials, theta), ((0.5 - theta) / (0.5 + theta)) ** 2
+
+    def chernoff(value: FloatArray) -> FloatArray:
+        failures = total - value
+        parts = ((value, mean), (failures, total - mean))
+        # A part is zero at its end, where the logarithm of the least positive number does as well as any.
+        return np.asarray(-sum(part * np.log(np.maximum(part, 1e-300) / expected) for part, expected in parts))
+
+    def bounded(starting: float, edges: FloatArray, steps: FloatArray) -> FloatArray:
+        return np.asarray(np.minimum(starting + np.cumsum(np.abs(np.diff(edges)) * steps), largest))
+
+    above, below = _stretches(mean, sums.last, total), _stretches(mean, sums.first, 0)
+    taken, gained = (1 - share) * trials, (1 / share - 1) * trials
+
+    def slopes(edges: FloatArray) -> FloatArray:
+        free = total - np.maximum(edges[1:], edges[:-1])
+        by_failures = -np.log1p(-taken / np.where(free > taken, free, np.inf))
+        by_successes = np.log1p(gained / np.maximum(np.minimum(edges[1:], edges[:-1]), 1e-300))
+        return np.asarray(np.minimum(np.where(free > taken, by_failures, np.inf), by_successes))
+
+    return SumTails(
+        logs_below=np.where(below[:-1] < mean, chernoff(below[:-1]), 0.0),
+        logs_above=np.where(above[:-1] > mean, chernoff(above[:-1]), 0.0),
+        losses_below=bounded(-float(losses[0]), below, slopes(below)),
+        losses_above=bounded(float(losses[-1]), above, slopes(above)),
+        lowest=float(losses[0]),
+        highest=float(losses[-1]),
+    )
+
+
+def _stretches(mean: float, start: int, end: int) -> FloatArray:
+    """Return edges of stretches from a window's last value to the last one of all."""
+    distance, furthest = max(abs(start - mean), 1.0), abs(end - mean)
+    count = max(0, math.ceil(math.log(furthest / distance) / math.log(GROWTH)))
+    between = mean + math.copysign(1.0, end - mean) * distance * GROWTH ** np.arange(1, count)
+    between = between[(between > min(start, end)) & (between < max(start, end))]
+    return np.array([start, *between, end] if start != end else [start])
 
 
 def _log_convolved(own: LongArray, noise: LongArray) -> LongArray:

@@ -17,7 +17,7 @@ from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, co
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
-from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta, shifted_binomial_epsilon
+from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta, shifted_binomial_epsilon, shifted_binomial_losses
 from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
 from quietbits.solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
 from quietbits.solvers.divergences.poisson_binomial_divergence import log_binomial
@@ -351,3 +351,14 @@ def test_eight_logarithms_of_trials_suffice_for_one_number(epsilon: float, delta
         found = binomial_account(trials, 0.5, 1, 1, 1, 1, 1, delta).epsilon_by("exact")
         assert found == pytest.approx(expected, abs=6e-5)
         assert found <= epsilon
+
+
+@pytest.mark.parametrize(
+    ("trials", "probability", "shift", "delta"), [(10**6, 0.5, 1, 1e-6), (10**5, 0.1, 40, 1e-9), (10**4, 0.5, 4000, 1e-6)]
+)
+def test_a_distribution_as_wide_as_delta_needs_gives_the_same_epsilon(trials: int, probability: float, shift: int, delta: float) -> None:
+    whole, narrow = (shifted_binomial_losses(trials, probability, shift, rare) for rare in (0.0, 1e-9 * delta))
+    # A shift of many deviations needs the whole distribution.
+    assert (len(narrow.forth.losses) < len(whole.forth.losses)) == (shift < 1000)
+    for one, other in ((narrow.forth, whole.forth), (narrow.back, whole.back)):
+        assert one.epsilon(delta) == pytest.approx(other.epsilon(delta), rel=1e-12)

@@ -7,9 +7,11 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import binom
 
-from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binomial_privacy, proven_pairs
+from quietbits.design.secure_sum import poisson_binomial_mechanism
+from quietbits.design.secure_sum.poisson_binomial_mechanism import hiding_clients, poisson_binomial_privacy
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
-from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_renyi
+from quietbits.solvers.accounting.sampling import FixedSizeSampling
+from quietbits.solvers.divergences.poisson_binomial_divergence import SMALLEST_WINDOW, poisson_binomial_renyi, windows
 
 ORDERS = np.array([1.1, 2.0, 4.0, 8.0, 16.0, 32.0, 63.0])
 
@@ -22,7 +24,7 @@ def divergence(own: np.ndarray, other: np.ndarray, order: float) -> float:
 def test_half_of_the_others_prove_a_bound(clients: int, trials: int, theta: float) -> None:
     # Against every configuration of the others, computed one by one.
     orders = [1.1, 2.0, 16.0]
-    bound = proven_pairs(clients, trials, theta).renyi_divergences(orders)
+    bound = poisson_binomial_renyi(hiding_clients(clients, trials, theta), trials, theta, orders)
     others = (clients - 1) * trials
     high, low = (binom.pmf(range(trials + 1), trials, 0.5 + sign * theta) for sign in (1, -1))
     for number in range(0, others + 1, 7):
@@ -31,13 +33,12 @@ def test_half_of_the_others_prove_a_bound(clients: int, trials: int, theta: floa
         )
         first, second = np.convolve(high, noise), np.convolve(low, noise)
         assert np.all([divergence(first, second, order) for order in orders] <= bound * (1 + 1e-9))
-    few = proven_pairs(5, 2, 0.25).renyi_divergences(orders)
-    np.testing.assert_array_equal(few, poisson_binomial_renyi(5, 2, 0.25, orders))
+    assert hiding_clients(5, 2, 0.25) == 5
 
 
 def test_the_proven_bound_is_about_twice_a_small_divergence() -> None:
     orders = [1.1, 2.0, 16.0]
-    ratio = proven_pairs(1000, 4, 0.1).renyi_divergences(orders) / poisson_binomial_renyi(1000, 4, 0.1, orders)
+    ratio = poisson_binomial_renyi(hiding_clients(1000, 4, 0.1), 4, 0.1, orders) / poisson_binomial_renyi(1000, 4, 0.1, orders)
     np.testing.assert_allclose(ratio, 2.0, rtol=0.02)
 
 
@@ -49,3 +50,19 @@ def test_coordinates_and_rounds_add_up() -> None:
     assert many.epsilon_by("pld") == math.inf
     one = poisson_binomial_privacy(60, 2, 0.2).report(1e-6)
     assert one.epsilon == one.epsilon_by("pld") < one.epsilon_by("rdp")
+
+
+@pytest.mark.parametrize(
+    ("dimension", "delta", "rounds", "sampling"),
+    [(32, 1e-6, 1, None), (1, 1e-60, 1, None), (32, 1e-6, 4, FixedSizeSampling(130_000, 2000))],
+)
+def test_a_narrow_window_gives_the_epsilon_of_the_widest_one(
+    monkeypatch: pytest.MonkeyPatch, dimension: int, delta: float, rounds: int, sampling: FixedSizeSampling | None
+) -> None:
+    clients, trials, theta = 130_000, 4, 0.2
+    assert len(windows(hiding_clients(clients, trials, theta), trials, theta)) == 3
+    narrow = poisson_binomial_privacy(clients, trials, theta, dimension).report(delta, rounds=rounds, sampling=sampling)
+    monkeypatch.setattr(poisson_binomial_mechanism, "windows", lambda *_: (SMALLEST_WINDOW,))
+    widest = poisson_binomial_privacy(clients, trials, theta, dimension).report(delta, rounds=rounds, sampling=sampling)
+    for name in ("rdp", "rdp-extremes"):
+        assert narrow.epsilon_by(name) == pytest.approx(widest.epsilon_by(name), rel=1e-9)

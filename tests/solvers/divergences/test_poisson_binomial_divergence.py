@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, logsumexp
 
-from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_pairs, poisson_binomial_renyi
+from quietbits.solvers.divergences import poisson_binomial_divergence
+from quietbits.solvers.divergences.poisson_binomial_divergence import SMALLEST_WINDOW, poisson_binomial_pairs, poisson_binomial_renyi
 
 
 def binomial(trials: int, probability: Fraction) -> list[Fraction]:
@@ -193,3 +194,34 @@ def test_epsilon_of_one_coordinate_by_enumeration(trials: int, delta: float) -> 
 def test_bad_arguments(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("clients", "trials", "theta"), [(500, 1, 0.25), (300, 8, 0.05), (60, 40, 0.4), (3000, 3, 0.45)])
+@pytest.mark.parametrize("window", [-40.0, -160.0, -600.0])
+def test_stretches_bound_what_a_window_leaves_out(clients: int, trials: int, theta: float, window: float) -> None:
+    narrow, whole = (poisson_binomial_pairs(clients, trials, theta, smallest) for smallest in (window, SMALLEST_WINDOW))
+    assert narrow.tails is not None
+    assert len(narrow.losses[0].losses) < len(whole.losses[0].losses)
+    orders = np.array([1.05, 2.0, 5.0, 20.0, 64.0, 300.0])
+    exact = whole.renyi_divergences(orders)
+    assert np.all(narrow.renyi_divergences(orders) >= exact * (1 - 1e-10))
+    np.testing.assert_allclose(narrow.renyi_divergences(orders)[narrow.tight(orders)], exact[narrow.tight(orders)], rtol=1e-10)
+    assert narrow.tight([1.05]).all() or window == -40.0
+    # Both tails, by the values that the window leaves out.
+    for number, (loss, all_of_it) in enumerate(zip(narrow.losses, whole.losses, strict=True)):
+        start = int(np.argmin(np.abs(all_of_it.losses - loss.losses[0])))
+        outside = np.ones(len(all_of_it.losses), dtype=bool)
+        outside[start : start + len(loss.losses)] = False
+        for order in orders:
+            exponent = order - 1 if number == 0 else -order
+            terms = all_of_it.log_masses[outside] + (order - 1) * all_of_it.losses[outside]
+            bound = narrow.tails.log_sums(np.array([exponent]))[0]
+            assert logsumexp(terms) <= bound
+
+
+def test_blocks_of_sums_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = poisson_binomial_pairs(400, 5, 0.3)
+    monkeypatch.setattr(poisson_binomial_divergence, "BLOCK", 97)
+    for block, loss in zip(poisson_binomial_pairs(400, 5, 0.3).losses, whole.losses, strict=True):
+        np.testing.assert_allclose(block.losses, loss.losses, rtol=1e-14, atol=1e-15)
+        np.testing.assert_allclose(block.log_masses, loss.log_masses, rtol=1e-14)

@@ -14,7 +14,7 @@ from quietbits.arrays import WordArray
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.noise.biased_tosses import count_successes
 from quietbits.design.noise.random_words import WordSource, seeded_words
-from quietbits.design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism, poisson_binomial_privacy, proven_pairs
+from quietbits.design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism, poisson_binomial_privacy
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
 from quietbits.solvers.accounting.sampling import FixedSizeSampling
 from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_pairs
@@ -199,7 +199,7 @@ def sum_of_two(first: float, second: float) -> np.ndarray:
 def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension() -> None:
     epsilon, orders = PAIR.guarantee.epsilon, np.array([1.5, 2.0, 8.0])
     # Two coordinates, and all configurations of the other client.
-    pairs = proven_pairs(2, 2, 0.25)
+    pairs = poisson_binomial_pairs(2, 2, 0.25)
     assert pairs.proven
     claimed, pure = 2 * pairs.renyi_divergences(orders), PAIR.privacy().account("pure").bound(0.0, 1, None).epsilon
     largest_delta, largest, largest_loss = 0.0, np.zeros(3), 0.0

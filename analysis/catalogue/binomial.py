@@ -59,8 +59,8 @@ def _solve(target: Target, given: Values) -> Accounted:
                 return True
             if math.isfinite(found):
                 too_few[method] = trials
-                # No account is below the exact one, except for its rounding.
-                if method == "exact" and found > ROUNDING * epsilon:
+                # No account of everyone's noise is below the exact one, except for its rounding.
+                if method == "exact" and target.sampling is None and found > ROUNDING * epsilon:
                     too_few.update(dict.fromkeys(too_few.keys() - {"near-gaussian"}, trials))
         return False
 
@@ -68,7 +68,7 @@ def _solve(target: Target, given: Values) -> Accounted:
         for method in methods:
             if method == "rdp" and trials > too_few[method]:
                 # A little further on it is rarely enough where the exact account is not: then it need not be asked again close by.
-                enough_by(trials + trials // NEARBY, method)
+                enough_by(min(most, trials + trials // NEARBY), method)
             if enough_by(trials, method):
                 return True
         return False

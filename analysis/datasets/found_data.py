@@ -68,20 +68,31 @@ class FoundData:
 def found_data(folder: Path, names: Sequence[str]) -> tuple[FoundData, ...]:
     """Return which of the named data are in a folder, or in a folder of it, in the order of the names.
 
-    Where there are several copies, the folder's own is taken, or else the first in the order of the folders' names. A `DataError` says what
-    was looked for if there is none; files are not checked.
+    Where several folders have files of the same names, the given one is taken, or else the one that is called as the data. A `DataError`
+    names them where none is, and says what was looked for if there is nothing; files are not checked.
     """
     inside = sorted(one for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
     found = []
     for name in names:
-        mark = _MARKS[check_choice("data", name, _MARKS)]
-        place = next((one for one in (folder, *inside) if mark.is_in(one)), None)
-        if place is not None:
-            found.append(FoundData(name, place))
+        mark = _MARKS[check_choice("names", name, _MARKS)]
+        places = [one for one in (folder, *inside) if _has(mark, one)]
+        called = [one for one in places if one == folder or one.name.lower() == name]
+        if len(places) > 1 and not called:
+            several = ", ".join(one.name for one in places)
+            raise DataError(f"{folder}: several of its folders may be {name}: {several}; call the right one {name}, or give it alone")
+        found += [FoundData(name, one) for one in (called or places)[:1]]
     if not found:
         wanted = "; or ".join(f"{_MARKS[name].file}, of {name}, from {_MARKS[name].source}" for name in names)
         raise DataError(f"{folder}: there is no file, in it or in a folder of it, {wanted}")
     return tuple(found)
+
+
+def _has(mark: _Mark, folder: Path) -> bool:
+    try:
+        return mark.is_in(folder)
+    except OSError:
+        # What cannot be read is somebody else's.
+        return False
 
 
 @cache

@@ -20,6 +20,8 @@ from .stored_files import read_whole
 PIXELS, SIDE, CLASSES, WHITE = 784, 28, 62, 255
 # A file of a hundred writers has about 1.5e8 bytes.
 MOST_FILE_BYTES = 2**31
+# Of a file, in which the first input is looked for.
+BEGINNING_BYTES = 2**20
 SOURCE = "https://github.com/TalwalkarLab/leaf, folder data/{0}: ./preprocess.sh -s niid --sf 1.0 -k 0 -t sample"
 # Characters of Shakespeare in the order of TensorFlow Federated's tutorials. With numbers for padding, others, beginning and end there are
 # 90, as in Reddi et al. 2021, *Adaptive federated optimization*; padding is 0, and of the last three only others occur here.
@@ -56,10 +58,19 @@ def shakespeare_data(folder: Path, *, test_examples: int = 10_000) -> FederatedD
 
 
 def leaf_inputs(folder: Path) -> str | None:
-    """Return what the first of LEAF's training files in a folder has as inputs, ``"images"`` or ``"texts"``; None if it is not one."""
-    path = min((folder / "train").glob("*.json"), default=None)
-    first = None if path is None else _FIRST_INPUT.search(read_whole(path, MOST_FILE_BYTES))
-    return None if first is None else _INPUTS[first[1]]
+    """Return what the first of LEAF's training files in a folder has as inputs, ``"images"`` or ``"texts"``; None for neither."""
+    path = min((one for one in (folder / "train").glob("*.json") if one.is_file()), default=None)
+    if path is None:
+        return None
+    with path.open("rb") as file:
+        found = _FIRST_INPUT.search(file.read(BEGINNING_BYTES))
+    try:
+        first = None if found is None else json.loads(found[1])
+    except ValueError:
+        return None
+    if isinstance(first, list):
+        return "images" if len(first) == PIXELS and not any(isinstance(one, str) for one in first) else None
+    return "texts" if isinstance(first, str) and len(first) == READ_CHARACTERS else None
 
 
 def _read_folder(folder: Path, name: str, read: ReadUser) -> tuple[list[str], NDArray[np.uint8], IntegerArray]:
@@ -131,5 +142,5 @@ def _numbers(text: str) -> NDArray[np.uint8]:
 # The number of each code below 128, and of all others.
 _TABLE = np.full(129, OTHER, dtype=np.uint8)
 _TABLE[[ord(character) for character in CHARACTERS]] = np.arange(1, len(CHARACTERS) + 1)
-# The first character of a user's first input: numbers of an image, or a text. Users may have none.
-_FIRST_INPUT, _INPUTS = re.compile(rb'"x"\s*:\s*\[\s*([\["])'), {b"[": "images", b'"': "texts"}
+# A user's first input, an image or a text. Users may have none.
+_FIRST_INPUT = re.compile(rb'"x"\s*:\s*\[\s*(\[[^\[\]]*\]|"(?:[^"\\]|\\.)*")')

@@ -20,6 +20,7 @@ from ...solvers.divergences.poisson_binomial_divergence import (
     MOST_CLIENTS,
     MOST_TRIALS,
     all_configurations,
+    check_sums,
     largest_toss_loss,
     poisson_binomial_pairs,
     windows,
@@ -67,6 +68,7 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
     (0.5671, 0.3895)
     """
     dimension = check_integer("dimension", dimension, low=1, high=MOST_COORDINATES)
+    check_sums(clients, trials, theta)
     searched = all_configurations(clients, trials, theta)
 
     def by_loss(rounds: int, delta: float) -> float | None:
@@ -94,7 +96,7 @@ def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name
 
     *narrow, widest = windows(clients, trials, theta)
     if not narrow:
-        # Sums that cannot be accounted for are refused before anything is asked of them.
+        # Refused before anything is asked of it, if probabilities are too small.
         _divergences(clients, trials, theta, widest)
 
     def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:

@@ -67,7 +67,7 @@ def renyi_matrix(weights: ArrayLike, order: float) -> FloatArray:
     """
     table = check_weights(weights)
     (order,) = check_orders(order).tolist()
-    return _allpair_divergences(table, order)
+    return _all_pairs(table, order)
 
 
 def kullback_leibler_matrix(weights: ArrayLike) -> FloatArray:
@@ -275,11 +275,6 @@ def _largest_exponents(centred: FloatArray) -> FloatArray:
     if not sent.all():
         largest[sent.astype(float) @ (~sent).T.astype(float) > 0] = np.inf
     return largest
-
-
-def _allpair_divergences(table: Table, order: float) -> FloatArray:
-    rows, others = (index.ravel() for index in np.indices((len(table), len(table))))
-    return pair_divergences(table, rows, others, order).reshape(len(table), len(table))
 
 
 def _all_pairs(table: Table, order: float) -> FloatArray:

@@ -37,6 +37,8 @@ MOST_PRODUCTS, MOST_LOGARITHMS = 10**9, 10**8
 NEGLIGIBLE_LOGARITHM, TIGHT_LOGARITHM = -40.0, -80.0
 # Narrower windows, for sums whose widest window has more values than this and whose largest loss is below this.
 NARROW_WINDOWS, FEW_VALUES, SMALL_LOSS = (-160.0, -600.0), 2**16, 2000.0
+# In narrower ones there may be no value.
+NARROWEST_WINDOW = -20.0
 # Values of a sum that are computed at a time.
 BLOCK = 2**16
 # Each stretch of a tail ends further from the mean than it begins, by this share, and bounds are rounded up by this, as logarithms.
@@ -90,6 +92,8 @@ class PoissonBinomialPairs:
         hockey-stick divergences.
     largest_loss : float
         Largest privacy loss of any pair: the pure epsilon, ``trials * ln((1/2 + theta) / (1/2 - theta))``.
+    tails : SumTails or None
+        What bounds the values that are left out, if there are any.
     """
 
     losses: tuple[ExactPrivacyLoss, ...]
@@ -159,25 +163,24 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float, window: floa
     theta : float
         Largest distance of a probability from 1/2, from 1e-6 to 0.499; the mechanism uses at most 1/4.
     window : float
-        Logarithm of the smallest probability that is kept, one of `windows`: narrower ones are quicker, and loose at high orders.
+        Logarithm of the smallest probability that is kept, at most -20: narrower windows are quicker, and loose at high orders.
 
     Raises
     ------
     ValueError
         Also if clients and trials together are too many, or too many for a large theta.
     """
-    searched = all_configurations(clients, trials, theta)
+    check_real("window", window, low=SMALLEST_WINDOW, high=NARROWEST_WINDOW)
+    check_sums(clients, trials, theta)
     others = (clients - 1) * trials
     largest_loss = largest_toss_loss(trials, theta)
-    if searched:
+    if all_configurations(clients, trials, theta):
         high, low = (np.exp(log_binomial(trials, 0.5 + sign * theta)) for sign in (1, -1))
         # The mirror image of a pair is the same pair in the other direction, with as many trials at the other extreme.
         fixed = [np.exp(log_binomial(number, 0.5 + theta)) for number in range(others + 1)]
         noises = (np.convolve(fixed[number], fixed[others - number][::-1]) for number in range(others + 1))
         losses = tuple(_loss(np.log(np.convolve(high, noise)), np.log(np.convolve(low, noise)), 0.0) for noise in noises)
         return PoissonBinomialPairs(losses, -math.inf, True, largest_loss)
-    if min(others, _widest(others, theta)) * trials > MOST_PRODUCTS:
-        raise ValueError(f"clients and trials must be fewer: {clients} clients of {trials} trials are too many to account for exactly")
     sums = _windowed_sums(others, trials, theta, window)
     if sums.log_left_out + largest_loss <= NEGLIGIBLE_LOGARITHM or window > SMALLEST_WINDOW:
         return PoissonBinomialPairs(sums.losses, sums.log_left_out, False, largest_loss, _tails(sums, clients, trials, theta))
@@ -186,6 +189,13 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float, window: floa
     noise = log_binomial(others, 0.5 + theta)
     first, second = (_log_convolved(log_binomial(trials, 0.5 + sign * theta), noise) for sign in (1, -1))
     return PoissonBinomialPairs((_loss(first, second, 0.0), _loss(second, first, 0.0)), -math.inf, False, largest_loss)
+
+
+def check_sums(clients: int, trials: int, theta: float) -> None:
+    """Refuse sums of more products than can be computed."""
+    others = (clients - 1) * trials
+    if not all_configurations(clients, trials, theta) and min(others, _widest(others, theta)) * trials > MOST_PRODUCTS:
+        raise ValueError(f"clients and trials must be fewer: {clients} clients of {trials} trials are too many to account for exactly")
 
 
 def windows(clients: int, trials: int, theta: float) -> tuple[float, ...]:

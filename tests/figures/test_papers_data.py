@@ -114,6 +114,23 @@ def test_data_are_found_in_a_folder_or_one_of_its_folders(data: Path, tmp_path: 
     assert found_data(tmp_path, ("cifar10", "mnist")) == (FoundData("mnist", tmp_path),)
 
 
+def test_look_alikes_are_not_taken_for_the_data(tmp_path: Path) -> None:
+    for name in ("fashion", "kuzushiji"):
+        (tmp_path / name).mkdir()
+        write_mnist(tmp_path / name)
+    with pytest.raises(DataError, match="several of its folders may be mnist: fashion, kuzushiji; call the right one mnist"):
+        found_data(tmp_path, ("mnist",))
+    (tmp_path / "MNIST").mkdir()
+    write_mnist(tmp_path / "MNIST")
+    assert found_data(tmp_path, ("mnist",)) == (FoundData("mnist", tmp_path / "MNIST"),)
+    # LEAF's other sets: names of files, tweets, and features.
+    for name, one in (("celeba", "000001.jpg"), ("sent140", ["1467810369", "a tweet"]), ("synthetic", [0.5] * 60)):
+        (tmp_path / name).mkdir()
+        write_leaf(tmp_path / name, {"user": {"x": [one], "y": [1]}})
+    with pytest.raises(DataError, match="there is no file"):
+        found_data(tmp_path, ("femnist", "shakespeare"))
+
+
 def test_what_is_looked_for_is_named_where_there_is_nothing(data: Path, tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "other.json").write_text('{"x": [1, 2]}')
@@ -279,4 +296,4 @@ def test_models_of_torch_are_trained_where_it_is_installed(data: Path, tmp_path:
     table, figure = ran(monkeypatch, "dprec-table1", kept, tmp_path)
     assert table.groupby("data", sort=False)["dimension"].unique().map(list).to_dict() == {"mnist": [582_026], "shakespeare": [820_522]}
     assert [axes.get_title() for axes in figure.axes] == ["MNIST, ε = 6", "Shakespeare, ε = 3"]
-    assert "character-lstm on Shakespeare, 2 clients, a client for each writer" in caption(figure)
+    assert "character-lstm on Shakespeare, 2 clients, a client for each role" in caption(figure)

@@ -12,6 +12,7 @@ from matplotlib.ticker import LogLocator
 
 from ....analysis.datasets.found_data import found_data
 from ....analysis.training.task import TrainingTask
+from ....errors import InfeasibleError
 from ...drawing.style import add_caption, extend_caption
 from ..grids import add_legend, by_data, data_title, grid_tasks, logarithmic, panel_rows, panel_title
 from ..training_figure import training_figure
@@ -38,6 +39,8 @@ MOST_TICKS = 4
 def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the best step of each method and budget, with its saving in bytes up, and what the paper reports, on its data."""
     frame = best_steps(rows)
+    if frame["target_epsilon"].isna().all():
+        raise InfeasibleError("dprec-table1: no mechanism keeps a budget on any of the data")
     # All that send floats send as many bytes.
     uncompressed = frame["data"].map(frame[frame["mechanism"] == "none"].set_index("data")["megabytes_up"])
     paper = pd.Series(np.nan, index=frame.index)
@@ -59,6 +62,7 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against bytes, a point for each method, in a panel for each budget, and a row of panels for each data."""
     # Others are named below: nothing keeps their budgets.
     sets = {data: own for data, own in by_data(frame).items() if own["target_epsilon"].notna().any()}
+    drawn = pd.concat(sets.values())
     budgets = {data: sorted(own["target_epsilon"].dropna().unique()) for data, own in sets.items()}
     measures = {data: compared_with(data).values.get("measure", "accuracy") for data in sets}
     counts = {data: len(own) for data, own in budgets.items()}
@@ -74,9 +78,9 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
     add_legend(figure, sorted(every, key=lambda axes: -len(axes.containers)), 3)
     if len(sets) == 1:
         (data,) = sets
-        add_caption(figure, f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. Paper, {_reported(data, named=True)}.")
+        add_caption(figure, f"{setting_in_words(drawn)}; {guarantees_in_words(drawn)}. Paper, {_reported(data, named=True)}.")
         return figure
-    add_caption(figure, f"Megabytes are of all clients and rounds; one local epoch; {guarantees_in_words(frame)}.")
+    add_caption(figure, f"Megabytes are of all clients and rounds; one local epoch; {guarantees_in_words(drawn)}.")
     for data, own in sets.items():
         extend_caption(figure, f"{setting_in_words(own)}. Paper, {_reported(data, named=False)}.")
     return figure

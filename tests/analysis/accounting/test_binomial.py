@@ -211,6 +211,8 @@ def test_rounds_of_a_large_epsilon_add_up() -> None:
 def test_no_number_of_trials() -> None:
     with pytest.raises(InfeasibleError, match="epsilon must be larger: no number of trials up to 1000000000000000 gives 1e-09"):
         fewest(1e-9, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, method="theorem-1")
+    with pytest.raises(InfeasibleError, match="epsilon must be larger: no number of trials up to 1000000000000000 gives 1e-12"):
+        fewest(1e-12, 1e-9, 0.3, 1.0, 1, 1.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(

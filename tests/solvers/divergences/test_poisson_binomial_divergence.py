@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaln, logsumexp
 
+from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binomial_privacy
 from quietbits.solvers.divergences import poisson_binomial_divergence
 from quietbits.solvers.divergences.poisson_binomial_divergence import SMALLEST_WINDOW, poisson_binomial_pairs, poisson_binomial_renyi
 
@@ -188,6 +189,8 @@ def test_epsilon_of_one_coordinate_by_enumeration(trials: int, delta: float) -> 
         (lambda: poisson_binomial_renyi(2, 1, 0.1, [0.5]), "orders must be above 1"),
         (lambda: poisson_binomial_pairs(20, 4096, 0.499), "theta must be smaller, or trials fewer than 4096"),
         (lambda: poisson_binomial_pairs(10**7, 4096, 0.25), "clients and trials must be fewer: 10000000 clients of 4096 trials"),
+        (lambda: poisson_binomial_pairs(1000, 1, 0.1, -1.0), "window must be a number from -[0-9]+ to -20, got -1.0"),
+        (lambda: poisson_binomial_privacy(10**7, 4096, 0.001), "clients and trials must be fewer: 10000000 clients of 4096 trials"),
         (lambda: poisson_binomial_pairs(2, 1, 0.1).epsilon(0.0), "delta must be a number above 0 and below 1"),
     ],
 )

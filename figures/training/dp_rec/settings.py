@@ -188,7 +188,7 @@ _CLIENTS = {"femnist": "writer", "shakespeare": "role"}
 def setting_in_words(frame: pd.DataFrame) -> str:
     """Return what the runs of a figure have in common."""
     first = frame.iloc[0]
-    dealt = f"a client for each {_CLIENTS.get(first['data'], 'user')}" if first["split"] == "writer" else f"Dirichlet({first['alpha']:g})"
+    dealt = f"a client for each {_CLIENTS.get(first['data'], 'user')}" if first["split"] == "writer" else "Dirichlet(1)"
     rounds = " or ".join(f"{number:,}" for number in sorted(frame["rounds"].unique()))
     return (
         f"{first['model']} on {data_title(first['data'])}, {first['clients']:,} clients, {dealt}, {first['clients_per_round']} "

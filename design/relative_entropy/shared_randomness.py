@@ -5,9 +5,11 @@ which is defined in whole numbers. A word becomes numbers by one rounding to flo
 fixes, and a table that is computed from such operations too: no logarithm, no cosine, whose last bits differ between machines.
 """
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,14 +75,20 @@ def normals_from_words(words: WordArray) -> SampleArray:
     >>> normals_from_words(np.array([0x7FFFFFFF_00000000, 0x80000000_C0000000], dtype=np.uint64)).astype(float).round(4).tolist()
     [6.2303, 0.0, -0.6745, 0.0]
     """
-    table = _quantile_table()
     # Little-endian, as on nearly every machine; others make a copy.
-    odd = words.astype("<u8", copy=False).view("<i4") | np.int32(1)
-    numbers = odd.astype(np.float32)
+    halves = words.astype("<u8", copy=False).view("<i4")
+    numbers = np.empty(len(halves), dtype=np.float32)
+    for start in range(0, len(halves), NUMBERS_PER_CHUNK):
+        _write_normals(halves[start : start + NUMBERS_PER_CHUNK], numbers[start : start + NUMBERS_PER_CHUNK])
+    return numbers
+
+
+def _write_normals(halves: NDArray[np.int32], numbers: SampleArray) -> None:
+    table = _quantile_table()
+    np.copyto(numbers, halves | np.int32(1), casting="same_kind")
     cells = (numbers.view(np.uint32) >> _CELL_SHIFT).astype(np.intp)
     numbers *= table.slopes.take(cells)
     numbers += table.intercepts.take(cells)
-    return numbers
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,10 @@ class SharedNormals:
         return -(-self.dimension // NUMBERS_PER_BLOCK)
 
     def vectors(self, first: int, count: int) -> SampleArray:
-        """Return `count` consecutive vectors, shape (count, dimension); the last one has a number of at most 2**32 - 1."""
+        """Return `count` consecutive vectors, shape (count, dimension); the last one has a number of at most 2**32 - 1.
+
+        For many seeds, `vectors_of_seeds` is faster.
+        """
         first = check_integer("first", first, low=0, high=MOST_SAMPLES - 1)
         count = check_integer("count", count, low=1, high=MOST_SAMPLES - first)
         numbers = normals_from_words(self._philox(first).random_raw(count * self.blocks * NUMBERS_PER_BLOCK // 2))
@@ -146,3 +157,28 @@ class SharedNormals:
     def _philox(self, index: int) -> np.random.Philox:
         counter = np.array([index * self.blocks, 0, 0, 0], dtype=np.uint64)
         return np.random.Philox(key=np.array([self.seed, self.stream], dtype=np.uint64), counter=counter)
+
+
+def vectors_of_seeds(seeds: Sequence[int], dimension: int, count: int = 1, first: Sequence[int] | None = None) -> SampleArray:
+    """Return `count` consecutive vectors of each seed, shape (seeds, count, dimension): the same as `SharedNormals` makes, in stream 0.
+
+    `first` has the number of each seed's first vector; 0 for all by default.
+    """
+    blocks = -(-dimension // NUMBERS_PER_BLOCK)
+    counters = None if first is None else [number * blocks for number in first]
+    numbers = normals_from_words(philox_words(seeds, count * blocks * NUMBERS_PER_BLOCK // 2, counters).ravel())
+    return numbers.reshape(len(seeds), count, -1)[:, :, :dimension]
+
+
+def philox_words(seeds: Sequence[int], count: int, counters: Sequence[int] | None = None) -> WordArray:
+    """Return words of Philox for each seed, whose key it is, from the counter on that follows the given one; shape (seeds, count)."""
+    # A generator whose state is replaced starts in a quarter of the time of a new one, which would ask the system for randomness, too.
+    generator = np.random.Philox(key=0)
+    state: dict[str, Any] = dict(generator.state)
+    words = np.empty((len(seeds), count), dtype=np.uint64)
+    for row, seed, counter in zip(words, seeds, itertools.repeat(0) if counters is None else counters, strict=counters is not None):
+        state["state"]["key"][0] = seed
+        state["state"]["counter"][0] = counter
+        generator.state = state
+        row[:] = generator.random_raw(count)
+    return words

@@ -13,6 +13,9 @@ from ....solvers.limits.private_posterior import posterior_odds
 from ...noise.random_words import WordSource
 from .cap_privacy import CapPrivacy
 
+# Where less than this share of normal numbers is left beside a vector, digits have cancelled.
+CANCELLED = 0.01
+
 
 @dataclass(frozen=True)
 class BestCap:
@@ -92,10 +95,21 @@ class BestCap:
         rest = np.where(kept, np.minimum(rest, edge), np.where(negative, rest, np.maximum(rest, edge)))
         along = np.where(negative, -1.0, 1.0) * np.sqrt(1 - rest)
         across = words.normals(directions.shape)
-        across -= np.einsum("ij,ij->i", across, directions)[:, None] * directions
+        _project_off(across, directions)
         lengths = np.linalg.norm(across, axis=1)
+        # What is left of numbers that point nearly where the vector does is not yet at right angles to it: rounding.
+        short = np.flatnonzero(lengths < CANCELLED * np.sqrt(self.dimension))
+        if short.size:
+            again = across[short]
+            _project_off(again, directions[short])
+            across[short], lengths[short] = again, np.linalg.norm(again, axis=1)
         if not lengths.all():
             raise ValueError("words must be random, got normal numbers that point exactly where a client's vector does")
         across *= (np.sqrt(rest) / lengths)[:, None]
         across += along[:, None] * directions
         return across
+
+
+def _project_off(vectors: FloatArray, directions: FloatArray) -> None:
+    """Subtract from each vector, in place, its projection on a unit vector."""
+    vectors -= np.einsum("ij,ij->i", vectors, directions)[:, None] * directions

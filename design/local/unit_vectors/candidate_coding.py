@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,14 @@ from ....arguments import check_integer
 from ....arrays import FloatArray
 from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ...noise.random_words import WordsLike, WordSource, word_source
-from ...relative_entropy.coding import decode_relative_entropy, log_importance_weights
+from ...relative_entropy.coding import log_importance_weights
+from ...relative_entropy.shared_randomness import SEED_BITS, vectors_of_seeds
+from .client_chunks import client_chunks
 from .random_direction import random_directions
 
 MOST_BITS = 20
+# Numbers of candidates of several clients that are made at a time: they fit into caches.
+BATCH = 2**18
 
 
 class CandidateCodingMechanism(VectorMechanism):
@@ -60,12 +65,13 @@ class CandidateCodingMechanism(VectorMechanism):
         words = word_source(words)
         directions = random_directions(self.ball, vectors, words)
         seeds = words(len(directions))
-        indices = [self._draw(self._in_cap(direction, seed), words) for direction, seed in zip(directions, seeds.tolist(), strict=True)]
+        indices = [self._draw(in_cap, words) for in_cap in self._in_caps(directions, seeds.tolist())]
         return np.column_stack([seeds, np.array(indices, dtype=np.uint64)])
 
     def index_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
         """Return the distribution of the index for a unit vector, given the public seed: what an adversary sees; shape (2**bits,)."""
-        in_cap = self._in_cap(self.ball.check(np.asarray(direction)[None])[0], seed)
+        seed = check_integer("seed", seed, low=0, high=2**SEED_BITS - 1)
+        (in_cap,) = self._in_caps(self.ball.check(np.asarray(direction)[None]), [seed])
         inside = int(np.count_nonzero(in_cap))
         outside = self.outside_probability(inside)
         return np.where(in_cap, (1 - outside) / max(inside, 1), outside / max(self.candidates - inside, 1))
@@ -74,9 +80,14 @@ class CandidateCodingMechanism(VectorMechanism):
         """Return the sum of the candidates that were sent, shape (dimension,); no others are generated."""
         if messages.ndim != 2 or messages.shape[1] != 2:
             raise ValueError(f"messages must have the shape (clients, 2), got {messages.shape}")
+        indices = messages[:, 1]
+        if indices.size and indices.max() >= self.candidates:
+            raise ValueError(f"messages must hold indices from 0 to {self.candidates - 1}, got {indices.max()}")
         total = np.zeros(self.ball.dimension)
-        for seed, index in messages.tolist():
-            total += decode_relative_entropy(check_integer("index", index, low=0, high=self.candidates - 1), self.ball.dimension, seed)
+        for part in client_chunks(len(messages), self.ball.dimension, BATCH):
+            total += vectors_of_seeds(messages[part, 0].tolist(), self.ball.dimension, first=indices[part].tolist()).sum(
+                axis=(0, 1), dtype=float
+            )
         return total
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
@@ -84,9 +95,17 @@ class CandidateCodingMechanism(VectorMechanism):
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         return np.asarray(aggregate * (self.ball.clip_norm / (self.scale * clients)))
 
-    def _in_cap(self, direction: FloatArray, seed: int) -> NDArray[np.bool_]:
-        # The logarithm of a density ratio at distance one is <z, v> - 1/2.
-        return np.asarray(log_importance_weights(direction, self.bits, seed) + 0.5 >= self.threshold)
+    def _in_caps(self, directions: FloatArray, seeds: list[int]) -> Iterator[NDArray[np.bool_]]:
+        """Yield for each client which candidates its cap holds, shape (candidates,)."""
+        numbers = self.candidates * self.ball.dimension
+        if numbers > BATCH:
+            for direction, seed in zip(directions, seeds, strict=True):
+                # The logarithm of a density ratio at distance one is <z, v> - 1/2.
+                yield np.asarray(log_importance_weights(direction, self.bits, seed) + 0.5 >= self.threshold)
+            return
+        for part in client_chunks(len(seeds), numbers, BATCH):
+            candidates = vectors_of_seeds(seeds[part], self.ball.dimension, self.candidates)
+            yield from (candidates @ directions[part, :, None].astype(np.float32))[:, :, 0].astype(float) >= self.threshold
 
     def _draw(self, in_cap: NDArray[np.bool_], words: WordSource) -> int:
         # A uniform number of 53 bits is below a probability at least as often as it should be.

@@ -9,6 +9,7 @@ from ....arrays import FloatArray
 from ....solvers.numerics.projected_norm import hadamard_bias
 from ....solvers.numerics.walsh_hadamard import padded_dimension, walsh_hadamard
 from ...contracts.norm_ball import NormBall
+from ...relative_entropy.shared_randomness import philox_words
 from .projected_privunit import ProjectedPrivUnitMechanism
 
 WORD_BITS = 64
@@ -93,13 +94,10 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
 
     def _shared(self, seeds: list[int]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
         """Return the signs of the coordinates and the rows of H for each seed: from Philox, the same on every machine."""
-        signs = np.empty((len(seeds), self.ball.dimension), dtype=np.int8)
-        rows = np.empty((len(seeds), self.projected), dtype=np.int64)
         sign_words = -(-self.ball.dimension // WORD_BITS)
-        for place, seed in enumerate(seeds):
-            words = np.random.Philox(key=np.array([seed, 0], dtype=np.uint64)).random_raw(sign_words + self.space)
-            bits = np.unpackbits(words[:sign_words].astype("<u8").view(np.uint8))
-            signs[place] = 2 * bits[: self.ball.dimension].view(np.int8) - 1
-            # The rows with the smallest words: all subsets are equally likely.
-            rows[place] = np.sort(np.argpartition(words[sign_words:], self.projected - 1)[: self.projected])
-        return signs, rows
+        words = philox_words(seeds, sign_words + self.space)
+        bits = np.unpackbits(words[:, :sign_words].astype("<u8").view(np.uint8), axis=1)
+        signs = 2 * bits[:, : self.ball.dimension].view(np.int8) - 1
+        # The rows with the smallest words: all subsets are equally likely.
+        rows = np.argpartition(words[:, sign_words:], self.projected - 1, axis=1)[:, : self.projected]
+        return signs, np.sort(rows, axis=1)

@@ -4,7 +4,6 @@ Asi, Feldman, Nelson, Nguyen, Talwar 2023, *Fast optimal locally private mean es
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -17,14 +16,12 @@ from ....solvers.numerics.projected_norm import projected_mean_norm
 from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism, check_vector_epsilon
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, word_source
-from ...relative_entropy.shared_randomness import SharedNormals
 from .best_cap import BestCap
+from .client_chunks import client_chunks
 from .random_direction import SHORTEST, random_directions
 
 # Seeds travel as the first number of a message, exactly.
 SEED_BITS = 53
-# Numbers of projection matrices, or of projected vectors, that are held in memory at a time.
-CHUNK = 2**21
 
 
 class ProjectedPrivUnitMechanism(VectorMechanism):
@@ -88,7 +85,7 @@ class ProjectedPrivUnitMechanism(VectorMechanism):
         directions = random_directions(self.ball, vectors, words)
         messages = np.empty((len(directions), 1 + self.projected))
         messages[:, 0] = words.integers(2**SEED_BITS, len(directions))
-        for part in self._chunks(len(directions)):
+        for part in client_chunks(len(directions), self._numbers):
             points = self._project(messages[part, 0].astype(np.int64).tolist(), directions[part])
             norms = np.linalg.norm(points, axis=1)
             points[norms < SHORTEST] = np.eye(1, self.projected)
@@ -100,7 +97,7 @@ class ProjectedPrivUnitMechanism(VectorMechanism):
         if messages.ndim != 2 or messages.shape[1] != 1 + self.projected:
             raise ValueError(f"messages must have the shape (clients, {1 + self.projected}), got {messages.shape}")
         total = np.zeros(self.ball.dimension)
-        for part in self._chunks(len(messages)):
+        for part in client_chunks(len(messages), self._numbers):
             total += self._lift(messages[part, 0].astype(np.int64).tolist(), messages[part, 1:])
         return total
 
@@ -108,18 +105,3 @@ class ProjectedPrivUnitMechanism(VectorMechanism):
         """Return the average of the vectors that the messages stand for; it may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         return np.asarray(aggregate * (self.ball.clip_norm / (self.scale * clients)))
-
-    def _chunks(self, clients: int) -> Iterator[slice]:
-        size = max(1, CHUNK // self._numbers)
-        return (slice(start, start + size) for start in range(0, clients, size))
-
-
-def shared_frames(seeds: list[int], dimension: int, count: int) -> FloatArray:
-    """Return, for each seed, `count` orthonormal columns that span a uniformly random subspace, shape (seeds, dimension, count).
-
-    Each frame is uniformly random (Haar), except for the rounding of the shared normal numbers that it is made of, less than 1e-6.
-    """
-    normals = np.stack([SharedNormals(seed, dimension).vectors(0, count).T for seed in seeds]).astype(float)
-    frames, triangles = np.linalg.qr(normals)
-    # The signs that make the decomposition unique, and the frame's law that of the normal numbers: invariant.
-    return np.asarray(frames * np.where(np.diagonal(triangles, axis1=1, axis2=2) < 0, -1.0, 1.0)[:, None, :])

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 
 from ....arrays import FloatArray
 from ...contracts.norm_ball import NormBall
-from .projected_privunit import ProjectedPrivUnitMechanism, shared_frames
+from .projected_privunit import ProjectedPrivUnitMechanism
+from .shared_frames import frame_coordinates, frame_sum
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class ProjUnitMechanism(ProjectedPrivUnitMechanism):
     """ProjUnit (`ProjectedPrivUnitMechanism`) whose P is uniformly random among all orthonormal rows: unbiased, with an exact variance.
 
     By symmetry the mean of ``P^T P v / |P v|`` is c v. Estimates have the norm clip_norm / (m c). A client takes time in proportion to
-    dimension * projected**2.
+    dimension * projected.
 
     Attributes
     ----------
@@ -62,9 +63,7 @@ class ProjUnitMechanism(ProjectedPrivUnitMechanism):
         return self.ball.dimension * self.projected
 
     def _project(self, seeds: list[int], directions: FloatArray) -> FloatArray:
-        frames = shared_frames(seeds, self.ball.dimension, self.projected)
-        return np.asarray((directions[:, None, :] @ frames)[:, 0])
+        return frame_coordinates(seeds, directions, self.projected)
 
     def _lift(self, seeds: list[int], points: FloatArray) -> FloatArray:
-        frames = shared_frames(seeds, self.ball.dimension, self.projected)
-        return np.asarray((frames @ points[:, :, None]).sum(axis=0)[:, 0])
+        return frame_sum(seeds, points, self.ball.dimension)

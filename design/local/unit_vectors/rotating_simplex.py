@@ -4,7 +4,6 @@ Isik, Chen, Özgür, Weissman, No 2023, *Exact optimality of communication-priva
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,8 +23,9 @@ from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ...contracts.norm_ball import NormBall
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, word_source
-from .projected_privunit import CHUNK, shared_frames
+from .client_chunks import client_chunks
 from .random_direction import random_directions
+from .shared_frames import frame_coordinates, frame_sum
 
 MOST_BITS = 12
 
@@ -142,10 +142,9 @@ class RotatingSimplexMechanism(VectorMechanism):
         if numbers.size and numbers.max() >= self.corners:
             raise ValueError(f"messages must hold numbers of corners from 0 to {self.corners - 1}, got {numbers.max()}")
         total = np.zeros(self.ball.dimension)
-        for part in self._chunks(len(messages)):
-            frames = shared_frames(messages[part, 0].tolist(), self.ball.dimension, self.corners - 1)
+        for part in client_chunks(len(messages), self._numbers):
             corners = hadamard_entries(numbers[part, None].astype(np.int64), np.arange(1, self.corners)).astype(float)
-            total += (frames @ corners[:, :, None]).sum(axis=0)[:, 0]
+            total += frame_sum(messages[part, 0].tolist(), corners, self.ball.dimension)
         return total / math.sqrt(self.corners - 1)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
@@ -170,18 +169,18 @@ class RotatingSimplexMechanism(VectorMechanism):
         Corner i is the sum over a frame's M - 1 columns of the signs in column i of a Hadamard matrix, without its first row.
         """
         near = np.zeros((len(directions), self.corners), dtype=bool)
-        for part in self._chunks(len(directions)):
-            frames = shared_frames(seeds[part].tolist(), self.ball.dimension, self.corners - 1)
-            projections = np.zeros((len(frames), self.corners))
-            projections[:, 1:] = (directions[part, None, :] @ frames)[:, 0]
+        for part in client_chunks(len(directions), self._numbers):
+            projections = np.zeros((len(directions[part]), self.corners))
+            projections[:, 1:] = frame_coordinates(seeds[part].tolist(), directions[part], self.corners - 1)
             closest = np.argpartition(-walsh_hadamard(projections), self.closest - 1, axis=1)[:, : self.closest]
             chosen = near[part]
             np.put_along_axis(chosen, closest, values=True, axis=1)
         return near
 
-    def _chunks(self, clients: int) -> Iterator[slice]:
-        size = max(1, CHUNK // (self.ball.dimension * self.corners))
-        return (slice(start, start + size) for start in range(0, clients, size))
+    @property
+    def _numbers(self) -> int:
+        """Numbers that one client's simplex takes in memory."""
+        return self.ball.dimension * self.corners
 
 
 def most_simplex_bits(dimension: int) -> int:

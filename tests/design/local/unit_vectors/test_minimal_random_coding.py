@@ -170,7 +170,7 @@ def test_bad_arguments_are_refused() -> None:
     mechanism = MinimalRandomCodingMechanism(1.0, 3, ball)
     with pytest.raises(ValueError, match=r"messages must have the shape \(clients, 2\), got \(1, 3\)"):
         mechanism.aggregate(np.zeros((1, 3), dtype=np.uint64))
-    with pytest.raises(ValueError, match="index must be a whole number from 0 to 7, got 8"):
+    with pytest.raises(ValueError, match="messages must hold indices from 0 to 7, got 8"):
         mechanism.aggregate(np.array([[1, 8]], dtype=np.uint64))
     with pytest.raises(ValueError, match="seed must be a whole number from 0"):
         mechanism.index_probabilities([1.0, 0.0, 0.0], -1)

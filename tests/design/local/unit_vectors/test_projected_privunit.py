@@ -9,7 +9,7 @@ import pytest
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.unit_vectors.fast_projunit import FastProjUnitMechanism
 from quietbits.design.local.unit_vectors.privunit import PrivUnitMechanism
-from quietbits.design.local.unit_vectors.projected_privunit import ProjectedPrivUnitMechanism, shared_frames
+from quietbits.design.local.unit_vectors.projected_privunit import ProjectedPrivUnitMechanism
 from quietbits.design.local.unit_vectors.projunit import ProjUnitMechanism
 from quietbits.solvers.numerics.projected_norm import hadamard_bias, mean_norm, projected_mean_norm
 from quietbits.solvers.numerics.walsh_hadamard import hadamard_entries
@@ -49,14 +49,6 @@ def test_all_projections_are_privunit(kind: type[ProjectedPrivUnitMechanism]) ->
     assert mechanism.bias_bound == 0
     # PrivUnit's is rounded upward by a share of 2e-9.
     assert mechanism.worst_variance == pytest.approx(PrivUnitMechanism(2.0, ball).worst_variance, rel=3e-9)
-
-
-def test_frames_are_orthonormal_and_without_a_preferred_direction() -> None:
-    frames = shared_frames(list(range(4000)), 5, 3)
-    np.testing.assert_allclose(np.swapaxes(frames, 1, 2) @ frames, np.broadcast_to(np.eye(3), (4000, 3, 3)), atol=1e-12)
-    # Of every entry the mean is 0 and the mean square 1/5.
-    assert (np.abs(frames.mean(axis=0)) < 5 * math.sqrt(0.2 / 4000)).all()
-    assert (np.abs(np.square(frames).mean(axis=0) - 0.2) < 5 * np.square(frames).std(axis=0) / math.sqrt(4000)).all()
 
 
 @pytest.mark.parametrize(("dimension", "projected"), [(4, 1), (10, 3), (10, 10)])

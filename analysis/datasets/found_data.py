@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
@@ -59,10 +59,10 @@ class FoundData:
     name: str
     folder: Path
 
-    @property
+    @cached_property
     def clients(self) -> int:
         """How many writers, roles or users there are; or training images, where files do not say whose they are."""
-        return _clients(self.name, self.folder)
+        return _MARKS[self.name].clients(self.folder)
 
 
 def found_data(folder: Path, names: Sequence[str]) -> tuple[FoundData, ...]:
@@ -93,8 +93,3 @@ def _has(mark: _Mark, folder: Path) -> bool:
     except OSError:
         # What cannot be read is somebody else's.
         return False
-
-
-@cache
-def _clients(name: str, folder: Path) -> int:
-    return _MARKS[name].clients(folder)

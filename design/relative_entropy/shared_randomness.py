@@ -174,7 +174,7 @@ def philox_words(seeds: Sequence[int], count: int, counters: Sequence[int] | Non
     """Return words of Philox for each seed, whose key it is, from the counter on that follows the given one; shape (seeds, count)."""
     # A generator whose state is replaced starts in a quarter of the time of a new one, which would ask the system for randomness, too.
     generator = np.random.Philox(key=0)
-    state: dict[str, Any] = dict(generator.state)
+    state: Any = generator.state
     words = np.empty((len(seeds), count), dtype=np.uint64)
     for row, seed, counter in zip(words, seeds, itertools.repeat(0) if counters is None else counters, strict=counters is not None):
         state["state"]["key"][0] = seed

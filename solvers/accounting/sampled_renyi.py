@@ -45,8 +45,8 @@ def poisson_sampled_curve(curve: RenyiCurve, probability: float) -> RenyiCurve:
     def log_terms(order: int, cumulants: FloatArray) -> FloatArray:
         # The binomial theorem takes 1 out of the sum; what is left of each term is positive.
         chosen = np.arange(2, order + 1)
-        factors = np.where(chosen == 2, _log_expm1(cumulants), math.log(3) + cumulants + np.log1p(-np.exp(-cumulants) / 3))
-        return np.asarray(_log_binomials(order) + chosen * math.log(rate) + (order - chosen) * stays + factors)
+        factors = np.where(chosen == 2, log_expm1(cumulants), math.log(3) + cumulants + np.log1p(-np.exp(-cumulants) / 3))
+        return np.asarray(log_binomials(order) + chosen * math.log(rate) + (order - chosen) * stays + factors)
 
     return _sampled(curve, log_terms)
 
@@ -69,13 +69,13 @@ def fixed_size_sampled_curve(curve: RenyiCurve, fraction: float) -> RenyiCurve:
     if rate == 1:
         return curve
     pure = float(curve.divergences[np.isinf(curve.orders)].min(initial=math.inf))
-    log_ratio = math.inf if pure > 700 else float(_log_expm1(np.array(pure)))
+    log_ratio = math.inf if pure > 700 else float(log_expm1(np.array(pure)))
 
     def log_terms(order: int, cumulants: FloatArray) -> FloatArray:
         chosen = np.arange(2, order + 1)
         factors = cumulants + np.minimum(math.log(2), chosen * log_ratio)
-        factors[0] = min(factors[0], math.log(4) + float(_log_expm1(cumulants[0])))
-        return np.asarray(_log_binomials(order) + chosen * math.log(rate) + factors)
+        factors[0] = min(factors[0], math.log(4) + float(log_expm1(cumulants[0])))
+        return np.asarray(log_binomials(order) + chosen * math.log(rate) + factors)
 
     return _sampled(curve, log_terms)
 
@@ -95,13 +95,13 @@ def _sampled(curve: RenyiCurve, log_terms: Callable[[int, FloatArray], FloatArra
     return RenyiCurve(orders.astype(float), np.minimum(sampled * (1 + ROUNDING), cumulants[orders - 2]) / (orders - 1))
 
 
-def _log_binomials(order: int) -> FloatArray:
+def log_binomials(order: int) -> FloatArray:
     """Return the logarithms of the binomial coefficients C(order, l), l = 2 to order."""
     chosen = np.arange(2, order + 1)
     return np.asarray(scipy.special.gammaln(order + 1) - scipy.special.gammaln(chosen + 1) - scipy.special.gammaln(order - chosen + 1))
 
 
-def _log_expm1(values: FloatArray) -> FloatArray:
+def log_expm1(values: FloatArray) -> FloatArray:
     """Return ln(e^x - 1) without overflow; minus infinity at 0."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.where(values > 30, values, np.log(np.expm1(np.minimum(values, 30.0)))))

@@ -108,8 +108,7 @@ class ExactPrivacyLoss:
         finite = np.isfinite(array)
         found = np.full(len(array), self.losses.max())
         if len(self.losses) <= FEW_VALUES:
-            pairs = zip(array[finite].tolist(), _log_sums(array[finite], blocks[0]), strict=True)
-            found[finite] = [self._renyi_divergence(order, logarithm, blocks) for order, logarithm in pairs]
+            found[finite] = self._few_divergences(array[finite], blocks[0])
             return found
         near_one = False
         # From the highest: the sum's logarithm is convex, so that it is near 1 for all orders below one for which it is.
@@ -126,6 +125,19 @@ class ExactPrivacyLoss:
             return logarithm / (order - 1)
         excess = sum(block.excess(order) for block in blocks if max(block.highest, block.highest_exponent(order)) > NEGLIGIBLE_EXPONENT)
         return math.log1p(excess - self.unseen + order * (self.unseen - self.certain)) / (order - 1)
+
+    def _few_divergences(self, orders: FloatArray, block: "_Block") -> FloatArray:
+        """Return the divergences at finite orders, of few values: together, as one by one they would take many times as long."""
+        logarithms = _log_sums(orders, block)
+        found = logarithms / (orders - 1)
+        near_one = np.abs(logarithms) <= LARGEST_NEAR_ONE
+        steep = orders * float(np.abs(self.losses).max()) > LARGEST_EXPONENT
+        together = near_one & ~steep
+        excess = _excess(self.losses, orders[together, None]) @ block.others
+        found[together] = np.log1p(excess - self.unseen + orders[together] * (self.unseen - self.certain)) / (orders[together] - 1)
+        for position in np.flatnonzero(near_one & steep):
+            found[position] = self._renyi_divergence(float(orders[position]), float(logarithms[position]), [block])
+        return found
 
     def without_rare_values(self, mass: float) -> "ExactPrivacyLoss":
         """Return the privacy loss with the rarest values, of at most this probability under P together, among all other values."""
@@ -250,10 +262,10 @@ class _Block:
         # Values whose likelihood ratio would overflow have a tiny probability: what they add is computed from logarithms.
         steep = order * np.abs(self.losses) > LARGEST_EXPONENT
         if not steep.any():
-            return float(self.others @ _excess(self.losses, order))
+            return float(_excess(self.losses, order) @ self.others)
         log_masses, losses, others = self.log_masses[steep], self.losses[steep], self.others[steep]
         tails = np.exp(log_masses + (order - 1) * losses) - others - order * (np.exp(log_masses) - others)
-        return float(self.others[~steep] @ _excess(self.losses[~steep], order)) + float(tails.sum())
+        return float(_excess(self.losses[~steep], order) @ self.others[~steep]) + float(tails.sum())
 
 
 def _log_sum(order: float, blocks: list[_Block]) -> float:
@@ -269,44 +281,47 @@ def _log_sum(order: float, blocks: list[_Block]) -> float:
     return largest + math.log(total)
 
 
-def _log_sums(orders: FloatArray, block: _Block) -> list[float]:
-    """Return `_log_sum` at all orders together: with few values, one by one they would take many times as long."""
+def _log_sums(orders: FloatArray, block: _Block) -> FloatArray:
+    """Return `_log_sum` at all orders together."""
     exponents = block.log_masses + (orders[:, None] - 1) * block.losses
     largest = exponents.max(axis=1)
     exponents -= largest[:, None]
     np.exp(exponents, out=exponents)
-    found: list[float] = (largest + np.log(exponents.sum(axis=1))).tolist()
-    return found
+    return np.asarray(largest + np.log(exponents.sum(axis=1)))
 
 
-def _excess(losses: FloatArray, order: float) -> FloatArray:
-    """Return phi(l) = e^(a l) - 1 - a (e^l - 1), with full relative precision."""
-    scaled = order * np.abs(losses)
+def _excess(losses: FloatArray, orders: float | FloatArray) -> FloatArray:
+    """Return phi(l) = e^(a l) - 1 - a (e^l - 1), with full relative precision, for losses and orders that broadcast."""
+    scaled = orders * np.abs(losses)
     near = scaled < 1
     if near.all():
-        return _near_excess(losses, order, float(scaled.max(initial=0.0)))
-    excess = np.empty_like(losses)
-    excess[near] = _near_excess(losses[near], order, 1.0)
-    far = losses[~near]
-    excess[~near] = np.expm1(order * far) - order * np.expm1(far)
+        return _near_excess(losses, orders, float(scaled.max(initial=0.0)))
+    # Far from zero nothing cancels.
+    excess = np.asarray(np.expm1(orders * losses) - orders * np.expm1(losses))
+    if np.ndim(orders):
+        np.copyto(excess, _near_excess(losses, orders, 1.0), where=near)
+    else:
+        excess[near] = _near_excess(losses[near], orders, 1.0)
     return excess
 
 
-def _near_excess(losses: FloatArray, order: float, largest: float) -> FloatArray:
-    """Return phi(l) by its series, for a |l| up to `largest`, at most 1."""
+def _near_excess(losses: FloatArray, orders: float | FloatArray, largest: float) -> FloatArray:
+    """Return phi(l) by its series, for a |l| up to `largest`, at most 1; of others, any number."""
     # phi(l) = sum over k >= 2 of (a^k - a) l^k / k! = a sum of (a - 1) (1 + a + ... + a^(k-2)) l^k / k!.
-    geometric, factorial, power, coefficients = 0.0, 1.0, 1.0, []
+    factorial, power, coefficients = 1.0, 1.0, []
+    geometric: float | FloatArray = 0.0
     for k in range(2, SERIES_TERMS + 2):
-        geometric, factorial = 1 + order * geometric, factorial * k
+        geometric, factorial = 1 + orders * geometric, factorial * k
         coefficients.append(geometric / factorial)
         power *= largest
         if power < NEGLIGIBLE_TERM:
             break
     # By Horner's rule in place: this is where accounts of many tosses spend their time.
-    series = np.full_like(losses, coefficients[-1])
+    series = np.empty(np.broadcast_shapes(np.shape(orders), losses.shape))
+    series[...] = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
         series *= losses
         series += coefficient
     series *= losses**2
-    series *= order * (order - 1)
+    series *= orders * (orders - 1)
     return series

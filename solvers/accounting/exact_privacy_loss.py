@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arguments import check_integer, check_real
-from ...arrays import FloatArray
+from ...arrays import FloatArray, IndexArray
 from ..numerics.bisection import bisect
 from .pure_privacy import check_orders
 from .renyi_curve import check_delta
@@ -28,8 +28,6 @@ NEAR_WHOLE = 0.1
 # Exponents beyond this belong to values of negligible probability.
 LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
-# Share of a series from which on its terms are left out: a hundredth of a unit.
-NEGLIGIBLE_TERM = 1e-18
 # Terms below e^-150 are left out of Rényi sums: of up to 2^24 of them, less than 1e-57.
 NEGLIGIBLE_EXPONENT = -150.0
 BLOCK = 2**13
@@ -102,42 +100,32 @@ class ExactPrivacyLoss:
         if len(self.log_masses) == 0:
             return np.full(len(array), -np.inf)
         blocks = [
-            _Block(self.log_masses[start : start + BLOCK], self.losses[start : start + BLOCK])
+            _block(self.log_masses[start : start + BLOCK], self.losses[start : start + BLOCK])
             for start in range(0, len(self.losses), BLOCK)
         ]
         finite = np.isfinite(array)
         found = np.full(len(array), self.losses.max())
-        if len(self.losses) <= FEW_VALUES:
-            found[finite] = self._few_divergences(array[finite], blocks[0])
-            return found
-        near_one = False
-        # From the highest: the sum's logarithm is convex, so that it is near 1 for all orders below one for which it is.
-        for position in np.flatnonzero(finite)[np.argsort(-array[finite])]:
-            order = float(array[position])
-            known = near_one and order * self.certain <= NEAR_WHOLE
-            logarithm = 0.0 if known else _log_sum(order, blocks)
-            near_one = abs(logarithm) <= LARGEST_NEAR_ONE
-            found[position] = self._renyi_divergence(order, logarithm, blocks)
-        return found
-
-    def _renyi_divergence(self, order: float, logarithm: float, blocks: "list[_Block]") -> float:
-        if abs(logarithm) > LARGEST_NEAR_ONE:
-            return logarithm / (order - 1)
-        excess = sum(block.excess(order) for block in blocks if max(block.highest, block.highest_exponent(order)) > NEGLIGIBLE_EXPONENT)
-        return math.log1p(excess - self.unseen + order * (self.unseen - self.certain)) / (order - 1)
-
-    def _few_divergences(self, orders: FloatArray, block: "_Block") -> FloatArray:
-        """Return the divergences at finite orders, of few values: together, as one by one they would take many times as long."""
-        logarithms = _log_sums(orders, block)
-        found = logarithms / (orders - 1)
+        given = array[finite]
+        logarithms = _log_sums(given, blocks[0]) if len(self.losses) <= FEW_VALUES else self._logarithms(given, blocks)
+        divergences = logarithms / (given - 1)
         near_one = np.abs(logarithms) <= LARGEST_NEAR_ONE
-        steep = orders * float(np.abs(self.losses).max()) > LARGEST_EXPONENT
-        together = near_one & ~steep
-        excess = _excess(self.losses, orders[together, None]) @ block.others
-        found[together] = np.log1p(excess - self.unseen + orders[together] * (self.unseen - self.certain)) / (orders[together] - 1)
-        for position in np.flatnonzero(near_one & steep):
-            found[position] = self._renyi_divergence(float(orders[position]), float(logarithms[position]), [block])
+        if near_one.any():
+            near = given[near_one]
+            excess = np.sum([block.excesses(near) for block in blocks], axis=0)
+            divergences[near_one] = np.log1p(excess - self.unseen + near * (self.unseen - self.certain)) / (near - 1)
+        found[finite] = divergences
         return found
+
+    def _logarithms(self, orders: FloatArray, blocks: "list[_Block]") -> FloatArray:
+        """Return the logarithm of the sum at each order; 0 where it is known to be near 1."""
+        logarithms, near_one = np.zeros(len(orders)), False
+        # From the highest: the sum's logarithm is convex, so that it is near 1 for all orders below one for which it is.
+        for position in np.argsort(-orders):
+            order = float(orders[position])
+            if not near_one or order * self.certain > NEAR_WHOLE:
+                logarithms[position] = _log_sum(order, blocks)
+            near_one = abs(logarithms[position]) <= LARGEST_NEAR_ONE
+        return logarithms
 
     def without_rare_values(self, mass: float) -> "ExactPrivacyLoss":
         """Return the privacy loss with the rarest values, of at most this probability under P together, among all other values."""
@@ -233,13 +221,14 @@ def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Some of the values: few enough for the processor's cache, and neighbours, so that most blocks are negligible together."""
+    """Some of the values: few enough for the cache, and neighbours, so that most blocks are negligible together; small losses first."""
 
     log_masses: FloatArray
     losses: FloatArray
 
     @cached_property
     def others(self) -> FloatArray:
+        """Probabilities under Q."""
         return np.asarray(np.exp(self.log_masses - self.losses))
 
     @cached_property
@@ -258,14 +247,56 @@ class _Block:
     def highest_exponent(self, order: float) -> float:
         return self.highest_mass + (order - 1) * self.highest_loss
 
-    def excess(self, order: float) -> float:
-        # Values whose likelihood ratio would overflow have a tiny probability: what they add is computed from logarithms.
-        steep = order * np.abs(self.losses) > LARGEST_EXPONENT
-        if not steep.any():
-            return float(_excess(self.losses, order) @ self.others)
-        log_masses, losses, others = self.log_masses[steep], self.losses[steep], self.others[steep]
-        tails = np.exp(log_masses + (order - 1) * losses) - others - order * (np.exp(log_masses) - others)
-        return float(_excess(self.losses[~steep], order) @ self.others[~steep]) + float(tails.sum())
+    def excesses(self, orders: FloatArray) -> FloatArray:
+        """Return sum Q phi(l) at each order, phi(l) = e^(a l) - 1 - a (e^l - 1); 0 where it is negligible."""
+        sizes = np.abs(self.losses)
+        # Losses below are near zero at an order, those from there on are not, and the likelihood ratio of the last ones would overflow.
+        near, steep = np.searchsorted(sizes, 1 / orders), np.searchsorted(sizes, LARGEST_EXPONENT / orders, side="right")
+        excesses = self._near_excesses(orders, near)
+        far = near < len(sizes)
+        if len(sizes) <= FEW_VALUES:
+            # All orders together, as in `_log_sums`.
+            together = far & (steep == len(sizes))
+            grid, first = orders[together, None], int(near.min())
+            phi = np.expm1(grid * self.losses[first:]) - grid * np.expm1(self.losses[first:])
+            phi[np.arange(first, len(sizes)) < near[together, None]] = 0.0
+            excesses[together] += phi @ self.others[first:]
+            far &= ~together
+        for position in np.flatnonzero(far):
+            order, middle, last = float(orders[position]), slice(near[position], steep[position]), slice(steep[position], None)
+            losses, others = self.losses[middle], self.others[middle]
+            excesses[position] += others @ (np.expm1(order * losses) - order * np.expm1(losses))
+            # A tiny probability makes up for a large ratio: what they add is computed from logarithms.
+            log_masses, losses, others = self.log_masses[last], self.losses[last], self.others[last]
+            excesses[position] += (np.exp(log_masses + (order - 1) * losses) - others - order * (np.exp(log_masses) - others)).sum()
+        counted = np.maximum(self.highest, self.highest_mass + (orders - 1) * self.highest_loss) > NEGLIGIBLE_EXPONENT
+        return np.asarray(np.where(counted, excesses, 0.0))
+
+    def _near_excesses(self, orders: FloatArray, near: IndexArray) -> FloatArray:
+        """Return the sums over the first values, as many as given for each order, whose a |l| is below 1: by the series of phi.
+
+        It is the sum over k >= 2 of (a^k - a) l^k / k!, a^k - a = a (a - 1) (1 + a + ... + a^(k-2)): only the moments of the losses are
+        needed, for all orders the same ones.
+        """
+        excesses = np.zeros(len(orders))
+        cuts = np.unique(near[near > 0])
+        if cuts.size == 0:
+            return excesses
+        last, starts, places = cuts[-1], np.append(0, cuts[:-1]), np.searchsorted(cuts, near)
+        losses = self.losses[:last]
+        powers = self.others[:last] * losses**2
+        geometric, factorial = np.ones(len(orders)), 2.0
+        for k in range(3, SERIES_TERMS + 3):
+            moments = np.cumsum(np.add.reduceat(powers, starts))
+            excesses += geometric / factorial * moments[places]
+            powers *= losses
+            geometric, factorial = 1 + orders * geometric, factorial * k
+        return np.where(near > 0, excesses * orders * (orders - 1), 0.0)
+
+
+def _block(log_masses: FloatArray, losses: FloatArray) -> _Block:
+    order = np.argsort(np.abs(losses))
+    return _Block(log_masses[order], losses[order])
 
 
 def _log_sum(order: float, blocks: list[_Block]) -> float:
@@ -282,46 +313,9 @@ def _log_sum(order: float, blocks: list[_Block]) -> float:
 
 
 def _log_sums(orders: FloatArray, block: _Block) -> FloatArray:
-    """Return `_log_sum` at all orders together."""
+    """Return `_log_sum` at all orders together: with few values, one by one they would take many times as long."""
     exponents = block.log_masses + (orders[:, None] - 1) * block.losses
     largest = exponents.max(axis=1)
     exponents -= largest[:, None]
     np.exp(exponents, out=exponents)
     return np.asarray(largest + np.log(exponents.sum(axis=1)))
-
-
-def _excess(losses: FloatArray, orders: float | FloatArray) -> FloatArray:
-    """Return phi(l) = e^(a l) - 1 - a (e^l - 1), with full relative precision, for losses and orders that broadcast."""
-    scaled = orders * np.abs(losses)
-    near = scaled < 1
-    if near.all():
-        return _near_excess(losses, orders, float(scaled.max(initial=0.0)))
-    # Far from zero nothing cancels.
-    excess = np.asarray(np.expm1(orders * losses) - orders * np.expm1(losses))
-    if np.ndim(orders):
-        np.copyto(excess, _near_excess(losses, orders, 1.0), where=near)
-    else:
-        excess[near] = _near_excess(losses[near], orders, 1.0)
-    return excess
-
-
-def _near_excess(losses: FloatArray, orders: float | FloatArray, largest: float) -> FloatArray:
-    """Return phi(l) by its series, for a |l| up to `largest`, at most 1; of others, any number."""
-    # phi(l) = sum over k >= 2 of (a^k - a) l^k / k! = a sum of (a - 1) (1 + a + ... + a^(k-2)) l^k / k!.
-    factorial, power, coefficients = 1.0, 1.0, []
-    geometric: float | FloatArray = 0.0
-    for k in range(2, SERIES_TERMS + 2):
-        geometric, factorial = 1 + orders * geometric, factorial * k
-        coefficients.append(geometric / factorial)
-        power *= largest
-        if power < NEGLIGIBLE_TERM:
-            break
-    # By Horner's rule in place: this is where accounts of many tosses spend their time.
-    series = np.empty(np.broadcast_shapes(np.shape(orders), losses.shape))
-    series[...] = coefficients[-1]
-    for coefficient in reversed(coefficients[:-1]):
-        series *= losses
-        series += coefficient
-    series *= losses**2
-    series *= orders * (orders - 1)
-    return series

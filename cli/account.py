@@ -1,7 +1,8 @@
 """`quietbits account`: what a mechanism, a table or noise reveals after all rounds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -28,6 +29,13 @@ if TYPE_CHECKING:
 
 
 Rows = Iterable[tuple[str, str]]
+# What names of details do not say themselves.
+SAID: Mapping[str, str] = MappingProxyType(
+    {
+        "tau": ", by which the sum's log-ratio to one discrete Gaussian varies at most",
+        "rounded_norm": ", the largest L2 norm after rounding",
+    }
+)
 
 
 def _names() -> list[str]:
@@ -120,7 +128,7 @@ def print_report(report: "AccountReport", first: Rows = (), beside: Rows = ()) -
     best = privacy.best
     epsilon = "nothing is proven" if best is None else f"{_upward(privacy.epsilon)} at delta {privacy.delta:g}, {together}, by {best.name}"
     details = [
-        (name.replace("_", " "), f"{value:.9g}" if isinstance(value, float) else str(value))
+        (name.replace("_", " "), (f"{value:.9g}" if isinstance(value, float) else str(value)) + SAID.get(name, ""))
         for name, value in report.document().items()
         if name in {*report.subject.details, "squared_error_gaussian", "bits_per_client"} and value is not None
     ]

@@ -287,10 +287,12 @@ class _Block:
         powers = self.others[:last] * losses**2
         geometric, factorial = np.ones(len(orders)), 2.0
         for k in range(3, SERIES_TERMS + 3):
-            moments = np.cumsum(np.add.reduceat(powers, starts))
-            excesses += geometric / factorial * moments[places]
+            moments = np.cumsum(np.add.reduceat(powers, starts))[places]
+            # Where powers of an order overflow, those of the losses have long vanished.
+            with np.errstate(over="ignore", invalid="ignore"):
+                excesses += np.where(moments == 0, 0.0, geometric / factorial * moments)
+                geometric, factorial = 1 + orders * geometric, factorial * k
             powers *= losses
-            geometric, factorial = 1 + orders * geometric, factorial * k
         return np.where(near > 0, excesses * orders * (orders - 1), 0.0)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...solvers.accounting.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
 from ...solvers.accounting.pure_privacy import LARGEST_EPSILON, pure_renyi_divergences
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, LazyRenyiCurve, RenyiCurve
 from ...solvers.accounting.sampled_renyi import fixed_size_sampled_curve, poisson_sampled_curve
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling, amplified_epsilon, delta_of_everyone, sampled_share
 from .privacy import Account, Bound, EpsilonBound, Privacy
@@ -53,7 +53,7 @@ def pure_account(epsilon: float, adjacency: str = "replace-one") -> Account:
 
 
 def renyi_account(
-    curve: Callable[[], RenyiCurve],
+    curve: Callable[[], RenyiCurve | LazyRenyiCurve],
     adjacency: str,
     *,
     name: str = "rdp",
@@ -66,7 +66,7 @@ def renyi_account(
     Parameters
     ----------
     curve : callable
-        Makes the divergences of one round, once, when they are asked for.
+        Makes the divergences of one round, once, when they are asked for; a lazy curve where each order takes long.
     adjacency : str
         Which data sets are neighbours.
     name, assumes
@@ -79,10 +79,12 @@ def renyi_account(
     curve = cache(curve)
 
     @cache
-    def of_one_round(sampling: Sampling | None) -> RenyiCurve:
+    def of_one_round(sampling: Sampling | None) -> RenyiCurve | LazyRenyiCurve:
+        found = curve()
         if sampling is None:
-            return curve()
-        return (secretly_sampled_curve(adjacency) if sampled is None else sampled)(curve(), sampling)
+            return found
+        whole = found.whole() if isinstance(found, LazyRenyiCurve) else found
+        return (secretly_sampled_curve(adjacency) if sampled is None else sampled)(whole, sampling)
 
     def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         if delta == 0:

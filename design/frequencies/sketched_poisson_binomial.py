@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
-from ...solvers.accounting.renyi_curve import RenyiCurve, check_delta
+from ...solvers.accounting.renyi_curve import LazyRenyiCurve, check_delta
 from ...solvers.divergences.extreme_tosses import ExtremeTosses, extreme_tosses
 from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_CLIENTS, MOST_TRIALS
 from ...solvers.numerics.walsh_hadamard import hadamard_entries, walsh_hadamard
@@ -55,8 +55,8 @@ def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_c
     differing = check_integer("differing_coordinates", differing_coordinates, low=1, high=MOST_COORDINATES)
     found = _tosses(clients, trials, theta, first_cell)
 
-    def curve() -> RenyiCurve:
-        return RenyiCurve(np.array(ORDERS), differing * found.renyi_divergences(ORDERS))
+    def curve() -> LazyRenyiCurve:
+        return LazyRenyiCurve(lambda orders: differing * found.renyi_divergences(orders), ORDERS)
 
     return Privacy("secure-sum", (pure_account(differing * found.largest_loss), renyi_account(curve, "replace-one")))
 

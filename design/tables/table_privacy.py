@@ -3,11 +3,9 @@
 import math
 from functools import cache
 
-import numpy as np
-
 from ...arguments import check_integer, check_norm, check_real
 from ...solvers.accounting.privacy_loss import DominatingLoss, dominating_privacy_loss
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.accounting.renyi_curve import LazyRenyiCurve
 from ...solvers.divergences.vector_composition import LARGEST_NORM, vector_divergences
 from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
 from ..contracts.privacy import Account, Privacy
@@ -50,8 +48,8 @@ def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, 
     else:
         pure = float(vector_divergences(table.weights, [math.inf], dimension, norm, radius)[0])
 
-    def curve() -> RenyiCurve:
-        return RenyiCurve(np.array(DEFAULT_ORDERS), vector_divergences(table.weights, DEFAULT_ORDERS, dimension, norm, radius))
+    def curve() -> LazyRenyiCurve:
+        return LazyRenyiCurve(lambda orders: vector_divergences(table.weights, orders, dimension, norm, radius))
 
     @cache
     def loss() -> DominatingLoss:

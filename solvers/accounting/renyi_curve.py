@@ -1,12 +1,15 @@
 """Rényi differential privacy curves: composed over rounds, and converted to (epsilon, delta) by dp-accounting."""
 
 import math
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...arguments import check_choice, check_integer, check_probability
-from ...arrays import FloatArray
+from ...arrays import FloatArray, IndexArray
 from .pure_privacy import check_orders
 
 # Dense where small budgets have their optimum, then geometric up to where pure privacy takes over.
@@ -19,6 +22,8 @@ DEFAULT_ORDERS: tuple[float, ...] = (
 )
 CONVERSIONS = ("optimal", "classic")
 MOST_ROUNDS = 10**12
+# Of the orders of a lazy curve, one in so many is tried at first.
+FIRST_STRIDE = 16
 
 
 def check_delta(delta: float) -> float:
@@ -99,29 +104,84 @@ class RenyiCurve:
             dp-accounting; ``"classic"``: r(a) - ln(delta) / (a - 1) (Mironov 2017, proposition 3), looser, which papers before 2020 used.
         """
         delta = check_delta(delta)
-        check_choice("conversion", conversion, CONVERSIONS)
         finite = np.isfinite(self.orders) & np.isfinite(self.divergences)
         pure = float(self.divergences[np.isinf(self.orders)].min(initial=math.inf))
         found = EpsilonAtDelta(pure, math.inf, at_edge=False)
         if finite.any():
-            orders, divergences = self.orders[finite], self.divergences[finite]
-            if conversion == "optimal":
-                epsilon, order = _optimal_conversion(orders, divergences, delta)
-            else:
-                candidates = divergences - math.log(delta) / (orders - 1)
-                epsilon, order = float(candidates.min()), float(orders[candidates.argmin()])
+            orders = self.orders[finite]
+            converted = _converted(orders, self.divergences[finite], delta, conversion)
+            best = int(converted.argmin())
+            epsilon, order = max(0.0, float(converted[best])), float(orders[best])
             if epsilon < pure:
                 found = EpsilonAtDelta(epsilon, order, at_edge=order in (orders.min(), orders.max()) and epsilon > 0)
         return found
 
 
-def _optimal_conversion(orders: FloatArray, divergences: FloatArray, delta: float) -> tuple[float, float]:
-    """Return epsilon and its order as dp-accounting 0.6 does, whose import takes a second."""
-    # Orders below 1.01 are left out, where the formula divides by almost nothing.
+class LazyRenyiCurve:
+    """A Rényi curve that is computed where it is needed: the least epsilon is found from a few of many orders.
+
+    Divergences rise with the order, so that those at smaller orders bound from below what an order can give: most need not be tried.
+
+    Parameters
+    ----------
+    divergences : callable
+        Divergences for an array of orders, as in `RenyiCurve`; each order is asked for once.
+    orders : array_like of shape (orders,)
+        Orders that may be tried.
+
+    Examples
+    --------
+    >>> computed = []
+    >>> gaussian = LazyRenyiCurve(lambda orders: computed.extend(orders) or orders / 8, DEFAULT_ORDERS[:-1])
+    >>> round(gaussian.composed(10).epsilon(1e-5).epsilon, 3), len(computed), len(DEFAULT_ORDERS)
+    (8.083, 20, 146)
+    """
+
+    def __init__(self, divergences: Callable[[FloatArray], FloatArray], orders: ArrayLike = DEFAULT_ORDERS) -> None:
+        self._divergences, self._orders, self._rounds = divergences, np.unique(check_orders(orders)), 1
+        self._found = np.full(len(self._orders), np.nan)
+
+    def whole(self) -> RenyiCurve:
+        """Return the curve at all orders."""
+        self._compute(np.arange(len(self._orders)))
+        return RenyiCurve(self._orders, self._found).composed(self._rounds)
+
+    def composed(self, rounds: int) -> "LazyRenyiCurve":
+        """Return the curve of independent uses on the same data; both know what either has computed."""
+        composed = copy(self)
+        composed._rounds = self._rounds * check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
+        return composed
+
+    def epsilon(self, delta: float, conversion: str = "optimal") -> EpsilonAtDelta:
+        """Return what the whole curve says, as `RenyiCurve.epsilon` does."""
+        last = len(self._orders) - 1
+        asked = np.unique([*range(0, last, FIRST_STRIDE), max(0, last - 1), last])
+        while True:
+            self._compute(asked)
+            unknown = np.isnan(self._found)
+            known = RenyiCurve(self._orders[~unknown], self._found[~unknown]).composed(self._rounds)
+            found = known.epsilon(delta, conversion)
+            below = np.maximum.accumulate(np.where(unknown, 0.0, self._found))
+            places = np.flatnonzero(unknown & np.isfinite(below))
+            places = places[_converted(self._orders[places], below[places] * self._rounds, delta, conversion) < found.epsilon]
+            if not len(places) or found.epsilon == 0:
+                return found
+            stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+            asked = np.array([stretch[len(stretch) // 2] for stretch in stretches])
+
+    def _compute(self, places: IndexArray) -> None:
+        places = places[np.isnan(self._found[places])]
+        if len(places):
+            self._found[places] = RenyiCurve(self._orders[places], self._divergences(self._orders[places])).divergences
+
+
+def _converted(orders: FloatArray, divergences: FloatArray, delta: float, conversion: str) -> FloatArray:
+    """Return the epsilon of each order, which may be below 0; all are finite. Rises with the divergence."""
+    if check_choice("conversion", conversion, CONVERSIONS) == "classic":
+        return divergences - math.log(delta) / (orders - 1)
+    # As dp-accounting 0.6 does, whose import takes a second. Orders below 1.01 are left out, where the formula divides by almost nothing.
     usable = np.where(orders > 1.01, orders, 2.0)
     candidates = divergences + np.log1p(-1 / usable) - np.log(delta * usable) / (usable - 1)
     candidates = np.where(orders > 1.01, candidates, math.inf)
     # Total variation is at most sqrt(1 - e^-KL) (Bretagnolle, Huber 1979), and the divergence of every order above 1 is at least KL.
-    candidates = np.where(delta**2 + np.expm1(-divergences) > 0, 0.0, candidates)
-    best = int(candidates.argmin())
-    return max(0.0, float(candidates[best])), float(orders[best])
+    return np.asarray(np.where(delta**2 + np.expm1(-divergences) > 0, 0.0, candidates))

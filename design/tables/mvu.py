@@ -133,7 +133,7 @@ def search_mvu(
     effort: Effort = "full",
     start: "MvuSearch | None" = None,
 ) -> "MvuSearch":
-    """Search as `design_mvu` does for the mean variance; with what effort, and from where, as in `solve_letters`."""
+    """Search as `design_mvu` does for the mean variance; with what effort, and from where, as in `staircase_design`."""
     constraint, chosen = ratio_constraint(epsilon, bits_in, metric), TableObjective("mean")
     weights, rng = _input_weights(chosen, 2**bits_in), np.random.default_rng(seed)
     found = None if start is None else start.made.found

@@ -96,13 +96,12 @@ class _End:
 
 def solve_letters(
     problem: LetterProblem,
-    bound: StaircaseBound,
+    origin: StaircaseBound | TableDesign,
     *,
     starts: int = 16,
     rng: np.random.Generator,
     workers: int = 1,
     effort: Effort = "full",
-    start: TableDesign | None = None,
 ) -> TableDesign:
     """Return the best table with a given number of letters that the search finds.
 
@@ -112,8 +111,9 @@ def solve_letters(
     ----------
     problem : LetterProblem
         The problem.
-    bound : StaircaseBound
-        Its solution with unlimited letters, whose letters are merged into starts.
+    origin : StaircaseBound or TableDesign
+        Its solution with unlimited letters, whose letters are merged into starts; or what was found for a similar problem with as many
+        letters, to descend from on this grid alone.
     starts : int
         Number of random starts, beside those from randomised response and from merged letters; taken only with few letters.
     rng : numpy.random.Generator
@@ -123,8 +123,6 @@ def solve_letters(
     effort : str
         ``"quick"``: a table close to the best is enough; no random starts, no perturbations, short descents on finer grids. ``"wide"``:
         only the last descents, on the problem's own grid, are short. ``"full"``: everything.
-    start : TableDesign or None
-        What was found for a similar problem, to descend from on this grid alone; None to search.
 
     Raises
     ------
@@ -134,12 +132,12 @@ def solve_letters(
     from joblib import Parallel
 
     with Parallel(n_jobs=workers, prefer="threads") as parallel:
-        if start is not None and len(start.alphabet) == problem.letters:
-            begin = _End(start.value, start.alphabet, start.program)
+        if isinstance(origin, TableDesign):
+            begin = _End(origin.value, origin.alphabet, origin.program)
             ends, made = _polish_all(parallel, problem, [begin], _last_evaluations(problem, effort)), 1
             failures = [end.failure for end in ends if end.failure]
         else:
-            ends, made, failures = _searched(parallel, problem, bound, starts, rng, effort)
+            ends, made, failures = _searched(parallel, problem, origin, starts, rng, effort)
     randomised_response = _randomised_response(problem)
     program = problem.program()
     best: TableDesign | None = None

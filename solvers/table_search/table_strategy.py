@@ -90,8 +90,10 @@ def staircase_design(
         Threads that descend at the same time.
     bounded : bool
         Whether to compute a bound for this grid; starts of the search then come from it, otherwise from that of a coarse grid.
-    effort, start
+    effort : str
         As in `solve_letters`.
+    start : TableDesign or None
+        What was found at a similar constraint: its letters are descended from, not searched for again.
 
     Raises
     ------
@@ -99,7 +101,7 @@ def staircase_design(
         If no table was found.
     """
     weights = input_weights if input_weights is None or not symmetric else (input_weights + input_weights[::-1]) / 2
-    search: dict[str, Any] = {"starts": starts, "rng": rng, "workers": workers, "effort": effort, "start": start}
+    search: dict[str, Any] = {"starts": starts, "rng": rng, "workers": workers, "effort": effort}
     # Where hardly one bit can be told, two letters lose about as little as the bound does there (a share of about the spread).
     tiny_spread = constraint.log_ratio * (2**bits_in - 1 if constraint.neighbours_only else 1) < LEAST_SPREAD
     if bits_out > bits_in and not tiny_spread:
@@ -122,7 +124,7 @@ def staircase_design(
         coarse, fine = 2**SMALL_SPREAD_BITS, 2**bits_in
         coarse_weights = None if weights is None else weights.reshape(coarse, -1).sum(axis=1)
         problem = LetterProblem(coarse, 2**bits_out, coarse_constraint(fine, coarse, constraint), coarse_weights, symmetric)
-        found = solve_letters(problem, bound or _coarse_bound(problem), **search)
+        found = solve_letters(problem, _origin(problem, bound, start), **search)
         on_coarse = table_at_letters(found, coarse, problem.constraint, coarse_weights)
 
         def dithered(tightened: RatioConstraint) -> Table:
@@ -133,7 +135,7 @@ def staircase_design(
     searched_bits = min(bits_out, PROGRAM_BITS["metric" if constraint.neighbours_only else "local"] - bits_in)
     letters = 2**searched_bits
     problem = LetterProblem(2**bits_in, letters, constraint, weights, symmetric)
-    found = solve_letters(problem, bound or _coarse_bound(problem), **search)
+    found = solve_letters(problem, _origin(problem, bound, start), **search)
     if searched_bits < bits_out <= bits_in:
         dithered_value = _value(_dithered_table(bits_in, bits_out, constraint, weights), weights)
         if dithered_value < found.value:
@@ -141,7 +143,12 @@ def staircase_design(
     return StaircaseDesign(table_at_letters(found, 2**bits_in, constraint, weights), duals, found)
 
 
-def _coarse_bound(problem: LetterProblem) -> StaircaseBound:
+def _origin(problem: LetterProblem, bound: StaircaseBound | None, start: TableDesign | None) -> StaircaseBound | TableDesign:
+    """Return where letters come from: what was found before, or a bound; that of a coarse grid where none is known."""
+    if start is not None and len(start.alphabet) == problem.letters:
+        return start
+    if bound is not None:
+        return bound
     coarse = problem.coarser(min(problem.inputs_count, STARTS_INPUTS))
     return staircase_bound(coarse.inputs_count.bit_length() - 1, coarse.constraint, coarse.input_weights)
 

@@ -9,10 +9,11 @@ from quietbits.solvers.table_search.letter_search import LetterProblem, solve_le
 from quietbits.solvers.table_search.multistart import TableDesign
 
 
-def search(epsilon: float, metric: str | None, **effort: object) -> TableDesign:
+def search(epsilon: float, metric: str | None, start: TableDesign | None = None, **effort: object) -> TableDesign:
     constraint, weights = ratio_constraint(epsilon, 5, metric), np.full(32, 1 / 32)
     problem = LetterProblem(32, 4, constraint, weights)
-    return solve_letters(problem, staircase_bound(5, constraint, weights), starts=4, rng=np.random.default_rng(0), **effort)
+    origin = staircase_bound(5, constraint, weights) if start is None else start
+    return solve_letters(problem, origin, starts=4, rng=np.random.default_rng(0), **effort)
 
 
 @pytest.mark.parametrize("metric", [None, "l1"])

@@ -24,16 +24,19 @@ Draw = Callable[[int, int, int, np.random.Generator], FloatArray]
 def _uniform_l1(clients: int, dimension: int, _: int, rng: np.random.Generator) -> FloatArray:
     # From (0, 1] instead of [0, 1): a vector of zeros has no direction.
     vectors = 1.0 - rng.random((clients, dimension))
-    return np.asarray(vectors / vectors.sum(axis=1, keepdims=True))
+    vectors /= vectors.sum(axis=1, keepdims=True)
+    return vectors
 
 
 def _sphere(clients: int, dimension: int, _: int, rng: np.random.Generator) -> FloatArray:
     vectors = rng.standard_normal((clients, dimension))
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
 
 
 def _positive_sphere(clients: int, dimension: int, nonzero: int, rng: np.random.Generator) -> FloatArray:
-    return np.abs(_sphere(clients, dimension, nonzero, rng))
+    vectors = _sphere(clients, dimension, nonzero, rng)
+    return np.abs(vectors, out=vectors)
 
 
 def _uniform_cube(clients: int, dimension: int, _: int, rng: np.random.Generator) -> FloatArray:
@@ -117,7 +120,8 @@ def population_chunks(
         nonzero = usual_nonzero(dimension)
     nonzero = check_integer("nonzero", nonzero, low=1, high=dimension)
     size = max(1, CHUNK_COORDINATES // dimension)
-    return (scale * DRAWS[kind](min(size, clients - start), dimension, nonzero, rng) for start in range(0, clients, size))
+    chunks = (DRAWS[kind](min(size, clients - start), dimension, nonzero, rng) for start in range(0, clients, size))
+    return chunks if scale == 1 else (scale * chunk for chunk in chunks)
 
 
 def usual_nonzero(dimension: int) -> int:

@@ -48,6 +48,13 @@ def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerA
     >>> systematic_rounding(np.array([[0.5, -0.5, 0.5, -2.5]]), np.array([0.75])).tolist()
     [[0, -1, 0, -3]]
     """
+    rounded = np.empty(positions.shape, dtype=np.int64)
+    for part in row_blocks(*positions.shape):
+        rounded[part] = _rounded_block(positions[part], uniforms[part])
+    return rounded
+
+
+def _rounded_block(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
     magnitudes = np.abs(positions)
     floors = magnitudes.astype(np.int32)
     fractions = magnitudes - floors
@@ -59,7 +66,8 @@ def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerA
     # Rounding errors of the running sums could make it two.
     steps = np.empty_like(floors)
     np.put_along_axis(steps, order, np.minimum(up, 1), axis=1)
-    return np.where(positions < 0, -(floors + steps), floors + steps).astype(np.int64)
+    floors += steps
+    return np.negative(floors, out=floors, where=positions < 0)
 
 
 def independent_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:

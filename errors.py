@@ -13,6 +13,10 @@ class DataError(ValueError):
     """Input data cannot be used; the message names the file or column and what is wrong with it."""
 
 
+class DataNotFoundError(DataError):
+    """A folder holds none of the data that were asked for; the message says what was looked for, and where it comes from."""
+
+
 class TableError(ValueError):
     """A lookup table, or the file that holds one, was refused.
 

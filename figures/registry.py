@@ -10,6 +10,7 @@ from ..analysis.catalogue.loaded_by_name import LoadedByName
 from ..analysis.provenance_columns import with_provenance
 from ..analysis.sweeps.protocol import SweepTask
 from ..arguments import check_choice
+from ..errors import DataNotFoundError
 from ..progress import OnStep, silent
 from .drawing.markdown import markdown_document
 from .drawing.save import save_figure
@@ -48,7 +49,7 @@ def reproduce(
     Parameters
     ----------
     names : sequence of str
-        Names of figures (`FIGURES`); none for all of them, or all that take `data` if there is some.
+        Names of figures (`FIGURES`); none for all of them, or, if there is `data`, for all that take some of what is there.
     output : Path
         Folder of the files; made if it is not there.
     seed : int
@@ -74,16 +75,19 @@ def reproduce(
         If there is no figure of a name, an argument is out of range, data are given to a figure that needs none, or a model needs torch,
         which is not installed; nothing is done then.
     DataError
-        If a file of the data is missing or damaged; nothing is done then.
+        If a file of the data is damaged, or, as a `DataNotFoundError`, if the folder has none for a figure that is named; nothing is done
+        then.
     IncompleteSweepError
         If tasks failed; the others are done and saved.
     """
-    chosen = names or [name for name in FIGURES if data is None or FIGURES[name].on_data is not None]
-    entries = [FIGURES[check_choice("figure", name, FIGURES)] for name in dict.fromkeys(chosen)]
-    tasks = [_tasks(entry, seed, data, quick=quick) for entry in entries]
-    total = sum(len(own) for own in tasks)
+    if names or data is None:
+        tasks = {name: _tasks(FIGURES[check_choice("figure", name, FIGURES)], seed, data, quick=quick) for name in names or FIGURES}
+    else:
+        tasks = _tasks_on(data, seed, quick=quick, on_step=on_step)
+    total = sum(len(own) for own in tasks.values())
     files, before = [], 0
-    for entry, own in zip(entries, tasks, strict=True):
+    for name, own in tasks.items():
+        entry = FIGURES[name]
         progress = _part_of(on_step, before, len(own), total, entry.name)
         rows = entry.run(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
         # A title states what was found on the embedded data.
@@ -104,6 +108,22 @@ def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> 
     tasks = entry.on_data(seed, quick, data.absolute())
     for model in dict.fromkeys(task.training.model for task in tasks):
         check_installed(model)
+    return tasks
+
+
+def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[str, Sequence[SweepTask]]:
+    """Return the tasks of every figure that takes some of the data in a folder; if there are none, raise what each of them looked for."""
+    tasks, missing = {}, {}
+    for name, entry in FIGURES.items():
+        if entry.on_data is not None:
+            try:
+                tasks[name] = _tasks(entry, seed, data, quick=quick)
+            except DataNotFoundError as nothing:
+                missing[name] = str(nothing)
+    if not tasks:
+        raise DataNotFoundError("; ".join(dict.fromkeys(missing.values())))
+    if missing:
+        on_step(0, sum(map(len, tasks.values())), f"left out, without data: {', '.join(missing)}")
     return tasks
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...arrays import IntegerArray
 from ...errors import DataError
-from .divided_data import divided_data
+from .divided_data import divided_data, first_images
 from .federated_data import Examples, FederatedData
 from .pickled_arrays import read_pickled_dictionary
 from .splits import chosen_split
@@ -22,16 +22,19 @@ SOURCE = "https://www.cs.toronto.edu/~kriz/cifar.html, CIFAR-10 python version, 
 MOST_FILE_BYTES = 2**28
 
 
-def cifar10_data(folder: Path, clients: int, seed: int, *, split: str = "iid", alpha: float = 1.0) -> FederatedData:
+def cifar10_data(
+    folder: Path, clients: int, seed: int, *, images: int | None = None, split: str = "iid", alpha: float = 1.0
+) -> FederatedData:
     """Divide CIFAR-10 among clients, as `digits_data` does its digits; the folder has the six batches under their published names.
 
-    Pixels are from 0 to 1; an image's numbers are by row, column and colour.
+    Pixels are from 0 to 1; an image's numbers are by row, column and colour. Of the training's, the first `images` count.
     """
     *training, test = _read_batches(folder, (*TRAINING_BATCHES, TEST_BATCH))
-    images, labels = (np.concatenate(part) for part in zip(*training, strict=True))
+    whole, classes = (np.concatenate(part) for part in zip(*training, strict=True))
+    pixels, labels = first_images(whole, classes, images)
     dealt = chosen_split(labels, clients, split, alpha, seed)
     held = Examples(test[0] / WHITE, test[1])
-    return divided_data(images, labels, held, dealt, CLASSES, (SIDE, SIDE, CHANNELS), unit=WHITE)
+    return divided_data(pixels, labels, held, dealt, CLASSES, (SIDE, SIDE, CHANNELS), unit=WHITE)
 
 
 def cifar10_images(folder: Path) -> int:

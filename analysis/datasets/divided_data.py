@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
 from .federated_data import Cohort, Examples, FederatedData
 from .splits import Split
@@ -33,6 +34,14 @@ def divided_data(
         return Cohort(rows(numbers), sizes)
 
     return FederatedData(split.clients, inputs.shape[1], classes, test, lambda client: rows(split.part(client)), image_shape, cohort)
+
+
+def first_images(inputs: NDArray[np.uint8], labels: IntegerArray, images: int | None) -> tuple[NDArray[np.uint8], IntegerArray]:
+    """Return as many of the first images as are asked for, and their labels; None for all."""
+    if images is None:
+        return inputs, labels
+    images = check_integer("images", images, low=1, high=len(labels))
+    return inputs[:images], labels[:images]
 
 
 def _as_floats(values: NDArray[Any], unit: float) -> FloatArray:

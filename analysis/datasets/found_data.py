@@ -7,14 +7,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ...arguments import check_choice
-from ...errors import DataError
+from ...errors import DataError, DataNotFoundError
 from .cifar import SOURCE as CIFAR10_SOURCE
 from .cifar import TRAINING_BATCHES, cifar10_images
 from .idx import MNIST_FILES, MNIST_SOURCE, mnist_images
 from .leaf import SOURCE as LEAF_SOURCE
 from .leaf import femnist_data, leaf_inputs, shakespeare_data
 from .stackoverflow import SITE as STACKOVERFLOW_SOURCE
-from .stackoverflow import TAG_COUNTS, stackoverflow_users
+from .stackoverflow import TAG_COUNTS, WORD_COUNTS, stackoverflow_users
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ _MARKS: Mapping[str, _Mark] = MappingProxyType(
             lambda folder: shakespeare_data(folder, test_examples=1).clients,
         ),
         "stackoverflow-tags": _Mark(TAG_COUNTS, STACKOVERFLOW_SOURCE, _file(TAG_COUNTS), stackoverflow_users),
+        "stackoverflow-words": _Mark(WORD_COUNTS, STACKOVERFLOW_SOURCE, _file(WORD_COUNTS), stackoverflow_users),
     }
 )
 
@@ -69,7 +70,7 @@ def found_data(folder: Path, names: Sequence[str]) -> tuple[FoundData, ...]:
     """Return which of the named data are in a folder, or in a folder of it, in the order of the names.
 
     Where several folders have files of the same names, the given one is taken, or else the one that is called as the data. A `DataError`
-    names them where none is, and says what was looked for if there is nothing; files are not checked.
+    names them where none is; if there is nothing, a `DataNotFoundError` says what was looked for. Files are not checked.
     """
     inside = sorted(one for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
     found = []
@@ -83,7 +84,7 @@ def found_data(folder: Path, names: Sequence[str]) -> tuple[FoundData, ...]:
         found += [FoundData(name, one) for one in (called or places)[:1]]
     if not found:
         wanted = "; or ".join(f"{_MARKS[name].file}, of {name}, from {_MARKS[name].source}" for name in names)
-        raise DataError(f"{folder}: there is no file, in it or in a folder of it, {wanted}")
+        raise DataNotFoundError(f"{folder}: there is no file, in it or in a folder of it, {wanted}")
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ from ...arguments import check_choice
 from ...arrays import IntegerArray
 from ...errors import DataError
 from .deformation import Deformation
-from .divided_data import divided_data
+from .divided_data import divided_data, first_images
 from .endless_images import EndlessImages
 from .federated_data import Examples, FederatedData
 from .splits import chosen_split
@@ -51,15 +51,22 @@ def mnist_images(folder: Path) -> int:
 
 
 def mnist_data(
-    folder: Path, clients: int, seed: int, *, split: str = "iid", alpha: float = 1.0, samples: int | None = None
+    folder: Path,
+    clients: int,
+    seed: int,
+    *,
+    images: int | None = None,
+    split: str = "iid",
+    alpha: float = 1.0,
+    samples: int | None = None,
 ) -> FederatedData:
     """Divide MNIST among clients, as `digits_data` does its digits; the folder has the four files under their published names.
 
-    Pixels are from 0 to 1; the published test images are the test. With `samples`, each client has that many images, deformed anew
-    (`Deformation.of_side`): there is no end to them, and clients may be 10**9.
+    Pixels are from 0 to 1; the published test images are the test. Of the training's, the first `images` count. With `samples`, each client
+    has that many images, deformed anew (`Deformation.of_side`): there is no end to them, and clients may be 10**9.
     """
     train, test = _read_pairs(folder, MNIST_FILES, MNIST_SOURCE, classes=10, first=0)
-    return _divided("mnist", train, test, 10, clients, seed, split, alpha, samples)
+    return _divided("mnist", first_images(*train, images), test, 10, clients, seed, split, alpha, samples)
 
 
 def emnist_data(
@@ -68,6 +75,7 @@ def emnist_data(
     seed: int,
     *,
     part: str = "byclass",
+    images: int | None = None,
     split: str = "iid",
     alpha: float = 1.0,
     samples: int | None = None,
@@ -79,10 +87,10 @@ def emnist_data(
     classes, first = EMNIST_PARTS[check_choice("part", part, EMNIST_PARTS)]
     names = tuple(f"emnist-{part}-{one}-{kind}" for one in ("train", "test") for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
     train, test = (
-        (images.reshape(-1, SIDE, SIDE).transpose(0, 2, 1).reshape(len(images), -1), labels)
-        for images, labels in _read_pairs(folder, names, EMNIST_SOURCE, classes, first)
+        (lying.reshape(-1, SIDE, SIDE).transpose(0, 2, 1).reshape(len(lying), -1), labels)
+        for lying, labels in _read_pairs(folder, names, EMNIST_SOURCE, classes, first)
     )
-    return _divided(f"emnist, {part}", train, test, classes, clients, seed, split, alpha, samples)
+    return _divided(f"emnist, {part}", first_images(*train, images), test, classes, clients, seed, split, alpha, samples)
 
 
 Pair = tuple[NDArray[np.uint8], IntegerArray]

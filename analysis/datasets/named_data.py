@@ -39,6 +39,7 @@ def named_data(
     seed: int,
     *,
     folder: str | Path | None = None,
+    images: int | None = None,
     split: str = "iid",
     alpha: float = 1.0,
     samples: int | None = None,
@@ -55,6 +56,8 @@ def named_data(
         Root seed of the split.
     folder : str, Path or None
         Where the files are; None for digits, which need none.
+    images : int or None
+        How many of the first training images are dealt out, for mnist, emnist and cifar10; None for all.
     split : str
         ``"iid"``, ``"dirichlet"``, or, for data with writers, ``"writer"``.
     alpha : float
@@ -67,7 +70,7 @@ def named_data(
     >>> named_data("digits", 100, seed=0, split="dirichlet").clients
     100
     """
-    check_data(name, folder=folder, split=split, samples=samples)
+    check_data(name, folder=folder, images=images, split=split, samples=samples)
     if name in _WRITTEN:
         found = _WRITTEN[name](Path(folder or "."))
         if clients not in (None, found.clients):
@@ -77,13 +80,15 @@ def named_data(
         raise ValueError(f"clients must be a whole number for {name}, which is dealt out to them, got None")
     if name in _DEALT:
         more = {} if samples is None else {"samples": samples}
-        return _DEALT[name](Path(folder or "."), clients, seed, split=split, alpha=alpha, **more)
+        return _DEALT[name](Path(folder or "."), clients, seed, images=images, split=split, alpha=alpha, **more)
     return digits_data(clients, seed, split=split, alpha=alpha, samples=samples)
 
 
-def check_data(name: str, *, folder: str | Path | None, split: str, samples: int | None) -> None:
+def check_data(name: str, *, folder: str | Path | None, images: int | None, split: str, samples: int | None) -> None:
     """Refuse arguments of `named_data` that do not go together, before any file is read."""
     check_choice("data", name, DATA_NAMES)
+    if images is not None and name not in _DEALT:
+        raise ValueError(f"images must be left out for {name}, got {images!r}: only those of {', '.join(_DEALT)} are dealt out")
     if name not in ENDLESS and samples is not None:
         raise ValueError(f"samples must be left out for {name}, got {samples!r}: only {', '.join(ENDLESS)} are made without end")
     if name != DIGITS and folder is None:

@@ -33,7 +33,7 @@ class TrainingSetting:
 
     Attributes
     ----------
-    data, folder, clients, split, dirichlet_alpha, samples
+    data, folder, images, clients, split, dirichlet_alpha, samples
         Source of the examples (`named_data`), and how they are divided among clients.
     model : str
         As in `network_named`.
@@ -71,6 +71,7 @@ class TrainingSetting:
 
     data: str = "digits"
     folder: str | None = None
+    images: int | None = None
     clients: int
     split: str = "iid"
     dirichlet_alpha: float = 1.0
@@ -99,7 +100,7 @@ class TrainingSetting:
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
-        check_data(self.data, folder=self.folder, split=self.split, samples=self.samples)
+        check_data(self.data, folder=self.folder, images=self.images, split=self.split, samples=self.samples)
         check_model(self.model)
         ClientSampling(self.sampling, self.clients, self.clients_per_round)
         check_integer("rounds", self.rounds, low=1, high=MOST_ROUNDS)
@@ -145,9 +146,8 @@ class TrainingSetting:
 
     def federated_data(self, seed: int) -> FederatedData:
         """Return the clients' data."""
-        return _kept_data(
-            self.data, self.clients, seed, folder=self.folder, split=self.split, alpha=self.dirichlet_alpha, samples=self.samples
-        )
+        dealt = {"images": self.images, "split": self.split, "alpha": self.dirichlet_alpha, "samples": self.samples}
+        return _kept_data(self.data, self.clients, seed, folder=self.folder, **dealt)
 
     def network(self, data: FederatedData) -> Network:
         """Return the model for the data."""

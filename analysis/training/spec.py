@@ -19,7 +19,7 @@ from .task import TrainedMechanism, TrainingTask
 
 T = TypeVar("T")
 # Keys whose values may be None.
-MAY_BE_NONE = ("folder", "samples", "batch", "epsilon", "round_epsilon")
+MAY_BE_NONE = ("folder", "images", "samples", "batch", "epsilon", "round_epsilon")
 # Keys whose values are numbers that need not be whole.
 NOT_WHOLE = {one.name for one in fields(TrainingSetting) if one.type in (float, float | None)}
 MOST_RUNS = 10**5

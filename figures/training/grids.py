@@ -30,6 +30,7 @@ _TITLES = {
     "femnist": "FEMNIST",
     "shakespeare": "Shakespeare",
     "stackoverflow-tags": "StackOverflow tags",
+    "stackoverflow-words": "StackOverflow words",
 }
 
 

@@ -1,4 +1,4 @@
-"""What the figures of trainings by sketches share: settings on the digits and on FEMNIST, compression rates, and captions."""
+"""What the figures of trainings by sketches share: settings on the digits and on the paper's data, compression rates, and captions."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -6,14 +6,15 @@ from typing import Any
 
 import pandas as pd
 
-from ...analysis.datasets.found_data import found_data
+from ...analysis.datasets.found_data import FoundData, found_data
 from ...analysis.training.models.network import network_named
 from ...analysis.training.summary import summarise_training
 from ...analysis.training.task import TrainingTask
-from ..training_settings import training_settings
-from .grids import grid_tasks
+from ..training_settings import settings_by_data, training_settings
+from .grids import data_title, grid_tasks
 
 PAPER = training_settings("linear-compression", "femnist")
+ON_DATA = settings_by_data("linear-compression")
 SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
 # Of figures with one budget. On FEMNIST adaptive clipping alone costs 1.7, with secret draws.
 EPSILON, EPSILON_ON_DATA = 3.0, 10.0
@@ -21,8 +22,8 @@ EPSILON, EPSILON_ON_DATA = 3.0, 10.0
 PIXELS, CLASSES = 64, 10
 ROWS = PAPER.value("rows")
 QUICK_ROUNDS_ON_DATA = 10
-# Not stated: examples of a step are as many as in DP-REC's paper, for the same data.
-BATCH_ON_DATA = training_settings("dp-rec", "femnist").value("batch")
+# Rounds and clients of a round of next words where a few are to show that files are right: a client takes minutes.
+QUICK_WORDS = 1, 2
 
 
 def digits_common(*, quick: bool, model: str, clients_per_round: int | list[int]) -> dict[str, Any]:
@@ -48,25 +49,33 @@ def digits_common(*, quick: bool, model: str, clients_per_round: int | list[int]
 
 
 def femnist_common(folder: Path, *, quick: bool, model: str, clients_per_round: int | list[int]) -> dict[str, Any]:
-    """Return the keys of the paper's runs on FEMNIST; the first rounds of them if they are to be quick."""
+    """Return the keys of the paper's runs on FEMNIST, in or below a folder; the first rounds of them if they are to be quick."""
     (found,) = found_data(folder, (PAPER.data,))
-    clients = found.clients
+    return paper_common(found, quick=quick, clients_per_round=clients_per_round) | {"model": model}
+
+
+def paper_common(found: FoundData, *, quick: bool, clients_per_round: int | list[int]) -> dict[str, Any]:
+    """Return the keys of the paper's runs on some of its data; the first rounds of them if they are to be quick."""
+    paper, clients, most = ON_DATA[found.name], found.clients, found.clients
+    rounds = QUICK_ROUNDS_ON_DATA if quick else paper.value("rounds")
+    if quick and paper is not PAPER:
+        rounds, most = QUICK_WORDS
     cohorts = clients_per_round if isinstance(clients_per_round, list) else [clients_per_round]
     return {
-        "data": PAPER.data,
+        "data": paper.data,
         "folder": str(found.folder),
-        "split": PAPER.value("split"),
+        "split": paper.value("split"),
         "clients": clients,
-        "clients_per_round": sorted({min(one, clients) for one in cohorts}),
-        "rounds": QUICK_ROUNDS_ON_DATA if quick else PAPER.value("rounds"),
-        "model": model,
-        "local_epochs": PAPER.value("local_epochs"),
-        "batch": BATCH_ON_DATA,
-        "client_rate": PAPER.value("client_step"),
+        "clients_per_round": sorted({min(one, clients, most) for one in cohorts}),
+        "rounds": rounds,
+        "model": paper.value("model"),
+        "local_epochs": paper.value("local_epochs"),
+        "batch": paper.value("batch"),
+        "client_rate": paper.value("client_step"),
         "server": "momentum",
-        "server_rate": PAPER.value("server_step"),
-        "momentum": PAPER.value("server_momentum"),
-        "clip": PAPER.value("clip_start"),
+        "server_rate": paper.value("server_step"),
+        "momentum": paper.value("server_momentum"),
+        "clip": paper.value("clip_start"),
         "clipping": "adaptive",
         "delta": 1 / clients,
         "adjacency": "replace-one",
@@ -88,7 +97,8 @@ def sketch_tasks(seed: int, common: Mapping[str, Any], sizes: list[int], repetit
 
     They keep the usual budget with the paper's bits, unless `private` says otherwise.
     """
-    shared = {"epsilon": EPSILON_ON_DATA if "folder" in common else EPSILON, "bits": PAPER.value("bits")} | private
+    paper = ON_DATA.get(common.get("data", ""), PAPER)
+    shared = {"epsilon": EPSILON_ON_DATA if "folder" in common else EPSILON, "bits": paper.value("bits")} | private
     sketches = {"name": SKETCHED, "sketch_dimension": sizes, "rows": ROWS, **shared}
     return grid_tasks(seed, common, [{"name": "none"}, {"name": DENSE, **shared}, sketches], repetitions)
 
@@ -102,8 +112,9 @@ def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:
 def setting_in_words(frame: pd.DataFrame) -> str:
     """Return what the runs of a figure have in common, with clients of a round and budget where all have the same."""
     first: Mapping[Any, Any] = frame.iloc[0].to_dict()
-    data = "deformed digits" if first["data"] == "digits" else first["data"]
-    source = f"{first['model']} ({first['dimension']:,} parameters) on {data}" if frame["dimension"].nunique() == 1 else data.capitalize()
+    data = "deformed digits" if first["data"] == "digits" else data_title(first["data"])
+    model = f"{first['model']} ({first['dimension']:,} parameters) on {data}"
+    source = model if frame["dimension"].nunique() == 1 else data[:1].upper() + data[1:]
     cohort = f"{first['clients_per_round']:,} in each of " if frame["clients_per_round"].nunique() == 1 else ""
     seeds = f", {frame['repetitions'].max():.0f} seeds" if frame["repetitions"].max() > 1 else ""
     budgets = frame["target_epsilon"].dropna().unique()

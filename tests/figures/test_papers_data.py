@@ -20,7 +20,7 @@ from quietbits.analysis.datasets.found_data import FoundData, found_data
 from quietbits.analysis.training.models import network
 from quietbits.analysis.training.task import TrainedMechanism, TrainingTask
 from quietbits.design.federated.adam import ServerAdam
-from quietbits.errors import DataError
+from quietbits.errors import DataError, DataNotFoundError
 from quietbits.figures import registry
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.registry import FIGURES, reproduce
@@ -28,6 +28,8 @@ from quietbits.figures.training_settings import training_settings
 
 RNG = np.random.default_rng(0)
 NAMES = ("mnist", "cifar10", "femnist", "shakespeare", "stackoverflow-tags")
+# In the folder of the tags, too.
+WORDS = "stackoverflow-words"
 
 
 def write_mnist(folder: Path) -> None:
@@ -106,6 +108,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_data_are_found_in_a_folder_or_one_of_its_folders(data: Path, tmp_path: Path) -> None:
     found = found_data(data, NAMES)
     assert [one.name for one in found] == list(NAMES)
+    tags = found[-1].folder
+    assert found_data(data, (WORDS,)) == (FoundData(WORDS, tags),)
+    assert FoundData(WORDS, tags).clients == CLIENTS["stackoverflow-tags"]
     assert {one.name: one.clients for one in found} == CLIENTS
     # The folder's own come first.
     write_mnist(tmp_path)
@@ -201,12 +206,90 @@ def test_dp_rec_has_the_papers_settings_on_each_data(data: Path) -> None:
     (mnist, *_), (tags, *_) = tasks["mnist"], tasks["stackoverflow-tags"]
     paper = training_settings("dp-rec", "mnist")
     assert mnist.training.optimiser == ServerAdam(2e-3, paper.value("server_beta1"), paper.value("server_beta2"))
-    assert (mnist.training.split, mnist.training.dirichlet_alpha) == ("dirichlet", 1.0)
+    # The paper deals out 50,000; of fewer all.
+    assert (mnist.training.split, mnist.training.dirichlet_alpha, mnist.training.images) == ("dirichlet", 1.0, CLIENTS["mnist"])
     assert (tags.training.server, tags.training.momentum, tags.training.client_rate) == ("momentum", 0.9, 10**2.5)
     assert {(task.training.server, task.training.split) for task in tasks["shakespeare"]} == {("sgd", "writer")}
     # Others of the paper's figures are of FEMNIST.
     for name in ("dprec-fig1", "dprec-fig2", "dprec-fig3", "dprec-table3", "dprec-local-epsilon"):
         assert list(by_data(FIGURES[name].on_data(0, False, data))) == ["femnist"]
+
+
+def test_linear_compression_has_the_papers_settings_on_each_data(data: Path) -> None:
+    tasks = by_data(FIGURES["price-training"].on_data(0, False, data))
+    assert list(tasks) == ["femnist", WORDS]
+    for name, own in tasks.items():
+        paper = training_settings("linear-compression", name)
+        for task in own:
+            setting, options = task.training, dict(task.mechanism.options)
+            assert (setting.model, setting.rounds, setting.batch) == (paper.value("model"), 1500, {"femnist": 20, WORDS: 16}[name])
+            assert (setting.client_rate, setting.server_rate) == (paper.value("client_step"), paper.value("server_step"))
+            assert (setting.clipping, setting.clip, setting.momentum) == ("adaptive", 0.1, 0.9)
+            assert setting.clients_per_round <= setting.clients == 3
+            assert options.get("bits") == (None if task.mechanism.name == "none" else paper.value("bits"))
+        sizes = sorted({size for task in own if (size := dict(task.mechanism.options).get("sketch_dimension"))})
+        rates = [paper.value("parameters") / size for size in reversed(sizes)]
+        assert rates == pytest.approx({"femnist": [5, 10, 20, 40, 50], WORDS: [4, 5, 10, 20]}[name], rel=1e-3)
+        assert {task.training.epsilon for task in own} == {None, 3.0, 10.0, 30.0}
+
+
+def test_compression_is_drawn_for_each_data(data: Path) -> None:
+    tasks = FIGURES["price-training"].on_data(0, True, data)
+    rows = [
+        {
+            **task.training.columns(),
+            "mechanism": task.mechanism.name,
+            "target_epsilon": task.training.epsilon,
+            "clients_per_round": cohort,
+            "dimension": training_settings("linear-compression", task.training.data).value("parameters"),
+            "rate": rate,
+            "accuracy": 0.2,
+            "standard_error": 0.01,
+            "repetitions": 1,
+            "delta": task.training.delta,
+            "adjacency": task.training.adjacency,
+        }
+        for task in tasks
+        for cohort in (100, 1000)
+        for rate in (1.0, 5.0, 10.0)
+    ]
+    with print_style():
+        figure = FIGURES["price-training"].draw(pd.DataFrame(rows))
+        figure.draw_without_rendering()
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles == [f"{name}, {cohort} clients a round" for name in ("FEMNIST", "StackOverflow words") for cohort in ("100", "1,000")]
+    for text in ("80.13 % with 1000 and rate 50", "z = 0.5, 1000 clients, 21.21 % at 1, 21.11 % at 5, 20.74 % at 10", "18 bits"):
+        assert text in caption(figure)
+    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    assert 0 <= box.x0 < box.x1 <= width
+    assert 0 <= box.y0 < box.y1 <= height
+
+
+def test_next_words_are_trained_where_torch_is_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    kept = [shortened(task) for task in FIGURES["price-training"].on_data(0, True, data) if task.training.data == WORDS]
+    table, figure = ran(monkeypatch, "price-training", kept, tmp_path)
+    assert set(table["dimension"]) == {4_050_748}
+    assert {"none", "distributed-discrete-gaussian", "sketched-discrete-gaussian"} == set(table["mechanism"])
+    assert "next-word-lstm (4,050,748 parameters) on StackOverflow words, 3 clients" in caption(figure)
+
+
+def test_without_names_figures_are_made_whose_data_are_there(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    told: list[str] = []
+    ends = {name: replace(one, run=lambda *_, name=name, **__: made.append(name), table=lambda _: None) for name, one in FIGURES.items()}
+    monkeypatch.setattr(registry, "FIGURES", MappingProxyType(ends))
+    monkeypatch.setattr(registry, "_without_provenance", lambda rows: rows)
+    monkeypatch.setattr(registry, "_write", lambda *_: [])
+    monkeypatch.setattr(network, "find_spec", lambda _: "there")
+    (mnist,) = found_data(data, ("mnist",))
+    reproduce([], tmp_path, data=mnist.folder, on_step=lambda *step: told.append(step[2]))
+    assert made == ["mvu-fig4", "mvu-fig6", "cpsgd-fig2", "dprec-table1"]
+    assert told[0].startswith("left out, without data: ")
+    assert "price-training, " in told[0]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataNotFoundError, match=r"no file.*of mnist.*no file.*of stackoverflow-words"):
+        reproduce([], tmp_path, data=tmp_path / "empty")
 
 
 def ran(monkeypatch: pytest.MonkeyPatch, name: str, tasks: Sequence[TrainingTask], output: Path) -> tuple[pd.DataFrame, Figure]:

@@ -122,7 +122,7 @@ def femnist_ground(folder: Path, *, quick: bool) -> Ground:
 def paper_ground(found: FoundData, *, quick: bool) -> Ground:
     """Return the paper's setting on some of its data, add-or-remove-one adjacency; the first rounds of it if it is to be quick."""
     paper = ON_DATA[found.name]
-    # Images are dealt out to a number of clients; writers, roles and users are clients.
+    # The first images are dealt out to a number of clients; writers, roles and users are clients.
     written = paper.value("split") == "writer"
     clients = found.clients if written else min(paper.value("clients"), found.clients)
     rounds, cohort = paper.value("rounds"), min(paper.value("clients_per_round"), clients)
@@ -134,7 +134,7 @@ def paper_ground(found: FoundData, *, quick: bool) -> Ground:
         "data": paper.data,
         "folder": str(found.folder),
         "split": paper.value("split"),
-        **({} if written else {"dirichlet_alpha": paper.value("alpha")}),
+        **({} if written else {"dirichlet_alpha": paper.value("alpha"), "images": min(paper.value("samples"), found.clients)}),
         "clients": clients,
         "clients_per_round": cohort,
         "rounds": fedavg_rounds,

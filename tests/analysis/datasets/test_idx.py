@@ -47,6 +47,11 @@ def test_mnist_is_dealt_out(tmp_path: Path, compressed: bool) -> None:
     assert sorted(order) == list(range(15))
     assert (every.examples.labels == LABELS[order]).all()
     assert (data.client_examples(1).inputs == every.examples.inputs[4:8]).all()
+    first = mnist_data(tmp_path, clients=4, seed=0, images=6).cohort(range(4))
+    assert sorted(first.examples.labels) == sorted(LABELS[:6])
+    for images in (0, 16):
+        with pytest.raises(ValueError, match=f"images must be a whole number from 1 to 15, got {images}"):
+            mnist_data(tmp_path, clients=4, seed=0, images=images)
 
 
 def test_letters_are_turned_upright_and_counted_from_zero(tmp_path: Path) -> None:

@@ -26,6 +26,9 @@ def test_all_others_say_what_is_missing_from_a_folder(tmp_path: Path, name: str)
     if name not in ("mnist", "emnist"):
         with pytest.raises(ValueError, match=f"samples must be left out for {name}, got 3: only digits, mnist, emnist are made"):
             named_data(name, 10, 0, folder=tmp_path, samples=3)
+    if name not in ("mnist", "emnist", "cifar10"):
+        with pytest.raises(ValueError, match=f"images must be left out for {name}, got 3: only those of mnist, "):
+            named_data(name, 10, 0, folder=tmp_path, images=3)
 
 
 def test_digits_are_in_no_folder(tmp_path: Path) -> None:

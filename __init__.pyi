@@ -135,6 +135,7 @@ from .design.tables.table_privacy import table_privacy as table_privacy
 from .design.transforms.count_sketch import CountMeanSketch as CountMeanSketch
 from .errors import ConvergenceError as ConvergenceError
 from .errors import DataError as DataError
+from .errors import DataNotFoundError as DataNotFoundError
 from .errors import InfeasibleError as InfeasibleError
 from .errors import TableError as TableError
 from .figures.report.report import write_report as write_report

@@ -267,7 +267,9 @@ def test_compression_is_drawn_for_each_data(data: Path) -> None:
 
 def test_next_words_are_trained_where_torch_is_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    kept = [shortened(task) for task in FIGURES["price-training"].on_data(0, True, data) if task.training.data == WORDS]
+    # Among three clients adaptive clipping's count alone costs more than the budget.
+    tasks = FIGURES["price-training"].on_data(0, True, data)
+    kept = [shortened(task, clipping="flat") for task in tasks if task.training.data == WORDS]
     table, figure = ran(monkeypatch, "price-training", kept, tmp_path)
     assert set(table["dimension"]) == {4_050_748}
     assert {"none", "distributed-discrete-gaussian", "sketched-discrete-gaussian"} == set(table["mechanism"])

@@ -73,7 +73,11 @@ def sampled_noise() -> None:
     interval = gaussian_loss_interval(NOISE_MULTIPLIER, probability)
     own = min(seconds(partial(sampled_gaussian_loss, NOISE_MULTIPLIER, poisson, "add-or-remove-one")) for _ in range(5))
     made = partial(from_gaussian_mechanism, NOISE_MULTIPLIER, sampling_prob=probability, value_discretization_interval=interval)
-    print(f"Gaussian noise, {poisson}: privacy loss {own:.3f} s, {own / seconds(made):.2f} x dp-accounting, the same numbers")
+    other = seconds(made)
+    loss, theirs = sampled_gaussian_loss(NOISE_MULTIPLIER, poisson, "add-or-remove-one"), made()
+    deltas = [[one.get_delta_for_epsilon(epsilon) for epsilon in (0.01, 0.1, 1.0)] for one in (loss, theirs)]
+    agree = "the same" if deltas[0] == deltas[1] else "OTHER"
+    print(f"Gaussian noise, {poisson}: privacy loss {own:.3f} s, {own / other:.2f} x dp-accounting, {agree} numbers")
 
 
 if __name__ == "__main__":

@@ -162,7 +162,8 @@ class SharedNormals:
 def vectors_of_seeds(seeds: Sequence[int], dimension: int, count: int = 1, first: Sequence[int] | None = None) -> SampleArray:
     """Return `count` consecutive vectors of each seed, shape (seeds, count, dimension): the same as `SharedNormals` makes, in stream 0.
 
-    `first` has the number of each seed's first vector; 0 for all by default.
+    `first` has the number of each seed's first vector; 0 for all by default. Nothing is checked: seeds are whole numbers from 0 to
+    2**64 - 1, vectors' numbers from 0 to 2**32 - 1.
     """
     blocks = -(-dimension // NUMBERS_PER_BLOCK)
     counters = None if first is None else [number * blocks for number in first]
@@ -170,8 +171,24 @@ def vectors_of_seeds(seeds: Sequence[int], dimension: int, count: int = 1, first
     return numbers.reshape(len(seeds), count, -1)[:, :, :dimension]
 
 
+def check_numbered(messages: NDArray[Any], numbers: int, name: str) -> None:
+    """Refuse messages that are not a seed and one of so many numbers each, whole ones, shape (clients, 2); `name` says what they number."""
+    if messages.ndim != 2 or messages.shape[1] != 2:
+        raise ValueError(f"messages must have the shape (clients, 2), got {messages.shape}")
+    if messages.dtype.kind not in "ui":
+        # Floating-point numbers do not hold every seed.
+        raise ValueError(f"messages must hold whole numbers, got {messages.dtype}")
+    if messages.size and messages.min() < 0:
+        raise ValueError(f"messages must hold no number below 0, got {messages.min()}")
+    if messages.size and messages[:, 1].max() >= numbers:
+        raise ValueError(f"messages must hold {name} from 0 to {numbers - 1}, got {messages[:, 1].max()}")
+
+
 def philox_words(seeds: Sequence[int], count: int, counters: Sequence[int] | None = None) -> WordArray:
-    """Return words of Philox for each seed, whose key it is, from the counter on that follows the given one; shape (seeds, count)."""
+    """Return words of Philox for each seed, whose key it is, from the counter on that follows the given one; shape (seeds, count).
+
+    Nothing is checked.
+    """
     # A generator whose state is replaced starts in a quarter of the time of a new one, which would ask the system for randomness, too.
     generator = np.random.Philox(key=0)
     state: Any = generator.state

@@ -17,10 +17,11 @@ from .renyi_curve import RenyiCurve
 # Whole orders that sampled divergences are bounded at.
 WHOLE_ORDERS = (*range(2, 32), *range(32, 64, 4), *(round(64 * 2 ** (k / 4)) for k in range(17)))
 SMALLEST_PROBABILITY = 1e-9
-# Relative error of the sum of exponentials. For orders up to 1024 and probabilities from 1e-9 an exponent is a sum of log-gammas, 12200 in
-# all (8 units each), of multiples of logarithms of q and of 1 - q, 38000 in all (6 units), and of a cumulant (8 units) that is no larger
-# than these together, unless the logarithm of the sum is as large as it, and as exact: with the additions 8e5 units and 1000 for the sum.
-ROUNDING = 2e-10
+# Relative error of the sum of exponentials. For orders up to 4096 and probabilities from 1e-12 an exponent is a sum of log-gammas, 60 000
+# in all (8 units each), of multiples of logarithms of q and of 1 - q, 151 000 in all (6 units), and of a cumulant (8 units) that is no
+# larger than these together, unless the logarithm of the sum is as large as it, and as exact: with the additions 3.1e6 units, and 4100 for
+# the sum.
+ROUNDING = 7e-10
 
 
 def poisson_sampled_curve(curve: RenyiCurve, probability: float) -> RenyiCurve:

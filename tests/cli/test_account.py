@@ -337,3 +337,9 @@ def test_a_table_for_numbers_says_so_of_vectors(answer: Answer, run: Run) -> Non
         answer("account", "vector", "table.json", "--dimension", 16, "--norm", 2)["advice"]
     )
     assert answer("account", "vector", "table.json", "--dimension", 1, "--norm", 2)["advice"] is None
+
+
+def test_numbers_that_their_names_do_not_explain_are_explained(run: Run) -> None:
+    shown = " ".join(run("account", *DISCRETE).stdout.replace("│", " ").split())
+    assert "by which the sum's log-ratio to one discrete Gaussian varies at most" in shown
+    assert "the largest L2 norm after rounding" in shown

@@ -112,7 +112,9 @@ def test_data_are_found_in_a_folder_or_one_of_its_folders(data: Path, tmp_path: 
     assert found_data(data, (WORDS,)) == (FoundData(WORDS, tags),)
     assert FoundData(WORDS, tags).clients == CLIENTS["stackoverflow-tags"]
     assert {one.name: one.clients for one in found} == CLIENTS
-    # The folder's own come first.
+    # The folder's own come first. What is asked again is looked for again.
+    with pytest.raises(DataNotFoundError):
+        found_data(tmp_path, ("mnist",))
     write_mnist(tmp_path)
     (tmp_path / "copy").mkdir()
     write_mnist(tmp_path / "copy")

@@ -14,9 +14,9 @@ from ....arrays import FloatArray
 from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ...noise.random_words import WordsLike, WordSource, word_source
 from ...relative_entropy.coding import log_importance_weights
-from ...relative_entropy.shared_randomness import SEED_BITS, vectors_of_seeds
+from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered, vectors_of_seeds
 from .client_chunks import client_chunks
-from .random_direction import random_directions
+from .random_direction import checked_direction, random_directions
 
 MOST_BITS = 20
 # Numbers of candidates of several clients that are made at a time: they fit into caches.
@@ -71,18 +71,15 @@ class CandidateCodingMechanism(VectorMechanism):
     def index_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
         """Return the distribution of the index for a unit vector, given the public seed: what an adversary sees; shape (2**bits,)."""
         seed = check_integer("seed", seed, low=0, high=2**SEED_BITS - 1)
-        (in_cap,) = self._in_caps(self.ball.check(np.asarray(direction)[None]), [seed])
+        (in_cap,) = self._in_caps(checked_direction(self.ball, direction), [seed])
         inside = int(np.count_nonzero(in_cap))
         outside = self.outside_probability(inside)
         return np.where(in_cap, (1 - outside) / max(inside, 1), outside / max(self.candidates - inside, 1))
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
         """Return the sum of the candidates that were sent, shape (dimension,); no others are generated."""
-        if messages.ndim != 2 or messages.shape[1] != 2:
-            raise ValueError(f"messages must have the shape (clients, 2), got {messages.shape}")
+        check_numbered(messages, self.candidates, "indices")
         indices = messages[:, 1]
-        if indices.size and indices.max() >= self.candidates:
-            raise ValueError(f"messages must hold indices from 0 to {self.candidates - 1}, got {indices.max()}")
         total = np.zeros(self.ball.dimension)
         for part in client_chunks(len(messages), self.ball.dimension, BATCH):
             total += vectors_of_seeds(messages[part, 0].tolist(), self.ball.dimension, first=indices[part].tolist()).sum(

@@ -53,7 +53,7 @@ class ProjectedPrivUnitMechanism(VectorMechanism):
     @property
     @abstractmethod
     def _numbers(self) -> int:
-        """Numbers that one client's projection takes in memory."""
+        """Numbers that one client's projection takes, of which there are as many at a time as `client_chunks` allows."""
 
     def _check(self, name: str) -> None:
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
@@ -96,9 +96,13 @@ class ProjectedPrivUnitMechanism(VectorMechanism):
         """Return the sum of P^T x, shape (dimension,)."""
         if messages.ndim != 2 or messages.shape[1] != 1 + self.projected:
             raise ValueError(f"messages must have the shape (clients, {1 + self.projected}), got {messages.shape}")
+        seeds = messages[:, 0]
+        wrong = seeds[~((seeds >= 0) & (seeds < 2.0**SEED_BITS) & (np.floor(seeds) == seeds))]
+        if wrong.size:
+            raise ValueError(f"messages must begin with a seed, a whole number from 0 to {2**SEED_BITS - 1}, got {wrong[0]}")
         total = np.zeros(self.ball.dimension)
         for part in client_chunks(len(messages), self._numbers):
-            total += self._lift(messages[part, 0].astype(np.int64).tolist(), messages[part, 1:])
+            total += self._lift(seeds[part].astype(np.int64).tolist(), messages[part, 1:])
         return total
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:

@@ -9,6 +9,8 @@ from ...noise.random_words import WordsLike, word_source
 
 # Vectors of a smaller norm, in units of the clip norm, count as zero: squares of their coordinates would underflow.
 SHORTEST = 1e-100
+# How far from 1 the length of a unit vector may be.
+UNIT_LENGTH = 1e-9
 
 
 def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> FloatArray:
@@ -30,3 +32,12 @@ def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> F
     scaled[short] = np.eye(1, dimension)
     signs = np.where(words.uniforms(clients) < (1 + norms) / 2, 1.0, -1.0)
     return np.asarray(scaled * (signs / np.where(short, 1.0, norms))[:, None])
+
+
+def checked_direction(ball: NormBall, direction: ArrayLike) -> FloatArray:
+    """Return a unit vector of the ball's dimension as a row, shape (1, dimension); refuse another one."""
+    row = ball.check(np.asarray(direction)[None])
+    length = float(np.linalg.norm(row))
+    if abs(length - 1) > UNIT_LENGTH:
+        raise ValueError(f"direction must be a unit vector, got one of length {length:.12g}")
+    return row

@@ -23,8 +23,9 @@ from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ...contracts.norm_ball import NormBall
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, word_source
+from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered
 from .client_chunks import client_chunks
-from .random_direction import random_directions
+from .random_direction import checked_direction, random_directions
 from .shared_frames import frame_coordinates, frame_sum
 
 MOST_BITS = 12
@@ -131,16 +132,14 @@ class RotatingSimplexMechanism(VectorMechanism):
 
     def number_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
         """Return the distribution of the number for a unit vector, given the public seed: what an adversary sees; shape (2**bits,)."""
-        near = self._near(self.ball.check(np.asarray(direction)[None]), np.array([seed], dtype=np.uint64))[0]
+        seed = check_integer("seed", seed, low=0, high=2**SEED_BITS - 1)
+        near = self._near(checked_direction(self.ball, direction), np.array([seed], dtype=np.uint64))[0]
         return np.where(near, (1 - self._far_probability) / self.closest, self._far_probability / (self.corners - self.closest))
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
         """Return the sum of the corners that were sent, shape (dimension,)."""
-        if messages.ndim != 2 or messages.shape[1] != 2:
-            raise ValueError(f"messages must have the shape (clients, 2), got {messages.shape}")
+        check_numbered(messages, self.corners, "numbers of corners")
         numbers = messages[:, 1]
-        if numbers.size and numbers.max() >= self.corners:
-            raise ValueError(f"messages must hold numbers of corners from 0 to {self.corners - 1}, got {numbers.max()}")
         total = np.zeros(self.ball.dimension)
         for part in client_chunks(len(messages), self._numbers):
             corners = hadamard_entries(numbers[part, None].astype(np.int64), np.arange(1, self.corners)).astype(float)
@@ -179,7 +178,7 @@ class RotatingSimplexMechanism(VectorMechanism):
 
     @property
     def _numbers(self) -> int:
-        """Numbers that one client's simplex takes in memory."""
+        """Numbers that one client's simplex takes, of which there are as many at a time as `client_chunks` allows."""
         return self.ball.dimension * self.corners
 
 

@@ -138,11 +138,11 @@ def test_sampling_everyone_is_no_sampling() -> None:
     [
         (
             lambda: gaussian_privacy(1.0, "replace-one", "central").report(0.1, sampling=PoissonSampling(0.1)),
-            r"probability 0.1 with replace-one adjacency: no bound is known by",
+            r"probability 0.1 with replace-one adjacency: it is not accounted for by",
         ),
         (
             lambda: gaussian_privacy(1.0, "add-or-remove-one", "central").report(0.1, sampling=FixedSizeSampling(9, 3)),
-            "without replacement with add-or-remove-one adjacency: no bound is known",
+            "without replacement with add-or-remove-one adjacency: it is not accounted for",
         ),
         (lambda: gaussian_privacy(1.0).report(0.1, sampling=PoissonSampling(0.1)), "left out in the local trust model"),
         (lambda: sampled_gaussian_loss(1.0, PoissonSampling(0.1), "replace-one"), "by privacy loss distributions"),

@@ -160,7 +160,7 @@ def test_sampled_laplace_noise() -> None:
     everyone = privacy.report(1e-6, rounds=20, sampling=PoissonSampling(1.0))
     assert everyone.epsilon_by("pld") == laplace_privacy(1.0).report(1e-6, rounds=20).epsilon_by("pld")
     fixed = laplace_privacy(1.0, trust_model="central")
-    with pytest.raises(ValueError, match=r"no bound is known by"):
+    with pytest.raises(ValueError, match=r"it is not accounted for by"):
         fixed.report(1e-6, sampling=FixedSizeSampling(9, 3))
 
 

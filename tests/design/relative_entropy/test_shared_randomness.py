@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from quietbits.design.relative_entropy.shared_randomness import NUMBERS_PER_CHUNK, SharedNormals, normals_from_words
+from quietbits.design.relative_entropy.shared_randomness import NUMBERS_PER_CHUNK, SharedNormals, normals_from_words, vectors_of_seeds
 from quietbits.solvers.numerics.normal_quantile import upper_quantile, upper_tail
 
 
@@ -45,6 +45,14 @@ def test_bits_are_pinned() -> None:
     ]
     digest = hashlib.sha256(SharedNormals(seed=1, dimension=10**6).vector(77).astype("<f4").tobytes()).hexdigest()
     assert digest == "4cd445cbcac244de585bb23c9cd1c7821a128bac49c46b6ffc34af89935586a1"
+
+
+@pytest.mark.parametrize("dimension", [1, 7, 8, 9, 16, 17, 1000, 70_000])
+def test_many_seeds_have_the_vectors_of_each(dimension: int) -> None:
+    seeds, first, count = [0, 2**64 - 1, 7], [0, 2**32 - 2, 5], 2
+    expected = [SharedNormals(seed, dimension).vectors(number, count) for seed, number in zip(seeds, first, strict=True)]
+    np.testing.assert_array_equal(vectors_of_seeds(seeds, dimension, count, first), expected)
+    np.testing.assert_array_equal(vectors_of_seeds(seeds, dimension)[:, 0], [SharedNormals(seed, dimension).vector(0) for seed in seeds])
 
 
 def test_another_process_draws_the_same_bits() -> None:

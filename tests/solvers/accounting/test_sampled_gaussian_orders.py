@@ -13,7 +13,7 @@ from quietbits.solvers.accounting.sampled_gaussian_orders import fixed_size_cumu
 
 ORDERS = np.array([2, 3, 4, 7, 32, 256])
 # What sums are rounded upward by.
-SLACK = 2.1e-10
+SLACK = 7.1e-10
 
 
 def moments(noise_multiplier: float) -> list[mpmath.mpf]:

@@ -10,9 +10,12 @@ from scipy import stats
 from scipy.special import comb, ndtr
 
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.local.unit_vectors import candidate_coding
 from quietbits.design.local.unit_vectors.minimal_random_coding import MinimalRandomCodingMechanism, minimal_random_coding_mechanism
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
+from quietbits.design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism
 from quietbits.design.relative_entropy.coding import decode_relative_entropy
+from quietbits.design.relative_entropy.shared_randomness import SharedNormals
 from quietbits.errors import InfeasibleError
 
 CASES = [(0.1, 1, 1), (1.0, 1, 3), (1.0, 4, 3), (3.0, 3, 40), (5.0, 6, 2), (20.0, 5, 10)]
@@ -174,3 +177,37 @@ def test_bad_arguments_are_refused() -> None:
         mechanism.aggregate(np.array([[1, 8]], dtype=np.uint64))
     with pytest.raises(ValueError, match="seed must be a whole number from 0"):
         mechanism.index_probabilities([1.0, 0.0, 0.0], -1)
+    with pytest.raises(ValueError, match=r"direction must be a unit vector, got one of length 0\.5"):
+        mechanism.index_probabilities([0.5, 0.0, 0.0], 1)
+
+
+@pytest.mark.parametrize(
+    ("messages", "message"),
+    [
+        (np.array([[1.0, 2.0]]), "messages must hold whole numbers, got float64"),
+        (np.array([[True, True]]), "messages must hold whole numbers, got bool"),
+        (np.array([[-1, 1]]), "messages must hold no number below 0, got -1"),
+        (np.array([[1, -1]]), "messages must hold no number below 0, got -1"),
+    ],
+)
+def test_messages_of_another_kind_are_refused(messages: np.ndarray, message: str) -> None:
+    # A seed above 2**53 is another number as a float.
+    ball = NormBall(3, 2.0)
+    for mechanism in (MinimalRandomCodingMechanism(1.0, 3, ball), RotatingSimplexMechanism(1.0, 2, ball)):
+        with pytest.raises(ValueError, match=message):
+            mechanism.aggregate(messages)
+
+
+def test_candidates_are_the_same_for_few_clients_and_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of more coordinates than a block of the generator has.
+    mechanism, vectors = mechanism_of(3.0, 4, 20), unit_vectors(20, 30)
+    messages = mechanism.encode(vectors, np.random.default_rng(0))
+    candidates = [SharedNormals(seed, 20).vector(index) for seed, index in messages.tolist()]
+    np.testing.assert_allclose(mechanism.aggregate(messages), np.sum(candidates, axis=0, dtype=float), rtol=1e-12)
+    stated = [mechanism.index_probabilities(vector, 5) for vector in vectors]
+    expected = [SharedNormals(5, 20).vectors(0, 16).astype(float) @ vector >= mechanism.threshold for vector in vectors]
+    for probabilities, inside in zip(stated, expected, strict=True):
+        assert (probabilities[inside] > probabilities[~inside].max()).all()
+    monkeypatch.setattr(candidate_coding, "BATCH", 1)
+    np.testing.assert_array_equal(mechanism.encode(vectors, np.random.default_rng(0)), messages)
+    np.testing.assert_array_equal([mechanism.index_probabilities(vector, 5) for vector in vectors], stated)

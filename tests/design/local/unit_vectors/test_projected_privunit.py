@@ -114,6 +114,9 @@ def test_bad_arguments_say_what_is_needed(kind: type[ProjectedPrivUnitMechanism]
     mechanism = kind(1.0, 2, NormBall(3, 2.0))
     with pytest.raises(ValueError, match=r"messages must have the shape \(clients, 3\), got \(4, 2\)"):
         mechanism.aggregate(np.zeros((4, 2)))
+    for seed in (-1.0, 1.5, 2.0**53, math.nan, math.inf):
+        with pytest.raises(ValueError, match="messages must begin with a seed, a whole number from 0 to 9007199254740991, got "):
+            mechanism.aggregate(np.array([[1.0, 1.0, 0.0], [seed, 1.0, 0.0]]))
 
 
 def test_a_hundred_thousand_coordinates() -> None:

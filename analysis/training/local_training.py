@@ -64,8 +64,7 @@ class LocalTraining:
         if is_random(network):
             network = network.drawing(rng)
         if self.epochs == 0:
-            found = network.gradients(parameters, inputs, labels)
-            return np.negative(found, out=found)
+            return network.gradients(parameters, inputs, labels, scale=-1.0)
         clients, size = inputs.shape[:2]
         batch = size if self.batch is None else min(self.batch, size)
         # The same for all until the first step.

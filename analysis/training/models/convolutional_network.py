@@ -55,14 +55,14 @@ class ConvolutionalNetwork:
         """As the protocol says."""
         return self._dense.scores(parameters[self._kernels :], self._pooled(self._convolved(parameters, self._patches(inputs[None])))[0])
 
-    def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> FloatArray:
+    def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, *, scale: float = 1.0) -> FloatArray:
         """As the protocol says."""
         patches = self._patches(inputs)
         maps = self._convolved(parameters, patches)
         of_dense = parameters[..., self._kernels :]
         *activations, scores = self._dense.activations(of_dense, self._pooled(maps))
         found = np.empty((len(inputs), self.layers.dimension))
-        errors = score_errors(scores, labels)
+        errors = score_errors(scores, labels, scale)
         pooled = self._dense.backward(of_dense, activations, errors, found[:, self._kernels :], to_inputs=True)
         self._backward(patches, maps, pooled, found)
         return found

@@ -39,11 +39,11 @@ class DenseNetwork:
         """As the protocol says."""
         return self.activations(parameters, inputs)[-1]
 
-    def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> FloatArray:
+    def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, *, scale: float = 1.0) -> FloatArray:
         """As the protocol says."""
         found = np.empty((len(inputs), self.layers.dimension))
         *activations, scores = self.activations(parameters, inputs)
-        self.backward(parameters, activations, score_errors(scores, labels), found)
+        self.backward(parameters, activations, score_errors(scores, labels, scale), found)
         return found
 
     def activations(self, parameters: FloatArray, inputs: FloatArray) -> list[FloatArray]:

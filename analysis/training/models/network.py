@@ -33,8 +33,8 @@ class Network(Protocol):
     def scores(self, parameters: FloatArray, inputs: FloatArray) -> FloatArray:
         """Return a score for each class, shape (n, classes), of inputs of shape (n, features)."""
 
-    def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> FloatArray:
-        """Return each client's gradient of the mean loss of its examples, shape (clients, dimension).
+    def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, *, scale: float = 1.0) -> FloatArray:
+        """Return each client's gradient of the mean loss of its examples, times a scale, shape (clients, dimension).
 
         Parameters are of shape (dimension,), the same for all, or (clients, dimension); inputs of shape (clients, examples, features).
         Labels are of shape (clients, examples), or (clients, examples, classes) of 0 and 1 where an example has several.
@@ -66,8 +66,8 @@ def is_sequential(network: Network) -> TypeGuard[SequenceNetwork]:
     return hasattr(network, "answers")
 
 
-def score_errors(scores: FloatArray, labels: IntegerArray) -> FloatArray:
-    """Return the derivatives by the scores of a client's mean loss: softmax with cross-entropy, or a sigmoid for each class."""
+def score_errors(scores: FloatArray, labels: IntegerArray, scale: float = 1.0) -> FloatArray:
+    """Return the derivatives by the scores of a client's mean loss, times a scale: softmax with cross-entropy, or sigmoids of classes."""
     if labels.ndim == scores.ndim:
         if labels.shape != scores.shape:
             raise ValueError(f"model must give a score for each label, of shape {labels.shape}, got one of shape {scores.shape}")
@@ -79,7 +79,7 @@ def score_errors(scores: FloatArray, labels: IntegerArray) -> FloatArray:
         errors /= errors.sum(axis=-1, keepdims=True)
         of_each = errors.reshape(-1, errors.shape[-1])
         of_each[np.arange(len(of_each)), labels.ravel()] -= 1
-    errors /= scores.shape[-2]
+    errors /= scores.shape[-2] / scale
     return np.asarray(errors)
 
 

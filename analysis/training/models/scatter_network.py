@@ -88,10 +88,10 @@ class ScatterNetwork:
         """As the protocol says."""
         return self._dense.scores(parameters, self._kept(inputs))
 
-    def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> FloatArray:
+    def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, *, scale: float = 1.0) -> FloatArray:
         """As the protocol says."""
         features = self._kept(inputs.reshape(-1, inputs.shape[-1])).reshape(*inputs.shape[:2], -1)
-        return self._dense.gradients(parameters, features, labels)
+        return self._dense.gradients(parameters, features, labels, scale=scale)
 
     def _kept(self, inputs: FloatArray) -> FloatArray:
         """Return `features`, to single precision, of which those that have been asked for before are kept."""

@@ -75,7 +75,7 @@ class TorchNetwork:
         """As the protocol says."""
         return np.concatenate([scores.numpy() for scores in self._scores(parameters, inputs)]).astype(float)
 
-    def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> FloatArray:
+    def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, *, scale: float = 1.0) -> FloatArray:
         """As the protocol says."""
         self._check_words(inputs)
         clients, examples = inputs.shape[:2]
@@ -91,6 +91,7 @@ class TorchNetwork:
                 parts = of_clients(tensors, self._tensor(rows), own, counts, self._kept(rows.shape[:2]))
                 for place, part in zip(self._places, parts.values(), strict=True):
                     found[:, place] += part.reshape(clients, -1).numpy()
+        found *= scale
         return found
 
     @property

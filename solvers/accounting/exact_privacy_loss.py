@@ -99,10 +99,7 @@ class ExactPrivacyLoss:
         array = check_orders(orders)
         if len(self.log_masses) == 0:
             return np.full(len(array), -np.inf)
-        blocks = [
-            _block(self.log_masses[start : start + BLOCK], self.losses[start : start + BLOCK])
-            for start in range(0, len(self.losses), BLOCK)
-        ]
+        blocks = self._blocks
         finite = np.isfinite(array)
         found = np.full(len(array), self.losses.max())
         given = array[finite]
@@ -115,6 +112,13 @@ class ExactPrivacyLoss:
             divergences[near_one] = np.log1p(excess - self.unseen + near * (self.unseen - self.certain)) / (near - 1)
         found[finite] = divergences
         return found
+
+    @cached_property
+    def _blocks(self) -> "list[_Block]":
+        return [
+            _block(self.log_masses[start : start + BLOCK], self.losses[start : start + BLOCK])
+            for start in range(0, len(self.losses), BLOCK)
+        ]
 
     def _logarithms(self, orders: FloatArray, blocks: "list[_Block]") -> FloatArray:
         """Return the logarithm of the sum at each order; 0 where it is known to be near 1."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 from quietbits.cli.main import app
@@ -23,10 +24,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run() -> Callable[..., Result]:
-    """Return what runs `quietbits` with arguments."""
-    return lambda *arguments: CliRunner().invoke(app, [str(argument) for argument in arguments])
+    """Return what runs `quietbits` with arguments: in the runner that typer's own, which builds all commands for each call, stands on."""
+    runner, command = CliRunner.__base__, typer.main.get_command(app)
+    return lambda *arguments: runner().invoke(command, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import linecache
 import pkgutil
 
 import pytest
@@ -23,5 +24,7 @@ def test_modules_of_every_floor_are_found() -> None:
 def test_examples_print_what_they_say(name: str) -> None:
     if name.startswith(NEED_TORCH):
         pytest.importorskip("torch")
+    # Its debugger looks after every file whose lines have been read, in this process, for each docstring.
+    linecache.clearcache()
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0

@@ -1,6 +1,8 @@
 """Sums at whole orders, against the same sums in many digits, dp-accounting's where these are exact, and what a sample cannot exceed."""
 
 import itertools
+import math
+from functools import cache
 
 import mpmath
 import numpy as np
@@ -16,26 +18,34 @@ ORDERS = np.array([2, 3, 4, 7, 32, 256])
 SLACK = 7.1e-10
 
 
+@cache
 def moments(noise_multiplier: float) -> list[mpmath.mpf]:
-    return [mpmath.exp(mpmath.mpf(power * (power - 1)) / 2 / mpmath.mpf(noise_multiplier) ** 2) for power in range(258)]
+    """Return exp(power (power - 1) / 2 noise_multiplier**2) for each power: a thousand digits are left of those that are computed with."""
+    step = mpmath.exp(1 / mpmath.mpf(noise_multiplier) ** 2)
+    return list(itertools.accumulate((step**power for power in range(257)), mpmath.fmul, initial=mpmath.mpf(1)))
+
+
+@cache
+def differences(noise_multiplier: float) -> list[mpmath.mpf]:
+    row, first = moments(noise_multiplier), []
+    while len(row) > 1:
+        first.append(row[0])
+        row = [after - before for before, after in itertools.pairwise(row)]
+    return first
 
 
 def poisson(noise_multiplier: float, probability: float, order: int) -> mpmath.mpf:
     rate = mpmath.mpf(probability)
     terms = zip(range(order + 1), moments(noise_multiplier), strict=False)
-    return mpmath.log(sum(mpmath.binomial(order, i) * (1 - rate) ** (order - i) * rate**i * moment for i, moment in terms))
+    return mpmath.log(sum(math.comb(order, i) * (1 - rate) ** (order - i) * rate**i * moment for i, moment in terms))
 
 
 def fixed_size(noise_multiplier: float, share: float, order: int) -> mpmath.mpf:
-    known = row = moments(noise_multiplier)
-    differences = []
-    while len(row) > 1:
-        differences.append(row[0])
-        row = [after - before for before, after in itertools.pairwise(row)]
-    total = 1 + mpmath.binomial(order, 2) * mpmath.mpf(share) ** 2 * min(4 * (known[2] - 1), 2 * known[2])
+    known, cancelled = moments(noise_multiplier), differences(noise_multiplier)
+    total = 1 + math.comb(order, 2) * mpmath.mpf(share) ** 2 * min(4 * (known[2] - 1), 2 * known[2])
     for i in range(3, order + 1):
-        mean = mpmath.sqrt(differences[i // 2 * 2] * differences[(i + 1) // 2 * 2])
-        total += mpmath.binomial(order, i) * mpmath.mpf(share) ** i * min(4 * mean, 2 * known[i])
+        mean = mpmath.sqrt(cancelled[i // 2 * 2] * cancelled[(i + 1) // 2 * 2])
+        total += math.comb(order, i) * mpmath.mpf(share) ** i * min(4 * mean, 2 * known[i])
     return mpmath.log(total)
 
 

@@ -31,14 +31,18 @@ ROUNDING = 1e-12
 def log_masses(clients: int, sigma: float) -> np.ndarray:
     """Logarithms of the probabilities of a sum of discrete Gaussians by convolution in log space.
 
-    Sums of order 64 have their weight around 64 shifts: each client's noise goes further than all 192 of them.
+    Sums of order 64 have their weight around 64 shifts: each client's noise goes further than all 192 of them. Given a sum, that of some
+    clients has a Gaussian's weights around their share of it, with a variance of 1.5 sigma**2 at most: 15 sigma away lies exp(-75) of it.
     """
     if clients > 1:
         few, others = log_masses(clients // 2, sigma), log_masses(clients - clients // 2, sigma)
         total = np.full(len(few) + len(others) - 1, -np.inf, dtype=np.longdouble)
-        for start, weight in enumerate(few):
-            part = total[start : start + len(others)]
-            np.logaddexp(part, others + weight, out=part)
+        reach, span = len(few) // 2, math.ceil(15 * sigma) + 2
+        places = np.arange(len(total))
+        share = (places - len(total) // 2) * (clients // 2) // clients + reach
+        for own in (share + distance for distance in range(-span, span + 1)):
+            there = (own >= 0) & (own < len(few)) & (own <= places) & (places - own < len(others))
+            total[there] = np.logaddexp(total[there], few[own[there]] + others[places[there] - own[there]])
         return total
     reach = 200 + math.ceil(40 * sigma)
     value = np.arange(-reach, reach + 1, dtype=np.longdouble)
@@ -50,6 +54,7 @@ def exact_divergences(own: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.array([float(np.logaddexp.reduce(order * own + (1 - order) * other)) / (order - 1) for order in ORDERS])
 
 
+@cache
 def shifted_divergences(clients: int, sigma: float, shift: int) -> np.ndarray:
     """The larger divergence of the two directions."""
     masses = log_masses(clients, sigma)

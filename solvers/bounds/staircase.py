@@ -8,6 +8,7 @@ inside a box that is recentred at the best bound so far (the box's sides are col
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -135,6 +136,20 @@ def staircase_bound(
     ConvergenceError
         If a master program cannot be solved.
     """
+    # A table is designed, certified and compared with the bound for the same grid, constraint and objective.
+    return _bound(bits_in, constraint, None if input_weights is None else np.asarray(input_weights, dtype=float).tobytes(), tolerance)
+
+
+@lru_cache(maxsize=256)
+def _bound(bits_in: int, constraint: RatioConstraint, weight_bytes: bytes | None, tolerance: float) -> StaircaseBound:
+    input_weights = None if weight_bytes is None else np.frombuffer(weight_bytes)
+    bound = _solved_bound(bits_in, constraint, input_weights, tolerance)
+    for kept in (bound.letters, bound.masses, bound.duals.normalisation, bound.duals.unbiasedness, bound.duals.input_weights):
+        kept.flags.writeable = False
+    return bound
+
+
+def _solved_bound(bits_in: int, constraint: RatioConstraint, input_weights: FloatArray | None, tolerance: float) -> StaircaseBound:
     if constraint.neighbours_only and constraint.log_ratio * (2**bits_in - 1) < LEAST_SPREAD:
         relaxed = RatioConstraint(constraint.log_ratio * (2**bits_in - 1), neighbours_only=False)
         bound = staircase_bound(bits_in, relaxed, input_weights, tolerance=tolerance)

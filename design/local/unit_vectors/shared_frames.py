@@ -22,7 +22,7 @@ def frame_coordinates(seeds: Sequence[int], vectors: FloatArray, count: int) -> 
     """Return the coordinates of each client's vector in the frame of `count` columns of its seed, shape (clients, count)."""
     dimension = vectors.shape[1]
     coordinates = np.empty((len(vectors), count))
-    for part in client_chunks(len(vectors), dimension * count, CHUNK):
+    for part in _parts(coordinates, dimension):
         rest, reached = vectors[part].copy(), coordinates[part]
         for step, normals, heads in _reflections(seeds[part], dimension, range(count)):
             _reflect(rest[:, step:], normals, heads)
@@ -30,18 +30,27 @@ def frame_coordinates(seeds: Sequence[int], vectors: FloatArray, count: int) -> 
     return coordinates
 
 
+def frame_vectors(seeds: Sequence[int], coordinates: FloatArray, dimension: int) -> FloatArray:
+    """Return each client's vector, with the given coordinates in the frame of its seed, shape (clients, dimension)."""
+    vectors = np.zeros((len(coordinates), dimension))
+    for part in _parts(coordinates, dimension):
+        lifted, given = vectors[part], coordinates[part]
+        for step, normals, heads in _reflections(seeds[part], dimension, range(given.shape[1])[::-1]):
+            lifted[:, step] = -np.sign(heads) * given[:, step]
+            _reflect(lifted[:, step:], normals, heads)
+    return vectors
+
+
 def frame_sum(seeds: Sequence[int], coordinates: FloatArray, dimension: int) -> FloatArray:
-    """Return the sum over clients of the vector with the given coordinates in the frame of a seed, shape (dimension,)."""
-    count = coordinates.shape[1]
+    """Return the sum of `frame_vectors` over clients, shape (dimension,)."""
     total = np.zeros(dimension)
-    for part in client_chunks(len(coordinates), dimension * count, CHUNK):
-        given = coordinates[part]
-        vectors = np.zeros((len(given), dimension))
-        for step, normals, heads in _reflections(seeds[part], dimension, range(count)[::-1]):
-            vectors[:, step] = -np.sign(heads) * given[:, step]
-            _reflect(vectors[:, step:], normals, heads)
-        total += vectors.sum(axis=0)
+    for part in _parts(coordinates, dimension):
+        total += frame_vectors(seeds[part], coordinates[part], dimension).sum(axis=0)
     return total
+
+
+def _parts(coordinates: FloatArray, dimension: int) -> Iterator[slice]:
+    return client_chunks(len(coordinates), dimension * coordinates.shape[1], CHUNK)
 
 
 def _reflections(seeds: Sequence[int], dimension: int, steps: range) -> Iterator[tuple[int, FloatArray, FloatArray]]:

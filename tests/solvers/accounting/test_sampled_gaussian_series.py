@@ -14,17 +14,18 @@ ORDERS = (1.05, 2.7, 9.75)
 
 
 def integral(noise_multiplier: float, probability: float, order: float) -> mpmath.mpf:
-    """Return the cumulant by numerical integration of its definition."""
-    with mpmath.workdps(40):
+    """Return the cumulant by numerical integration of its definition: errors are below 1e-20 of it."""
+    with mpmath.workdps(25):
         deviation, rate, power = (mpmath.mpf(value) for value in (noise_multiplier, probability, order))
+        half, norm = -1 / (2 * deviation**2), deviation * mpmath.sqrt(2 * mpmath.pi)
 
         def integrand(point: mpmath.mpf) -> mpmath.mpf:
-            ratio = mpmath.exp((2 * point - 1) / (2 * deviation**2))
-            return mpmath.npdf(point, 0, deviation) * (1 - rate + rate * ratio) ** power
+            ratio = mpmath.exp(half * (1 - 2 * point))
+            return mpmath.exp(half * point**2) * (1 - rate + rate * ratio) ** power
 
         middle = deviation**2 * mpmath.log(1 / rate - 1) + mpmath.mpf(1) / 2
         ends = {-40 * deviation, -10 * deviation, mpmath.mpf(0), middle, power, 10 * deviation}
-        return mpmath.log(mpmath.quad(integrand, sorted(ends | {power + 10 * deviation, power + 40 * deviation})))
+        return mpmath.log(mpmath.quad(integrand, sorted(ends | {power + 10 * deviation, power + 40 * deviation})) / norm)
 
 
 @pytest.mark.parametrize(

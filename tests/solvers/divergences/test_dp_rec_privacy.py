@@ -1,5 +1,6 @@
 """DP-REC's privacy: log moments against mpmath and quadrature, the best order, bits at the edge of what delta allows."""
 
+import itertools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -35,9 +36,10 @@ def exact_moment(clip_ratio: float, population: int, order: int) -> mpmath.mpf:
     """Return the log moment with 60 digits, all its terms and no rearrangement."""
     with mpmath.workdps(60):
         probability, square = mpmath.mpf(1) / population, mpmath.mpf(clip_ratio) ** 2
+        choices = itertools.accumulate(range(order), lambda chosen, j: chosen * (order - j) / (j + 1), initial=mpmath.mpf(1))
         terms = (
-            mpmath.binomial(order, j) * probability**j * (1 - probability) ** (order - j) * mpmath.exp(j * (j - 1) * square / 2)
-            for j in range(order + 1)
+            chosen * probability**j * (1 - probability) ** (order - j) * mpmath.exp(j * (j - 1) * square / 2)
+            for j, chosen in enumerate(choices)
         )
         return mpmath.log(mpmath.fsum(terms))
 

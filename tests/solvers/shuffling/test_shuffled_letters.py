@@ -49,11 +49,12 @@ def exact_delta(table: np.ndarray, clients: int, epsilon: float) -> float:
 def binary_delta(local: float, clients: int, epsilon: float) -> float:
     """The blanket's divergence of binary randomised response, as a sum over binomials: E[max(0, sum)] / n."""
     ratio, factor = math.exp(local), math.exp(epsilon)
-    total = 0.0
-    for seen in range(clients + 1):
+    total, tosses = 0.0, np.ones(1)
+    for seen, chance in enumerate(binom.pmf(np.arange(clients + 1), clients, 2 / (ratio + 1)).tolist()):
         ones = np.arange(seen + 1)
         sums = ones * (ratio - factor) + (seen - ones) * (1 - factor * ratio)
-        total += binom.pmf(seen, clients, 2 / (ratio + 1)) * float(binom.pmf(ones, seen, 0.5) @ np.maximum(sums, 0.0))
+        total += chance * float(tosses @ np.maximum(sums, 0.0))
+        tosses = np.convolve(tosses, [0.5, 0.5])
     return total / clients
 
 

@@ -11,6 +11,7 @@ from quietbits.design.local.unit_vectors.fast_projunit import FastProjUnitMechan
 from quietbits.design.local.unit_vectors.privunit import PrivUnitMechanism
 from quietbits.design.local.unit_vectors.projected_privunit import ProjectedPrivUnitMechanism
 from quietbits.design.local.unit_vectors.projunit import ProjUnitMechanism
+from quietbits.design.local.unit_vectors.shared_frames import frame_vectors
 from quietbits.solvers.numerics.projected_norm import hadamard_bias, mean_norm, projected_mean_norm
 from quietbits.solvers.numerics.walsh_hadamard import hadamard_entries
 
@@ -20,8 +21,19 @@ PUBLISHED = {4.0: 87.0, 6.0: 46.0}
 
 
 def estimates(mechanism: ProjectedPrivUnitMechanism, vectors: np.ndarray, seed: int) -> np.ndarray:
+    """Return what each client's message alone is decoded to."""
     messages = mechanism.encode(vectors, np.random.default_rng(seed))
-    return np.array([mechanism.decode(mechanism.aggregate(messages[row : row + 1]), 1) for row in range(len(messages))])
+    one_by_one = len(messages)
+    if isinstance(mechanism, ProjUnitMechanism):
+        # All frames are made together, and some one by one as the server makes them.
+        lifted = frame_vectors(messages[:, 0].astype(int).tolist(), messages[:, 1:], mechanism.ball.dimension)
+        one_by_one = 20
+    found = np.array([mechanism.decode(mechanism.aggregate(messages[row : row + 1]), 1) for row in range(one_by_one)])
+    if one_by_one < len(messages):
+        together = lifted * (mechanism.ball.clip_norm / mechanism.scale)
+        np.testing.assert_allclose(together[:one_by_one], found, atol=1e-12)
+        return together
+    return found
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,8 +9,10 @@ import pytest
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.unit_vectors.privunit import PrivUnitMechanism
 from quietbits.design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism, most_simplex_bits
+from quietbits.design.local.unit_vectors.shared_frames import frame_vectors
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.numerics.normal_order_sums import largest_normals_sum
+from quietbits.solvers.numerics.walsh_hadamard import hadamard_entries
 
 
 def corners_of(mechanism: RotatingSimplexMechanism, seed: int) -> np.ndarray:
@@ -19,11 +21,12 @@ def corners_of(mechanism: RotatingSimplexMechanism, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("count", "largest"), [(2, 1), (5, 2), (16, 3), (64, 40)])
 def test_expected_sums_of_the_largest_normal_numbers(count: int, largest: int) -> None:
-    with mpmath.workdps(25):
+    choices = [math.comb(count - 1, one) for one in range(largest)]
+    with mpmath.workdps(20):
 
         def integrand(z: mpmath.mpf) -> mpmath.mpf:
             above = mpmath.ncdf(-z)
-            few = mpmath.fsum(mpmath.binomial(count - 1, one) * above**one * (1 - above) ** (count - 1 - one) for one in range(largest))
+            few = mpmath.fsum(choices[one] * above**one * (1 - above) ** (count - 1 - one) for one in range(largest))
             return z * mpmath.npdf(z) * few
 
         expected = count * mpmath.quad(integrand, [-10, -5, -2, -1, 0, 1, 2, 5, 10])
@@ -67,7 +70,11 @@ def test_errors_of_unit_vectors_are_as_predicted(epsilon: float, bits: int) -> N
     vectors = np.random.default_rng(2).normal(size=(2000, 100))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     messages = mechanism.encode(vectors, np.random.default_rng(3))
-    found = np.array([mechanism.decode(mechanism.aggregate(messages[row : row + 1]), 1) for row in range(len(messages))])
+    # All frames are made together, and some one by one as the server makes them.
+    corners = hadamard_entries(messages[:, 1, None].astype(int), np.arange(1, mechanism.corners)) / math.sqrt(mechanism.corners - 1)
+    found = frame_vectors(messages[:, 0].tolist(), corners, 100) / mechanism.projection_mean
+    one_by_one = [mechanism.decode(mechanism.aggregate(messages[row : row + 1]), 1) for row in range(20)]
+    np.testing.assert_allclose(found[:20], one_by_one, atol=1e-12)
     along = np.einsum("ij,ij->i", found, vectors)
     assert abs(along.mean() - 1) < 5 * along.std() / math.sqrt(len(along))
     squares = np.square(found - vectors).sum(axis=1)

@@ -159,15 +159,17 @@ class SharedNormals:
         return np.random.Philox(key=np.array([self.seed, self.stream], dtype=np.uint64), counter=counter)
 
 
-def vectors_of_seeds(seeds: Sequence[int], dimension: int, count: int = 1, first: Sequence[int] | None = None) -> SampleArray:
-    """Return `count` consecutive vectors of each seed, shape (seeds, count, dimension): the same as `SharedNormals` makes, in stream 0.
+def vectors_of_seeds(
+    seeds: Sequence[int], dimension: int, count: int = 1, first: Sequence[int] | None = None, stream: int = 0
+) -> SampleArray:
+    """Return `count` consecutive vectors of each seed, shape (seeds, count, dimension): the same as `SharedNormals` makes.
 
     `first` has the number of each seed's first vector; 0 for all by default. Nothing is checked: seeds are whole numbers from 0 to
     2**64 - 1, vectors' numbers from 0 to 2**32 - 1.
     """
     blocks = -(-dimension // NUMBERS_PER_BLOCK)
     counters = None if first is None else [number * blocks for number in first]
-    numbers = normals_from_words(philox_words(seeds, count * blocks * NUMBERS_PER_BLOCK // 2, counters).ravel())
+    numbers = normals_from_words(philox_words(seeds, count * blocks * NUMBERS_PER_BLOCK // 2, counters, stream).ravel())
     return numbers.reshape(len(seeds), count, -1)[:, :, :dimension]
 
 
@@ -184,14 +186,15 @@ def check_numbered(messages: NDArray[Any], numbers: int, name: str) -> None:
         raise ValueError(f"messages must hold {name} from 0 to {numbers - 1}, got {messages[:, 1].max()}")
 
 
-def philox_words(seeds: Sequence[int], count: int, counters: Sequence[int] | None = None) -> WordArray:
-    """Return words of Philox for each seed, whose key it is, from the counter on that follows the given one; shape (seeds, count).
+def philox_words(seeds: Sequence[int], count: int, counters: Sequence[int] | None = None, stream: int = 0) -> WordArray:
+    """Return words of Philox with the key (seed, stream), from the counter on that follows the given one; shape (seeds, count).
 
     Nothing is checked.
     """
     # A generator whose state is replaced starts in a quarter of the time of a new one, which would ask the system for randomness, too.
     generator = np.random.Philox(key=0)
     state: Any = generator.state
+    state["state"]["key"][1] = stream
     words = np.empty((len(seeds), count), dtype=np.uint64)
     for row, seed, counter in zip(words, seeds, itertools.repeat(0) if counters is None else counters, strict=counters is not None):
         state["state"]["key"][0] = seed

@@ -7,6 +7,7 @@ Nelson 2014, *Sparser Johnson-Lindenstrauss transforms*, and Chen, Choquette-Cho
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,10 @@ SCALINGS = ("isometry", "mean")
 MOST_ROWS = 2**10
 # Coordinates hashed at a time, at least: a megabyte of places, beside a row of buckets.
 BLOCK = 2**17
+# Coordinates, or signed buckets, of short vectors that are added up at a time: few enough for caches.
+SIDE_BY_SIDE = 2**12
+# Rows of at most this many coordinates are kept: 64 megabytes of places at most.
+MOST_KEPT = 2**14
 # Bits of a hashed word that choose the bucket; one more is the sign.
 BUCKET_BITS = 31
 HALVINGS = 60
@@ -126,8 +131,12 @@ class CountMeanSketch(LinearSketch):
         for row in range(self.rows):
             sums = np.zeros((len(vectors), 2 * self.width))
             for part, places in self._places(row):
-                for client, vector in enumerate(vectors):
-                    sums[client] += np.bincount(places, vector[part], 2 * self.width)
+                # Short vectors side by side, in buckets of their own.
+                at_once = max(1, SIDE_BY_SIDE // max(len(places), 2 * self.width))
+                for first in range(0, len(vectors), at_once):
+                    some = vectors[first : first + at_once, part]
+                    own = places if len(some) == 1 else places + 2 * self.width * np.arange(len(some))[:, None]
+                    sums[first : first + at_once] += np.bincount(own.ravel(), some.ravel(), sums[0].size * len(some)).reshape(len(some), -1)
             # Even places are of positive signs, odd ones of negative.
             np.subtract(sums[:, 0::2], sums[:, 1::2], out=buckets[:, row])
         buckets *= self.length_factor / math.sqrt(self.rows)
@@ -158,16 +167,31 @@ class CountMeanSketch(LinearSketch):
 
     def _places(self, row: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
         """Yield blocks of coordinates with their places in a row of signed buckets: twice the bucket, plus one for a negative sign."""
-        # Rotations with the same seed, which sketches must not depend on, have the counter's highest part zero.
-        words = np.random.Philox(key=self.seed, counter=(row + 1) << 192)
-        # A row of buckets is gone through once for each block: blocks are no smaller. They are even, as a word has two coordinates.
-        block = max(BLOCK, 2 * self.width)
-        for start in range(0, self.dimension, block):
-            stop = min(start + block, self.dimension)
-            hashed = words.random_raw((stop - start + 1) // 2).astype("<u8", copy=False).view("<u4")[: stop - start]
-            places = (hashed >> np.uint32(1)).astype(np.int64)
-            places *= self.width
-            places >>= BUCKET_BITS
-            places <<= 1
-            places |= hashed & np.uint32(1)
-            yield slice(start, stop), places
+        if self.dimension <= MOST_KEPT:
+            yield slice(0, self.dimension), _kept_places(self.seed, row, self.width, self.dimension)
+        else:
+            yield from _places(self.seed, row, self.width, self.dimension)
+
+
+@lru_cache(maxsize=512)
+def _kept_places(seed: int, row: int, width: int, dimension: int) -> NDArray[np.int64]:
+    """Return the only block of a short row, which the same sketch hashes again for each vector."""
+    ((_, places),) = _places(seed, row, width, dimension)
+    places.flags.writeable = False
+    return places
+
+
+def _places(seed: int, row: int, width: int, dimension: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
+    # Rotations with the same seed, which sketches must not depend on, have the counter's highest part zero.
+    words = np.random.Philox(key=seed, counter=(row + 1) << 192)
+    # A row of buckets is gone through once for each block: blocks are no smaller. They are even, as a word has two coordinates.
+    block = max(BLOCK, 2 * width)
+    for start in range(0, dimension, block):
+        stop = min(start + block, dimension)
+        hashed = words.random_raw((stop - start + 1) // 2).astype("<u8", copy=False).view("<u4")[: stop - start]
+        places = (hashed >> np.uint32(1)).astype(np.int64)
+        places *= width
+        places >>= BUCKET_BITS
+        places <<= 1
+        places |= hashed & np.uint32(1)
+        yield slice(start, stop), places

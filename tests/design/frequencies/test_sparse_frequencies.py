@@ -35,8 +35,8 @@ def test_items_that_stand_out_have_the_predicted_error(kind: dict[str, bool]) ->
     errors = []
     for seed in range(20):
         counts = counts_of(DISTINCT, seed)
-        # Four sketches: among all pairs of items, that which stands apart most takes a second to find.
-        estimate = decoded(mechanism.renewed(seed % 4), counts, seed)
+        # Two sketches, with other items each time: among all pairs of items, that which stands apart most takes a second to find.
+        estimate = decoded(mechanism.renewed(seed % 2), counts, seed)
         assert set(np.flatnonzero(estimate)) == set(np.flatnonzero(counts))
         errors.append(np.sum((estimate - counts / CLIENTS) ** 2))
     predicted = mechanism.error().variance / CLIENTS

@@ -64,16 +64,18 @@ class TableGrid:
         object.__setattr__(self, "interval", tuple(check_interval("interval", pair) for pair in self.interval))
         check_integer("seed", self.seed, low=0, high=LARGEST_SEED)
         for name in KEYS:
-            values = getattr(self, name)
-            if not values:
+            if not getattr(self, name):
                 raise ValueError(f"{name} must have at least one value, got none")
-            for position, value in enumerate(values):
-                if value in values[:position]:
-                    raise ValueError(f"{name} must not have the same value twice, got {value!s} twice")
         # The metric with the highest power allows the largest epsilon.
         widest = max(product(self.metric, self.bits_in), key=lambda pair: (float((pair[0] or "l0")[1:]), pair[1]))
         for epsilon in self.epsilon:
             ratio_constraint(epsilon, widest[1], widest[0])
+        for name in KEYS:
+            seen: set[object] = set()
+            for value in getattr(self, name):
+                if value in seen:
+                    raise ValueError(f"{name} must not have the same value twice, got {value!s} twice")
+                seen.add(value)
         if len(self.tasks()) > MOST_TABLES:
             raise ValueError(f"a grid must have at most {MOST_TABLES} tables, got {len(self.tasks())}: ask for fewer values")
 

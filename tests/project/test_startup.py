@@ -50,33 +50,40 @@ for command in commands:
 """
 
 
-def loaded(statements: str) -> set[str]:
-    """Return the heavy modules that a new process has after these statements."""
-    probe = f"import sys\n{statements}\nprint(*({HEAVY} & set(sys.modules)))"
-    return set(subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout.split())
+def loaded(*statements: str) -> list[set[str]]:
+    """Return the heavy modules that a new process has after each of these statements."""
+    probe = "\n".join(["import sys", *(f"{statement}\nprint(*({HEAVY} & set(sys.modules)))" for statement in statements)])
+    lines = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [set(line.split()) for line in lines]
 
 
-@pytest.mark.parametrize(
-    ("statements", "needed"),
-    [
-        ("import quietbits", set()),
-        ("import quietbits.cli.main", set()),
-        ("import quietbits.figures.drawing.directed_rounding", set()),
-        ("import quietbits; quietbits.verify_file, quietbits.write_table, quietbits.export_table", {"numpy"}),
-        ("import quietbits; quietbits.design_mvu", {"numpy"}),
-        ("import quietbits; quietbits.RenyiCurve, quietbits.renyi_matrix", {"numpy"}),
-        ("import quietbits.analysis.catalogue.registry", {"numpy"}),
-        # write_report too: it loads matplotlib when it draws.
-        ("import quietbits; [getattr(quietbits, name) for name in dir(quietbits)]", HEAVY - SPECIAL),
-    ],
-)
-def test_importing_loads_nothing_heavy_that_is_not_needed(statements: str, needed: set[str]) -> None:
-    assert loaded(statements) <= needed
+# In this order, as the commands: each may have loaded its set, which those before it need no more than.
+STATEMENTS = [
+    ("import quietbits", set()),
+    ("import quietbits.cli.main", set()),
+    ("import quietbits.figures.drawing.directed_rounding", set()),
+    ("quietbits.verify_file, quietbits.write_table, quietbits.export_table", {"numpy"}),
+    ("quietbits.design_mvu", {"numpy"}),
+    ("quietbits.RenyiCurve, quietbits.renyi_matrix", {"numpy"}),
+    ("import quietbits.analysis.catalogue.registry", {"numpy"}),
+    # write_report too: it loads matplotlib when it draws.
+    ("[getattr(quietbits, name) for name in dir(quietbits)]", HEAVY - SPECIAL),
+]
+
+
+def test_importing_loads_nothing_heavy_that_is_not_needed() -> None:
+    found = loaded(*(statements for statements, _ in STATEMENTS))
+    for (statements, needed), there in zip(STATEMENTS, found, strict=True):
+        assert there <= needed, statements
 
 
 def test_what_is_special_is_loaded_by_those_who_need_it() -> None:
-    assert "matplotlib" in loaded("import quietbits.figures.drawing.style")
-    assert "cvxpy" in loaded("import quietbits; quietbits.design_mvu(1, 1, 1, solver='alternating', starts=1)")
+    drawing, alternating = loaded(
+        "import quietbits.figures.drawing.style",
+        "import quietbits; quietbits.design_mvu(1, 1, 1, solver='alternating', starts=1)",
+    )
+    assert drawing & SPECIAL == {"matplotlib"}
+    assert "cvxpy" in alternating
 
 
 def test_commands_load_nothing_heavy_that_they_do_not_need(tmp_path: Path) -> None:

@@ -48,10 +48,9 @@ class Cluster:
         return self._start("worker", self.address, watched, "--nthreads", "1", "--no-dashboard", "--local-directory", self._folder)
 
     def close(self) -> None:
-        """End all processes."""
-        for process in self._processes:
+        """End all processes, the scheduler last: workers that cannot tell it that they leave wait for it."""
+        for process in reversed(self._processes):
             process.send_signal(signal.SIGTERM)
-        for process in self._processes:
             try:
                 process.wait(5)
             except subprocess.TimeoutExpired:
@@ -78,19 +77,19 @@ def naps(count: int) -> list[Nap]:
 
 
 def test_workers_that_come_late_and_go_early_change_no_byte(cluster: Cluster, tmp_path: Path) -> None:
-    run_tasks([Nap(task.number, 0.0, task.design) for task in naps(120)], tmp_path / "here")
+    run_tasks([Nap(task.number, 0.0, task.design) for task in naps(60)], tmp_path / "here")
     first = cluster.worker()
     told: list[str] = []
     others: list[subprocess.Popen[bytes]] = []
 
     def on_step(done: int, _: int, text: str) -> None:
         told.append(text)
-        if done > 15 and not others:
+        if done > 10 and not others:
             others.append(cluster.worker())
-        if done > 70 and first.poll() is None:
+        if done > 35 and first.poll() is None:
             first.kill()
 
-    run_tasks(naps(120), tmp_path / "there", dask=cluster.address, cache=Path("cache"), on_step=on_step)
+    run_tasks(naps(60), tmp_path / "there", dask=cluster.address, cache=Path("cache"), on_step=on_step)
     assert (tmp_path / "there" / RESULTS_NAME).read_bytes() == (tmp_path / "here" / RESULTS_NAME).read_bytes()
     assert first.poll() is not None
     assert others[0].poll() is None

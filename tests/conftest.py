@@ -34,6 +34,8 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        # What tests leave behind is looked for more rarely than by default: it is little.
+        gc.set_threshold(20_000)
         gc.enable()
 
 

@@ -6,6 +6,7 @@ downward. `docs/limits.md` has the proofs.
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -173,6 +174,7 @@ def fingerprint_error(dimension: int, clients: int, spread: float, delta: float)
     return float(np.nanmax(error, initial=0.0)) ** 2 * (1 - ROUNDING)
 
 
+@lru_cache(maxsize=64)
 def _cap_risks(dimension: int, clients: int, epsilon: float) -> PriorRisks:
     """Return the risks where blocks of coordinates have a group of clients each, who all hold one random vector of the block's sphere."""
     blocks = sorted({*(2**power for power in range(0, dimension.bit_length(), 2)), dimension})

@@ -41,10 +41,11 @@ def posterior_odds(dimension: int, epsilon: ArrayLike) -> FloatArray:
     >>> bool(posterior_odds(1, 1.0).round(8) == round(math.sinh(0.5) ** 2, 8)), posterior_odds(100, [0.1, 1.0, 10.0]).round(5).tolist()
     (True, [2e-05, 0.00159, 0.11271])
     """
-    budgets = np.asarray(epsilon, dtype=float)
+    given = np.asarray(epsilon, dtype=float)
     if dimension == 1:
         with np.errstate(over="ignore"):
-            return np.asarray(np.sinh(budgets / 2) ** 2 * (1 + ROUNDING))
+            return np.asarray(np.sinh(given / 2) ** 2 * (1 + ROUNDING))
+    budgets = given.ravel()
     # Nothing is gained by m that is so close to 1 that its odds overflow.
     low, high = np.full_like(budgets, -150.0), np.full_like(budgets, 700.0)
     gain = budgets + np.log(-np.expm1(-budgets))
@@ -52,7 +53,7 @@ def posterior_odds(dimension: int, epsilon: ArrayLike) -> FloatArray:
         middle = (low + high) / 2
         above = gain + _log_mean_excess(dimension, middle) + 0.5 * np.logaddexp(0.0, -middle) <= 0
         low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return np.where(high >= 700.0, np.inf, np.exp(high) * (1 + ROUNDING))
+    return np.where(high >= 700.0, np.inf, np.exp(high) * (1 + ROUNDING)).reshape(given.shape)
 
 
 def private_information(epsilon: float) -> float:
@@ -82,18 +83,20 @@ def _log_mean_excess(dimension: int, log_odds: FloatArray) -> FloatArray:
     squared = np.exp(-np.logaddexp(0.0, -log_odds))
     # E X 1{X > t} = (1 - t**2)**half / (2 half Beta(half, 1/2)).
     log_mean = half * log_rest - math.log(2 * half) - _log_beta(half)
-    # E (X - t)^+ is that times E [1 - (1 + ratio S)**(-1/2)] with S = 1 - exp(-V/half), V exponential.
     far_nodes, far_weights, near_nodes, near_weights = _rules()
+    far = ratio <= 0.5 * half
+    result = np.empty_like(log_mean)
+    # E (X - t)^+ is that times E [1 - (1 + ratio S)**(-1/2)] with S = 1 - exp(-V/half), V exponential.
     steps = -np.expm1(-far_nodes / half)
-    far = log_mean + np.log(-np.expm1(-0.5 * np.log1p(np.minimum(ratio, half)[..., None] * steps)) @ far_weights)
+    result[far] = log_mean[far] + np.log(-np.expm1(-0.5 * np.log1p(ratio[far][:, None] * steps)) @ far_weights)
     # Near the equator: E X 1{X > t} - t (1/2 - P(0 < X < t)).
-    near_squared = np.minimum(squared, 0.9)
-    density = np.exp((half - 1) * np.log1p(-near_squared[..., None] * near_nodes**2)) @ near_weights
+    near_squared = np.minimum(squared[~far], 0.9)
+    density = np.exp((half - 1) * np.log1p(-near_squared[:, None] * near_nodes**2)) @ near_weights
     threshold = np.sqrt(near_squared)
     inside = threshold * density * math.exp(-_log_beta(half))
-    near = np.exp(log_mean) - threshold * (0.5 - inside)
-    log_near = np.log(np.maximum(near, 1e-300))
-    return np.asarray(np.where(ratio <= 0.5 * half, far, log_near)) + ROUNDING
+    near = np.exp(log_mean[~far]) - threshold * (0.5 - inside)
+    result[~far] = np.log(np.maximum(near, 1e-300))
+    return result + ROUNDING
 
 
 def _log_beta(half: float) -> float:

@@ -6,11 +6,13 @@ import numpy as np
 import scipy
 
 from ...arrays import FloatArray
-from .bisection import bisect_each
+from .bisection import Brackets, bisect_each
 from .rounding import UNIT
 
 # Halvings of a cell before the tangent at its left end bounds what is left of it: the gap is of the order of the last width squared.
 HALVINGS = 26
+# Those of all cells; the others are of cells that can have the maximum.
+FIRST_HALVINGS = 6
 # Relative slack by which the bound is rounded upward: the powers in it, of at most 64, have fewer than 400 units.
 UPWARD = 1e-11
 # The least budget that floating point tells from zero; a larger budget only loosens the bound, so that raising it to this is safe.
@@ -58,13 +60,24 @@ def largest_piecewise_sum(
     lefts, constants, slopes, curvatures = lefts[reached], constants[reached], slopes[reached], curvatures[reached]
     scale = math.ceil(radius)
     budget = max((radius / scale) ** norm * (1 + UPWARD), LEAST_BUDGET)
-    tops = np.minimum(1.0, radius - lefts)
+    cells = np.stack([lefts, constants, slopes, curvatures, np.minimum(1.0, radius - lefts)])
 
     def best_of_a_coordinate(price: float) -> float:
+        # Cells whose best is below what another one attains are left after a few halvings.
+        found = Brackets(np.zeros_like(lefts), cells[-1])
+        found, attained, bounds = narrowed(cells, found, price, FIRST_HALVINGS)
+        rivals = bounds >= attained.max()
+        found = Brackets(found.holds[rivals], found.fails[rivals])
+        return float(narrowed(cells[:, rivals], found, price, HALVINGS - FIRST_HALVINGS)[2].max())
+
+    def narrowed(cells: FloatArray, between: Brackets, price: float, halvings: int) -> tuple[Brackets, FloatArray, FloatArray]:
+        """Return where the derivative changes its sign in each cell, a value that h - price x**p attains there, and a bound on all."""
+        lefts, constants, slopes, curvatures, tops = cells
+
         def derivative(f: FloatArray) -> FloatArray:
             return slopes - 2 * curvatures * f - price * norm / scale * ((lefts + f) / scale) ** (norm - 1)
 
-        found = bisect_each(lambda middle: derivative(middle) >= 0, np.zeros_like(lefts), tops, HALVINGS)
+        found = bisect_each(lambda middle: derivative(middle) >= 0, between.holds, between.fails, halvings)
         low, high = found.holds, found.fails
         values = constants + slopes * low - curvatures * low**2 - price * ((lefts + low) / scale) ** norm
         # What is left of a difference is multiplied by the dimension, and so is its error, which depends on the terms: for each a power's
@@ -72,7 +85,7 @@ def largest_piecewise_sum(
         ends = (lefts + tops) / scale
         terms = np.abs(constants) + 2 * np.abs(slopes) * tops + 3 * curvatures * tops + price * ends ** (norm - 1) * (ends + norm / scale)
         error = (8 * norm + 16) * UNIT * terms
-        return float((values + np.maximum(derivative(low), 0.0) * (high - low) + error).max())
+        return found, values - error, values + np.maximum(derivative(low), 0.0) * (high - low) + error
 
     def dual(price: float) -> float:
         return float(price * budget + dimension * best_of_a_coordinate(price))

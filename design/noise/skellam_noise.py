@@ -51,7 +51,7 @@ class SkellamCurve:
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
         """Return bounds that are at most 3 apart."""
-        terms = FEWEST_TERMS
+        terms = self._first_terms(bits, abs(point))
         while True:
             values = self._values(terms, bits + GUARD_BITS, least_bits=bits, most=abs(point))
             low, high = values[-1][0] >> GUARD_BITS, -(-values[-1][1] >> GUARD_BITS)
@@ -65,12 +65,22 @@ class SkellamCurve:
     @cached_property
     def _table(self) -> FloatArray:
         """Values from the mode on, ending with a zero."""
-        terms = FEWEST_TERMS
+        terms = self._first_terms(LEAST_BITS, math.inf)
         while True:
             values = self._values(terms, TABLE_BITS, least_bits=LEAST_BITS, most=terms)
             if len(values) <= terms and max(high - low for low, high in values) < 1 << (TABLE_BITS - LEAST_BITS):
                 return np.array([low / (1 << TABLE_BITS) for low, _ in values[:-1]] + [0.0])
             terms *= 2
+
+    def _first_terms(self, least_bits: int, most: float) -> int:
+        """Return how many terms to try first: fewer end before `most`, and before f is below 2**-least_bits.
+
+        The ratios fall, as f is log-concave, so that the recurrence gives r_(x - 1) >= exp(-x / mu), and f(x) >= exp(-x (x + 1) / (2 mu)).
+        """
+        terms, reach = FEWEST_TERMS, 2 * self.variance * least_bits * math.log(2)
+        while terms < most and terms * (terms + 1) < reach:
+            terms *= 2
+        return terms
 
     def _values(self, terms: int, bits: int, least_bits: int, most: int) -> list[tuple[int, int]]:
         """Return bounds on 2**bits f(x) for x from 0, up to where f is below 2**-least_bits, to x = most, or to x = terms."""

@@ -1,6 +1,7 @@
 """Mechanisms whose letters are shuffled: what they state, and their histograms' laws."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from quietbits.design.shuffled.shuffled_items import ShuffledRandomisedResponse,
 from quietbits.design.shuffled.shuffled_mechanism import ShuffledMechanism
 from quietbits.design.shuffled.shuffled_privacy import shuffled_privacy
 from quietbits.design.shuffled.shuffled_table import ShuffledTableMechanism, shuffled_table_privacy
+from quietbits.design.tables.lookup_table import LookupTable
 from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.solvers.accounting.sampling import FixedSizeSampling
@@ -18,9 +20,14 @@ from quietbits.solvers.shuffling.shuffled_letters import ShuffledLetters
 RESPONSE = generalised_randomised_response(3.0, 2)
 
 
+@cache
+def designed() -> LookupTable:
+    return design_mvu(2.0, 2, 2).with_interval(-1.0, 3.0)
+
+
 @pytest.mark.parametrize("value", [-1.0, 0.0, 0.2, 1.0, 2.5, 3.0])
 def test_the_law_of_a_letter_is_that_of_what_is_sent(value: float) -> None:
-    mechanism = ShuffledTableMechanism(design_mvu(2.0, 2, 2).with_interval(-1.0, 3.0), clients=10)
+    mechanism = ShuffledTableMechanism(designed(), clients=10)
     law, draws = mechanism.letter_law(value), 40_000
     assert law.sum() == pytest.approx(1)
     counts = mechanism.aggregate(mechanism.encode(np.full(draws, value), np.random.default_rng(0)))

@@ -35,25 +35,29 @@ def perturbed_letters(epsilon: float, inputs: int, letters: int, metric: str | N
     return (alphabet + 1 - alphabet[::-1]) / 2 if symmetric else alphabet
 
 
-def solve(epsilon: float, inputs: int, alphabet: np.ndarray, metric: str | None) -> tuple[np.ndarray, float]:
-    program = TableProgram(
-        np.arange(inputs) / (inputs - 1), len(alphabet), constraint_at(epsilon, inputs, metric), np.full(inputs, 1 / inputs)
-    )
-    solution = program.solve(alphabet)
-    return solution.probabilities, solution.value
+def program_for(epsilon: float, inputs: int, letters: int, metric: str | None) -> TableProgram:
+    return TableProgram(np.arange(inputs) / (inputs - 1), letters, constraint_at(epsilon, inputs, metric), np.full(inputs, 1 / inputs))
 
 
 def made_exact(epsilon: float, inputs: int, letters: int, metric: str | None, seed: int, symmetric: bool) -> tuple[LookupTable, float]:
     alphabet = perturbed_letters(epsilon, inputs, letters, metric, seed, symmetric)
+    program = program_for(epsilon, inputs, letters, metric)
+    variance = program.solve(alphabet).value
+
+    def design(target: float) -> tuple[np.ndarray, np.ndarray]:
+        nearby = program_for(target, inputs, letters, metric)
+        nearby.start_from(program)
+        return nearby.solve(alphabet).probabilities, alphabet
+
     table = exact_table(
-        lambda target: (solve(target, inputs, alphabet, metric)[0], alphabet),
+        design,
         mechanism="mvu",
         epsilon=epsilon,
         metric=metric,
         symmetric=symmetric,
         provenance=record_provenance("table program", seed, 0.0),
     )
-    return table, solve(epsilon, inputs, alphabet, metric)[1]
+    return table, variance
 
 
 def assert_exact(table: LookupTable, symmetric: bool) -> None:
@@ -152,7 +156,8 @@ COINCIDING = [[-0.6, 0.5, 0.5, 1.6], [-0.6, 0.5 - 1e-14, 0.5 + 1e-14, 1.6], [-0.
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_letters_that_coincide_share_a_column_or_stand_at_the_centre(alphabet: list[float], symmetric: bool) -> None:
     letters = np.array(alphabet)
-    rounded = round_table(solve(1.0, 8, letters, None)[0], letters, RatioConstraint(1.0, neighbours_only=False), symmetric=symmetric)
+    table = program_for(1.0, 8, len(letters), None).solve(letters).probabilities
+    rounded = round_table(table, letters, RatioConstraint(1.0, neighbours_only=False), symmetric=symmetric)
     assert_rows(rounded)
     assert rounded.weights.shape == (8, len(alphabet))
     assert realised_epsilon(rounded.weights, None) <= 1 + 1e-9

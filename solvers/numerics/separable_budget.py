@@ -75,7 +75,7 @@ def largest_piecewise_sum(
         lefts, constants, slopes, curvatures, tops = cells
 
         def derivative(f: FloatArray) -> FloatArray:
-            return slopes - 2 * curvatures * f - price * norm / scale * ((lefts + f) / scale) ** (norm - 1)
+            return np.asarray(slopes - 2 * curvatures * f - price * norm / scale * ((lefts + f) / scale) ** (norm - 1))
 
         found = bisect_each(lambda middle: derivative(middle) >= 0, between.holds, between.fails, halvings)
         low, high = found.holds, found.fails

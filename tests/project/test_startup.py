@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 # Each of these takes a tenth of a second or more to load. `import scipy` loads none of its parts: `scipy.special` does when it is used.
 SCIPY = {"scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats"}
 HEAVY = {"cvxpy", "dp_accounting", "joblib", "jsonschema", "matplotlib", "numpy", "pandas", "pyarrow", *SCIPY}

@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from functools import cache
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest

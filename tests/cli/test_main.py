@@ -81,41 +81,50 @@ def fault(result: Result | subprocess.CompletedProcess[str]) -> str:
 # Help, version, completion
 
 
-@pytest.mark.parametrize(
-    "arguments", [(), ("design", "mvu"), ("estimate", "mean"), ("verify",), ("export",), ("demo",), ("sweep",), ("reproduce",)]
-)
-def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
-    _check_help(arguments, HEAVY)
+# Commands are run one after the other in a process of its own: the argument is a list of them. What one loads stays loaded.
+PROBE = """
+import io
+import json
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+
+from quietbits.cli.main import app
+
+for arguments in json.loads(sys.argv[1]):
+    with redirect_stdout(io.StringIO()) as shown, redirect_stderr(io.StringIO()) as complaint:
+        try:
+            app(arguments)
+        except SystemExit as end:
+            code = end.code
+    print(json.dumps([code, shown.getvalue(), complaint.getvalue(), sorted(sys.modules)]))
+"""
 
 
-@pytest.mark.parametrize(
-    "arguments", [("account", "vector"), ("calibrate", "gaussian"), ("simulate", "cpsgd"), ("audit",), ("mechanisms",)]
-)
-def test_help_from_the_registry_imports_what_it_stands_on_alone(arguments: tuple[str, ...]) -> None:
-    _check_help(arguments, HEAVY - {"numpy", "scipy", "highspy"})
+def probed(*commands: str) -> list[tuple[int, str, str, set[str]]]:
+    """Return the exit code of each command, what it printed, what it complained of, and what was loaded after it."""
+    typed = json.dumps([command.split() for command in commands])
+    lines = subprocess.run([sys.executable, "-c", PROBE, typed], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [(code, shown, complaint, set(loaded)) for code, shown, complaint, loaded in map(json.loads, lines)]
 
 
-def _check_help(arguments: tuple[str, ...], heavy: set[str]) -> None:
-    result = probed(*arguments, "--help")
-    shown, loaded = result.stdout.split("LOADED")
-    assert (result.returncode, "Usage" in shown) == (0, True)
-    assert heavy & set(loaded.split()) == set()
+def test_help_imports_nothing_heavy() -> None:
+    light = ["", "design mvu", "estimate mean", "verify", "export", "demo", "sweep", "reproduce"]
+    from_the_registry = ["account vector", "calibrate gaussian", "simulate cpsgd", "audit", "mechanisms"]
+    found = probed(*(f"{command} --help" for command in light + from_the_registry))
+    for command, (code, shown, _, loaded) in zip(light + from_the_registry, found, strict=True):
+        assert (code, "Usage" in shown) == (0, True), command
+        # What the registry stands on.
+        assert (HEAVY if command in light else HEAVY - {"numpy", "scipy", "highspy"}) & loaded == set(), command
 
 
-def probed(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `quietbits` in a process of its own, which prints at its end what it has loaded."""
-    probe = "import sys\nfrom quietbits.cli.main import app\ntry:\n    app()\nfinally:\n    print('LOADED', *sorted(sys.modules))"
-    return subprocess.run([sys.executable, "-c", probe, *arguments], capture_output=True, text=True, check=False)
-
-
-@pytest.mark.parametrize("command", [("sweep",), ("train",), ("design", "grid")])
-def test_an_example_and_a_missing_file_load_nothing_heavy(command: tuple[str, ...]) -> None:
-    result = probed(*command, "none.toml", "--output", "x")
-    assert (result.returncode, result.stderr) == (2, "quietbits: none.toml: No such file or directory\n")
-    assert HEAVY & set(result.stdout.split()) == set()
-    example, loaded = probed(*command, "--example").stdout.split("LOADED")
-    assert example.startswith("# ")
-    assert HEAVY & set(loaded.split()) == set()
+def test_an_example_and_a_missing_file_load_nothing_heavy() -> None:
+    commands = ["sweep", "train", "design grid"]
+    for code, shown, complaint, loaded in probed(*(f"{command} none.toml --output x" for command in commands)):
+        assert (code, shown, complaint) == (2, "", "quietbits: none.toml: No such file or directory\n")
+        assert HEAVY & loaded == set()
+    for code, shown, _, loaded in probed(*(f"{command} --example" for command in commands)):
+        assert (code, shown[:2]) == (0, "# ")
+        assert HEAVY & loaded == set()
 
 
 def test_help_lists_the_commands() -> None:

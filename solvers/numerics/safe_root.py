@@ -108,3 +108,47 @@ def safe_root(
     raise ConvergenceError(
         f"{name}: the target {target:.6g} was not met in {MOST_EVALUATIONS} evaluations, the last at {shown(argument)!r}"
     )
+
+
+def falling_root(function: Callable[[float], float], low: float, high: float, *, tolerance: float, jump: float) -> float:
+    """Return an argument at which a falling function is at most 0, and no further below it than `tolerance`.
+
+    It is followed by secants that are kept inside the bracket (the Illinois rule), so that a smooth function takes a few evaluations.
+
+    Parameters
+    ----------
+    function : callable
+        Falling function, above 0 at `low` and at most 0 at `high`; it is evaluated at both.
+    low, high : float
+        Where the root lies between; at least 0.
+    tolerance : float
+        How far below 0 the value may end. Where the function jumps over this band, an argument just after the jump is returned.
+    jump : float
+        How closely a jump is bracketed, relative to `high`.
+
+    Examples
+    --------
+    >>> argument = falling_root(lambda x: 2 - x**2, 0.0, 3.0, tolerance=1e-9, jump=1e-12)
+    >>> 0 <= argument**2 - 2 <= 1e-9
+    True
+    """
+    width, aim = jump * high, -tolerance / 2
+    value = function(high)
+    # What secants go by: the value of an end that stays is halved.
+    above, below, stays = function(low) - aim, value - aim, 0
+    for _ in range(MOST_EVALUATIONS):
+        if value >= 2 * aim or high - low <= width:
+            break
+        argument = high - below * (high - low) / (below - above)
+        if not low < argument < high:
+            argument = (low + high) / 2
+        tried = function(argument)
+        if tried > 0:
+            low, above = argument, tried - aim
+            below /= 2 if stays > 0 else 1
+            stays = 1
+        else:
+            high, below, value = argument, tried - aim, tried
+            above /= 2 if stays < 0 else 1
+            stays = -1
+    return high

@@ -21,7 +21,8 @@ DEVIATIONS, DECAYS = 11.0, 42.0
 FFT_UNITS = 16
 # Powers of a transform below exp(-90) are left out, and their norm is counted as an error.
 NEGLIGIBLE = 90.0
-HALVINGS = 60
+# Steps of Newton's method, or of halving, and the size of the last one.
+MOST_STEPS, LAST_STEP = 60, 1e-12
 # Exponents beyond this are cut off where they can only be too large to matter.
 LARGEST_EXPONENT = 700.0
 
@@ -107,21 +108,31 @@ def _each_alone(values: FloatArray, probabilities: FloatArray, rest: float, coun
 
 
 def _centring_tilt(values: FloatArray, probabilities: FloatArray) -> float:
-    """Return the tilt with which the mean is zero, nearly; 0 where it is not negative to begin with."""
-    if float(probabilities @ values) >= 0:
+    """Return the tilt with which the mean is zero, nearly; 0 where it is not negative to begin with, or no value is positive."""
+    possible = probabilities > 0
+    values, probabilities = values[possible], probabilities[possible]
+    if values.max(initial=0.0) <= 0 or float(probabilities @ values) >= 0:
         return 0.0
 
-    def tilted_mean(tilt: float) -> float:
+    def newton_step(tilt: float) -> float:
+        """Return the tilted mean over its derivative; a factor that both have does not matter."""
         exponents = tilt * values
-        return float((probabilities * np.exp(exponents - exponents.max())) @ values)
+        weighed = probabilities * np.exp(exponents - exponents.max()) * values
+        return float(weighed.sum() / (weighed @ values))
 
     low, high = 0.0, LARGEST_EXPONENT / float(values.max())
-    if tilted_mean(high) < 0:
+    if newton_step(high) < 0:
         return high
-    for _ in range(HALVINGS):
-        middle = math.sqrt(low * high) if low > 0 else high / 16
-        low, high = (middle, high) if tilted_mean(middle) < 0 else (low, middle)
-    return low
+    tilt = 0.0
+    for _ in range(MOST_STEPS):
+        step = newton_step(tilt)
+        if abs(step) <= LAST_STEP * tilt:
+            break
+        low, high = (tilt, high) if step < 0 else (low, tilt)
+        tilt -= step
+        if not low < tilt < high:
+            tilt = math.sqrt(low * high) if low > 0 else high / 16
+    return tilt
 
 
 def _lattice_law(values: FloatArray, probabilities: FloatArray, rest: float, tilt: float, step: float, points: int) -> FloatArray:

@@ -14,7 +14,7 @@ decompose rows proves more (Su, Cheng, Wang 2025, *Decomposition-based optimal b
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,8 +25,8 @@ from ...arrays import FloatArray
 from ...errors import InfeasibleError
 from ..accounting.renyi_curve import check_delta
 from ..accounting.renyi_divergence import check_weights
-from ..numerics.bisection import bisect
 from ..numerics.rounding import UNIT
+from ..numerics.safe_root import falling_root
 from .positive_part import positive_part_bound
 
 if TYPE_CHECKING:
@@ -39,8 +39,9 @@ MOST_ENTRIES, CHUNK = 2**21, 2**20
 STEPS_PER_DEVIATION, MOST_STEPS = 32, 2**13
 # How far above the divergence its bound may lie, as a share: for epsilon, and for the many divergences of a loss distribution.
 ACCURACY, LOSS_ACCURACY = 1e-2, 5e-2
-# Halvings that lead to epsilon, from a number above it, and what stands for a divergence of zero.
-HALVINGS, SMALLEST_DELTA = 27, 1e-320
+# How close the divergence is to a delta, as a share, at the epsilon that is found, or epsilon to a jump; and what stands for a divergence
+# of zero.
+CLOSENESS, JUMP, SMALLEST_DELTA = 1e-6, 1e-8, 1e-320
 # Losses of a distribution on either side of zero, and the share of delta that losses beyond them may have.
 LOSSES, NEGLECTED = 80, 1e-3
 LARGEST_LOG_RATIO = 100.0
@@ -107,6 +108,7 @@ class ShuffledLetters:
         if self._delta(0.0, ACCURACY) <= delta:
             return 0.0
 
+        @cache
         def excess(epsilon: float) -> float:
             return math.log(max(self._delta(epsilon, ACCURACY), SMALLEST_DELTA) / delta)
 
@@ -115,8 +117,7 @@ class ShuffledLetters:
             low, high = high, min(2 * high, self.pure_epsilon)
         if excess(high) > 0:
             return self.pure_epsilon
-        # By halves: SciPy's optimisers take longer to load.
-        return bisect(lambda epsilon: excess(epsilon) > 0, low, high, HALVINGS).fails
+        return falling_root(excess, low, high, tolerance=CLOSENESS, jump=JUMP)
 
     def loss(self, delta: float, times: int) -> "PrivacyLossDistribution":
         """Return a privacy loss distribution that dominates every pair of rows, for composition to this delta over `times` uses.

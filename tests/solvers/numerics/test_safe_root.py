@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from quietbits.errors import ConvergenceError, InfeasibleError
-from quietbits.solvers.numerics.safe_root import safe_root
+from quietbits.solvers.numerics.safe_root import falling_root, safe_root
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,28 @@ def test_a_function_may_be_zero_and_infinite_at_its_ends(start: float) -> None:
     assert 0 <= 2.0 - found**2 <= 1e-9
     edge = safe_root(function, 100.0, start=start, low=1e-5, high=1e4, tolerance=1e-9)
     assert 3.0 * (1 - 1e-6) <= edge <= 3.0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: 2 - x**2,
+        lambda x: 3 - x - 2 * (x > 1.7),
+        lambda x: math.log(1e6) - x**2 / 2 - math.log1p(x),
+        lambda x: 1.0 if x < 2.5 else -5.0,
+        lambda x: 1 - 1e-9 * x**9,
+        lambda x: math.inf if x < 1 else -math.inf,
+    ],
+)
+def test_a_falling_root_is_on_the_safe_side_and_close(function: Callable[[float], float]) -> None:
+    tried: list[float] = []
+
+    def counted(argument: float) -> float:
+        tried.append(argument)
+        return function(argument)
+
+    found = falling_root(counted, 0.0, 11.0, tolerance=1e-9, jump=1e-10)
+    assert found in tried
+    assert function(found) <= 0
+    assert function(found) >= -1e-9 or function(found - 2e-9) > 0
+    assert len(tried) < 60

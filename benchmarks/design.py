@@ -47,7 +47,8 @@ def main() -> None:
         print(f"certified optimum {bits_in}/{bits_out} bits, {metric or 'local'}: {taken:.2f} s, {taken / small:.1f} times 3/4 bits")
     for bits_in, metric in ((6, None), (9, None), (9, "l1")):
         size = 2**bits_in
-        taken = seconds(lambda n=bits_in, m=metric, b=size: staircase_bound(n, ratio_constraint(1.0, n, m), np.full(b, 1 / b)))
+        # Of an epsilon of their own: bounds are kept, and the designs below compute theirs.
+        taken = seconds(lambda n=bits_in, m=metric, b=size: staircase_bound(n, ratio_constraint(1.1, n, m), np.full(b, 1 / b)))
         print(f"lower bound for {bits_in} input bits, {metric or 'local'}: {taken:.2f} s, {taken / small:.1f} times 3/4 bits")
     for bits_in, bits_out, dimension in ((9, 3, 1), (5, 3, 128)):
         alone = seconds(lambda b=bits_in, m=bits_out: design_mvu(1.0, b, m, "l1"))

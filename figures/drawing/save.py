@@ -42,7 +42,8 @@ def _settle_layout(figure: Figure) -> None:
     its solution, which would change the identifiers in the SVG.
     """
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    # None at all, for whose sake each of the formats would be drawn twice.
+    figure.set_layout_engine(None)
     for axes in figure.axes:
         left, bottom, width, height = np.round(axes.get_position().bounds, 6).tolist()
         axes.set_position((left, bottom, width, height))

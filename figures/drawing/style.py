@@ -49,6 +49,9 @@ def print_style() -> AbstractContextManager[None]:
             "pdf.fonttype": 42,
             # Fixed identifiers instead of random ones: the same figure gives the same file.
             "svg.hashsalt": "quietbits",
+            # A figure has the layout that it asks for, and none once that is settled.
+            "figure.autolayout": False,
+            "figure.constrained_layout.use": False,
         }
     )
 

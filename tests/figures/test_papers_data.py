@@ -22,6 +22,7 @@ from quietbits.analysis.training.task import TrainedMechanism, TrainingTask
 from quietbits.design.federated.adam import ServerAdam
 from quietbits.errors import DataError, DataNotFoundError
 from quietbits.figures import registry
+from quietbits.figures.drawing import save
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.registry import FIGURES, reproduce
 from quietbits.figures.training_settings import training_settings
@@ -298,6 +299,8 @@ def test_without_names_figures_are_made_whose_data_are_there(data: Path, tmp_pat
 
 def ran(monkeypatch: pytest.MonkeyPatch, name: str, tasks: Sequence[TrainingTask], output: Path) -> tuple[pd.DataFrame, Figure]:
     """Return the table of a figure of these tasks, as it is written, and the figure."""
+    # The other kinds are the same drawing.
+    monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
     entry = replace(FIGURES[name], on_data=lambda *_: tasks)
     monkeypatch.setattr(registry, "FIGURES", MappingProxyType({name: entry}))
     reproduce([name], output, data=output)

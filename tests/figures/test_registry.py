@@ -41,7 +41,7 @@ MEANS: dict[str, Any] = {
     "mmrc_epsilons": (4.0,),
 }
 VECTORS: dict[str, Any] = {
-    "comparisons": tuple(with_small_tables(one, bits_in=3, most_bits_out=1) for one in COMPARISONS),
+    "comparisons": tuple(with_small_tables(one, bits_in=2, most_bits_out=1) for one in COMPARISONS),
     "epsilons": (2.0,),
     "clients": 30,
     "dimension": 4,
@@ -83,10 +83,10 @@ def small_frequencies(name: str, seed: int) -> Sequence[Any]:
     tasks = FIGURES[name].tasks(seed, True)
     match name:
         case "freq-limits":
-            return [replace(task, categories=50) for task in tasks if task.clients == 100]
+            return [replace(task, categories=20, clients=50) for task in tasks if task.clients == 100]
         case "freq-regimes":
-            return [task for task in tasks if task.clients == 1000]
-    return [replace(task, categories=50, clients=task.clients // 10) for task in tasks if task.epsilon == 10.0 and task.clients <= 2000]
+            return [replace(task, categories=task.categories // 20, clients=50) for task in tasks if task.clients == 1000]
+    return [replace(task, categories=50, clients=task.clients // 40) for task in tasks if task.epsilon == 10.0 and task.clients <= 2000]
 
 
 def small_trainings(name: str, seed: int) -> Sequence[Any]:
@@ -102,7 +102,7 @@ def small_trainings(name: str, seed: int) -> Sequence[Any]:
             changed = {"clients": 100, "clients_per_round": 50}
         case name if name.startswith("dprec-"):
             # Accounts of sampled sums take long.
-            changed = {"clients_per_round": 10, "secret_sampling": False}
+            changed = {"clients": 100, "clients_per_round": 10, "secret_sampling": False}
             tasks = [one for one in tasks if one.seed == seed and (one.training.epsilon or one.training.round_epsilon or 6) in (3, 6, 16)]
             tasks = [one for one in tasks if dict(one.mechanism.options).get("group_bits", 7) in (4, 7)]
         case "price-training-model":

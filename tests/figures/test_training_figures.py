@@ -17,6 +17,7 @@ from quietbits.analysis.training.task import TrainingTask
 from quietbits.cli.main import app
 from quietbits.errors import DataError, InfeasibleError
 from quietbits.figures import registry
+from quietbits.figures.drawing import save
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.entry import FigureEntry
 from quietbits.figures.registry import FIGURES, reproduce
@@ -37,6 +38,8 @@ def rows_of(tasks: Sequence[TrainingTask]) -> pd.DataFrame:
 
 
 def only(monkeypatch: pytest.MonkeyPatch, entry: FigureEntry) -> None:
+    """Let there be one figure, whose drawing is written as one kind of file, as the others are the same."""
+    monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
     monkeypatch.setattr(registry, "FIGURES", MappingProxyType({entry.name: entry}))
 
 

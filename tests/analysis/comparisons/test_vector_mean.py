@@ -16,9 +16,9 @@ Rows = Callable[[Sequence[Any]], pd.DataFrame]
 SMALL: dict[str, Any] = {
     "comparisons": tuple(with_small_tables(one, bits_in=2, most_bits_out=2) for one in COMPARISONS),
     "epsilons": (1.0, BITS_EPSILON),
-    "clients": 300,
-    "dimension": 4,
-    "repetitions": 20,
+    "clients": 100,
+    "dimension": 8,
+    "repetitions": 10,
 }
 
 
@@ -32,7 +32,7 @@ def test_the_vector_comparison_states_what_it_measured(vector_means: pd.DataFram
     assert set(frame["adjacency"]) == {"replace-one"}
     assert set(frame["trust_model"]) == {"local"}
     assert (frame["realised_epsilon"] <= frame["epsilon"]).all()
-    # A mean of 20 repetitions with 4 coordinates each, chi-square with 80 degrees of freedom: 5 sigma are 0.8. A bias is not predicted.
+    # A mean of 10 repetitions with 8 coordinates each, chi-square with 80 degrees of freedom: 5 sigma are 0.8. A bias is not predicted.
     unbiased = frame[frame["series"] != "plain random coding"]
     assert (np.abs(unbiased["mean_squared_error"] / unbiased["predicted_squared_error"] - 1) <= 0.8).all()
     tables = frame[frame["mechanism"] == "mvu"]

@@ -17,6 +17,7 @@ from quietbits.analysis.planner.words import population_in_words
 from quietbits.analysis.simulation.mean import central_squared_error
 from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.registry import Entry
 from quietbits.design.contracts.task import Task
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.limits.central_privacy import central_bound
@@ -24,6 +25,13 @@ from quietbits.solvers.limits.central_privacy import central_bound
 VECTORS = Task(NormBall(64, 2.0), clients=500, epsilon=2.0, delta=1e-5, adjacency="replace-one")
 ITEMS = Task(Categories(50), clients=2000, epsilon=1.0, delta=1e-5, adjacency="replace-one")
 NUMBERS = Task(Interval(-1.0, 3.0), clients=1000, epsilon=2.0, delta=0.0, adjacency="replace-one", bits=1)
+
+
+def plan_only(monkeypatch: pytest.MonkeyPatch, *entries: Entry) -> None:
+    """Let plans be of these mechanisms alone."""
+    chosen = MappingProxyType({entry.name: entry for entry in entries})
+    monkeypatch.setattr("quietbits.analysis.planner.plan.REGISTRY", chosen)
+    monkeypatch.setattr(registry, "REGISTRY", chosen)
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +87,8 @@ def test_no_error_is_below_a_proven_bound(plan: Plan, other: Plan) -> None:
             assert mechanism.worst_error >= mechanism.predicted_error * (1 - 1e-9)
 
 
-def test_bounds_are_for_mechanisms_that_meet_their_hypotheses() -> None:
-    bounds = {mechanism.name: mechanism for mechanism in plan_task(VECTORS, trust="local", timed=False).mechanisms}
+def test_bounds_are_for_mechanisms_that_meet_their_hypotheses(plan: Plan) -> None:
+    bounds = {mechanism.name: mechanism for mechanism in plan.mechanisms}
     # Purely private mechanisms are held against the bound for pure privacy, which is larger than that for the task's delta.
     pure = REGISTRY["privunit-g"].lower_bound(replace(VECTORS, delta=0.0))
     assert bounds["privunit-g"].lower_bound == pytest.approx(pure, rel=1e-6)
@@ -135,7 +143,8 @@ def test_a_budget_of_bits_is_kept_by_every_message() -> None:
     assert {"--bits", "--sketch-dimension"} <= set(sketched.command.split())
 
 
-def test_options_that_are_asked_for_are_kept() -> None:
+def test_options_that_are_asked_for_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan_only(monkeypatch, REGISTRY["sparse-discrete-gaussian"], REGISTRY["sketched-discrete-gaussian"])
     task = replace(VECTORS, domain=NormBall(300, 2.0))
     with_sparsity = plan_task(task, trust="secure-sum", population="sparse-mean", options={"sparsity": 4}, timed=False)
     sparse = next(mechanism for mechanism in with_sparsity.mechanisms if mechanism.name == "sparse-discrete-gaussian")
@@ -158,9 +167,7 @@ def test_options_that_are_asked_for_are_kept() -> None:
 def test_a_mechanism_without_privacy_is_never_feasible(monkeypatch: pytest.MonkeyPatch) -> None:
     """A new entry appears by itself; one whose guarantee does not keep the budget is refused."""
     leaky = replace(REGISTRY["laplace"], name="leaky", calibrate=lambda task, _: REGISTRY["laplace"].build(replace(task, epsilon=50.0)))
-    entries = {"leaky": leaky, "laplace": REGISTRY["laplace"]}
-    monkeypatch.setattr("quietbits.analysis.planner.plan.REGISTRY", MappingProxyType(entries))
-    monkeypatch.setattr(registry, "REGISTRY", MappingProxyType(entries))
+    plan_only(monkeypatch, leaky, REGISTRY["laplace"])
     found = plan_task(VECTORS, timed=False)
     assert [mechanism.name for mechanism in found.feasible] == ["laplace"]
     assert found.infeasible[0].reason.startswith("guarantee must be within epsilon = 2 and delta = 1e-05, got epsilon = 50")
@@ -180,7 +187,7 @@ def test_shuffled_letters_are_timed_too() -> None:
 
 
 def test_numbers_in_a_secure_sum_are_bounded_by_what_two_ends_of_the_interval_reveal() -> None:
-    found = plan_task(replace(NUMBERS, delta=1e-5, bits=32), trust="secure-sum", timed=False)
+    found = plan_task(replace(NUMBERS, delta=1e-5, bits=20), trust="secure-sum", timed=False)
     assert {one.name for one in found.feasible} == {"distributed-discrete-gaussian", "distributed-skellam", "cpsgd", "poisson-binomial"}
     best = found.feasible[0]
     assert best.lower_bound == pytest.approx(central_bound(1, 1000, 2.0, 1e-5, radius=2.0))
@@ -188,8 +195,9 @@ def test_numbers_in_a_secure_sum_are_bounded_by_what_two_ends_of_the_interval_re
     assert best.ratio_to_central == pytest.approx(1.0, rel=0.05)
 
 
-def test_an_error_that_is_stated_for_an_option_is_not_ranked_without_it() -> None:
+def test_an_error_that_is_stated_for_an_option_is_not_ranked_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "sparse-discrete-gaussian-frequencies"
+    plan_only(monkeypatch, REGISTRY[name], REGISTRY["sketched-discrete-gaussian-frequencies"])
     plans = [plan_task(ITEMS, trust="secure-sum", timed=False, options=options) for options in ({}, {"distinct_items": 5})]
     refused, served = (next(one for one in plan.mechanisms if one.name == name) for plan in plans)
     assert not refused.feasible
@@ -206,7 +214,10 @@ def test_the_frame_is_tidy_and_can_be_written(plan: Plan, tmp_path_factory: pyte
     assert frame["central_gaussian_error"].nunique() == 1
     file = tmp_path_factory.mktemp("plan") / "plan.parquet"
     frame.to_parquet(file)
-    public = quietbits.plan(VECTORS)
+
+
+def test_the_public_function_returns_the_frame() -> None:
+    public, frame = quietbits.plan(NUMBERS), plan_task(NUMBERS, timed=False).to_frame()
     np.testing.assert_array_equal(public["name"], frame["name"])
     np.testing.assert_allclose(public["predicted_error"], frame["predicted_error"])
 

@@ -54,7 +54,7 @@ def test_populations_are_the_usual_ones() -> None:
 
 
 def test_the_first_three_are_simulated_and_agree() -> None:
-    task = Task(NormBall(64, 2.0), clients=300, epsilon=4.0, delta=1e-5, adjacency="replace-one")
+    task = Task(NormBall(64, 2.0), clients=100, epsilon=2.0, delta=1e-5, adjacency="replace-one")
     plan = check_plan(plan_task(task, timed=False))
     checked = [one for one in plan.mechanisms if one.check is not None]
     assert {one.name for one in checked} == {one.name for one in plan.best[:3]}
@@ -66,7 +66,9 @@ def test_the_first_three_are_simulated_and_agree() -> None:
 def test_predictions_of_random_tasks_are_within_a_tenth_of_simulations() -> None:
     """Two of the benchmark's tasks, of fewer clients, for messages that are private by themselves; it runs 50 tasks."""
     pure = [task for task in random_tasks(60) if task.delta == 0 and task.adjacency == "replace-one" and 16 <= task.dimension <= 64]
-    small = [replace(next(task for task in pure if isinstance(task.domain, kind)), clients=100) for kind in (Categories, NormBall)]
+    # Of 50 clients' vectors, two fifths of plain random coding's error are still its bias.
+    counts = ((Categories, 100), (NormBall, 50))
+    small = [replace(next(task for task in pure if isinstance(task.domain, kind)), clients=clients) for kind, clients in counts]
     found = compare_with_simulations(small)
     assert len(found) >= 5
     assert found[found["off"]]["mechanism"].tolist() == []

@@ -17,10 +17,10 @@ from quietbits.figures.frequencies import fig2, fig5, needed_bits, regimes
 
 TRUST = ("secure-sum trust model", "local trust model", "replace-one adjacency")
 TASKS: dict[str, tuple[FigureEntry, Sequence[Any]]] = {
-    "clients": (fig2.FIGURE, frequency_points(0, "geometric", 20, (50, 100), (5.0,), 2)),
-    "epsilon": (fig5.FIGURE, frequency_points(0, "zipf", 20, (50,), (1.0, 5.0), 2)),
+    "clients": (fig2.FIGURE, frequency_points(0, "geometric", 20, (25, 50), (5.0,), 2)),
+    "epsilon": (fig5.FIGURE, frequency_points(0, "zipf", 20, (25,), (1.0, 5.0), 2)),
     "limits": (needed_bits.FIGURE, needed_points(0, ((50, 300),), {})),
-    "regimes": (regimes.FIGURE, regime_points(0, (1000, 10_000), (100,), (1.0,), (100.0, 1e5))),
+    "regimes": (regimes.FIGURE, regime_points(0, (50, 100), (100,), (1.0,), (100.0, 1e5))),
 }
 
 

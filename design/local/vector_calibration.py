@@ -12,14 +12,15 @@ from ...arguments import check_choice, check_integer, check_real
 from ...errors import ConvergenceError, InfeasibleError
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS, check_delta
 from ...solvers.accounting.renyi_divergence import divergence_by_distance
-from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon
+from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon, ratio_constraint
+from ...solvers.divergences.vector_composition import compose_distances
 from ...solvers.numerics.safe_root import safe_root
 from ..contracts.norm_ball import NormBall
 from ..tables.mvu import MvuSearch, search_mvu
 from ..tables.provenance import Provenance, record_provenance
 from ..tables.renyi_table import RenyiTable
 from .vector_grid import VectorGrid
-from .vector_table import VectorTableMechanism
+from .vector_table import VectorTableMechanism, dithered_distance
 
 OBJECTIVES = ("metric", "renyi")
 # How far below the target the guarantee may end.
@@ -56,9 +57,9 @@ def calibrate_vector_table(
 
     The table's own epsilon is a rising parameter of the vector's: it is searched for until the vector's epsilon, computed from the
     finished table, lies between the target less 1e-6 and the target. (Chaudhuri, Guo, Rabbat 2022 choose it by hand: "an epsilon/2
-    L1-metric table gives about epsilon".) Letters are found quickly at first, and searched for as in `design_mvu` close to the end. From
-    then on they are kept, so that the table hardly jumps as its epsilon changes, and polished once; should the guarantee jump over that
-    band, the last table before it is returned.
+    L1-metric table gives about epsilon".) Letters are found quickly at first, unless a closed form says where the search ends, and searched
+    for as in `design_mvu` close to the end. From then on they are kept, so that the table hardly jumps as its epsilon changes, and polished
+    once; should the guarantee jump over that band, the last table before it is returned.
 
     Parameters
     ----------
@@ -127,7 +128,10 @@ def calibrate_vector_table(
 
         return safe_root(realised, epsilon, start=start, low=EPSILON_LOW, high=high, tolerance=tolerance, name="the table's epsilon")
 
-    near = root(_NearestSearch(partial(find, effort="quick")), epsilon / rounds, FIRST_TOLERANCE * epsilon)
+    if delta == 0:
+        near = min(max(_pure_table_epsilon(epsilon / rounds, ball, bits_in, metric, dithering), EPSILON_LOW), high)
+    else:
+        near = root(_NearestSearch(partial(find, effort="quick")), epsilon / rounds, FIRST_TOLERANCE * epsilon)
     wide = find(near, effort="wide")
     searched = root(lambda _: wide, near, TOLERANCE)
     if wide.made.found is None:
@@ -136,6 +140,15 @@ def calibrate_vector_table(
     ended = root(lambda _: polished, searched, TOLERANCE)
     search, table_epsilon = min([(polished, ended), (wide, searched)], key=lambda end: mechanism(*end).table.certificate.mean_variance)
     return mechanism(search, table_epsilon, bounded=True)
+
+
+def _pure_table_epsilon(epsilon: float, ball: NormBall, bits_in: int, metric: str | float | None, dithering: str) -> float:
+    """Return the epsilon of a table with which vectors have a pure epsilon, if its rows differ by all that they may."""
+    constraint, grid = ratio_constraint(1.0, bits_in, metric), VectorGrid(ball, bits_in)
+    steps = np.arange(2**bits_in, dtype=float)
+    ratios = constraint.log_ratio * (steps if constraint.neighbours_only else np.sign(steps))
+    distance = dithered_distance(grid, rejecting=dithering == "rejection" and grid.centred)
+    return epsilon / float(compose_distances(ratios[None], ball.dimension, ball.norm, distance)[0])
 
 
 @dataclass

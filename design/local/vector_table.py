@@ -104,9 +104,7 @@ class VectorTableMechanism(VectorMechanism):
     @cached_property
     def input_distance(self) -> float:
         """Largest L_p distance of two dithered vectors, on the table's unit scale; for p = infinity, of two coordinates. Errs upward."""
-        if not self._grid.centred:
-            return 1.0
-        return 2 * self._norm_bound / self._grid.steps
+        return dithered_distance(self._grid, rejecting=self._rejecting)
 
     @property
     def bias_bound(self) -> float:
@@ -208,7 +206,7 @@ class VectorTableMechanism(VectorMechanism):
     @cached_property
     def _norm_bound(self) -> float:
         """Largest norm of a dithered vector, in steps, for finite p."""
-        return self._grid.radius if self._rejecting else rounded_norm_bound(self.ball.dimension, self.ball.norm, self._grid.radius)
+        return _dithered_norm_bound(self._grid, rejecting=self._rejecting)
 
     def _dithered_rows(self, vectors: FloatArray, words: WordSource) -> NDArray[np.integer]:
         positions = self._grid.positions(vectors, self.shrinkage)
@@ -219,3 +217,15 @@ class VectorTableMechanism(VectorMechanism):
         else:
             rounded = bounded_rounding(positions, words.uniforms(len(positions)), self.ball.norm, self._norm_bound)
         return rounded + self._grid.zero
+
+
+def dithered_distance(grid: VectorGrid, *, rejecting: bool) -> float:
+    """Return the largest L_p distance of two dithered vectors, on the unit scale of tables; for p = infinity, of two coordinates.
+
+    Errs upward. `rejecting` says whether vectors are rounded until they are in the ball.
+    """
+    return 2 * _dithered_norm_bound(grid, rejecting=rejecting) / grid.steps if grid.centred else 1.0
+
+
+def _dithered_norm_bound(grid: VectorGrid, *, rejecting: bool) -> float:
+    return grid.radius if rejecting else rounded_norm_bound(grid.ball.dimension, grid.ball.norm, grid.radius)

@@ -1,10 +1,13 @@
 """One task of a sweep of means: one setting, one repetition. Its name says all of it, and its random numbers derive from that name."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from numpy.typing import NDArray
 
 from ...design.contracts.domains import Categories, Domain, Interval
 from ...design.contracts.guarantee import Guarantee
@@ -26,6 +29,8 @@ METRICS = (
     "wrapped_coordinates",
 )
 DOMAIN_KEYS = {Interval: "interval", NormBall: "ball", Categories: "categories"}
+# Inputs of the last tasks are kept, up to so many numbers of each: those of ten repetitions, 16 megabytes each, which all mechanisms share.
+KEPT_INPUTS, KEPT_NUMBERS = 10, 2**21
 # Texts of the last designs of a sweep.
 DESIGNS_KEPT = 64
 # Options whose names would be another column's, or say too little in a table of all mechanisms.
@@ -257,14 +262,9 @@ class MeanTask:
 
     def run(self, prepared: PreparedMean) -> list[dict[str, Scalar]]:
         """Draw the inputs, simulate the mechanism on them, and return a row for each quantity of `METRICS`."""
-        inputs = input_chunks(
-            self.population,
-            self.domain,
-            self.task.clients,
-            named_stream(self.seed, self.data_name),
-            scale=self.scale,
-            nonzero=self.nonzero,
-        )
+        few = self.task.clients * self.task.dimension <= KEPT_NUMBERS
+        draw = _kept_inputs if few else _inputs
+        inputs = draw(self.seed, self.data_name, self.population, self.domain, self.task.clients, self.scale, self.nonzero)
         mechanism = prepared.mechanism.renewed(int(named_stream(self.seed, f"sketch: {self.name}").integers(2**63)))
         result = simulate_mean(mechanism, inputs, named_stream(self.seed, f"messages: {self.name}"))
         measured = asdict(result) | asdict(result.wrapping) if result.wrapping is not None else asdict(result)
@@ -316,3 +316,18 @@ def _guaranteed(prepared: PreparedMean, dimension: int) -> dict[str, Scalar]:
         "lower_bound": prepared.lower_bound,
         "central_error": prepared.central_error,
     }
+
+
+def _inputs(
+    seed: int, data_name: str, population: str, domain: Domain, clients: int, scale: float, nonzero: int | None
+) -> Iterator[NDArray[Any]]:
+    return input_chunks(population, domain, clients, named_stream(seed, data_name), scale=scale, nonzero=nonzero)
+
+
+@lru_cache(maxsize=KEPT_INPUTS)
+def _kept_inputs(*drawn: Any) -> tuple[NDArray[Any], ...]:
+    """Return what `_inputs` draws, for nobody to write to."""
+    chunks = tuple(_inputs(*drawn))
+    for chunk in chunks:
+        chunk.flags.writeable = False
+    return chunks

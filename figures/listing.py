@@ -38,7 +38,7 @@ _LISTED = {
     "mvu-fig3": ListedFigure(
         "mvu.fig3",
         "On the L1 ball three bits a coordinate do about as well as Laplace noise; on the L2 ball mechanisms for the sphere win",
-        "four minutes; two fifths of them to design tables, which are kept in the cache",
+        "three and a half minutes; two fifths of them to design tables, which are kept in the cache",
     ),
     "mvu-fig5": ListedFigure(
         "mvu.fig5",

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from ...arguments import check_choice, check_integer
 from ...design.contracts.norm_ball import NormBall
@@ -88,6 +89,7 @@ def calibrate_cpsgd(
         adjacency=target.adjacency or "replace-one",
     )
 
+    @cache
     def enough(levels: int, trials: int) -> bool:
         return _keeps(replace(smallest, levels=levels, trials=trials), target)
 

@@ -5,7 +5,6 @@ import math
 from ...arguments import check_integer
 from ...design.contracts.mechanism import Mechanism
 from ...progress import OnStep, silent
-from ..catalogue.registry import entry_named
 from ..simulation.repeated_means import repeat_mean, summarise_means
 from .population import draw_sample
 from .prediction import predict_error
@@ -45,7 +44,9 @@ def check_plan(plan: Plan, *, first: int = FIRST, seed: int = 0, on_step: OnStep
 def check_mechanism(plan: Plan, one: PlannedMechanism, *, seed: int = 0) -> CheckedError:
     """Return what rounds of a mechanism of a plan were off by, beside the prediction for as many clients."""
     task = plan.task
-    mechanism = entry_named(one.name).build(task, dict(one.options))
+    mechanism = one.mechanism
+    if mechanism is None:
+        raise ValueError(f"one must be a feasible mechanism of the plan, got {one.name}")
     # The sum of d squared normal errors varies by sqrt(2 / d) of itself.
     wanted = max(2, min(MOST_REPETITIONS, math.ceil(2 / (task.dimension * PRECISION**2))))
     clients = _clients(mechanism, task.clients, wanted * (one.client_seconds or 0.0))

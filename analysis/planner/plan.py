@@ -262,6 +262,7 @@ def _described(entry: Entry, asked: _Asked, designs: list[_Design]) -> PlannedMe
         name=entry.name,
         title=entry.title,
         trust_model=entry.trust_model,
+        mechanism=chosen.mechanism,
         feasible=True,
         adjacency=task.adjacency,
         predicted_error=chosen.error.of_population,

@@ -3,12 +3,13 @@
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ...design.contracts.domains import Categories, Interval
+from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.task import Task
 from ...shown import GREY, Shown
 from .references import CENTRAL_GAUSSIAN, Reference
@@ -99,6 +100,8 @@ class PlannedMechanism:
         All design choices that keep to the task.
     check : CheckedError or None
         What a simulation said, if there was one.
+    mechanism : Mechanism or None
+        What the design choices build.
     """
 
     name: str
@@ -126,10 +129,11 @@ class PlannedMechanism:
     command: str | None = None
     tried: tuple[TriedDesign, ...] = ()
     check: CheckedError | None = None
+    mechanism: Mechanism | None = field(default=None, compare=False, repr=False)
 
     def document(self) -> dict[str, Any]:
         """Return everything except for what was tried, as JSON holds it; unknown and infinite numbers are null."""
-        document = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("tried", "check")}
+        document = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("tried", "check", "mechanism")}
         document["options"] = dict(self.options)
         document["check"] = None if self.check is None else asdict(self.check)
         return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in document.items()}

@@ -21,7 +21,7 @@ from ..datasets.federated_data import FederatedData
 from ..random_streams import named_stream
 from .checkpoint import Arrays, Checkpoint
 from .downloads import Downloads
-from .local_training import KeptExamples, LocalTraining, keep_memory_of_chunks, update_chunks
+from .local_training import KeptExamples, LocalTraining, clients_of_chunk, keep_memory_of_chunks, update_chunks
 from .message_sum import MessageSum, whole_bytes
 from .models.network import Network, network_accuracy
 from .plan import TrainingPlan
@@ -141,7 +141,9 @@ class Federation:
                 updates = self._layers.clip(updates)
             messages.add(updates, words)
         empty = max((plan.seats or 0) - len(clients), 1 if isinstance(mechanism, TRUSTING) and not len(clients) else 0)
-        messages.add(np.zeros((empty, self.state.dimension)), words)
+        size = clients_of_chunk(self.state.dimension)
+        for start in range(0, empty, size):
+            messages.add(np.zeros((min(size, empty - start), self.state.dimension)), words)
         # A trusted server's noise on nothing is no message.
         sent = messages.messages if plan.seats is not None else len(clients)
         up = messages.bytes if sent else 0

@@ -28,11 +28,17 @@ class LinearOptimum:
     value: float
 
 
+class _SilentHighs(highspy.Highs):
+    def enableCallbacks(self) -> None:
+        # The constructor calls this, and since HiGHS 1.16 it prints a banner, into the middle of what a command prints, before any option can be set.
+        self.setOptionValue("output_flag", False)
+        super().enableCallbacks()
+
+
 def new_highs() -> highspy.Highs:
     """Return a silent, single-threaded HiGHS without a model, with tight tolerances, that keeps small matrix entries."""
-    highs = highspy.Highs()
+    highs = _SilentHighs()
     for option, value in (
-        ("output_flag", False),
         ("threads", 1),
         ("primal_feasibility_tolerance", 1e-10),
         ("dual_feasibility_tolerance", 1e-10),

@@ -35,14 +35,13 @@ class Downloads:
     _models: dict[int, int] = field(default_factory=dict)
 
     def send(self, clients: IntegerArray, messages: int) -> int:
-        """Return the bytes down of the next round, for the clients that take part in it, and note how many messages it has."""
+        """Return the bytes down of the next round, for the clients that take part in it, each once, and note how many messages it has."""
         number = len(self._messages) - 1
         self._messages.append(self._messages[-1] + messages)
-        present = set(clients.tolist())
         if not self.by_history:
-            return len(present) * self.model_bytes
+            return len(clients) * self.model_bytes
         total, whole = 0, full_model_bytes(self.state_bytes)
-        for client in present:
+        for client in clients.tolist():
             known = self._models.get(client, 0)
             missed = self._messages[number] - self._messages[known]
             total += min(whole, history_package_bytes(number - known, missed, self.message_bytes))

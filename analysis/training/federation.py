@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -131,9 +132,8 @@ class Federation:
         scale = self._clipping.clip_norm / setting.clip
         messages, norms = MessageSum(mechanism, plan.count.bits if plan.count is not None else 0), [np.empty(0)]
         parameters = self.state.parameters.astype(float)
-        for updates in update_chunks(
-            self._local, self._network, parameters, self._examples, clients, self._stream(number, "local training")
-        ):
+        shuffles = cache(partial(self._stream, number, "local training"))
+        for updates in update_chunks(self._local, self._network, parameters, self._examples, clients, shuffles):
             if setting.clipping == "adaptive":
                 norms.append(_ball(mechanism).norms(updates))
                 updates = self._scaled(mechanism, updates, scale)
@@ -147,7 +147,7 @@ class Federation:
         # A trusted server's noise on nothing is no message.
         sent = messages.messages if plan.seats is not None else len(clients)
         up = messages.bytes if sent else 0
-        down = self._downloads.send(clients, sent)
+        down = self._downloads.send(np.unique(clients) if self._repeats else clients, sent)
         used = self._clipping.clip_norm
         if setting.clipping == "adaptive":
             self._adapt(np.concatenate(norms), words)

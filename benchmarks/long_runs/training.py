@@ -80,7 +80,8 @@ def main() -> None:
             run._round(number)
             spent["engine"].append(time.process_time() - start)
             clients = short.training.cohorts.draw(number, rng)
-            chunks = [chunk.copy() for chunk in update_chunks(run._local, network, run.state.parameters.astype(float), kept, clients, rng)]
+            parameters = run.state.parameters.astype(float)
+            chunks = [chunk.copy() for chunk in update_chunks(run._local, network, parameters, kept, clients, np.random.default_rng)]
             start = time.process_time()
             total = MessageSum(plan.mechanism.renewed(number))
             for chunk in chunks:

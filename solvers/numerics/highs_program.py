@@ -29,10 +29,14 @@ class LinearOptimum:
 
 
 class _SilentHighs(highspy.Highs):
-    def enableCallbacks(self) -> None:
-        # The constructor calls this, and since HiGHS 1.16 it prints a banner, into the middle of what a command prints, before any option can be set.
+    # HiGHS has no types: with these two lines, what is called here has.
+    def __init__(self) -> None:
+        highspy.Highs.__init__(self)
+
+    def enableCallbacks(self) -> None:  # noqa: N802 - HiGHS's name
+        # The constructor calls it, and since HiGHS 1.16 it prints a banner, into what a command prints, before an option could be set.
         self.setOptionValue("output_flag", False)
-        super().enableCallbacks()
+        highspy.Highs.enableCallbacks(self)
 
 
 def new_highs() -> highspy.Highs:

@@ -65,7 +65,7 @@ class DenseNetwork:
             start = places[number].start
             ends = start + inputs * outputs, start + (inputs + 1) * outputs
             outer_sums(activations[number], errors, found[:, start : ends[0]].reshape(len(found), inputs, outputs))
-            errors.sum(axis=1, out=found[:, ends[0] : ends[1]])
+            found[:, ends[0] : ends[1]] = errors[:, 0] if errors.shape[1] == 1 else errors.sum(axis=1)
             if number:
                 errors = times(errors, np.swapaxes(weights, -1, -2)) * (activations[number] > 0)
             elif to_inputs:

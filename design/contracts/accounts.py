@@ -217,7 +217,9 @@ def composed_loss(loss: ComposableLoss, times: int, delta: float, composed_befor
     if times > MOST_COMPOSITIONS or allowed < delta / 2:
         return None
     composed = loss.self_compose(times) if times > 1 else loss
-    epsilon = float(composed.get_epsilon_for_delta(allowed))
+    # Of losses near 700 and beyond, the ratio that epsilon is the logarithm of may overflow: it is infinite then.
+    with np.errstate(over="ignore"):
+        epsilon = float(composed.get_epsilon_for_delta(allowed))
     return epsilon if math.isfinite(epsilon) else None
 
 

@@ -170,6 +170,15 @@ def test_losses_are_composed_within_what_they_cost_and_what_rounding_spares() ->
     assert composed_loss(loss, 20, 1e-13, composed_before=10) is None
 
 
+def test_losses_whose_ratios_overflow_warn_of_nothing_and_err_upward() -> None:
+    loss = dominating_privacy_loss([[30, 1], [1, 30]])
+    found = [composed_loss(loss, times, 1e-3) for times in (209, 212, 245)]
+    assert found[1] is None
+    for times, bound in zip((209, 245), (found[0], found[2]), strict=True):
+        assert bound is not None
+        assert bound >= composed_pure_epsilon(math.log(30), times, 1e-3) * (1 - 1e-9)
+
+
 # Rounds as (epsilon, delta)
 
 

@@ -30,8 +30,9 @@ Effort = Literal["quick", "wide", "full"]
 
 # Inputs of the grid on which the search is wide; finer grids only polish.
 WIDE_SEARCH_INPUTS = 16
-# Ends of the wide search that are perturbed, and those that are polished on a finer grid.
-PERTURBED, POLISHED = 3, 2
+# Ends of the wide search that are perturbed; those that are polished, as rounding decides which of close ones are reached first; and those
+# that are followed to grids more than four times as fine.
+PERTURBED, POLISHED, FOLLOWED = 3, 4, 2
 # Relative decrease at which descents of the wide search, and of the polish, stop; and after how many linear programs at the latest.
 WIDE_TOLERANCE, TOLERANCE = 1e-5, 1e-10
 EVALUATIONS, POLISHING_EVALUATIONS, SHORT_EVALUATIONS = 100, 600, 10
@@ -138,14 +139,11 @@ def solve_letters(
             failures = [end.failure for end in ends if end.failure]
         else:
             ends, made, failures = _searched(parallel, problem, origin, starts, rng, effort)
-    randomised_response = _randomised_response(problem)
     program = problem.program()
     best: TableDesign | None = None
-    found = _best(ends, 1)
-    for end in found:
-        program.start_from(end.program)
-    drawn_in = [_drawn_in(end.alphabet, problem) for end in found]
-    for alphabet in [*drawn_in, *(end.alphabet for end in found), randomised_response]:
+    candidates = [(letters, end) for end in _lowest(ends)[:POLISHED] for letters in (_drawn_in(end.alphabet, problem), end.alphabet)]
+    for alphabet, end in [*candidates, (_randomised_response(problem), None)]:
+        program.start_from(end.program if end else None)
         try:
             solution = program.solve(alphabet)
         except (ConvergenceError, InfeasibleError) as failure:
@@ -186,6 +184,8 @@ def _searched(
         ends += _polish_all(parallel, problem, followed, _last_evaluations(problem, effort))
     finer = wide
     while finer.inputs_count < problem.inputs_count:
+        if finer is not wide:
+            followed = followed[:FOLLOWED]
         finer = problem.coarser(min(problem.inputs_count, finer.inputs_count * 4))
         last = finer.inputs_count == problem.inputs_count
         if last and finer.inputs_count > 4 * wide.inputs_count:
@@ -278,11 +278,16 @@ def _descend(
     return _End(minimum.value, widened(letters(minimum.point), problem.inputs_count, problem.constraint, SEARCH_SLACK), program)
 
 
+def _lowest(ends: list[_End]) -> list[_End]:
+    """Return the ends that did not fail, those with the lowest values first."""
+    return sorted((end for end in ends if not end.failure), key=lambda end: end.value)
+
+
 def _best(ends: list[_End], count: int) -> list[_End]:
     """Return the best ends that differ from each other in value."""
     chosen: list[_End] = []
-    for end in sorted(ends, key=lambda end: end.value):
-        if len(chosen) < count and not end.failure and (not chosen or end.value > chosen[-1].value * (1 + 1e-6)):
+    for end in _lowest(ends):
+        if len(chosen) < count and (not chosen or end.value > chosen[-1].value * (1 + 1e-6)):
             chosen.append(end)
     return chosen
 

@@ -56,6 +56,8 @@ class RestrictedMaster:
         self.rays = np.empty((0, len(inputs)))
         self._column_scales = np.empty(0)
         self._highs = new_highs()
+        # With more columns the last optimum is still feasible: from there dual simplex, HiGHS's own choice, may take ten times as long.
+        self._highs.setOptionValue("simplex_strategy", highspy.simplex_constants.SimplexStrategy.kSimplexStrategyPrimal)
         coordinates = space.even.shape[1]
         self._prices = 2 * coordinates
         self._rows = self._prices if input_weights is not None else 3 * coordinates

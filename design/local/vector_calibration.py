@@ -12,7 +12,7 @@ from ...arguments import check_choice, check_integer, check_real
 from ...errors import ConvergenceError, InfeasibleError
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS, check_delta
 from ...solvers.accounting.renyi_divergence import divergence_by_distance
-from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon, ratio_constraint
+from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon, metric_power, ratio_constraint
 from ...solvers.divergences.vector_composition import compose_distances
 from ...solvers.numerics.safe_root import safe_root
 from ..contracts.norm_ball import NormBall
@@ -57,9 +57,10 @@ def calibrate_vector_table(
 
     The table's own epsilon is a rising parameter of the vector's: it is searched for until the vector's epsilon, computed from the
     finished table, lies between the target less 1e-6 and the target. (Chaudhuri, Guo, Rabbat 2022 choose it by hand: "an epsilon/2
-    L1-metric table gives about epsilon".) Letters are found quickly at first, unless a closed form says where the search ends, and searched
-    for as in `design_mvu` close to the end. From then on they are kept, so that the table hardly jumps as its epsilon changes, and polished
-    once; should the guarantee jump over that band, the last table before it is returned.
+    L1-metric table gives about epsilon".) Letters are found quickly at first, and searched for as in `design_mvu` close to the end. From
+    then on they are kept, so that the table hardly jumps as its epsilon changes, and polished once; should the guarantee jump over that
+    band, the last table before it is returned. Where the budget is pure and a closed form says where the search ends, it starts there; not
+    for local privacy and a finite norm, where near rows differ by less than the bound, by how much depends on the table.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def calibrate_vector_table(
 
         return safe_root(realised, epsilon, start=start, low=EPSILON_LOW, high=high, tolerance=tolerance, name="the table's epsilon")
 
-    if delta == 0:
+    if delta == 0 and (metric_power(metric) is not None or math.isinf(ball.norm) or ball.dimension == 1):
         near = min(max(_pure_table_epsilon(epsilon / rounds, ball, bits_in, metric, dithering), EPSILON_LOW), high)
     else:
         near = root(_NearestSearch(partial(find, effort="quick")), epsilon / rounds, FIRST_TOLERANCE * epsilon)

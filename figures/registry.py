@@ -1,8 +1,10 @@
 """Which figures there are, and what makes their files."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -17,6 +19,9 @@ from .drawing.save import save_figure
 from .drawing.style import print_style
 from .entry import FigureEntry
 from .listing import LISTING
+
+if TYPE_CHECKING:
+    from ..analysis.training.task import TrainingTask
 
 
 def _entry(module: str) -> tuple[FigureEntry]:
@@ -49,7 +54,8 @@ def reproduce(
     Parameters
     ----------
     names : sequence of str
-        Names of figures (`FIGURES`); none for all of them, or, if there is `data`, for all that take some of what is there.
+        Names of figures (`FIGURES`); none for all of them, or, if there is `data`, for all that take some of what is there and whose
+        models can be made.
     output : Path
         Folder of the files; made if it is not there.
     seed : int
@@ -103,27 +109,42 @@ def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> 
     if entry.on_data is None:
         able = ", ".join(name for name, one in FIGURES.items() if one.on_data is not None)
         raise ValueError(f"data must be left out for {entry.name}: it is for {able}; got {data}")
-    from ..analysis.training.models.network import check_installed
-
     tasks = entry.on_data(seed, quick, data.absolute())
-    for model in dict.fromkeys(task.training.model for task in tasks):
-        check_installed(model)
+    absent = _models_without_torch(tasks)
+    if absent:
+        raise ValueError(f"data must be left out for {entry.name}, or: pip install 'quietbits[torch]', for {', '.join(absent)}; got {data}")
     return tasks
 
 
+def _models_without_torch(tasks: Sequence["TrainingTask"]) -> list[str]:
+    from ..analysis.training.models.network import lacks_torch
+
+    return [model for model in dict.fromkeys(task.training.model for task in tasks) if lacks_torch(model)]
+
+
 def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[str, Sequence[SweepTask]]:
-    """Return the tasks of every figure that takes some of the data in a folder; if there are none, raise what each of them looked for."""
-    tasks, missing = {}, {}
+    """Return the tasks of every figure that takes some of the data in a folder, and whose models can be made; raise if there are none."""
+    from ..analysis.datasets.found_data import PUBLISHED, found_data
+
+    found = found_data(data, PUBLISHED)
+    tasks, left_out = {}, defaultdict(list)
     for name, entry in FIGURES.items():
         if entry.on_data is not None:
             try:
-                tasks[name] = _tasks(entry, seed, data, quick=quick)
-            except DataNotFoundError as nothing:
-                missing[name] = str(nothing)
+                own = entry.on_data(seed, quick, data.absolute())
+            except DataNotFoundError:
+                left_out["data"].append(name)
+                continue
+            if _models_without_torch(own):
+                left_out["torch"].append(name)
+            else:
+                tasks[name] = own
     if not tasks:
-        raise DataNotFoundError("; ".join(dict.fromkeys(missing.values())))
-    if missing:
-        on_step(0, sum(map(len, tasks.values())), f"left out, without data: {', '.join(missing)}")
+        there = ", ".join(one.name for one in found)
+        raise ValueError(f"data must be such as some figure takes without torch, or: pip install 'quietbits[torch]'; got {there} in {data}")
+    if left_out:
+        reasons = "; ".join(f"without {lacking}: {', '.join(names)}" for lacking, names in left_out.items())
+        on_step(0, sum(map(len, tasks.values())), f"left out, {reasons}")
     return tasks
 
 

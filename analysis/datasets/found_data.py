@@ -51,6 +51,8 @@ _MARKS: Mapping[str, _Mark] = MappingProxyType(
         "stackoverflow-words": _Mark(WORD_COUNTS, STACKOVERFLOW_SOURCE, _file(WORD_COUNTS), stackoverflow_users),
     }
 )
+PUBLISHED = tuple(_MARKS)
+"""Names of the data that are looked for."""
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ def check_numbered(messages: NDArray[Any], numbers: int, name: str) -> None:
     """Refuse messages that are not a seed and one of so many numbers each, whole ones, shape (clients, 2); `name` says what they number."""
     if messages.ndim != 2 or messages.shape[1] != 2:
         raise ValueError(f"messages must have the shape (clients, 2), got {messages.shape}")
-    if messages.dtype.kind not in "ui":
+    if messages.size and messages.dtype.kind not in "ui":
         # Floating-point numbers do not hold every seed.
         raise ValueError(f"messages must hold whole numbers, got {messages.dtype}")
     if messages.size and messages.min() < 0:

@@ -156,8 +156,10 @@ def test_what_is_looked_for_is_named_where_there_is_nothing(data: Path, tmp_path
 
 def test_models_of_torch_are_refused_at_once_where_it_is_not_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network, "find_spec", lambda _: None)
-    with pytest.raises(ValueError, match=r"model must be one that needs no torch, got 'lenet-5', or: pip install 'quietbits\[torch\]'"):
+    with pytest.raises(ValueError, match=r"left out for dprec-table1, or: pip install 'quietbits\[torch\]', for lenet-5,"):
         reproduce(["dprec-table1"], tmp_path / "out", data=data)
+    with pytest.raises(ValueError, match=r"takes without torch, or: pip install 'quietbits\[torch\]'; got femnist in"):
+        reproduce([], tmp_path / "out", data=found_data(data, ("femnist",))[0].folder)
     assert not (tmp_path / "out").exists()
 
 
@@ -292,8 +294,13 @@ def test_without_names_figures_are_made_whose_data_are_there(data: Path, tmp_pat
     assert made == ["mvu-fig4", "mvu-fig6", "cpsgd-fig2", "dprec-table1"]
     assert told[0].startswith("left out, without data: ")
     assert "price-training, " in told[0]
+    monkeypatch.setattr(network, "find_spec", lambda _: None)
+    made.clear()
+    reproduce([], tmp_path, data=mnist.folder, on_step=lambda *step: told.append(step[2]))
+    assert made == ["mvu-fig4", "cpsgd-fig2"]
+    assert told[-1].startswith("left out, without torch: mvu-fig6, dprec-table1; without data: ")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataNotFoundError, match=r"no file.*of mnist.*no file.*of stackoverflow-words"):
+    with pytest.raises(DataNotFoundError, match=r"no file.*of mnist.*of stackoverflow-words"):
         reproduce([], tmp_path, data=tmp_path / "empty")
 
 

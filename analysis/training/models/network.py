@@ -152,9 +152,14 @@ def check_model(name: str) -> None:
         raise ValueError(f"model must be softmax, mlp-WIDTH-..., cnn-CHANNELS-WIDTH-..., or one of {others}, got {name!r}")
 
 
+def lacks_torch(name: str) -> bool:
+    """Return whether a model is made of torch's parts, and torch is not installed."""
+    return name in TORCH_MODELS and find_spec("torch") is None
+
+
 def check_installed(name: str) -> None:
     """Refuse a model of torch's parts where torch is not installed."""
-    if name in TORCH_MODELS and find_spec("torch") is None:
+    if lacks_torch(name):
         raise ValueError(f"model must be one that needs no torch, got {name!r}, or: pip install 'quietbits[torch]'")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from ...arguments import check_choice
+from ...arguments import check_choice, check_integer
 from .cifar import cifar10_data
 from .digits import digits_data
 from .federated_data import FederatedData
@@ -29,6 +29,7 @@ _WRITTEN: Mapping[str, Callable[[Path], FederatedData]] = MappingProxyType(
 )
 DIGITS = "digits"
 DATA_NAMES = (DIGITS, *_DEALT, *_WRITTEN)
+MOST_IMAGES = 10**9
 # Data of one channel, which are deformed.
 ENDLESS = (DIGITS, "mnist", "emnist")
 
@@ -70,7 +71,7 @@ def named_data(
     >>> named_data("digits", 100, seed=0, split="dirichlet").clients
     100
     """
-    check_data(name, folder=folder, images=images, split=split, samples=samples)
+    check_data(name, clients, folder=folder, images=images, split=split, samples=samples)
     if name in _WRITTEN:
         found = _WRITTEN[name](Path(folder or "."))
         if clients not in (None, found.clients):
@@ -84,11 +85,15 @@ def named_data(
     return digits_data(clients, seed, split=split, alpha=alpha, samples=samples)
 
 
-def check_data(name: str, *, folder: str | Path | None, images: int | None, split: str, samples: int | None) -> None:
+def check_data(name: str, clients: int | None, *, folder: str | Path | None, images: int | None, split: str, samples: int | None) -> None:
     """Refuse arguments of `named_data` that do not go together, before any file is read."""
     check_choice("data", name, DATA_NAMES)
     if images is not None and name not in _DEALT:
         raise ValueError(f"images must be left out for {name}, got {images!r}: only those of {', '.join(_DEALT)} are dealt out")
+    if images is not None:
+        check_integer("images", images, low=1, high=MOST_IMAGES)
+        if samples is None and clients is not None and clients > images:
+            raise ValueError(f"clients must be at most {images}, the number of images that are dealt out, got {clients}")
     if name not in ENDLESS and samples is not None:
         raise ValueError(f"samples must be left out for {name}, got {samples!r}: only {', '.join(ENDLESS)} are made without end")
     if name != DIGITS and folder is None:

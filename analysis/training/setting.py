@@ -100,7 +100,7 @@ class TrainingSetting:
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
-        check_data(self.data, folder=self.folder, images=self.images, split=self.split, samples=self.samples)
+        check_data(self.data, self.clients, folder=self.folder, images=self.images, split=self.split, samples=self.samples)
         check_model(self.model)
         ClientSampling(self.sampling, self.clients, self.clients_per_round)
         check_integer("rounds", self.rounds, low=1, high=MOST_ROUNDS)

@@ -59,8 +59,9 @@ def calibrate_vector_table(
     finished table, lies between the target less 1e-6 and the target. (Chaudhuri, Guo, Rabbat 2022 choose it by hand: "an epsilon/2
     L1-metric table gives about epsilon".) Letters are found quickly at first, and searched for as in `design_mvu` close to the end. From
     then on they are kept, so that the table hardly jumps as its epsilon changes, and polished once; should the guarantee jump over that
-    band, the last table before it is returned. Where the budget is pure and a closed form says where the search ends, it starts there; not
-    for local privacy and a finite norm, where near rows differ by less than the bound, by how much depends on the table.
+    band, the last table before it is returned. Where the budget is pure and a closed form says where the search ends, it starts there.
+    Without a metric and with a finite norm the hasty letters are followed to the end, too: which letters are best at a table's epsilon says
+    little of what vectors of such a norm need.
 
     Parameters
     ----------
@@ -129,18 +130,25 @@ def calibrate_vector_table(
 
         return safe_root(realised, epsilon, start=start, low=EPSILON_LOW, high=high, tolerance=tolerance, name="the table's epsilon")
 
-    if delta == 0 and (metric_power(metric) is not None or math.isinf(ball.norm) or ball.dimension == 1):
+    hasty = _NearestSearch(partial(find, effort="quick"))
+    # Near rows then differ by less than the table's epsilon, and by how much depends on its letters.
+    loose = metric_power(metric) is None and math.isfinite(ball.norm) and ball.dimension > 1
+    if delta == 0 and not loose:
         near = min(max(_pure_table_epsilon(epsilon / rounds, ball, bits_in, metric, dithering), EPSILON_LOW), high)
     else:
-        near = root(_NearestSearch(partial(find, effort="quick")), epsilon / rounds, FIRST_TOLERANCE * epsilon)
-    wide = find(near, effort="wide")
-    searched = root(lambda _: wide, near, TOLERANCE)
-    if wide.made.found is None:
-        return mechanism(wide, searched, bounded=True)
-    polished = find(searched, start=wide)
-    ended = root(lambda _: polished, searched, TOLERANCE)
-    search, table_epsilon = min([(polished, ended), (wide, searched)], key=lambda end: mechanism(*end).table.certificate.mean_variance)
-    return mechanism(search, table_epsilon, bounded=True)
+        near = root(hasty, epsilon / rounds, FIRST_TOLERANCE * epsilon)
+
+    def ended(search: MvuSearch, start: float) -> tuple[MvuSearch, float]:
+        return search, root(lambda _: search, start, TOLERANCE)
+
+    def mean_variance(end: tuple[MvuSearch, float]) -> float:
+        return mechanism(*end).table.certificate.mean_variance
+
+    searches = [find(near, effort="wide"), *([hasty(near)] if loose else [])]
+    best = min((ended(search, near) for search in searches), key=mean_variance)
+    if best[0].made.found is not None:
+        best = min(ended(find(best[1], start=best[0]), best[1]), best, key=mean_variance)
+    return mechanism(*best, bounded=True)
 
 
 def _pure_table_epsilon(epsilon: float, ball: NormBall, bits_in: int, metric: str | float | None, dithering: str) -> float:

@@ -104,6 +104,7 @@ class RenyiCurve:
             dp-accounting; ``"classic"``: r(a) - ln(delta) / (a - 1) (Mironov 2017, proposition 3), looser, which papers before 2020 used.
         """
         delta = check_delta(delta)
+        check_choice("conversion", conversion, CONVERSIONS)
         finite = np.isfinite(self.orders) & np.isfinite(self.divergences)
         pure = float(self.divergences[np.isinf(self.orders)].min(initial=math.inf))
         found = EpsilonAtDelta(pure, math.inf, at_edge=False)
@@ -125,7 +126,8 @@ class LazyRenyiCurve:
     Parameters
     ----------
     divergences : callable
-        Divergences for an array of orders, as in `RenyiCurve`; each order is asked for once.
+        Divergences for an array of orders, as in `RenyiCurve`; each order is asked for once, so that values may differ by rounding
+        from those of all orders at once.
     orders : array_like of shape (orders,)
         Orders that may be tried.
 
@@ -144,7 +146,7 @@ class LazyRenyiCurve:
     def whole(self) -> RenyiCurve:
         """Return the curve at all orders."""
         self._compute(np.arange(len(self._orders)))
-        return RenyiCurve(self._orders, self._found).composed(self._rounds)
+        return RenyiCurve(self._orders.copy(), self._found.copy()).composed(self._rounds)
 
     def composed(self, rounds: int) -> "LazyRenyiCurve":
         """Return the curve of independent uses on the same data; both know what either has computed."""
@@ -153,7 +155,7 @@ class LazyRenyiCurve:
         return composed
 
     def epsilon(self, delta: float, conversion: str = "optimal") -> EpsilonAtDelta:
-        """Return what the whole curve says, as `RenyiCurve.epsilon` does."""
+        """Return what the whole curve says, as `RenyiCurve.epsilon` does; where that is 0, by another order, perhaps."""
         last = len(self._orders) - 1
         asked = np.unique([*range(0, last, FIRST_STRIDE), max(0, last - 1), last])
         while True:
@@ -177,7 +179,7 @@ class LazyRenyiCurve:
 
 def _converted(orders: FloatArray, divergences: FloatArray, delta: float, conversion: str) -> FloatArray:
     """Return the epsilon of each order, which may be below 0; all are finite. Rises with the divergence."""
-    if check_choice("conversion", conversion, CONVERSIONS) == "classic":
+    if conversion == "classic":
         return divergences - math.log(delta) / (orders - 1)
     # As dp-accounting 0.6 does, whose import takes a second. Orders below 1.01 are left out, where the formula divides by almost nothing.
     usable = np.where(orders > 1.01, orders, 2.0)

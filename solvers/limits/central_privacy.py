@@ -184,7 +184,11 @@ def _cap_risks(dimension: int, clients: int, epsilon: float) -> PriorRisks:
         groups = group_sizes(clients // count)
         moments.append(count * (groups / clients) ** 2)
         odds.append(posterior_odds(size, groups * epsilon))
-    return PriorRisks(np.concatenate(moments), np.concatenate(odds))
+    risks = PriorRisks(np.concatenate(moments), np.concatenate(odds))
+    # All who ask share what is kept.
+    for shared in (risks.second_moments, risks.odds):
+        shared.setflags(write=False)
+    return risks
 
 
 def _frame_error(dimension: int, clients: int, epsilon: float, delta: float) -> float:

@@ -9,8 +9,8 @@ from ...noise.random_words import WordsLike, word_source
 
 # Vectors of a smaller norm, in units of the clip norm, count as zero: squares of their coordinates would underflow.
 SHORTEST = 1e-100
-# How far from 1 the length of a unit vector may be.
-UNIT_LENGTH = 1e-9
+# How far from 1 the length of a unit vector may be: one that was normalised in 32 bits passes.
+UNIT_LENGTH = 1e-6
 
 
 def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> FloatArray:
@@ -37,7 +37,8 @@ def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> F
 def checked_direction(ball: NormBall, direction: ArrayLike) -> FloatArray:
     """Return a unit vector of the ball's dimension as a row, shape (1, dimension); refuse another one."""
     row = ball.check(np.asarray(direction)[None])
-    length = float(np.linalg.norm(row))
+    with np.errstate(over="ignore"):
+        length = float(np.linalg.norm(row))
     if abs(length - 1) > UNIT_LENGTH:
         raise ValueError(f"direction must be a unit vector, got one of length {length:.12g}")
     return row

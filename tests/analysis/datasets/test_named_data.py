@@ -31,6 +31,16 @@ def test_all_others_say_what_is_missing_from_a_folder(tmp_path: Path, name: str)
             named_data(name, 10, 0, folder=tmp_path, images=3)
 
 
+def test_images_that_are_too_few_are_refused_before_a_file_is_read(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"images must be a whole number from 1 to 1000000000, got 2\.5"):
+        named_data("mnist", 10, 0, folder=tmp_path, images=2.5)
+    with pytest.raises(ValueError, match="clients must be at most 9, the number of images that are dealt out, got 10"):
+        named_data("mnist", 10, 0, folder=tmp_path, images=9)
+    # Deformed images have no end.
+    with pytest.raises(DataError, match=r"there is no .*https://"):
+        named_data("mnist", 10, 0, folder=tmp_path, images=9, samples=3)
+
+
 def test_digits_are_in_no_folder(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="folder must be left out for digits, which need no files"):
         named_data("digits", 10, 0, folder=tmp_path)

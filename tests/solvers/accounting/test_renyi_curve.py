@@ -1,0 +1,61 @@
+"""Rényi curves that are computed where they are needed: the epsilon of all orders, from few of them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from quietbits.arrays import FloatArray
+from quietbits.solvers.accounting.renyi_curve import CONVERSIONS, DEFAULT_ORDERS, LazyRenyiCurve, RenyiCurve
+
+
+def random_divergences(rng: np.random.Generator) -> FloatArray:
+    """Return a rising curve: Gaussian at first, in steps or smooth, and perhaps infinite from some order on."""
+    orders = np.array(DEFAULT_ORDERS)
+    rising = np.cumsum(rng.exponential(size=len(orders)) ** rng.integers(1, 8))
+    rising *= 10 ** rng.uniform(-9, 1) / rising[len(orders) // 2]
+    if rng.random() < 0.5:
+        rising = np.minimum(np.where(np.isfinite(orders), orders, 1e9) * 10 ** rng.uniform(-8, 0), rising[-1])
+    if rng.random() < 0.3:
+        rising[rng.integers(1, len(orders)) :] = math.inf
+    return rising
+
+
+@pytest.mark.parametrize("conversion", CONVERSIONS)
+def test_a_lazy_curve_says_what_the_whole_one_says_from_fewer_orders(conversion: str) -> None:
+    rng = np.random.default_rng(0)
+    asked, most = 0, 0
+    for _ in range(300):
+        divergences = random_divergences(rng)
+        known = dict(zip(DEFAULT_ORDERS, divergences, strict=True))
+        computed: list[float] = []
+
+        def at(orders: FloatArray, known: dict[float, float] = known, computed: list[float] = computed) -> FloatArray:
+            computed.extend(orders)
+            return np.array([known[order] for order in orders])
+
+        rounds, delta = int(rng.integers(1, 1000)), 10 ** -rng.uniform(0.1, 12)
+        lazy = LazyRenyiCurve(at).composed(rounds)
+        found, expected = (curve.epsilon(delta, conversion) for curve in (lazy, RenyiCurve(DEFAULT_ORDERS, divergences).composed(rounds)))
+        assert found.epsilon == expected.epsilon
+        if found.epsilon > 0:
+            assert known[found.order] == known[expected.order]
+        assert len(computed) == len(set(computed))
+        asked, most = asked + len(computed), most + len(divergences)
+    assert asked < most / 3
+
+
+def test_what_a_lazy_curve_hands_out_is_not_its_own() -> None:
+    lazy = LazyRenyiCurve(lambda orders: orders / 8, DEFAULT_ORDERS[:-1])
+    before = lazy.epsilon(1e-5)
+    whole = lazy.whole()
+    whole.orders[:] = 2.0
+    whole.divergences[:] = 0.0
+    assert lazy.epsilon(1e-5) == before
+
+
+def test_the_conversion_is_checked_where_no_divergence_is_finite() -> None:
+    for curve in (RenyiCurve([2.0], [math.inf]), LazyRenyiCurve(lambda orders: np.full(len(orders), math.inf))):
+        assert curve.epsilon(1e-5).epsilon == math.inf
+        with pytest.raises(ValueError, match="conversion must be one of optimal, classic, got 'best'"):
+            curve.epsilon(1e-5, "best")

@@ -127,7 +127,8 @@ def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[st
     from ..analysis.datasets.found_data import PUBLISHED, found_data
 
     found = found_data(data, PUBLISHED)
-    tasks, left_out = {}, defaultdict(list)
+    tasks: dict[str, Sequence[SweepTask]] = {}
+    left_out = defaultdict(list)
     for name, entry in FIGURES.items():
         if entry.on_data is not None:
             try:

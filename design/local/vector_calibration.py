@@ -114,8 +114,8 @@ def calibrate_vector_table(
         check_renyi(delta, ball.norm, bits_in, bits_out)
         if method not in (None, "rdp"):
             raise ValueError(f"method must be left out, or 'rdp', for the objective 'renyi', got {method!r}")
-        best = calibrate_vector_table(epsilon, delta, ball, bits_in, bits_out, metric, dithering=dithering, rounds=rounds, seed=seed)
-        return improve_vector_table(best, epsilon, rounds)
+        given = calibrate_vector_table(epsilon, delta, ball, bits_in, bits_out, metric, dithering=dithering, rounds=rounds, seed=seed)
+        return improve_vector_table(given, epsilon, rounds)
 
     high = largest_epsilon(bits_in, metric)
     find = partial(search_mvu, bits_in=bits_in, bits_out=bits_out, metric=metric, seed=seed)

@@ -34,7 +34,8 @@ def largest_piecewise_sum(
 
     For any price, sum_l h(x_l) <= price radius**p + dimension max_x (h(x) - price x**p): weak duality, so that no price can make the bound
     too small. The best price gives dimension E(radius**p / dimension), with E the concave envelope of h as a function of x**p. In each
-    cell h - price x**p is concave, and a tangent bounds its maximum. Errs upward, by about 1e-8 of itself where the price was found well.
+    cell h - price x**p is concave, and a tangent bounds its maximum. Errs upward, by about 1e-8 of itself where the price was found well,
+    if the sum is at least 0 somewhere.
 
     Parameters
     ----------

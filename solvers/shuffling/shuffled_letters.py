@@ -97,7 +97,7 @@ class ShuffledLetters:
         return 0.0 if ratio == 1 else math.log(ratio) + 8 * UNIT * (1 + math.log(ratio))
 
     def delta(self, epsilon: float) -> float:
-        """Return the largest hockey-stick divergence of two rows; errs upward, by a share of about 1e-2 at most."""
+        """Return the largest hockey-stick divergence of two rows; errs upward, mostly by a share of 1e-2 at most."""
         return self._delta(check_real("epsilon", epsilon, low=0.0, high=LARGEST_LOG_RATIO), ACCURACY)
 
     def epsilon(self, delta: float) -> float:

@@ -288,15 +288,18 @@ class _Block:
             return excesses
         last, starts, places = cuts[-1], np.append(0, cuts[:-1]), np.searchsorted(cuts, near)
         losses = self.losses[:last]
+        sums = np.empty((SERIES_TERMS, len(starts)))
         powers = self.others[:last] * losses**2
-        geometric, factorial = np.ones(len(orders)), 2.0
-        for k in range(3, SERIES_TERMS + 3):
-            moments = np.cumsum(np.add.reduceat(powers, starts))[places]
-            # Where powers of an order overflow, those of the losses have long vanished.
-            with np.errstate(over="ignore", invalid="ignore"):
-                excesses += np.where(moments == 0, 0.0, geometric / factorial * moments)
-                geometric, factorial = 1 + orders * geometric, factorial * k
+        for row in sums:
+            np.add.reduceat(powers, starts, out=row)
             powers *= losses
+        moments = np.cumsum(sums, axis=1)[:, places]
+        geometric, factorial = np.ones(len(orders)), 2.0
+        # Where powers of an order overflow, those of the losses have long vanished.
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k, moment in enumerate(moments, start=3):
+                excesses += np.where(moment == 0, 0.0, geometric / factorial * moment)
+                geometric, factorial = 1 + orders * geometric, factorial * k
         return np.where(near > 0, excesses * orders * (orders - 1), 0.0)
 
 

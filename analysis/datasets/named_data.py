@@ -88,9 +88,9 @@ def named_data(
 def check_data(name: str, clients: int | None, *, folder: str | Path | None, images: int | None, split: str, samples: int | None) -> None:
     """Refuse arguments of `named_data` that do not go together, before any file is read."""
     check_choice("data", name, DATA_NAMES)
-    if images is not None and name not in _DEALT:
-        raise ValueError(f"images must be left out for {name}, got {images!r}: only those of {', '.join(_DEALT)} are dealt out")
     if images is not None:
+        if name not in _DEALT:
+            raise ValueError(f"images must be left out for {name}, got {images!r}: only those of {', '.join(_DEALT)} are dealt out")
         check_integer("images", images, low=1, high=MOST_IMAGES)
         if samples is None and clients is not None and clients > images:
             raise ValueError(f"clients must be at most {images}, the number of images that are dealt out, got {clients}")

@@ -131,7 +131,7 @@ def calibrate_vector_table(
         return safe_root(realised, epsilon, start=start, low=EPSILON_LOW, high=high, tolerance=tolerance, name="the table's epsilon")
 
     hasty = _NearestSearch(partial(find, effort="quick"))
-    # Near rows then differ by less than the table's epsilon, and by how much depends on its letters.
+    # Near rows of a table without a metric differ by less than its epsilon, and by how much depends on its letters.
     loose = metric_power(metric) is None and math.isfinite(ball.norm) and ball.dimension > 1
     if delta == 0 and not loose:
         near = min(max(_pure_table_epsilon(epsilon / rounds, ball, bits_in, metric, dithering), EPSILON_LOW), high)

@@ -146,7 +146,7 @@ class LazyRenyiCurve:
     def whole(self) -> RenyiCurve:
         """Return the curve at all orders."""
         self._compute(np.arange(len(self._orders)))
-        return RenyiCurve(self._orders.copy(), self._found.copy()).composed(self._rounds)
+        return RenyiCurve(self._orders.copy(), self._found).composed(self._rounds)
 
     def composed(self, rounds: int) -> "LazyRenyiCurve":
         """Return the curve of independent uses on the same data; both know what either has computed."""

@@ -9,8 +9,8 @@ from ...noise.random_words import WordsLike, word_source
 
 # Vectors of a smaller norm, in units of the clip norm, count as zero: squares of their coordinates would underflow.
 SHORTEST = 1e-100
-# How far from 1 the length of a unit vector may be: one that was normalised in 32 bits passes.
-UNIT_LENGTH = 1e-6
+# How far from 1 the length of a unit vector may be.
+UNIT_LENGTH = 1e-9
 
 
 def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> FloatArray:

@@ -190,14 +190,6 @@ def test_bad_arguments_are_refused() -> None:
         mechanism.index_probabilities([1e200, 1e200, 0.0], 1)
 
 
-def test_a_direction_may_be_normalised_in_32_bits() -> None:
-    direction = np.array([1, 2, 3], dtype=np.float32)
-    direction /= np.linalg.norm(direction)
-    assert abs(np.linalg.norm(direction.astype(float)) - 1) > 1e-9
-    mechanism = MinimalRandomCodingMechanism(1.0, 3, NormBall(3, 2.0))
-    assert mechanism.index_probabilities(direction, 1).sum() == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize(
     ("messages", "message"),
     [

@@ -52,7 +52,7 @@ class TrainingPlan:
     unamplified : ndarray of shape (rounds,) or None
         Of others whose `epsilons` sampling amplifies: the same where it is seen who takes part.
     others : mapping
-        What accounts that are not proven, or assume something, say; by name.
+        What accounts that are not proven, assume something, or are for another adjacency, say; by name.
     """
 
     mechanism: Mechanism
@@ -222,7 +222,8 @@ def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling:
     times = {cohorts.participations(number): None for number in asked}
     reports = {count: privacy.report(delta, setting.adjacency, count, sampling) for count in times}
     found = [reports[cohorts.participations(asked[place])] for place in np.searchsorted(asked, np.arange(1, rounds + 1)).tolist()]
-    names = [one.name for one in found[0].accounts if one.adjacency == setting.adjacency and not (one.proven and one.assumes is None)]
+    guarantees = {one.name for one in privacy.accounts if one.is_guarantee and one.adjacency == setting.adjacency}
+    names = [one.name for one in privacy.accounts if one.name not in guarantees]
     others = {name: np.array([report.epsilon_by(name) for report in found]) for name in names}
     return _Accounted(np.array([report.epsilon for report in found]), others)
 

@@ -1,4 +1,4 @@
-"""How the series of a figure look: Okabe and Ito's palette, which stays distinct under the common kinds of colour blindness."""
+"""How the series of a figure look: Okabe and Ito's palette and a grey, which stay distinct under the common kinds of colour blindness."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ class Mark:
     Attributes
     ----------
     colour : str
-        Colour of Okabe and Ito's palette.
+        Colour of Okabe and Ito's palette, or grey.
     marker : str
         Matplotlib's name of the marker.
     line : str or tuple
@@ -29,3 +29,4 @@ PURPLE = Mark("#CC79A7", "D", (0, (2, 1)))
 ORANGE = Mark("#E69F00", "v", (0, (1, 1)))
 BLACK = Mark("#000000", "x", (0, (3, 1, 1, 1, 1, 1)))
 SKY = Mark("#56B4E9", "P", (0, (5, 1, 1, 1, 1, 1)))
+GREY = Mark("#7F7F7F", "*", (0, (8, 2)))

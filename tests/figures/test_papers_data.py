@@ -185,7 +185,6 @@ def test_dp_rec_has_the_papers_settings_on_each_data(data: Path) -> None:
     models = {"mnist": "lenet-5", "femnist": "dp-rec-cnn", "shakespeare": "character-lstm", "stackoverflow-tags": "softmax"}
     for name, own in tasks.items():
         paper = training_settings("dp-rec", name)
-        epsilons = {one.epsilon for one in paper.reported}
         clients = {"mnist": 100}.get(name, CLIENTS[name])
         for task in own:
             setting, options = task.training, dict(task.mechanism.options)
@@ -194,15 +193,25 @@ def test_dp_rec_has_the_papers_settings_on_each_data(data: Path) -> None:
             assert setting.delta == clients ** paper.value("delta_exponent")
             assert setting.clients_per_round == min(clients, paper.value("clients_per_round"))
             assert setting.local_epochs == 1
-            assert setting.epsilon in (epsilons if task.mechanism.name not in ("none", "quantised") else {None})
             if task.mechanism.name == "dp-rec-training":
-                (ratio,) = [one.clip_ratio for one in paper.reported if one.epsilon == setting.epsilon]
-                assert (setting.clip, options["group_bits"]) == (ratio * paper.value("sigma"), 7)
-                assert setting.rounds == paper.value("rounds")
+                # With the paper's own clip ratio; or with its clip norm and more noise, for the epsilon that is proven.
+                stated = [one.clip_ratio for one in paper.reported if options.get("clip_ratio", one.clip_ratio) == one.clip_ratio]
+                assert setting.clip in [ratio * paper.value("sigma") for ratio in stated]
+                assert options["group_bits"] == 7
+                assert (setting.rounds, setting.download) == (paper.value("rounds"), "history")
                 assert options.get("largest_group") == (10**6 if name == "stackoverflow-tags" else None)
             else:
                 assert setting.clip == paper.value("fedavg_clip_norm")
                 assert setting.rounds == paper.values.get("fedavg_rounds", paper.value("rounds"))
+        # Each as the paper has it, and for its epsilon as it is proven here.
+        private = [task for task in own if task.mechanism.name == "dp-fedavg"]
+        assert [task.training.epsilon for task in private] == [one.epsilon for one in paper.reported] + [None] * len(paper.reported)
+        noise = [multiplier for task in private if (multiplier := dict(task.mechanism.options).get("noise_multiplier")) is not None]
+        assert noise == [one.noise_multiplier for one in paper.reported]
+        coded = [task for task in own if task.mechanism.name == "dp-rec-training"]
+        assert [task.training.epsilon for task in coded] == [one.epsilon for one in paper.reported] + [None] * len(paper.reported)
+        ratios = [dict(task.mechanism.options).get("clip_ratio") for task in coded]
+        assert ratios == [None] * len(paper.reported) + [one.clip_ratio for one in paper.reported]
         # The discrete Gaussian is where the paper has it.
         reported = {name for one in paper.reported for name in one.accuracy}
         assert {"distributed-discrete-gaussian"} & {task.mechanism.name for task in own} == (
@@ -326,6 +335,10 @@ def coarse(task: TrainingTask) -> TrainingTask:
     return replace(task, mechanism=TrainedMechanism(task.mechanism.name, options))
 
 
+def axes_labels(figure: Figure) -> set[str]:
+    return {label for axes in figure.axes for label in axes.get_legend_handles_labels()[1]}
+
+
 def caption(figure: Figure) -> str:
     return figure.get_supxlabel().replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
 
@@ -356,7 +369,19 @@ def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_p
     ]
     table, figure = ran(monkeypatch, "dprec-table1", kept, tmp_path)
     assert set(table["dimension"]) == {5_000_500}
-    assert dict(zip(table["mechanism"], table["paper_percent"], strict=True))["dp-fedavg"] == 19.3
+    assert set(table.loc[table["mechanism"] == "dp-fedavg", "paper_percent"]) == {19.3}
+    # The paper's own noise and clip ratio stand at its epsilon, with what they keep.
+    own = table[table["target_epsilon"].isna() & (table["mechanism"] != "none")].set_index("mechanism")
+    assert own["stated_epsilon"].tolist() == [1.0, 1.0]
+    assert (own.loc["dp-fedavg", "noise_multiplier"], own.loc["dp-rec-training", "clip_ratio"]) == (0.957, 1.227)
+    assert np.isfinite(own.loc["dp-fedavg", "epsilon"])
+    assert np.isinf(own.loc["dp-rec-training", "epsilon"])
+    assert np.isfinite(own.loc["dp-rec-training", ["epsilon_published", "epsilon_any_clients"]].astype(float)).all()
+    labels = axes_labels(figure)
+    assert {"DP-FedAvg", "DP-FedAvg, the paper's noise", "DP-REC, ε proven", "DP-REC, ε as published"} <= labels
+    assert (table["megabytes"] == table["megabytes_up"] + table["megabytes_down"]).all()
+    floats = table.loc[table["mechanism"] == "none", "megabytes"].item()
+    assert table["times_fewer_bytes"].tolist() == (floats / table["megabytes"]).tolist()
     # A seed of 64 bits, and two for each of the paper's six groups, filled up to bytes.
     assert set(table.loc[table["mechanism"] == "dp-rec-training", "bits_per_client"].dropna()) == {64 + 16}
     (axes,) = figure.axes
@@ -365,7 +390,7 @@ def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_p
     # All data at once: the same accuracies for the budgets of each.
     budgets = {name: [one.epsilon for one in training_settings("dp-rec", name).reported] for name in NAMES if name != "cifar10"}
     rows = [
-        table.assign(data=name, target_epsilon=table["target_epsilon"].where(table["target_epsilon"].isna(), epsilon))
+        table.assign(data=name, stated_epsilon=table["stated_epsilon"].where(table["stated_epsilon"].isna(), epsilon))
         for name, epsilons in budgets.items()
         for epsilon in epsilons
     ]

@@ -77,8 +77,9 @@ def _tasks(seed: int, ground: Ground, repetitions: int = 1) -> list[TrainingTask
         {"name": "quantised"},
         {"name": "dp-fedavg", **budget},
         {"name": DDG, "bits": [16, 12], **budget},
-        *ground.dp_rec([EPSILON], "any-clients", download="history"),
-        *ground.dp_rec([EPSILON], "published", download="history"),
+        *ground.dp_rec([EPSILON], "any-clients"),
+        *ground.published([EPSILON]),
+        *ground.papers_noise([EPSILON]),
     ]
     common = {**ground.common, "evaluate_every": ground.common["rounds"] // POINTS}
     return grid_tasks(seed, common, blocks, repetitions)

@@ -10,7 +10,18 @@ from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption
 from ..grids import TRUSTED_LOOK, add_legend, draw_accuracies, draw_no_privacy, grid_tasks, panels
 from ..training_figure import training_figure
-from .settings import PAPER, PROVEN, PUBLISHED, Ground, best_steps, digits_ground, femnist_ground, guarantees_in_words, setting_in_words
+from .settings import (
+    DP_FEDAVG,
+    PAPER,
+    PROVEN,
+    PUBLISHED,
+    Ground,
+    best_steps,
+    digits_ground,
+    femnist_ground,
+    guarantees_in_words,
+    setting_in_words,
+)
 
 EPSILON = 3.0
 QUICK_BITS, FULL_BITS = [4, 5, 7], [4, 5, 6, 7]
@@ -21,7 +32,7 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     figure, (axes,) = panels(1, 4.0)
     for method in (PUBLISHED, PROVEN):
         draw_accuracies(axes, method.of(frame), "group_bits", method.mark, method.label)
-    axes.axhline(100 * frame.loc[frame["mechanism"] == "dp-fedavg", "accuracy"].max(), **TRUSTED_LOOK, label="no compression: DP-FedAvg")
+    axes.axhline(100 * DP_FEDAVG.of(frame)["accuracy"].max(), **TRUSTED_LOOK, label="no compression: DP-FedAvg")
     draw_no_privacy(axes, frame)
     axes.set(xlabel="bits of a group's index", xticks=sorted(frame["group_bits"].dropna().unique()), title=f"ε = {EPSILON:g}")
     axes.xaxis.set_major_formatter("{x:g}")

@@ -13,6 +13,7 @@ from ..training_figure import training_figure
 from .settings import (
     DP_FEDAVG,
     PAPER,
+    PAPERS_NOISE,
     PROVEN,
     PUBLISHED,
     Ground,
@@ -30,9 +31,11 @@ def draw_budgets(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against epsilon, a line for each method."""
     figure, (axes,) = panels(1, 4.0)
     for method in (DP_FEDAVG, PUBLISHED, PROVEN):
-        draw_accuracies(axes, method.of(frame), "target_epsilon", method.mark, method.label)
+        draw_accuracies(axes, method.of(frame), "stated_epsilon", method.mark, method.label)
+    if len(own := PAPERS_NOISE.of(frame)):
+        draw_accuracies(axes, own, "epsilon", PAPERS_NOISE.mark, PAPERS_NOISE.label)
     draw_no_privacy(axes, frame)
-    ticks = sorted(frame["target_epsilon"].dropna().unique())
+    ticks = sorted(frame["stated_epsilon"].dropna().unique())
     axes.set(xscale="log", xlabel="ε of all rounds")
     axes.set_xticks(ticks, [f"{one:g}" for one in ticks])
     axes.minorticks_off()
@@ -61,7 +64,8 @@ def _tasks(seed: int, ground: Ground, epsilons: Sequence[float], repetitions: in
         {"name": "none"},
         {"name": "dp-fedavg", **ground.sums, "epsilon": list(epsilons)},
         *ground.dp_rec(epsilons, "any-clients"),
-        *ground.dp_rec(epsilons, "published"),
+        *ground.published(epsilons),
+        *ground.papers_noise(epsilons),
     ]
     return grid_tasks(seed, ground.common, blocks, repetitions)
 

@@ -65,7 +65,7 @@ def _tasks(seed: int, ground: Ground, epsilons: list[float], repetitions: int = 
     blocks = [
         {"name": "none"},
         {"name": "gaussian", **budget},
-        {"name": "dp-rec", "groups": PAPER.value("groups"), "group_bits": PAPER.value("bits_per_group"), **budget},
+        {"name": "dp-rec", "download": "history", "groups": PAPER.value("groups"), "group_bits": PAPER.value("bits_per_group"), **budget},
     ]
     return grid_tasks(seed, {**ground.common, **changed}, blocks, repetitions)
 

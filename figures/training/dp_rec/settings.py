@@ -9,8 +9,8 @@ import pandas as pd
 
 from ....analysis.datasets.found_data import FoundData, found_data
 from ....analysis.training.summary import summarise_training
-from ...drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
-from ...training_settings import TrainingSettings, settings_by_data, training_settings
+from ...drawing.marks import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Mark
+from ...training_settings import ReportedResult, TrainingSettings, settings_by_data, training_settings
 from ..grids import best_of, data_title
 from ..price_settings import QUICK_ROUNDS_ON_DATA, digits_dimension
 
@@ -20,18 +20,35 @@ DDG = "distributed-discrete-gaussian"
 DP_REC = "dp-rec-training"
 # Rounds and clients of a round where a few are to show that files are right: a client of these takes minutes.
 QUICK_ON_DATA: Mapping[str, tuple[int, int]] = {"shakespeare": (1, 2), "stackoverflow-tags": (2, 4)}
+# Draws of DP-REC's account; and clients get the messages that they have missed.
+_TWO_WAYS: Mapping[str, Any] = {"sampling": "with-replacement", "download": "history"}
 # As many groups as the paper's model has tensors.
 GROUP_SIZE = -(-digits_dimension("softmax") // PAPER.value("groups"))
 
 
 def best_steps(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best step of each method and budget on each data, from the rows of all runs."""
-    return best_of(summarise_training(rows), ["data", "label", "target_epsilon"]).reset_index(drop=True)
+    """Return the best step of each method and budget on each data, from the rows of all runs, with its `stated_epsilon`."""
+    frame = best_of(summarise_training(rows), ["data", "label", "target_epsilon"]).reset_index(drop=True)
+    return frame.assign(stated_epsilon=stated_epsilon(frame))
+
+
+def stated_epsilon(frame: pd.DataFrame) -> pd.Series:
+    """Return the budget of each run; of one with the paper's own noise or clip ratio that for which the paper states it."""
+    found = frame["target_epsilon"].astype(float)
+    for data, paper in ON_DATA.items():
+        for one in paper.reported:
+            for column, value in (("noise_multiplier", one.noise_multiplier), ("clip_ratio", one.clip_ratio)):
+                if column in frame and value is not None:
+                    found = found.mask((frame["data"] == data) & (frame[column] == value), one.epsilon)
+    return found
 
 
 @dataclass(frozen=True)
 class Method:
-    """A mechanism, in which columns it differs from others of its name, its accuracy's name in the paper, and how it looks."""
+    """A mechanism, in which columns it differs from others of its name, its accuracy's name in the paper, and how it looks.
+
+    A column's value may be None: the option is left out.
+    """
 
     name: str
     columns: tuple[tuple[str, Any], ...]
@@ -44,19 +61,22 @@ class Method:
         own = frame["mechanism"] == self.name
         for column, value in self.columns:
             # No run may have the option.
-            own &= frame[column] == value if column in frame else False
+            given = frame[column] if column in frame else pd.Series(None, index=frame.index, dtype=object)
+            own &= given.isna() if value is None else given == value
         return frame[own]
 
 
 NO_PRIVACY = Method("none", (), "fedavg", "no privacy, floats", BLACK)
 EIGHT_BITS = Method("quantised", (), "quantised", "no privacy, 8 bits", ORANGE)
-DP_FEDAVG = Method("dp-fedavg", (), "dp-fedavg", "DP-FedAvg", BLUE)
+DP_FEDAVG = Method("dp-fedavg", (("noise_multiplier", None),), "dp-fedavg", "DP-FedAvg", BLUE)
+PAPERS_NOISE = Method("dp-fedavg", (("target_epsilon", None),), "dp-fedavg", "DP-FedAvg, the paper's noise", GREY)
 PROVEN = Method(DP_REC, (("account", "any-clients"),), "dp-rec", "DP-REC, ε proven", VERMILION)
 PUBLISHED = Method(DP_REC, (("account", "published"),), "dp-rec", "DP-REC, ε as published", SKY)
 METHODS = (
     NO_PRIVACY,
     EIGHT_BITS,
     DP_FEDAVG,
+    PAPERS_NOISE,
     Method(DDG, (("bits", 16),), "ddg16", "discrete Gaussian, 16 bits", GREEN),
     Method(DDG, (("bits", 12),), "ddg12", "discrete Gaussian, 12 bits", PURPLE),
     PROVEN,
@@ -76,20 +96,46 @@ class Ground:
         Keys of noisy sums and of DP-FedAvg.
     history : mapping
         Keys of DP-REC.
-    clip : mapping of float to float
-        Clip norms of DP-REC by epsilon, where the paper states them.
+    reported : tuple of ReportedResult
+        The paper's runs, on its data.
+    deviation : float or None
+        Of the prior's samples in the paper's runs.
     """
 
     common: Mapping[str, Any]
     sums: Mapping[str, Any]
     history: Mapping[str, Any]
-    clip: Mapping[float, float]
+    reported: tuple[ReportedResult, ...] = ()
+    deviation: float | None = None
 
     def dp_rec(self, epsilons: Iterable[float], account: str, **changed: Any) -> list[dict[str, Any]]:
         """Return blocks of DP-REC whose clip ratio keeps an account to each epsilon."""
         adjacency = "replace-one" if account == "any-clients" else "add-or-remove-one"
         shared = {"name": DP_REC, **self.history, "account": account, "adjacency": adjacency, **changed}
-        return [{**shared, "epsilon": one, **({"clip": self.clip[one]} if one in self.clip else {})} for one in epsilons]
+        return [{**shared, "epsilon": one, **self._clip(one)} for one in epsilons]
+
+    def published(self, epsilons: Iterable[float]) -> list[dict[str, Any]]:
+        """Return blocks of DP-REC as published: with the paper's clip ratio, or that of its account where it states none."""
+        blocks = []
+        for one in epsilons:
+            (block,), ratio = self.dp_rec([one], "published"), self._ratio(one)
+            if ratio is not None:
+                block = {name: value for name, value in block.items() if name != "epsilon"} | {"clip_ratio": ratio}
+            blocks.append(block)
+        return blocks
+
+    def papers_noise(self, epsilons: Iterable[float]) -> list[dict[str, Any]]:
+        """Return blocks of DP-FedAvg with the paper's noise multipliers, if it states any for the epsilons."""
+        stated = [one.noise_multiplier for one in self.reported if one.epsilon in set(epsilons)]
+        return [{"name": "dp-fedavg", **self.sums, "noise_multiplier": one} for one in stated if one is not None]
+
+    def _ratio(self, epsilon: float) -> float | None:
+        return next((one.clip_ratio for one in self.reported if one.epsilon == epsilon), None)
+
+    def _clip(self, epsilon: float) -> dict[str, float]:
+        """Return the clip norm of DP-REC, where the paper states it."""
+        ratio = self._ratio(epsilon)
+        return {} if ratio is None or self.deviation is None else {"clip": ratio * self.deviation}
 
 
 def digits_ground(*, quick: bool) -> Ground:
@@ -109,8 +155,8 @@ def digits_ground(*, quick: bool) -> Ground:
         "adjacency": "replace-one",
     }
     rates = {"server_rate": 0.5 if quick else [0.3, 1.0]}
-    history = {"group_bits": PAPER.value("bits_per_group"), "group_size": GROUP_SIZE, "sampling": "with-replacement"}
-    return Ground(common, rates, {**rates, **history}, {})
+    history = {**_TWO_WAYS, "group_bits": PAPER.value("bits_per_group"), "group_size": GROUP_SIZE}
+    return Ground(common, rates, {**rates, **history})
 
 
 def femnist_ground(folder: Path, *, quick: bool) -> Ground:
@@ -148,11 +194,10 @@ def paper_ground(found: FoundData, *, quick: bool) -> Ground:
         "delta": clients ** paper.value("delta_exponent"),
         "adjacency": "add-or-remove-one",
     }
-    history = {"group_bits": paper.value("bits_per_group"), "sampling": "with-replacement", "rounds": rounds}
+    history = {**_TWO_WAYS, "group_bits": paper.value("bits_per_group"), "rounds": rounds}
     if "largest_group" in paper.values:
         history["largest_group"] = paper.value("largest_group")
-    clip = {one.epsilon: one.clip_ratio * paper.value("sigma") for one in paper.reported if one.epsilon and one.clip_ratio}
-    return Ground(common, {"sampling": "poisson"}, history, clip)
+    return Ground(common, {"sampling": "poisson"}, history, paper.reported, paper.value("sigma"))
 
 
 def _optimiser(paper: TrainingSettings) -> dict[str, Any]:

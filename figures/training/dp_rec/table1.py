@@ -34,53 +34,55 @@ from .settings import (
 EPSILONS = (3.0, 6.0)
 # Powers of ten that are written under one of three panels.
 MOST_TICKS = 4
+BYTES_IN_WORDS = "Megabytes of all clients and rounds: up, and where a line ends up and down"
 
 
 def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best step of each method and budget, with its saving in bytes up, and what the paper reports, on its data."""
+    """Return the best step of each method and budget, with its savings in bytes up and both ways, and what the paper reports."""
     frame = best_steps(rows)
-    if frame["target_epsilon"].isna().all():
+    if frame["stated_epsilon"].isna().all():
         raise InfeasibleError("dprec-table1: no mechanism keeps a budget on any of the data")
-    # All that send floats send as many bytes.
-    uncompressed = frame["data"].map(frame[frame["mechanism"] == "none"].set_index("data")["megabytes_up"])
+    frame = frame.assign(megabytes=frame["megabytes_up"] + frame["megabytes_down"])
+    floats = frame[frame["mechanism"] == "none"].set_index("data")
+    fewer = {f"times_fewer_bytes{way}": frame["data"].map(floats[f"megabytes{way}"]) / frame[f"megabytes{way}"] for way in ("_up", "")}
     paper = pd.Series(np.nan, index=frame.index)
     for method in METHODS:
         own = method.of(frame)
-        reported = [reported_accuracy(method, epsilon, data) for data, epsilon in zip(own["data"], own["target_epsilon"], strict=True)]
+        reported = [reported_accuracy(method, epsilon, data) for data, epsilon in zip(own["data"], own["stated_epsilon"], strict=True)]
         paper[own.index] = np.array(reported, dtype=float)
     compared = frame["data"].map(lambda data: compared_with(data).data)
-    return frame.assign(times_fewer_bytes_up=uncompressed / frame["megabytes_up"], paper_data=compared, paper_percent=paper)
+    return frame.assign(**fewer, paper_data=compared, paper_percent=paper)
 
 
 def short_table(table: pd.DataFrame) -> pd.DataFrame:
     """Return the columns that people read."""
-    names = ["label", "adjacency", "trust_model", "target_epsilon", "accuracy", "megabytes_up", "megabytes_down", "times_fewer_bytes_up"]
-    return table[[*names, "paper_data", "paper_percent"]]
+    names = ["label", "adjacency", "trust_model", "stated_epsilon", "epsilon", "epsilon_published", "epsilon_any_clients", "accuracy"]
+    sent = ["megabytes_up", "megabytes_down", "times_fewer_bytes_up", "times_fewer_bytes", "paper_data", "paper_percent"]
+    return table[[name for name in (*names, *sent) if name in table]]
 
 
 def draw_bytes(frame: pd.DataFrame) -> Figure:
-    """Draw accuracy against bytes, a point for each method, in a panel for each budget, and a row of panels for each data."""
+    """Draw accuracy against bytes up, and on to those both ways, in a panel for each budget, and a row of panels for each data."""
     # Others are named below: nothing keeps their budgets.
-    sets = {data: own for data, own in by_data(frame).items() if own["target_epsilon"].notna().any()}
+    sets = {data: own for data, own in by_data(frame).items() if own["stated_epsilon"].notna().any()}
     drawn = pd.concat(sets.values())
-    budgets = {data: sorted(own["target_epsilon"].dropna().unique()) for data, own in sets.items()}
+    budgets = {data: sorted(own["stated_epsilon"].dropna().unique()) for data, own in sets.items()}
     measures = {data: compared_with(data).values.get("measure", "accuracy") for data in sets}
     counts = {data: len(own) for data, own in budgets.items()}
     figure, grid = panel_rows(counts, 4.0, measures)
     for data, row in grid.items():
         for axes, epsilon in zip(row, budgets[data], strict=True):
             _draw_budget(axes, sets[data], epsilon)
-            axes.set(
-                xlabel="megabytes up" + ", all clients and rounds" * (len(sets) == 1), title=panel_title(grid, data, f"ε = {epsilon:g}")
-            )
+            axes.set(xlabel="megabytes", title=panel_title(grid, data, f"ε = {epsilon:g}"))
     # Not all are run on all data: the legend begins with the panel that has most of them.
     every = [axes for row in grid.values() for axes in row]
     add_legend(figure, sorted(every, key=lambda axes: -len(axes.containers)), 3)
     if len(sets) == 1:
         (data,) = sets
-        add_caption(figure, f"{setting_in_words(drawn)}; {guarantees_in_words(drawn)}. Paper, {_reported(data, named=True)}.")
+        setting = f"{setting_in_words(drawn)}; {guarantees_in_words(drawn)}"
+        add_caption(figure, f"{setting}. {BYTES_IN_WORDS}. Paper, {_reported(data, named=True)}.")
         return figure
-    add_caption(figure, f"Megabytes are of all clients and rounds; one local epoch; {guarantees_in_words(drawn)}.")
+    add_caption(figure, f"{BYTES_IN_WORDS}; one local epoch; {guarantees_in_words(drawn)}.")
     for data, own in sets.items():
         extend_caption(figure, f"{setting_in_words(own)}. Paper, {_reported(data, named=False)}.")
     return figure
@@ -89,7 +91,7 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
 def _draw_budget(axes: Axes, frame: pd.DataFrame, epsilon: float) -> None:
     for method in METHODS:
         own = method.of(frame)
-        own = own[(own["target_epsilon"] == epsilon) | own["target_epsilon"].isna()]
+        own = own[(own["stated_epsilon"] == epsilon) | own["stated_epsilon"].isna()]
         if own.empty:
             continue
         axes.errorbar(
@@ -102,6 +104,9 @@ def _draw_budget(axes: Axes, frame: pd.DataFrame, epsilon: float) -> None:
             linestyle="",
             label=method.label,
         )
+        for up, both, accuracy in own[["megabytes_up", "megabytes", "accuracy"]].to_numpy(dtype=float).tolist():
+            look: dict[str, Any] = {"color": method.mark.colour, "marker": "|", "markevery": [1], "markersize": 7}
+            axes.plot([up, both], [100 * accuracy] * 2, linewidth=0.8, alpha=0.8, **look)
     logarithmic(axes)
     axes.xaxis.set_major_locator(LogLocator(numticks=MOST_TICKS))
 
@@ -148,7 +153,8 @@ def _tasks(seed: int, ground: Ground, epsilons: list[float], repetitions: int = 
         {"name": "dp-fedavg", **budget},
         *([{"name": DDG, "bits": [16, 12], **budget}] if sums else []),
         *ground.dp_rec(epsilons, "any-clients"),
-        *ground.dp_rec(epsilons, "published"),
+        *ground.published(epsilons),
+        *ground.papers_noise(epsilons),
     ]
     return grid_tasks(seed, ground.common, blocks, repetitions)
 

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Callable
 
+from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Target, usual_adjacency
 from ...design.noise.discrete_gaussian import LARGEST_SIGMA
-from ...design.secure_sum.distributed_discrete_gaussian import discrete_gaussian_privacy
+from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from ...design.secure_sum.distributed_skellam import LARGEST_VARIANCE, LEAST_VARIANCE, distributed_skellam_privacy
 from ...design.transforms.conditional_rounding import LARGEST_RADIUS
-from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA
+from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, granularity_for_bits
+from ...solvers.numerics.walsh_hadamard import padded_dimension
 from .granularity import NamedParameters, calibrate_granularity
 
 # Steps of a clip norm and of a client's noise at most: half of what is rounded, and of what is drawn.
@@ -75,6 +77,36 @@ def calibrate_distributed_skellam(
         return privacy.epsilon(target.delta, neighbours, target.rounds, target.sampling, account=target.method)
 
     return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, target, deviations))
+
+
+def discrete_gaussian_of_noise(
+    ball: NormBall, clients: int, bits: int, target: Target, noise_multiplier: float, rotation_seed: int = 0, rotation: str = "hadamard"
+) -> DistributedDiscreteGaussianMechanism:
+    """Return the mechanism whose sum has a given noise, in the finest steps that fit the bits: what it keeps, its account says.
+
+    Parameters
+    ----------
+    ball, clients, bits, rotation_seed, rotation
+        As in `DistributedDiscreteGaussianMechanism`.
+    target : Target
+        Its delta and adjacency; its epsilon is not asked for.
+    noise_multiplier : float
+        Standard deviation of the sum's noise over the L2 sensitivity of vectors that are not rounded.
+
+    Raises
+    ------
+    InfeasibleError
+        If the bits cannot even hold the rounding; the message says how many could.
+    """
+    adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
+    sensitivity = ball.clip_norm * (2 if adjacency == "replace-one" else 1)
+    deviation = noise_multiplier * sensitivity / math.sqrt(clients)
+    padded = ball.dimension + ball.dimension % 2 if rotation == "fourier" else padded_dimension(ball.dimension)
+    fitting = granularity_for_bits(clients, padded, ball.clip_norm, deviation, bits)
+    granularity = max(fitting, ball.clip_norm / MOST_CLIP_STEPS, deviation / MOST_NOISE_STEPS)
+    return DistributedDiscreteGaussianMechanism(
+        ball, clients, bits, granularity, deviation, target.delta, rotation_seed, rotation, adjacency
+    )
 
 
 def finest_steps(

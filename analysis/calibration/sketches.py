@@ -21,7 +21,7 @@ from ...design.transforms.hadamard_sketch import HadamardSketch
 from ...design.transforms.linear_sketch import LinearSketch
 from ...errors import InfeasibleError
 from .gaussian_noise import calibrate_noise_multiplier
-from .shared_noise import ADJACENCIES, calibrate_discrete_gaussian, finest_steps
+from .shared_noise import ADJACENCIES, calibrate_discrete_gaussian, discrete_gaussian_of_noise, finest_steps
 
 Sketched = TypeVar("Sketched", bound=SketchedMechanism)
 TRANSFORMS = ("count-mean", "hadamard", "gaussian")
@@ -116,7 +116,7 @@ class CalibratedSketch(Generic[Sketched]):
     predicted_error : float
         Its error where the mean is as long as the ball allows: compression, noise and rounding.
     plain_error : float
-        That of the same mechanism without a sketch.
+        That of the same mechanism without a sketch; infinite where the bits are too few for it.
     """
 
     mechanism: Sketched
@@ -146,10 +146,29 @@ def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, target: Targ
     def sketched(size: int) -> DistributedDiscreteGaussianMechanism:
         return summed(NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm))
 
-    plain = noise(summed(ball))
+    try:
+        plain = noise(summed(ball))
+    except InfeasibleError:
+        # Fewer coordinates may fit where all of them do not: that is no reason to refuse a size that is given.
+        if choice.sketch_dimension is None:
+            raise
+        plain = math.inf
     size = _fewest(ball, choice, plain, lambda size: noise(sketched(size)), "distributed-discrete-gaussian")
     mechanism = SketchedSum(ball, choice.sketch(ball.dimension, size), sketched(size))
     return CalibratedSketch(mechanism, mechanism.error().shared + noise(sketched(size)), plain)
+
+
+def sketched_sum_of_noise(
+    ball: NormBall, clients: int, bits: int, target: Target, choice: SketchChoice, noise_multiplier: float
+) -> SketchedSum:
+    """Return the mechanism of `calibrate_sketched_sum` with a given noise on a sketch of given size (`discrete_gaussian_of_noise`)."""
+    if choice.sketch_dimension is None:
+        raise ValueError(
+            "sketch_dimension must be given with a noise_multiplier, got None: no error is asked for that it would follow from"
+        )
+    sketched = NormBall(choice.sketch_dimension, 2.0, CLIP_MARGIN * ball.clip_norm)
+    inner = discrete_gaussian_of_noise(sketched, clients, bits, target, noise_multiplier, choice.seed, "fourier")
+    return SketchedSum(ball, choice.sketch(ball.dimension, choice.sketch_dimension), inner)
 
 
 def calibrate_sparse_sum(

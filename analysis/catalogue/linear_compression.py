@@ -61,7 +61,8 @@ SPARSE = (SPARSITY, replace(TRANSFORM, default="hadamard"), ROWS, SKETCH_DIMENSI
 CHOICE = (TRANSFORM, ROWS, SKETCH_DIMENSION, SLACK, SKETCH_SEED)
 
 
-def _choice(options: Values) -> SketchChoice:
+def sketch_choice(options: Values) -> SketchChoice:
+    """Return which sketch an entry's design choices ask for."""
     # Sparse sums have no slack.
     kept = {name: options[name] for name in ("transform", "rows", "sketch_dimension", "slack") if name in options}
     return SketchChoice(**kept, seed=options["sketch_seed"])
@@ -69,18 +70,22 @@ def _choice(options: Values) -> SketchChoice:
 
 def _sketched(task: Task, options: Values) -> Mechanism:
     name = "sketched-discrete-gaussian"
-    return calibrate_sketched_sum(task.ball(name, (2.0,)), task.clients, options["bits"], target_of(task, name), _choice(options)).mechanism
+    return calibrate_sketched_sum(
+        task.ball(name, (2.0,)), task.clients, options["bits"], target_of(task, name), sketch_choice(options)
+    ).mechanism
 
 
 def _central(task: Task, options: Values) -> Mechanism:
     name = "central-sketch"
-    return calibrate_central_sketch(task.ball(name, (2.0,)), task.clients, target_of(task, name), _choice(options)).mechanism
+    return calibrate_central_sketch(task.ball(name, (2.0,)), task.clients, target_of(task, name), sketch_choice(options)).mechanism
 
 
 def _sparse(task: Task, options: Values) -> Mechanism:
     name = "sparse-discrete-gaussian"
     ball, target = task.ball(name, (2.0,)), target_of(task, name)
-    return calibrate_sparse_sum(ball, task.clients, options["bits"], target, _choice(options), options["sparsity"], refit=options["refit"])
+    return calibrate_sparse_sum(
+        ball, task.clients, options["bits"], target, sketch_choice(options), options["sparsity"], refit=options["refit"]
+    )
 
 
 def _account_sketched(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
@@ -138,13 +143,15 @@ def _with_errors(subject: Accounted, found: CalibratedSketch[Any], options: Valu
 
 def _solve_sketched(target: Target, given: Values) -> Accounted:
     ball = NormBall(given["dimension"], 2.0, given["clip"])
-    found = calibrate_sketched_sum(ball, given["clients"], given["bits"], target, _choice(given))
+    found = calibrate_sketched_sum(ball, given["clients"], given["bits"], target, sketch_choice(given))
     return _with_errors(_stated(found.mechanism, target), found, given)
 
 
 def _solve_sparse(target: Target, given: Values) -> Accounted:
     ball = NormBall(given["dimension"], 2.0, given["clip"])
-    found = calibrate_sparse_sum(ball, given["clients"], given["bits"], target, _choice(given), given["sparsity"], refit=given["refit"])
+    found = calibrate_sparse_sum(
+        ball, given["clients"], given["bits"], target, sketch_choice(given), given["sparsity"], refit=given["refit"]
+    )
     subject = _stated(found, target)
     details: dict[str, Scalar] = {
         "dimension": ball.dimension,
@@ -172,7 +179,7 @@ def _stated(mechanism: SketchedSecureSum, target: Target) -> Accounted:
 
 def _solve_central(target: Target, given: Values) -> Accounted:
     ball = NormBall(given["dimension"], 2.0, given["clip"])
-    found = calibrate_central_sketch(ball, given["clients"], target, _choice(given))
+    found = calibrate_central_sketch(ball, given["clients"], target, sketch_choice(given))
     values = {"noise_multiplier": found.mechanism.noise_multiplier}
     subject = _account_central(values, target.adjacency, target.sampling)
     return replace(_with_errors(subject, found, given), clients=given["clients"])

@@ -106,9 +106,11 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
         if entry.trust_model == "secure-sum":
             count = NoisyCount.of_deviation(task.clients, usual_count_deviation(setting.clients_per_round))
             spent = count.privacy(setting.adjacency).epsilon(task.delta / 2, setting.adjacency, task.rounds, task.sampling)
-            if spent >= task.epsilon:
-                raise InfeasibleError(f"epsilon must be above {spent:.4g}, which adaptive clipping's count costs, got {task.epsilon:g}")
-            task = replace(task, epsilon=task.epsilon - spent, delta=task.delta / 2)
+            if needs_budget(entry, options):
+                if spent >= task.epsilon:
+                    raise InfeasibleError(f"epsilon must be above {spent:.4g}, which adaptive clipping's count costs, got {task.epsilon:g}")
+                task = replace(task, epsilon=task.epsilon - spent)
+            task = replace(task, delta=task.delta / 2)
         else:
             deviation = usual_count_deviation(setting.clients_per_round)
             options |= {COUNT_DEVIATION.name: deviation}

@@ -1,7 +1,7 @@
 """Entries of what a training is compared with, under the registry's contract: in trainings they stand beside the registry's own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...arguments import check_choice
 from ...design.contracts.gaussian import LARGEST_MULTIPLIER
@@ -18,6 +18,9 @@ from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
 from ..accounting.dp_rec import DP_REC_ADJACENCIES, DpRecTraining
 from ..calibration.gaussian_noise import calibrate_noise_multiplier
+from ..calibration.shared_noise import discrete_gaussian_of_noise
+from ..calibration.sketches import sketched_sum_of_noise
+from ..catalogue.linear_compression import sketch_choice
 from ..catalogue.registry import REGISTRY
 from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism, QuantisedMechanism, SignGaussianMechanism, nothing_private
 
@@ -51,6 +54,7 @@ GROUP_SIZE = Option("group_size", int, "Coordinates of a group; by default a gro
 LARGEST_GROUP = Option(
     "largest_group", int, "Coordinates of a group at most: larger tensors are several groups. Not with group_size.", None, 1, 2**30
 )
+SUM_NOISE = replace(NOISE, help="Standard deviation of the sum's noise over the L2 sensitivity before rounding, in place of a budget.")
 # What a training fills in, where an entry has the option.
 SIZES = Option("sizes", str, "Sizes of the model's tensors; filled in by the training.", "")
 POPULATION = Option("population", int, "Number of clients; filled in by the training.", 1, 1, 10**9)
@@ -61,7 +65,8 @@ DP_REC_TRAINING = "dp-rec-training"
 
 def entries() -> Mapping[str, Entry]:
     """Return everything that a training can be run with, by name."""
-    return {**{entry.name: entry for entry in RIVALS}, **{name: entry for name, entry in REGISTRY.items() if NormBall in entry.domains}}
+    own = {entry.name: entry for entry in RIVALS}
+    return {**own, **{name: _given_noise(entry) for name, entry in REGISTRY.items() if NormBall in entry.domains}}
 
 
 def training_entry(name: str) -> Entry:
@@ -73,6 +78,34 @@ def training_entry(name: str) -> Entry:
 def needs_budget(entry: Entry, values: Values) -> bool:
     """Return whether a mechanism is built for an epsilon: not where it keeps none, or its noise is given."""
     return entry.private and all(values.get(name) is None for name in (NOISE.name, CLIP_RATIO.name))
+
+
+def _of_noise(task: Task, options: Values) -> Mechanism:
+    ball, target = task.ball("distributed-discrete-gaussian", (2.0,)), _target(task, "distributed-discrete-gaussian")
+    return discrete_gaussian_of_noise(ball, task.clients, options["bits"], target, options[NOISE.name], options["rotation_seed"])
+
+
+def _sketched_of_noise(task: Task, options: Values) -> Mechanism:
+    ball, target = task.ball("sketched-discrete-gaussian", (2.0,)), _target(task, "sketched-discrete-gaussian")
+    return sketched_sum_of_noise(ball, task.clients, options["bits"], target, sketch_choice(options), options[NOISE.name])
+
+
+# Secure sums whose noise may be given in place of a budget, as papers state it: outside of trainings a budget is what is kept.
+OF_NOISE = {"distributed-discrete-gaussian": _of_noise, "sketched-discrete-gaussian": _sketched_of_noise}
+
+
+def _given_noise(entry: Entry) -> Entry:
+    """Return an entry with the option of a noise multiplier, if it can be built for one."""
+    build = OF_NOISE.get(entry.name)
+    if build is None:
+        return entry
+
+    def calibrate(task: Task, options: Values) -> Mechanism:
+        if options[NOISE.name] is not None:
+            return build(task, options)
+        return entry.calibrate(task, {name: value for name, value in options.items() if name != NOISE.name})
+
+    return replace(entry, options=(*entry.options, SUM_NOISE), calibrate=calibrate)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from ..drawing.marks import BLUE, GREEN, VERMILION
 from ..drawing.style import add_caption
 from .grids import NO_PRIVACY_LOOK, add_legend, draw_accuracies, panels
 from .price_settings import (
+    EPSILON,
+    EPSILON_ON_DATA,
     PAPER,
     arrange_rates,
     digits_common,
@@ -53,14 +55,14 @@ def cohort_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return runs for each cohort and rate."""
     model, cohorts = ("mlp-32", QUICK_COHORTS) if quick else ("mlp-60-60-60", FULL_COHORTS)
     common = digits_common(quick=quick, model=model, clients_per_round=cohorts)
-    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), RATES), 2 if quick else 3)
+    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), RATES), 2 if quick else 3, {"epsilon": EPSILON})
 
 
 def paper_cohort_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
     """Return runs on FEMNIST in the paper's setting."""
     cohorts = FULL_COHORTS[:1] if quick else [one for one in FULL_COHORTS if one >= min(PAPER.value("cohort"))]
     common = femnist_common(folder, quick=quick, model=PAPER.value("model"), clients_per_round=cohorts)
-    return sketch_tasks(seed, common, row_sizes(PAPER.value("parameters"), RATES), 1)
+    return sketch_tasks(seed, common, row_sizes(PAPER.value("parameters"), RATES), 1, {"epsilon": EPSILON_ON_DATA})
 
 
 FIGURE = training_figure(

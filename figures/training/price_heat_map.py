@@ -11,11 +11,14 @@ from ...analysis.training.task import TrainingTask
 from ..drawing.marks import VERMILION
 from ..drawing.style import PROBABILITY_COLOURS, WIDTH, add_caption
 from .price_settings import (
+    EPSILON,
+    MOST_NOISE,
     PAPER,
     arrange_rates,
     digits_common,
     digits_dimension,
     femnist_common,
+    papers_noise,
     row_sizes,
     setting_in_words,
     sketch_tasks,
@@ -83,14 +86,14 @@ def pair_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     model = "mlp-32" if quick else "mlp-60-60-60"
     common = digits_common(quick=quick, model=model, clients_per_round=100)
     bits, rates = (QUICK_BITS, QUICK_RATES) if quick else (FULL_BITS, FULL_RATES)
-    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 3, bits=bits)
+    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 3, {"epsilon": EPSILON}, bits=bits)
 
 
 def paper_pair_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
-    """Return runs on FEMNIST in the paper's setting."""
+    """Return runs on FEMNIST in the paper's setting, with the largest of its noise multipliers."""
     common = femnist_common(folder, quick=quick, model=PAPER.value("model"), clients_per_round=min(PAPER.value("cohort")))
     bits, rates = (QUICK_BITS[-1:], QUICK_RATES[:1]) if quick else (FULL_BITS, FULL_RATES)
-    return sketch_tasks(seed, common, row_sizes(PAPER.value("parameters"), rates), 1, bits=bits)
+    return sketch_tasks(seed, common, row_sizes(PAPER.value("parameters"), rates), 1, papers_noise(MOST_NOISE), bits=bits)
 
 
 FIGURE = training_figure(

@@ -12,11 +12,14 @@ from ..drawing.style import add_caption
 from ..training_settings import training_settings
 from .grids import add_legend, draw_accuracies, logarithmic, panels
 from .price_settings import (
+    EPSILON,
+    MOST_NOISE,
     PAPER,
     arrange_rates,
     digits_common,
     digits_dimension,
     femnist_common,
+    papers_noise,
     row_sizes,
     setting_in_words,
     sketch_tasks,
@@ -63,16 +66,16 @@ def model_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     for model in MODELS:
         common = digits_common(quick=quick, model=model, clients_per_round=100)
         dimension = digits_dimension(model)
-        found += sketch_tasks(seed, common, [size for size in sizes if size < dimension], 2 if quick else 5)
+        found += sketch_tasks(seed, common, [size for size in sizes if size < dimension], 2 if quick else 5, {"epsilon": EPSILON})
     return found
 
 
 def paper_model_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
-    """Return runs on FEMNIST: the paper's model, and a smaller one."""
+    """Return runs on FEMNIST: the paper's model, and a smaller one, with the largest of its noise multipliers."""
     rates, found = RATES_ON_DATA[:1] if quick else RATES_ON_DATA, []
     for source in (training_settings("dp-rec", "femnist"), PAPER):
         common = femnist_common(folder, quick=quick, model=source.value("model"), clients_per_round=min(PAPER.value("cohort")))
-        found += sketch_tasks(seed, common, row_sizes(source.value("parameters"), rates), 1)
+        found += sketch_tasks(seed, common, row_sizes(source.value("parameters"), rates), 1, papers_noise(MOST_NOISE))
     return found
 
 

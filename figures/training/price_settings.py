@@ -18,6 +18,10 @@ ON_DATA = settings_by_data("linear-compression")
 SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
 # Of figures with one budget. On FEMNIST adaptive clipping alone costs 1.7, with secret draws.
 EPSILON, EPSILON_ON_DATA = 3.0, 10.0
+MOST_NOISE = max(one.noise_multiplier or 0.0 for one in PAPER.reported)
+MILLION = 1e6
+# Clip norms that a client's data change a sum by, replace-one adjacency.
+SENSITIVITY = 2
 # Pixels and classes of the digits.
 PIXELS, CLASSES = 64, 10
 ROWS = PAPER.value("rows")
@@ -92,21 +96,49 @@ def row_sizes(dimension: int, rates: Iterable[float]) -> list[int]:
     return list(dict.fromkeys(max(1, -(-dimension // round(rate * ROWS))) * ROWS for rate in rates))
 
 
-def sketch_tasks(seed: int, common: Mapping[str, Any], sizes: list[int], repetitions: int, **private: Any) -> list[TrainingTask]:
-    """Return runs without privacy, by a secure sum of whole updates, and by one of sketches of the given sizes.
+def sketch_tasks(
+    seed: int, common: Mapping[str, Any], sizes: list[int], repetitions: int, *budgets: Mapping[str, Any], **private: Any
+) -> list[TrainingTask]:
+    """Return runs without privacy, and for each budget by a secure sum of whole updates, and by one of sketches of the given sizes.
 
-    They keep the usual budget with the paper's bits, unless `private` says otherwise.
+    A budget is an epsilon or a noise multiplier; the bits are the paper's, unless `private` says otherwise.
     """
     paper = ON_DATA.get(common.get("data", ""), PAPER)
-    shared = {"epsilon": EPSILON_ON_DATA if "folder" in common else EPSILON, "bits": paper.value("bits")} | private
-    sketches = {"name": SKETCHED, "sketch_dimension": sizes, "rows": ROWS, **shared}
-    return grid_tasks(seed, common, [{"name": "none"}, {"name": DENSE, **shared}, sketches], repetitions)
+    blocks: list[dict[str, Any]] = [{"name": "none"}]
+    for budget in budgets:
+        shared = {"bits": paper.value("bits"), **private, **budget}
+        blocks += [{"name": DENSE, **shared}, {"name": SKETCHED, "sketch_dimension": sizes, "rows": ROWS, **shared}]
+    return grid_tasks(seed, common, blocks, repetitions)
+
+
+def papers_noise(*multipliers: float) -> Mapping[str, Any]:
+    """Return the paper's noise multipliers z, over the clip norm, as trainings have them: over a sensitivity of two clip norms."""
+    return {"noise_multiplier": [one / SENSITIVITY for one in multipliers]}
 
 
 def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each setting, with its compression rate d/m; a rate of 1 has no sketch."""
+    """Return one row for each setting, with its compression rate d/m, and the paper's noise multiplier and accuracy where it has them.
+
+    A rate of 1 has no sketch.
+    """
     frame = summarise_training(rows)
-    return frame.assign(rate=(frame["dimension"] / frame["sketch_dimension"].astype(float)).fillna(1.0))
+    frame = frame.assign(rate=(frame["dimension"] / frame["sketch_dimension"].astype(float)).fillna(1.0))
+    if "noise_multiplier" not in frame:
+        return frame
+    frame = frame.assign(paper_noise_multiplier=SENSITIVITY * frame["noise_multiplier"].astype(float))
+    reported = pd.Series([_reported(row) for row in frame.to_dict("records")], index=frame.index, dtype=float)
+    return frame.assign(paper_percent=reported)
+
+
+def _reported(row: Mapping[Any, Any]) -> float | None:
+    """Return the accuracy that the paper reports of a run, in per cent; None: nothing."""
+    for one in ON_DATA[row["data"]].reported:
+        if one.noise_multiplier == row["paper_noise_multiplier"] and one.bits in (None, row["bits"]):
+            # Of few clients it has the updates alone; of many the highest rate. Rates of whole rows differ a little.
+            rate = 1 if row["clients_per_round"] == min(PAPER.value("cohort")) else one.rate
+            if round(row["rate"]) == rate:
+                return one.accuracy.get(f"cohort-{row['clients_per_round']}")
+    return None
 
 
 def setting_in_words(frame: pd.DataFrame) -> str:
@@ -118,10 +150,20 @@ def setting_in_words(frame: pd.DataFrame) -> str:
     cohort = f"{first['clients_per_round']:,} in each of " if frame["clients_per_round"].nunique() == 1 else ""
     seeds = f", {frame['repetitions'].max():.0f} seeds" if frame["repetitions"].max() > 1 else ""
     budgets = frame["target_epsilon"].dropna().unique()
-    budget = f"ε = {budgets[0]:g}, " if len(budgets) == 1 else ""
+    given = frame.get("paper_noise_multiplier", pd.Series(dtype=float)).notna()
+    budget = f"ε = {budgets[0]:g}, " if len(budgets) == 1 and not given.any() else ""
     # What the guarantee rests on.
     drawn = "all clients in turn" if first["sampling"] == "passes" else "clients secretly drawn"
+    noise = f" {_kept_by_noise(frame[given])}" if given.any() else ""
     return (
         f"{source}, {first['clients']:,} clients, {cohort}{first['rounds']} rounds of one local epoch{seeds}; {budget}"
-        f"δ = {first['delta']:.2g}, {first['adjacency']} adjacency, secure-sum trust model, {drawn}."
+        f"δ = {first['delta']:.2g}, {first['adjacency']} adjacency, secure-sum trust model, {drawn}.{noise}"
     )
+
+
+def _kept_by_noise(frame: pd.DataFrame) -> str:
+    """Return the largest epsilons of runs with each of the paper's noise multipliers."""
+    kept = []
+    for multiplier, epsilon in frame.groupby("paper_noise_multiplier")["epsilon"].max().items():
+        kept.append(f"{epsilon:{',.0f' if 100 <= epsilon < MILLION else '.3g'}} (z = {multiplier:g})")
+    return f"The paper's noise, z clip norms in the sum, keeps ε of {', '.join(kept)}."

@@ -1,37 +1,46 @@
 """What compression costs a model: accuracy of trainings by sketches in a secure sum, against the compression rate, budget and clients."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ...analysis.datasets.found_data import found_data
 from ...analysis.training.task import TrainingTask
-from ..drawing.marks import BLUE, GREEN, VERMILION
+from ..drawing.marks import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from ..drawing.style import add_caption, extend_caption
-from ..training_settings import TrainingSettings
-from .grids import add_legend, by_data, draw_accuracies, draw_no_privacy, panel_rows, panel_title
+from ..training_settings import ReportedResult, TrainingSettings
+from .grids import add_legend, by_data, draw_accuracies, draw_no_privacy, grid_tasks, panel_rows, panel_title
 from .price_settings import (
+    DENSE,
+    EPSILON_ON_DATA,
     ON_DATA,
     PAPER,
+    ROWS,
+    SKETCHED,
     arrange_rates,
     digits_common,
     digits_dimension,
     paper_common,
+    papers_noise,
     row_sizes,
     setting_in_words,
     sketch_tasks,
 )
 from .training_figure import training_figure
 
-MARKS = (VERMILION, BLUE, GREEN)
-EPSILONS_ON_DATA = [3.0, 10.0, 30.0]
+MARKS = (VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY, GREY)
+# In place of no noise, with which a sum is not secure: the paper has it in its figure 2, of words.
+LITTLE_NOISE = {"femnist": [], "stackoverflow-words": [0.01]}
 RATES_ON_DATA = {"femnist": (5, 10, 20, 40, 50), "stackoverflow-words": (4, 5, 10, 20)}
 
 
 def draw_training(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against the rate, a line for each budget, a panel for each size of the cohort, and a row of them for each data."""
+    frame = frame.assign(series=pd.Series([_series(row) for row in frame.to_dict("records")], index=frame.index, dtype=object))
+    marks = dict(zip(sorted(frame["series"].dropna().unique()), MARKS, strict=False))
     sets = by_data(frame)
     cohorts = {data: sorted(own["clients_per_round"].unique()) for data, own in sets.items()}
     figure, grid = panel_rows({data: len(own) for data, own in cohorts.items()}, 3.8)
@@ -39,8 +48,8 @@ def draw_training(frame: pd.DataFrame) -> Figure:
         ticks = sorted(round(value) for value in sets[data]["rate"].unique())
         for axes, cohort in zip(row, cohorts[data], strict=True):
             own = sets[data][sets[data]["clients_per_round"] == cohort]
-            for (epsilon, series), mark in zip(own.dropna(subset=["target_epsilon"]).groupby("target_epsilon"), MARKS, strict=False):
-                draw_accuracies(axes, series, "rate", mark, f"ε = {epsilon:g}")
+            for name, series in own.groupby("series"):
+                draw_accuracies(axes, series, "rate", marks[str(name)], str(name))
             draw_no_privacy(axes, own)
             axes.set(xscale="log", xlabel="compression rate d/m", title=panel_title(grid, data, f"{cohort:,} clients a round"))
             axes.set_xticks(ticks, [f"{rate}" for rate in ticks])
@@ -52,6 +61,15 @@ def draw_training(frame: pd.DataFrame) -> Figure:
             figure, f"{setting_in_words(own)} {paper.value('bits')} bits. Paper: {_reported(paper)}."
         )
     return figure
+
+
+def _series(row: Mapping[Any, Any]) -> str | None:
+    """Return the budget or noise of a run, and its bits where they are not those of most."""
+    if row["mechanism"] == "none":
+        return None
+    noise, usual = row.get("paper_noise_multiplier"), ON_DATA.get(row["data"], PAPER).value("bits")
+    name = f"ε = {row['target_epsilon']:g}" if noise is None or pd.isna(noise) else f"z = {noise:g}"
+    return name if row["bits"] == usual else f"{name}, table 1's bits"
 
 
 def _reported(paper: TrainingSettings) -> str:
@@ -71,19 +89,35 @@ def rate_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     model, cohorts = ("mlp-32", [50, 200]) if quick else ("mlp-60-60-60", PAPER.value("cohort"))
     epsilons, rates = ([3.0, 10.0], (4, 10, 40)) if quick else ([1.0, 3.0, 10.0], (2, 4, 10, 20, 50))
     common = digits_common(quick=quick, model=model, clients_per_round=cohorts)
-    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 1 if quick else 3, epsilon=epsilons)
+    return sketch_tasks(seed, common, row_sizes(digits_dimension(model), rates), 1 if quick else 3, {"epsilon": epsilons})
 
 
 def paper_rate_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
-    """Return runs in the paper's setting on those of its data that there are, for budgets instead of its noise multipliers."""
+    """Return runs in the paper's setting on those of its data that there are: with its noise, and for a budget."""
     tasks: list[TrainingTask] = []
     for found in found_data(folder, tuple(ON_DATA)):
         paper, rates = ON_DATA[found.name], RATES_ON_DATA[found.name]
         common = paper_common(found, quick=quick, clients_per_round=paper.value("cohort"))
-        epsilons, rates = (EPSILONS_ON_DATA[-1:], rates[1:2]) if quick else (EPSILONS_ON_DATA, rates)
-        sizes = row_sizes(paper.value("parameters"), rates)
-        tasks += sketch_tasks(seed, common, sizes, 1 if quick else paper.value("seeds"), epsilon=epsilons)
+        noise = sorted({*LITTLE_NOISE[found.name], *(one.noise_multiplier for one in paper.reported if one.noise_multiplier)})
+        noise, rates = (noise[-1:], rates[1:2]) if quick else (noise, rates)
+        sizes, seeds = row_sizes(paper.value("parameters"), rates), 1 if quick else paper.value("seeds")
+        tasks += sketch_tasks(seed, common, sizes, seeds, papers_noise(*noise), {"epsilon": EPSILON_ON_DATA})
+        # Bits of its table 1 are fewer; a few of these runs are enough to see that they are right.
+        table = [_reported_run(paper, one) for one in paper.reported if one.bits and (not quick or one.noise_multiplier == noise[-1])]
+        if table:
+            tasks += grid_tasks(seed, common | {"clients_per_round": max(common["clients_per_round"])}, table, seeds)
     return tasks
+
+
+def _reported_run(paper: TrainingSettings, reported: ReportedResult) -> Mapping[str, Any]:
+    """Return the block of a run of the paper's table: with its bits, noise and rate."""
+    assert reported.noise_multiplier is not None  # noqa: S101 - as all of the table have
+    assert reported.rate is not None  # noqa: S101
+    shared = {"bits": reported.bits, **papers_noise(reported.noise_multiplier)}
+    if reported.rate == 1:
+        return {"name": DENSE, **shared}
+    (size,) = row_sizes(paper.value("parameters"), [reported.rate])
+    return {"name": SKETCHED, "sketch_dimension": size, "rows": ROWS, **shared}
 
 
 FIGURE = training_figure(

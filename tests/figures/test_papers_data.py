@@ -1,6 +1,7 @@
 """Figures of trainings on a user's folder: which of the papers' data are found there, the papers' settings on each, and small runs."""
 
 import json
+import math
 import pickle
 import sqlite3
 import struct
@@ -235,16 +236,32 @@ def test_linear_compression_has_the_papers_settings_on_each_data(data: Path) -> 
     for name, own in tasks.items():
         paper = training_settings("linear-compression", name)
         for task in own:
-            setting, options = task.training, dict(task.mechanism.options)
+            setting = task.training
             assert (setting.model, setting.rounds, setting.batch) == (paper.value("model"), 1500, {"femnist": 20, WORDS: 16}[name])
             assert (setting.client_rate, setting.server_rate) == (paper.value("client_step"), paper.value("server_step"))
             assert (setting.clipping, setting.clip, setting.momentum) == ("adaptive", 0.1, 0.9)
             assert setting.clients_per_round <= setting.clients == 3
-            assert options.get("bits") == (None if task.mechanism.name == "none" else paper.value("bits"))
         sizes = sorted({size for task in own if (size := dict(task.mechanism.options).get("sketch_dimension"))})
         rates = [paper.value("parameters") / size for size in reversed(sizes)]
         assert rates == pytest.approx({"femnist": [5, 10, 20, 40, 50], WORDS: [4, 5, 10, 20]}[name], rel=1e-3)
-        assert {task.training.epsilon for task in own} == {None, 3.0, 10.0, 30.0}
+        # The paper's noise, with its table 1 of words, and beside it a budget.
+        private = [task for task in own if task.mechanism.name != "none"]
+        noise = [None if (one := dict(task.mechanism.options).get("noise_multiplier")) is None else 2 * one for task in private]
+        assert {task.training.epsilon for task in private} == {None, 10.0}
+        assert all((one is None) == (task.training.epsilon is not None) for one, task in zip(noise, private, strict=True))
+        assert set(noise) == {None, 0.01, 0.3, 0.5} if name == WORDS else {None, 0.1, 0.3, 0.5}
+        bits = [dict(task.mechanism.options)["bits"] for task in private]
+        usual = paper.value("bits")
+        reported = {(one.noise_multiplier, one.bits) for one in paper.reported if one.bits}
+        assert {(one, width) for one, width in zip(noise, bits, strict=True) if width != usual} == reported
+        if name == WORDS:
+            seeds = len({task.seed for task in own})
+            assert [width for width in bits if width != usual] == [width for width in (10, 12, 10, 12, 12) for _ in range(seeds)]
+    # A map and models have the paper's largest noise, cohorts one budget.
+    for figure, found in {"heat-map": (None, 0.25), "model": (None, 0.25), "cohort": (10.0, None)}.items():
+        tasks = FIGURES[f"price-training-{figure}"].on_data(0, False, data)
+        private = [task for task in tasks if task.mechanism.name != "none"]
+        assert {(task.training.epsilon, dict(task.mechanism.options).get("noise_multiplier")) for task in private} == {found}
 
 
 def test_compression_is_drawn_for_each_data(data: Path) -> None:
@@ -252,8 +269,11 @@ def test_compression_is_drawn_for_each_data(data: Path) -> None:
     rows = [
         {
             **task.training.columns(),
+            **dict(task.mechanism.options),
             "mechanism": task.mechanism.name,
             "target_epsilon": task.training.epsilon,
+            "paper_noise_multiplier": 2 * dict(task.mechanism.options).get("noise_multiplier", math.nan),
+            "epsilon": 10.0 if task.training.epsilon else 12_345.0,
             "clients_per_round": cohort,
             "dimension": training_settings("linear-compression", task.training.data).value("parameters"),
             "rate": rate,
@@ -272,6 +292,9 @@ def test_compression_is_drawn_for_each_data(data: Path) -> None:
         figure.draw_without_rendering()
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [f"{name}, {cohort} clients a round" for name in ("FEMNIST", "StackOverflow words") for cohort in ("100", "1,000")]
+    labels = axes_labels(figure)
+    assert labels == {"no privacy", "ε = 10", "z = 0.5", "z = 0.5, table 1's bits"}
+    assert "keeps ε of 12,345 (z = 0.5)" in caption(figure)
     for text in ("80.13 % with 1000 and rate 50", "z = 0.5, 1000 clients, 21.21 % at 1, 21.11 % at 5, 20.74 % at 10", "18 bits"):
         assert text in caption(figure)
     box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()

@@ -36,6 +36,17 @@ def ratio(found: CalibratedSketch[Any]) -> float:
     return found.predicted_error / found.plain_error
 
 
+def test_a_sketch_of_given_size_may_fit_bits_that_all_coordinates_do_not() -> None:
+    settings: dict[str, Any] = {"ball": NormBall(2**20, 2.0), "clients": 1000, "bits": 10, "target": Target(20.0, 1e-6)}
+    with pytest.raises(InfeasibleError, match=r"bits must be at least 11 .* in 1048576 dimensions"):
+        summed(SketchChoice(), **settings)
+    found = summed(SketchChoice(sketch_dimension=1500), **settings)
+    assert found.mechanism.sketch_dimension == 1500
+    assert found.mechanism.guarantee.epsilon <= 20
+    assert math.isinf(found.plain_error)
+    assert math.isfinite(found.predicted_error)
+
+
 SETTINGS = [
     (summed, SketchChoice(slack=2.0), {}),
     (summed, SketchChoice(slack=6.0, rows=1), {}),

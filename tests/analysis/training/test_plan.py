@@ -1,15 +1,18 @@
 """What every round reveals: the numbers of `account` for as many rounds, amplified or not, and budgets that are kept."""
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from quietbits.analysis.catalogue.registry import build_mechanism, entry_named
-from quietbits.analysis.training.plan import accounted_rounds
+from quietbits.analysis.training.plan import accounted_rounds, check_training
 from quietbits.analysis.training.rivals import RIVALS, entries
 from quietbits.analysis.training.setting import KEYS
 from quietbits.analysis.training.task import TrainingTask
+from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.privacy import Privacy
 from quietbits.design.contracts.task import Task
@@ -71,6 +74,62 @@ def test_one_training_is_accounted_for_whether_sampling_is_secret_or_not(
     assert secret.unamplified.tolist() == seen.epsilons.tolist()
     assert (secret.epsilons < secret.unamplified).all()
     assert seen.unamplified is None
+
+
+SKETCH = {"sketch_dimension": 165, "rows": 15, "bits": 16, "noise_multiplier": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("distributed-discrete-gaussian", {"bits": 16, "noise_multiplier": 0.5}), ("sketched-discrete-gaussian", SKETCH)]
+)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"rounds": 4},
+        {"rounds": 2, "clipping": "adaptive", "clip": 0.1},
+        {"rounds": 2, "sampling": "poisson", "adjacency": "add-or-remove-one"},
+    ],
+)
+def test_secure_sums_have_the_noise_that_is_given_and_keep_what_their_account_says(
+    name: str, options: dict[str, float], fields: dict[str, Any], task: Tasks
+) -> None:
+    setting = task(name, options, **fields).training
+    plan = task(name, options, **fields).prepare(None)
+    mechanism: Any = plan.mechanism
+    inner = getattr(mechanism, "inner", mechanism)
+    # Of sketches, their clip norm counts.
+    norms = inner.ball.clip_norm * (2 if setting.adjacency == "replace-one" else 1)
+    assert inner.ball.clip_norm == pytest.approx(setting.clip * (1.1 if "sketch" in name else 1.0), rel=1e-12)
+    assert math.sqrt(inner.clients) * inner.local_sigma == pytest.approx(0.5 * norms, rel=1e-12)
+    # Whoever is drawn has a seat.
+    assert inner.clients == (200 if setting.sampling == "poisson" else 40)
+    delta = setting.delta / 2 if setting.clipping == "adaptive" else setting.delta
+    if setting.sampling == "fixed":
+        reports = [
+            mechanism.privacy().report(delta, setting.adjacency, rounds, FixedSizeSampling(200, 40))
+            for rounds in range(1, setting.rounds + 1)
+        ]
+        of_sum = [report.epsilon for report in reports]
+        if plan.count is None:
+            assert plan.epsilons.tolist() == of_sum
+        else:
+            assert (plan.epsilons > of_sum).all()
+    counted = 0.0 if plan.count is None else plan.count.privacy(setting.adjacency).epsilon(delta, setting.adjacency, setting.rounds)
+    # Rounding costs more than Gaussian noise of this size does alone, by little.
+    assert plan.unamplified is not None
+    alone = gaussian_privacy(0.5, setting.adjacency, "central").epsilon(delta, setting.adjacency, setting.rounds)
+    assert alone < plan.unamplified[-1] - counted < 1.01 * alone
+
+
+def test_a_given_noise_needs_no_budget_and_a_sketch_of_given_size(task: Tasks) -> None:
+    with pytest.raises(ValueError, match=r"epsilon must be left out, or 'none', for distributed-discrete-gaussian whose noise is given"):
+        check_training(task("none", epsilon=1.0).training, "distributed-discrete-gaussian", {"noise_multiplier": 0.5})
+    with pytest.raises(ValueError, match="sketch_dimension must be given with a noise_multiplier, got None"):
+        task("sketched-discrete-gaussian", {"noise_multiplier": 0.5}).prepare(None)
+    with pytest.raises(InfeasibleError, match="bits must be at least 5 to hold 4 deviations of 40 clients' rounding, got 3"):
+        task("distributed-discrete-gaussian", {"noise_multiplier": 0.5, "bits": 3}).prepare(None)
+    # Budgets are what mechanisms keep everywhere else.
+    assert "noise_multiplier" not in {option.name for option in entry_named("distributed-discrete-gaussian").options}
 
 
 def test_what_sampling_does_not_amplify_is_stated_once(task: Tasks) -> None:

@@ -14,7 +14,7 @@ class ListedFigure:
     module : str
         What makes it, below `figures`: its entry is ``FIGURE`` there.
     title : str
-        What it found on the embedded data, as it is written above the picture.
+        As it is written above the picture: what was found on the embedded data; of trainings that were run smaller only, what is compared.
     duration : str
         How long it takes on two cores, in words.
     """
@@ -167,17 +167,17 @@ _LISTED = {
     ),
     "mvu-fig4": ListedFigure(
         "training.mvu_fig4",
-        "At equal ε one bit of MVU trains no better than noisy signs, and a trusted server's noise costs far less than either",
+        "A linear model by DP-SGD: accuracy against ε with Gaussian noise, noisy signs and MVU",
         "about an hour",
     ),
     "mvu-fig6": ListedFigure(
         "training.mvu_fig6",
-        "A convolutional network needs a trusted server's noise: one bit a coordinate, of MVU or of signs, stays behind at equal ε",
+        "A convolutional network by DP-SGD: accuracy against ε with Gaussian noise, noisy signs and MVU",
         "about three hours",
     ),
     "cpsgd-fig2": ListedFigure(
         "training.cpsgd_fig2",
-        "With enough bits for the budget cpSGD trains as well as a trusted server, rotated or not: accuracy against bits",
+        "One epoch by cpSGD, rotated or not, beside a trusted server's noise: accuracy against bits",
         "about two hours",
     ),
     "dprec-table1": ListedFigure(
@@ -187,47 +187,47 @@ _LISTED = {
     ),
     "dprec-table3": ListedFigure(
         "training.dp_rec.table3",
-        "Without privacy an index for each tensor, or for 64 coordinates, saves a hundredfold of the bytes up and costs accuracy",
+        "Relative entropy coding without privacy, by tensors or by 64 coordinates: accuracy against bytes",
         "about 20 minutes",
     ),
     "dprec-fig1": ListedFigure(
         "training.dp_rec.fig1",
-        "DP-REC reaches its accuracy with far fewer bytes up; counted in both directions, little of that is left for a small model",
+        "DP-REC and Gaussian sums at equal ε: accuracy against bytes up, and bytes both ways",
         "about 15 minutes",
     ),
     "dprec-fig2": ListedFigure(
         "training.dp_rec.fig2",
-        "What DP-REC loses, it loses to noise rather than to bits: four bits a group train nearly as well as seven",
+        "DP-REC at equal ε: accuracy against the bits of a group, beside no compression",
         "about 25 minutes",
     ),
     "dprec-fig3": ListedFigure(
         "training.dp_rec.fig3",
-        "At equal ε DP-REC trains a less accurate model than a trusted server's noise, most of all at the ε that is proven",
+        "DP-REC, as published and as proven, and a trusted server's noise: accuracy against ε",
         "about 45 minutes",
     ),
     "dprec-local-epsilon": ListedFigure(
         "training.dp_rec.local_epsilon",
-        "At equal local ε a few bytes of DP-REC train as well as floats with Gaussian noise",
+        "DP-REC and Gaussian noise at one ε of a message: accuracy against it",
         "about 15 minutes",
     ),
     "price-training": ListedFigure(
         "training.price_training",
-        "A sketch of a quarter of the model costs no accuracy; higher rates do, the less so the more clients take part",
+        "Sketches in a secure sum: accuracy against the compression rate, by budget and clients",
         "about 1.5 hours",
     ),
     "price-training-heat-map": ListedFigure(
         "training.price_heat_map",
-        "Accuracy falls slowly with the compression rate and the bits, until sums of too few bits hide nobody",
+        "Sketches in a secure sum: accuracy for each pair of bits and compression rate",
         "about 20 minutes",
     ),
     "price-training-cohort": ListedFigure(
         "training.price_cohort",
-        "More clients a round buy compression: at one ε many whose updates are compressed train better than few whose are not",
+        "Sketches in a secure sum at equal ε: accuracy against the clients of a round",
         "about 20 minutes",
     ),
     "price-training-model": ListedFigure(
         "training.price_model",
-        "Where messages are small, a small model trains better at equal ε than a large one that is compressed",
+        "A large model compressed, or a small one, at equal ε: accuracy against the size of a message",
         "about 10 minutes",
     ),
 }

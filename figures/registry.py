@@ -96,7 +96,7 @@ def reproduce(
         entry = FIGURES[name]
         progress = _part_of(on_step, before, len(own), total, entry.name)
         rows = entry.run(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
-        # A title states what was found on the embedded data.
+        # Titles are of the embedded data.
         title = entry.title if data is None else _title_on_data(entry)
         files += _write(entry, title, entry.table(_without_provenance(rows)), output, seed)
         before += len(own)

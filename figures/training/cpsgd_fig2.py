@@ -52,7 +52,7 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
 
 
 def cpsgd_tasks(seed: int, quick: bool) -> list[TrainingTask]:
-    """Return the runs: all of one epoch of the paper's network, in which each client takes part once, with fewer steps than in the paper."""
+    """Return the runs: all of one epoch of the paper's network, in which each client takes part once; steps are fewer than the paper's."""
     cohort = PAPER.value("clients_per_round") // (QUICK_COHORTS if quick else 1)
     rounds = QUICK_ROUNDS if quick else PAPER.value("rounds") // FULL_SHARE
     setting = {"clients": cohort * rounds, "clients_per_round": cohort, "rounds": rounds, "model": MODEL}

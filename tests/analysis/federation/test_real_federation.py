@@ -1,4 +1,7 @@
-"""The app of docs/flower.md on a real SuperLink and real SuperNodes: one is killed as it trains, and the round is right for the others."""
+"""The app of docs/flower.md on a real SuperLink and real SuperNodes, of which two are killed as they train.
+
+The round of a local mechanism is right for all, that of a secure sum for those who stayed, or refused where too few did.
+"""
 
 import json
 import os
@@ -12,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,16 +27,19 @@ from quietbits.analysis.federation.round_plan import RoundPlan
 ROOT = Path(quietbits.__file__).parent
 DOCUMENT = (ROOT / "docs" / "flower.md").read_text(encoding="utf-8")
 COMMANDS = Path(sys.executable).parent
-EPSILON = 500.0
+EPSILON, LARGEST, LOCAL_EPSILON = 1000.0, 2500.0, 20.0
+# Of the second round's training.
+TIMEOUT = 10.0
 APP = "app = ClientApp(mods=[PrivateUpdateMod()])"
-# The last node says that it trains, and does not stop.
+# In a secure sum's first round the last node says that it trains, and does not stop; in the second one the node before.
 LOST = """
 def stay_away(msg, context, call_next):
-    if "lost" in context.node_config:
-        from pathlib import Path
-        from time import sleep
+    from pathlib import Path
+    from time import sleep
 
-        Path(context.node_config["lost"]).touch()
+    number, last = msg.content["config"]["server-round"], context.node_config["num-partitions"] - 1
+    if context.run_config["mechanism"] != "sqkr" and context.node_config["partition-id"] == last + 1 - number:
+        Path(context.node_config["lost"] + str(number)).touch()
         sleep(600)
     return call_next(msg, context)
 
@@ -41,12 +48,14 @@ app = ClientApp(mods=[PrivateUpdateMod(), stay_away])
 """
 
 START = "strategy.start(grid,"
-# What a timeout does, which would have to suit the slowest machine: stop waiting for the node that was killed, and for no other one.
+CHOICE = 'min_train_nodes=run["clients"], min_available_nodes=run["clients"]'
+# In the first round, what a timeout does that would have to suit the slowest machine: stop waiting for the node that was killed, and for no
+# other one. In the second one Flower's own timeout ends the training, and who is late is lost, too.
 IMPATIENT = """
 
 class Impatient:
     def __init__(self, grid, killed):
-        self.grid, self.killed = grid, Path(killed)
+        self.grid, self.killed, self.trainings, self.dead = grid, Path(killed), 0, set()
 
     def __getattr__(self, name):
         return getattr(self.grid, name)
@@ -55,12 +64,20 @@ class Impatient:
         from time import sleep
 
         messages = list(messages)
-        missing, replies = set(self.grid.push_messages(messages)), []
-        while missing and not (len(messages) == 3 and len(missing) == 1 and self.killed.exists()):
+        training = any(one.content.array_records for one in messages)
+        self.trainings += training
+        if training and self.trainings == 2:
+            return self.grid.send_and_receive(messages, timeout=timeout)
+        nodes = [one.metadata.dst_node_id for one in messages]
+        missing, replies = dict(zip(self.grid.push_messages(messages), nodes)), []
+        while set(missing.values()) - self.dead:
             sleep(0.5)
             arrived = list(self.grid.pull_messages(missing))
             replies += arrived
-            missing -= {reply.metadata.reply_to_message_id for reply in arrived}
+            for reply in arrived:
+                del missing[reply.metadata.reply_to_message_id]
+            if training and len(missing) == 1 and self.killed.exists():
+                self.dead = set(missing.values())
         return replies
 """
 
@@ -112,17 +129,20 @@ def client_module() -> ModuleType:
     return module
 
 
-def test_a_round_is_right_when_a_node_is_killed_while_it_trains(tmp_path: Path, client_module: ModuleType) -> None:
+def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_module: ModuleType) -> None:
     app = tmp_path / "app"
     (app / "digits").mkdir(parents=True)
     (app / "pyproject.toml").write_text(block("toml", "[tool.flwr.app]"))
     (app / "digits" / "__init__.py").touch()
     (app / "digits" / "client.py").write_text(block("python", APP).replace(APP, LOST))
-    (app / "digits" / "server.py").write_text(
-        block("python", START).replace(START, f"strategy.start(Impatient(grid, {str(tmp_path / 'killed')!r}),") + IMPATIENT
-    )
+    server = block("python", START).replace(START, f"strategy.start(Impatient(grid, {str(tmp_path / 'killed')!r}),") + IMPATIENT
+    # Whoever is there, as a node that was killed may have been noticed; and the adjacency of local mechanisms.
+    for stated, changed in ((CHOICE, "min_train_nodes=2, min_available_nodes=2"), ('"add-or-remove-one"', '"replace-one"')):
+        assert stated in server
+        server = server.replace(stated, changed)
+    (app / "digits" / "server.py").write_text(server)
     link, *nodes = free_ports(4)
-    output, lost, home = tmp_path / "digits.json", tmp_path / "lost", tmp_path / "home"
+    lost, home = tmp_path / "lost", tmp_path / "home"
     home.mkdir()
     (home / "config.toml").write_text(f'[superlink.local]\naddress = "127.0.0.1:{link}"\ninsecure = true\n')
     environment = {
@@ -141,27 +161,49 @@ def test_a_round_is_right_when_a_node_is_killed_while_it_trains(tmp_path: Path, 
         stack.enter_context(process(runs, log, environment))
         supernodes = []
         for number, port in enumerate(nodes):
-            said = f"partition-id={number} num-partitions=3" + (f' lost="{lost}"' if number == 2 else "")
+            said = f'partition-id={number} num-partitions=3 lost="{lost}"'
             runs = [str(COMMANDS / "flower-supernode"), "--insecure", "--superlink", f"127.0.0.1:{link}", "--port", str(port)]
             node = process([*runs, "--node-config", said], tmp_path / f"supernode-{number}.log", environment)
             supernodes.append(stack.enter_context(node))
         wait_for(lambda: log.read_text().count("Activated node_id") == 3, "starting SuperNodes", log)
-        settings = f'epsilon={EPSILON} largest-epsilon=1000.0 output="{output}"'
-        command = [str(COMMANDS / "flwr"), "run", str(app), "local", "--run-config", settings]
-        subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True, timeout=120)
-        wait_for(lambda: lost.exists() or output.exists(), "training", log)
-        kill(supernodes[2])
-        (tmp_path / "killed").touch()
-        wait_for(lambda: output.exists() and output.read_text().endswith("}"), "the round", log)
-    found = json.loads(output.read_text())
-    (report,) = found["reports"]
-    assert (report["invited"], report["stayed"], report["refusal"]) == (3, 2, None)
+
+        def begin(name: str, settings: str) -> Path:
+            output = tmp_path / f"{name}.json"
+            command = [str(COMMANDS / "flwr"), "run", str(app), "local", "--run-config", f'{settings} output="{output}"']
+            subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+            return output
+
+        def result(output: Path) -> dict[str, Any]:
+            wait_for(lambda: output.exists() and output.read_text().endswith("}"), "the rounds", log)
+            found: dict[str, Any] = json.loads(output.read_text())
+            return found
+
+        local = result(begin("local", f'mechanism="sqkr" epsilon={LOCAL_EPSILON} largest-epsilon={LOCAL_EPSILON}'))
+        output = begin("sums", f"epsilon={EPSILON} largest-epsilon={LARGEST} rounds=2 training-timeout={TIMEOUT}")
+        for number in (1, 2):
+            wait_for(Path(f"{lost}{number}").exists, "training", log)
+            kill(supernodes[-number])
+            (tmp_path / "killed").touch()
+        sums = result(output)
+    ball = NormBall(650, 2.0, 2.0)
+    updates = ball.clip(np.stack([client_module.descend(np.zeros((65, 10)), part, 3).ravel() for part in (0, 1, 2)]))
+    (report,) = local["reports"]
+    assert (report["invited"], report["stayed"], report["refusal"]) == (3, 3, None)
+    messages = RoundPlan("", "sqkr", Task(ball, 3, LOCAL_EPSILON, 1e-5, "replace-one")).built()
+    assert report["guarantee"]["epsilon"] == messages.privacy().report(1e-5, "replace-one").epsilon <= LOCAL_EPSILON
+    # Within the error that is stated: Markov's inequality, with probability 1/100 at most.
+    error = np.array(local["weights"]).ravel() - updates.mean(axis=0)
+    assert 0 < np.sum(error**2) < 100 * messages.error().of_mean(3)
+    first, second = sums["reports"]
+    assert (first["invited"], first["stayed"], first["refusal"]) == (3, 2, None)
     # The guarantee is that of the noise of two, which is less than what was built for three.
-    plan = RoundPlan("", "distributed-discrete-gaussian", Task(NormBall(650, 2.0, 2.0), 3, EPSILON, 1e-5, "add-or-remove-one"))
+    plan = RoundPlan("", "distributed-discrete-gaussian", Task(ball, 3, EPSILON, 1e-5, "replace-one", rounds=2))
     mechanism = plan.built_for(2)
-    assert report["guarantee"]["epsilon"] == pytest.approx(mechanism.guarantee.epsilon, rel=1e-9)
-    assert report["guarantee"]["epsilon"] > plan.built().guarantee.epsilon
-    # The mean of two clipped updates, within the error that is stated: Markov's inequality, with probability 1/100 at most.
-    updates = np.stack([client_module.descend(np.zeros((65, 10)), part, 3).ravel() for part in (0, 1)])
-    error = np.array(found["weights"]).ravel() - plan.ball.clip(updates).mean(axis=0)
+    assert first["guarantee"]["epsilon"] == pytest.approx(mechanism.guarantee.epsilon, rel=1e-9)
+    assert first["guarantee"]["epsilon"] > plan.built().guarantee.epsilon
+    # Of one client nothing is unmasked: the model stays that of the first round.
+    assert second["stayed"] <= 1
+    assert second["refusal"]
+    assert second["guarantee"] is None
+    error = np.array(sums["weights"]).ravel() - updates[:2].mean(axis=0)
     assert np.sum(error**2) < 100 * mechanism.error().of_mean(2)

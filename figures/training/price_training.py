@@ -40,7 +40,9 @@ RATES_ON_DATA = {"femnist": (5, 10, 20, 40, 50), "stackoverflow-words": (4, 5, 1
 def draw_training(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against the rate, a line for each budget, a panel for each size of the cohort, and a row of them for each data."""
     frame = frame.assign(series=pd.Series([_series(row) for row in frame.to_dict("records")], index=frame.index, dtype=object))
-    marks = dict(zip(sorted(frame["series"].dropna().unique()), MARKS, strict=False))
+    numbers = frame.get("paper_noise_multiplier", frame["target_epsilon"]).fillna(frame["target_epsilon"])
+    ordered = frame.assign(number=numbers.astype(float)).dropna(subset=["series"]).sort_values("number")["series"].unique()
+    marks = dict(zip(ordered, MARKS, strict=False))
     sets = by_data(frame)
     cohorts = {data: sorted(own["clients_per_round"].unique()) for data, own in sets.items()}
     figure, grid = panel_rows({data: len(own) for data, own in cohorts.items()}, 3.8)
@@ -48,8 +50,9 @@ def draw_training(frame: pd.DataFrame) -> Figure:
         ticks = sorted(round(value) for value in sets[data]["rate"].unique())
         for axes, cohort in zip(row, cohorts[data], strict=True):
             own = sets[data][sets[data]["clients_per_round"] == cohort]
-            for name, series in own.groupby("series"):
-                draw_accuracies(axes, series, "rate", marks[str(name)], str(name))
+            for name, mark in marks.items():
+                if len(series := own[own["series"] == name]):
+                    draw_accuracies(axes, series, "rate", mark, name)
             draw_no_privacy(axes, own)
             axes.set(xscale="log", xlabel="compression rate d/m", title=panel_title(grid, data, f"{cohort:,} clients a round"))
             axes.set_xticks(ticks, [f"{rate}" for rate in ticks])

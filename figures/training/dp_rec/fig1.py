@@ -45,8 +45,9 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
     figure, grid = panels(len(PANELS), 4.2, shared=False)
     for axes, (column, label) in zip(grid, PANELS, strict=True):
         for method in METHODS:
-            own = method.of(frame).sort_values("round")
-            mark = method.mark
+            own, mark = method.of(frame).sort_values("round"), method.mark
+            if own.empty:
+                continue
             axes.plot(own[column], 100 * own["accuracy"], color=mark.colour, linestyle=mark.line, marker=mark.marker, label=method.label)
         axes.set(xlabel=label)
         logarithmic(axes)

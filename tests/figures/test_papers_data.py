@@ -1,110 +1,23 @@
-"""Figures of trainings on a user's folder: which of the papers' data are found there, the papers' settings on each, and small runs."""
+"""Figures of trainings on a user's folder: which of the papers' data are found there, and the papers' settings on each."""
 
-import json
-import math
-import pickle
-import sqlite3
-import struct
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
 from quietbits.analysis.datasets.found_data import FoundData, found_data
 from quietbits.analysis.training.models import network
-from quietbits.analysis.training.task import TrainedMechanism, TrainingTask
+from quietbits.analysis.training.task import TrainingTask
 from quietbits.design.federated.adam import ServerAdam
 from quietbits.errors import DataError, DataNotFoundError
 from quietbits.figures import registry
-from quietbits.figures.drawing import save
-from quietbits.figures.drawing.style import print_style
 from quietbits.figures.registry import FIGURES, reproduce
 from quietbits.figures.training_settings import training_settings
 
-RNG = np.random.default_rng(0)
-NAMES = ("mnist", "cifar10", "femnist", "shakespeare", "stackoverflow-tags")
-# In the folder of the tags, too.
-WORDS = "stackoverflow-words"
-
-
-def write_mnist(folder: Path) -> None:
-    for part, count in (("train", 120), ("t10k", 10)):
-        labels = bytes(number % 10 for number in range(count))
-        (folder / f"{part}-images-idx3-ubyte").write_bytes(bytes([0, 0, 8, 3]) + struct.pack(">3I", count, 28, 28) + RNG.bytes(count * 784))
-        (folder / f"{part}-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1]) + struct.pack(">I", count) + labels)
-
-
-def write_cifar10(folder: Path) -> None:
-    for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
-        batch = {b"data": RNG.integers(0, 256, (4, 3072), dtype=np.uint8), b"labels": [0, 3, 5, 9]}
-        (folder / name).write_bytes(pickle.dumps(batch, protocol=3))
-
-
-def write_leaf(folder: Path, users: dict[str, Any]) -> None:
-    content = {"users": list(users), "num_samples": [len(one["y"]) for one in users.values()], "user_data": users}
-    for part in ("train", "test"):
-        (folder / part).mkdir()
-        (folder / part / "all_data_niid_0_keep_0.json").write_text(json.dumps(content))
-
-
-def write_femnist(folder: Path) -> None:
-    # LEAF's users may have no examples.
-    users = {f"f{number}": {"x": (RNG.integers(0, 256, (number, 784)) / 255).tolist(), "y": [7] * number} for number in range(4)}
-    write_leaf(folder, users)
-
-
-def write_shakespeare(folder: Path) -> None:
-    line = 'He cried: "x": [[1]], and no more was heard of it in all that night, nor ever af'
-    assert len(line) == 80
-    write_leaf(folder, {"NOBODY": {"x": [], "y": []}, "A": {"x": [line], "y": ["t"]}, "B": {"x": [line, line[::-1]], "y": ["t", "!"]}})
-
-
-def field(number: int, content: bytes) -> bytes:
-    length, digits = len(content), []
-    while length > 127:
-        digits.append(length & 127 | 128)
-        length >>= 7
-    return bytes([number << 3 | 2, *digits, length]) + content
-
-
-def write_tags(folder: Path) -> None:
-    (folder / "stackoverflow.word_count").write_text("".join(f"word{place} {20_000 - place}\n" for place in range(10_000)))
-    (folder / "stackoverflow.tag_count").write_text(json.dumps({f"tag{place}": 1000 - place for place in range(500)}))
-    texts = {"tokens": "word1 word9999 nothing", "title": "word1", "tags": "tag0|tag499"}
-    entries = [field(1, name.encode()) + field(2, field(1, field(1, text.encode()))) for name, text in texts.items()]
-    post = field(1, b"".join(field(1, entry) for entry in entries))
-    with closing(sqlite3.connect(folder / "stackoverflow.sqlite")) as connection, connection:
-        connection.execute("CREATE TABLE examples (split_name TEXT, client_id TEXT, serialized_example_proto BLOB)")
-        connection.execute("CREATE TABLE client_metadata (client_id TEXT, split_name TEXT, num_examples INTEGER)")
-        connection.executemany("INSERT INTO client_metadata VALUES (?, 'train', 1)", [("1",), ("2",), ("3",)])
-        connection.executemany("INSERT INTO examples VALUES (?, ?, ?)", [("train", user, post) for user in "123"] + [("test", "1", post)])
-
-
-WRITERS: dict[str, Callable[[Path], None]] = dict(
-    zip(NAMES, (write_mnist, write_cifar10, write_femnist, write_shakespeare, write_tags), strict=True)
-)
-# Tables of 3 bits take long to design, and are no different here.
-ONE_BIT = "mvu (bits_in 5, metric l1, bits_out 1)"
-CLIENTS = dict(zip(NAMES, (120, 20, 3, 2, 3), strict=True))
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of folders, named otherwise than the data."""
-    folder = tmp_path_factory.mktemp("data")
-    for place, (name, write) in enumerate(WRITERS.items()):
-        own = folder / f"part{9 - place}"
-        own.mkdir()
-        write(own)
-        assert found_data(own, NAMES) == (FoundData(name, own),)
-    return folder
+from .conftest import CLIENTS, NAMES, WORDS, write_leaf, write_mnist
 
 
 def test_data_are_found_in_a_folder_or_one_of_its_folders(data: Path, tmp_path: Path) -> None:
@@ -264,55 +177,6 @@ def test_linear_compression_has_the_papers_settings_on_each_data(data: Path) -> 
         assert {(task.training.epsilon, dict(task.mechanism.options).get("noise_multiplier")) for task in private} == {found}
 
 
-def test_compression_is_drawn_for_each_data(data: Path) -> None:
-    tasks = FIGURES["price-training"].on_data(0, True, data)
-    rows = [
-        {
-            **task.training.columns(),
-            **dict(task.mechanism.options),
-            "mechanism": task.mechanism.name,
-            "target_epsilon": task.training.epsilon,
-            "paper_noise_multiplier": 2 * dict(task.mechanism.options).get("noise_multiplier", math.nan),
-            "epsilon": 10.0 if task.training.epsilon else 12_345.0,
-            "clients_per_round": cohort,
-            "dimension": training_settings("linear-compression", task.training.data).value("parameters"),
-            "rate": rate,
-            "accuracy": 0.2,
-            "standard_error": 0.01,
-            "repetitions": 1,
-            "delta": task.training.delta,
-            "adjacency": task.training.adjacency,
-        }
-        for task in tasks
-        for cohort in (100, 1000)
-        for rate in (1.0, 5.0, 10.0)
-    ]
-    with print_style():
-        figure = FIGURES["price-training"].draw(pd.DataFrame(rows))
-        figure.draw_without_rendering()
-    titles = [axes.get_title() for axes in figure.axes]
-    assert titles == [f"{name}, {cohort} clients a round" for name in ("FEMNIST", "StackOverflow words") for cohort in ("100", "1,000")]
-    labels = axes_labels(figure)
-    assert labels == {"no privacy", "ε = 10", "z = 0.5", "z = 0.5, table 1's bits"}
-    assert "keeps ε of 12,345 (z = 0.5)" in caption(figure)
-    for text in ("80.13 % with 1000 and rate 50", "z = 0.5, 1000 clients, 21.21 % at 1, 21.11 % at 5, 20.74 % at 10", "18 bits"):
-        assert text in caption(figure)
-    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
-    assert 0 <= box.x0 < box.x1 <= width
-    assert 0 <= box.y0 < box.y1 <= height
-
-
-def test_next_words_are_trained_where_torch_is_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
-    # Among three clients adaptive clipping's count alone costs more than the budget.
-    tasks = FIGURES["price-training"].on_data(0, True, data)
-    kept = [shortened(task, clipping="flat") for task in tasks if task.training.data == WORDS]
-    table, figure = ran(monkeypatch, "price-training", kept, tmp_path)
-    assert set(table["dimension"]) == {4_050_748}
-    assert {"none", "distributed-discrete-gaussian", "sketched-discrete-gaussian"} == set(table["mechanism"])
-    assert "next-word-lstm (4,050,748 parameters) on StackOverflow words, 3 clients" in caption(figure)
-
-
 def test_without_names_figures_are_made_whose_data_are_there(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     told: list[str] = []
@@ -334,111 +198,3 @@ def test_without_names_figures_are_made_whose_data_are_there(data: Path, tmp_pat
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataNotFoundError, match=r"no file.*of mnist.*of stackoverflow-words"):
         reproduce([], tmp_path, data=tmp_path / "empty")
-
-
-def ran(monkeypatch: pytest.MonkeyPatch, name: str, tasks: Sequence[TrainingTask], output: Path) -> tuple[pd.DataFrame, Figure]:
-    """Return the table of a figure of these tasks, as it is written, and the figure."""
-    # The other kinds are the same drawing.
-    monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
-    entry = replace(FIGURES[name], on_data=lambda *_: tasks)
-    monkeypatch.setattr(registry, "FIGURES", MappingProxyType({name: entry}))
-    reproduce([name], output, data=output)
-    table = pd.read_csv(output / f"{name}.csv")
-    with print_style():
-        return table, entry.draw(table)
-
-
-def shortened(task: TrainingTask, **changed: Any) -> TrainingTask:
-    return replace(task, training=replace(task.training, rounds=1, evaluate_every=1, **changed))
-
-
-def coarse(task: TrainingTask) -> TrainingTask:
-    """Return a task whose messages of DP-REC have few candidates."""
-    options = tuple((name, 2 if name == "group_bits" else value) for name, value in task.mechanism.options)
-    return replace(task, mechanism=TrainedMechanism(task.mechanism.name, options))
-
-
-def axes_labels(figure: Figure) -> set[str]:
-    return {label for axes in figure.axes for label in axes.get_legend_handles_labels()[1]}
-
-
-def caption(figure: Figure) -> str:
-    return figure.get_supxlabel().replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
-
-
-def test_linear_models_are_trained_on_both_data_in_a_row_of_panels_each(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tasks = [
-        shortened(task, clients_per_round=4)
-        for task in FIGURES["mvu-fig4"].on_data(0, True, data)
-        if task.mechanism.name == "none" or str(task.mechanism) in ("sign-gaussian (noise_multiplier 5.0)", ONE_BIT)
-        if task.training.round_epsilon in (None, 5.0)
-    ]
-    table, figure = ran(monkeypatch, "mvu-fig4", tasks, tmp_path)
-    assert table.groupby("data", sort=False)["dimension"].unique().map(list).to_dict() == {"mnist": [39_700], "cifar10": [155_530]}
-    assert table["accuracy"].between(0, 1).all()
-    assert [axes.get_title().split(",")[0] for axes in figure.axes] == ["MNIST", "MNIST", "CIFAR-10", "CIFAR-10"]
-    assert {axes.get_ylabel() for axes in figure.axes} == {"accuracy (%)", ""}
-    for line in ("on 120 images of MNIST, 4 in each of 1 rounds.", "on 20 images of CIFAR-10, 4 in each", "δ = 1/(images + 1)"):
-        assert line in caption(figure)
-
-
-def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = [
-        shortened(coarse(task), secret_sampling=task.mechanism.name != "dp-fedavg")
-        for task in FIGURES["dprec-table1"].on_data(0, True, data)
-        if task.training.data == "stackoverflow-tags" and task.mechanism.name in ("none", "dp-fedavg", "dp-rec-training")
-    ]
-    table, figure = ran(monkeypatch, "dprec-table1", kept, tmp_path)
-    assert set(table["dimension"]) == {5_000_500}
-    assert set(table.loc[table["mechanism"] == "dp-fedavg", "paper_percent"]) == {19.3}
-    # The paper's own noise and clip ratio stand at its epsilon, with what they keep.
-    own = table[table["target_epsilon"].isna() & (table["mechanism"] != "none")].set_index("mechanism")
-    assert own["stated_epsilon"].tolist() == [1.0, 1.0]
-    assert (own.loc["dp-fedavg", "noise_multiplier"], own.loc["dp-rec-training", "clip_ratio"]) == (0.957, 1.227)
-    assert np.isfinite(own.loc["dp-fedavg", "epsilon"])
-    assert np.isinf(own.loc["dp-rec-training", "epsilon"])
-    assert np.isfinite(own.loc["dp-rec-training", ["epsilon_published", "epsilon_any_clients"]].astype(float)).all()
-    labels = axes_labels(figure)
-    assert {"DP-FedAvg", "DP-FedAvg, the paper's noise", "DP-REC, ε proven", "DP-REC, ε as published"} <= labels
-    assert (table["megabytes"] == table["megabytes_up"] + table["megabytes_down"]).all()
-    floats = table.loc[table["mechanism"] == "none", "megabytes"].item()
-    assert table["times_fewer_bytes"].tolist() == (floats / table["megabytes"]).tolist()
-    # A seed of 64 bits, and two for each of the paper's six groups, filled up to bytes.
-    assert set(table.loc[table["mechanism"] == "dp-rec-training", "bits_per_client"].dropna()) == {64 + 16}
-    (axes,) = figure.axes
-    assert axes.get_ylabel() == "recall at 5 (%)"
-    assert "Paper, StackOverflow tags, ε = 1: dp-fedavg 19.3, dp-rec 18.4, ddg16 14, ddg12 10 %" in caption(figure)
-    # All data at once: the same accuracies for the budgets of each.
-    budgets = {name: [one.epsilon for one in training_settings("dp-rec", name).reported] for name in NAMES if name != "cifar10"}
-    rows = [
-        table.assign(data=name, stated_epsilon=table["stated_epsilon"].where(table["stated_epsilon"].isna(), epsilon))
-        for name, epsilons in budgets.items()
-        for epsilon in epsilons
-    ]
-    with print_style():
-        figure = FIGURES["dprec-table1"].draw(pd.concat(rows, ignore_index=True))
-        figure.draw_without_rendering()
-    titles = [axes.get_title() for axes in figure.axes]
-    assert titles == [
-        *("MNIST, ε = 3", "MNIST, ε = 6", "FEMNIST, ε = 1", "FEMNIST, ε = 3", "FEMNIST, ε = 6"),
-        *("Shakespeare, ε = 3", "StackOverflow tags, ε = 1"),
-    ]
-    assert "Paper, ε = 3: dp-fedavg 82.1, dp-rec 69.5; ε = 6: dp-fedavg 90, dp-rec 83.7 %" in caption(figure)
-    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
-    assert 0 <= box.x0 < box.x1 <= width
-    assert 0 <= box.y0 < box.y1 <= height
-
-
-def test_models_of_torch_are_trained_where_it_is_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
-    kept = [
-        shortened(coarse(task))
-        for task in FIGURES["dprec-table1"].on_data(0, True, data)
-        if task.training.data in ("mnist", "shakespeare") and task.mechanism.name in ("none", "dp-rec-training")
-    ]
-    table, figure = ran(monkeypatch, "dprec-table1", kept, tmp_path)
-    assert table.groupby("data", sort=False)["dimension"].unique().map(list).to_dict() == {"mnist": [582_026], "shakespeare": [820_522]}
-    assert [axes.get_title() for axes in figure.axes] == ["MNIST, ε = 6", "Shakespeare, ε = 3"]
-    assert "character-lstm on Shakespeare, 2 clients, a client for each role" in caption(figure)

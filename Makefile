@@ -23,7 +23,7 @@ test: $(INSTALLED)
 TORCH ?= torch>=2.4
 test-torch: $(INSTALLED)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check '$(TORCH)'
-	OMP_NUM_THREADS=1 $(VENV)/bin/pytest tests/analysis/training/test_torch_models.py tests/figures/test_papers_data.py
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest tests/analysis/training/test_torch_models.py tests/figures/test_papers_data.py tests/figures/test_trainings_on_papers_data.py
 
 # Check style, docstrings, formatting and types. The link gives mypy the checkout under the package's name.
 lint: $(INSTALLED)

@@ -9,6 +9,7 @@ from ...design.noise.discrete_gaussian import LARGEST_SIGMA
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from ...design.secure_sum.distributed_skellam import LARGEST_VARIANCE, LEAST_VARIANCE, distributed_skellam_privacy
 from ...design.transforms.conditional_rounding import LARGEST_RADIUS
+from ...errors import InfeasibleError
 from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, granularity_for_bits
 from ...solvers.numerics.walsh_hadamard import padded_dimension
 from .granularity import NamedParameters, calibrate_granularity
@@ -96,7 +97,7 @@ def discrete_gaussian_of_noise(
     Raises
     ------
     InfeasibleError
-        If the bits cannot even hold the rounding; the message says how many could.
+        If the bits cannot even hold the rounding, or their steps are too coarse for the noise; the message says what would do.
     """
     adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
     sensitivity = ball.clip_norm * (2 if adjacency == "replace-one" else 1)
@@ -104,6 +105,11 @@ def discrete_gaussian_of_noise(
     padded = ball.dimension + ball.dimension % 2 if rotation == "fourier" else padded_dimension(ball.dimension)
     fitting = granularity_for_bits(clients, padded, ball.clip_norm, deviation, bits)
     granularity = max(fitting, ball.clip_norm / MOST_CLIP_STEPS, deviation / MOST_NOISE_STEPS)
+    if deviation < SMALLEST_SIGMA * granularity:
+        raise InfeasibleError(
+            f"noise_multiplier must be at least {noise_multiplier * SMALLEST_SIGMA * granularity / deviation:.3g} in steps that fit {bits} "
+            f"bits, got {noise_multiplier:g}: of less than a thousandth of a step nothing is left"
+        )
     return DistributedDiscreteGaussianMechanism(
         ball, clients, bits, granularity, deviation, target.delta, rotation_seed, rotation, adjacency
     )

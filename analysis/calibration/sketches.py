@@ -163,9 +163,7 @@ def sketched_sum_of_noise(
 ) -> SketchedSum:
     """Return the mechanism of `calibrate_sketched_sum` with a given noise on a sketch of given size (`discrete_gaussian_of_noise`)."""
     if choice.sketch_dimension is None:
-        raise ValueError(
-            "sketch_dimension must be given with a noise_multiplier, got None: no error is asked for that it would follow from"
-        )
+        raise ValueError("sketch_dimension must be given with a noise_multiplier, got None: only a budget says how short a sketch may be")
     sketched = NormBall(choice.sketch_dimension, 2.0, CLIP_MARGIN * ball.clip_norm)
     inner = discrete_gaussian_of_noise(sketched, clients, bits, target, noise_multiplier, choice.seed, "fourier")
     return SketchedSum(ball, choice.sketch(ball.dimension, choice.sketch_dimension), inner)

@@ -128,6 +128,8 @@ def test_a_given_noise_needs_no_budget_and_a_sketch_of_given_size(task: Tasks) -
         task("sketched-discrete-gaussian", {"noise_multiplier": 0.5}).prepare(None)
     with pytest.raises(InfeasibleError, match="bits must be at least 5 to hold 4 deviations of 40 clients' rounding, got 3"):
         task("distributed-discrete-gaussian", {"noise_multiplier": 0.5, "bits": 3}).prepare(None)
+    with pytest.raises(InfeasibleError, match=r"noise_multiplier must be at least 0\.\d+ in steps that fit 5 bits, got 0.001"):
+        task("distributed-discrete-gaussian", {"noise_multiplier": 1e-3, "bits": 5}).prepare(None)
     # Budgets are what mechanisms keep everywhere else.
     assert "noise_multiplier" not in {option.name for option in entry_named("distributed-discrete-gaussian").options}
 

@@ -29,7 +29,7 @@ class ReproduceCommand(Command):
 def reproduce_command(
     output: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there. A run that was killed goes on in it.")],
     figures: Annotated[list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Names of figures; all of them by default.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Make smaller figures, each in half a minute, trainings in a minute.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Make smaller figures, each in half a minute, trainings in one to three.")] = False,
     data: Annotated[
         Path | None,
         typer.Option(help="Folder with the papers' data, or a folder for each: trainings are then the papers' own, on what there is."),

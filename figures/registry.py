@@ -61,7 +61,7 @@ def reproduce(
     seed : int
         Root seed.
     quick : bool
-        Whether to make each figure smaller, in half a minute on two cores, trainings in a minute.
+        Whether to make each figure smaller, in half a minute on two cores, trainings in one to three.
     data : Path or None
         Folder with the data of the papers, as `found_data` finds them: trainings are then those of the papers, on all that a figure takes
         and that are there. Not for figures without `FigureEntry.on_data`.

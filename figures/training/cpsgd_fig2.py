@@ -45,7 +45,7 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
         figure,
         f"One pass over {first['clients']:,} clients with a deformed digit each, {first['clients_per_round']:,} a step; {first['model']}, "
         f"{first['dimension']:,} parameters; δ = {first['delta']:g}, {first['adjacency']} adjacency, secure-sum trust model. Bits set k "
-        "and m (built_levels, built_trials): the finest levels whose noise fits. Runs of one seed: standard error 2 %. "
+        "and m (built_levels, built_trials): the finest levels whose noise fits. Runs of one seed; no privacy: better of two steps. "
         f"Paper: {PAPER.value('clients'):,} clients, {PAPER.value('clients_per_round'):,} a step, accuracies only in pictures.",
     )
     return figure

@@ -1,4 +1,4 @@
-"""A large model compressed, or a small one: accuracy of trainings against the size of a message, at one epsilon."""
+"""A large model compressed, or a small one: accuracy of trainings against the size of a message, at one epsilon or noise."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -126,14 +126,17 @@ def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:
     if "noise_multiplier" not in frame:
         return frame
     frame = frame.assign(paper_noise_multiplier=SENSITIVITY * frame["noise_multiplier"].astype(float))
-    reported = pd.Series([_reported(row) for row in frame.to_dict("records")], index=frame.index, dtype=float)
+    reported = pd.Series([reported_percent(row) for row in frame.to_dict("records")], index=frame.index, dtype=float)
     return frame.assign(paper_percent=reported)
 
 
-def _reported(row: Mapping[Any, Any]) -> float | None:
+def reported_percent(row: Mapping[Any, Any]) -> float | None:
     """Return the accuracy that the paper reports of a run, in per cent; None: nothing."""
-    for one in ON_DATA[row["data"]].reported:
-        if one.noise_multiplier == row["paper_noise_multiplier"] and one.bits in (None, row["bits"]):
+    paper = ON_DATA[row["data"]]
+    if row["model"] != paper.value("model"):
+        return None
+    for one in paper.reported:
+        if one.noise_multiplier == row["paper_noise_multiplier"] and row["bits"] == (one.bits or paper.value("bits")):
             # Of few clients it has the updates alone; of many the highest rate. Rates of whole rows differ a little.
             rate = 1 if row["clients_per_round"] == min(PAPER.value("cohort")) else one.rate
             if round(row["rate"]) == rate:
@@ -162,8 +165,9 @@ def setting_in_words(frame: pd.DataFrame) -> str:
 
 
 def _kept_by_noise(frame: pd.DataFrame) -> str:
-    """Return the largest epsilons of runs with each of the paper's noise multipliers."""
+    """Return the least and largest epsilons of runs with each of the paper's noise multipliers: fewer bits round more."""
     kept = []
-    for multiplier, epsilon in frame.groupby("paper_noise_multiplier")["epsilon"].max().items():
-        kept.append(f"{epsilon:{',.0f' if 100 <= epsilon < MILLION else '.3g'}} (z = {multiplier:g})")
-    return f"The paper's noise, z clip norms in the sum, keeps ε of {', '.join(kept)}."
+    for multiplier, epsilons in frame.groupby("paper_noise_multiplier")["epsilon"]:
+        ends = [f"{epsilon:{',.0f' if 100 <= epsilon < MILLION else '.3g'}}" for epsilon in (epsilons.min(), epsilons.max())]
+        kept.append(f"{' to '.join(dict.fromkeys(ends))} (z = {multiplier:g})")
+    return f"Noise of z times the norm that is clipped to keeps ε of {', '.join(kept)}, the more bits the less."

@@ -42,7 +42,7 @@ def draw_training(frame: pd.DataFrame) -> Figure:
     frame = frame.assign(series=pd.Series([_series(row) for row in frame.to_dict("records")], index=frame.index, dtype=object))
     numbers = frame.get("paper_noise_multiplier", frame["target_epsilon"]).fillna(frame["target_epsilon"])
     ordered = frame.assign(number=numbers.astype(float)).dropna(subset=["series"]).sort_values("number")["series"].unique()
-    marks = dict(zip(ordered, MARKS, strict=False))
+    marks = dict(zip(ordered, MARKS[: len(ordered)], strict=True))
     sets = by_data(frame)
     cohorts = {data: sorted(own["clients_per_round"].unique()) for data, own in sets.items()}
     figure, grid = panel_rows({data: len(own) for data, own in cohorts.items()}, 3.8)

@@ -1,5 +1,6 @@
 """Figures of trainings on a user's folder: which of the papers' data are found there, and the papers' settings on each."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from quietbits.design.federated.adam import ServerAdam
 from quietbits.errors import DataError, DataNotFoundError
 from quietbits.figures import registry
 from quietbits.figures.registry import FIGURES, reproduce
+from quietbits.figures.training.price_settings import reported_percent
 from quietbits.figures.training_settings import training_settings
 
 from .conftest import CLIENTS, NAMES, WORDS, write_leaf, write_mnist
@@ -175,6 +177,27 @@ def test_linear_compression_has_the_papers_settings_on_each_data(data: Path) -> 
         tasks = FIGURES[f"price-training-{figure}"].on_data(0, False, data)
         private = [task for task in tasks if task.mechanism.name != "none"]
         assert {(task.training.epsilon, dict(task.mechanism.options).get("noise_multiplier")) for task in private} == {found}
+
+
+@pytest.mark.parametrize(
+    ("changed", "percent"),
+    [
+        ({}, 75.34),
+        ({"clients_per_round": 1000, "rate": 49.99}, 80.13),
+        ({"bits": 8}, None),
+        ({"model": "dp-rec-cnn"}, None),
+        ({"rate": 10.0}, None),
+        ({"clients_per_round": 1000}, None),
+        ({"clients_per_round": 200}, None),
+        ({"paper_noise_multiplier": 0.4}, None),
+        ({"paper_noise_multiplier": math.nan}, None),
+        ({"data": WORDS, "model": "next-word-lstm", "clients_per_round": 1000, "bits": 10}, 21.21),
+        ({"data": WORDS, "model": "next-word-lstm", "clients_per_round": 1000, "bits": 18}, None),
+    ],
+)
+def test_the_papers_accuracies_stand_beside_its_own_runs_alone(changed: dict[str, Any], percent: float | None) -> None:
+    row = {"data": "femnist", "model": "femnist-cnn", "clients_per_round": 100, "bits": 16, "rate": 1.0, "paper_noise_multiplier": 0.5}
+    assert reported_percent(row | changed) == percent
 
 
 def test_without_names_figures_are_made_whose_data_are_there(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,6 +82,8 @@ METHODS = (
     PROVEN,
     PUBLISHED,
 )
+# Whose noise is not the paper's, where the paper states it.
+CALIBRATED = (DP_FEDAVG, PROVEN)
 
 
 @dataclass(frozen=True)
@@ -247,4 +249,6 @@ def guarantees_in_words(frame: pd.DataFrame) -> str:
     adjacency = frame.loc[frame["mechanism"] != DP_REC, "adjacency"].iloc[0]
     if adjacency == "replace-one":
         return f"{delta}, replace-one adjacency (ε as published: not proven, add-or-remove-one)"
-    return f"{delta}, add-or-remove-one adjacency (ε proven of DP-REC: replace-one; ε as published: not proven)"
+    own = PAPERS_NOISE.of(frame)
+    kept = f"; the paper's noise keeps ε of {', '.join(f'{one:.2g}' for one in sorted(own['epsilon'].unique()))}" if len(own) else ""
+    return f"{delta}, add-or-remove-one adjacency (ε proven of DP-REC: replace-one; ε as published: not proven{kept})"

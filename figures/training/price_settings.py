@@ -19,7 +19,8 @@ SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
 # Of figures with one budget. On FEMNIST adaptive clipping alone costs 1.7, with secret draws.
 EPSILON, EPSILON_ON_DATA = 3.0, 10.0
 MOST_NOISE = max(one.noise_multiplier or 0.0 for one in PAPER.reported)
-MILLION = 1e6
+# Numbers below are written out.
+LARGEST_WRITTEN_OUT = 1e6
 # Clip norms that a client's data change a sum by, replace-one adjacency.
 SENSITIVITY = 2
 # Pixels and classes of the digits.
@@ -168,6 +169,6 @@ def _kept_by_noise(frame: pd.DataFrame) -> str:
     """Return the least and largest epsilons of runs with each of the paper's noise multipliers: fewer bits round more."""
     kept = []
     for multiplier, epsilons in frame.groupby("paper_noise_multiplier")["epsilon"]:
-        ends = [f"{epsilon:{',.0f' if 100 <= epsilon < MILLION else '.3g'}}" for epsilon in (epsilons.min(), epsilons.max())]
+        ends = [f"{epsilon:{',.0f' if 100 <= epsilon < LARGEST_WRITTEN_OUT else '.3g'}}" for epsilon in (epsilons.min(), epsilons.max())]
         kept.append(f"{' to '.join(dict.fromkeys(ends))} (z = {multiplier:g})")
     return f"Noise of z times the norm that is clipped to keeps ε of {', '.join(kept)}, the more bits the less."

@@ -7,13 +7,13 @@ import numpy as np
 
 from ...arguments import check_integer, check_real
 from ...design.contracts.accounts import amplified_rounds, needing_delta
-from ...design.contracts.privacy import Account, Bound, EpsilonBound, Privacy
+from ...design.contracts.privacy import Account, Bound, EpsilonBound, Privacy, participation_bound
 from ...design.contracts.registry import Accounted, AccountReport, usual_adjacency
 from ...design.relative_entropy.dp_rec import message_account
 from ...design.relative_entropy.shared_randomness import SEED_BITS
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampled_renyi import SMALLEST_PROBABILITY, fixed_size_sampled_curve
-from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
+from ...solvers.accounting.sampling import FixedSizeSampling, Sampling, likely_participations
 from ...solvers.divergences.dp_rec_index_privacy import index_epsilon, message_divergences
 from ...solvers.divergences.dp_rec_privacy import (
     LARGEST_CLIP_RATIO,
@@ -85,23 +85,23 @@ class DpRecTraining:
         """
         own = message_account(self.clip_ratio)
 
-        def of_all_draws(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
-            found = own.bound(delta, rounds * self.clients_per_round, sampling)
+        def of_all_draws(delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
+            found = own.bound(delta, rounds * self.clients_per_round, None)
             return replace(found, details={**found.details, "trust_model": "local"})
 
         theorem = (
             Account(
                 variant,
                 "add-or-remove-one",
-                needing_delta(self._published(variant)),
+                _drawn_already(self._published(variant)),
                 proven=variant != "published",
                 assumes=THEOREM_ASSUMPTION,
             )
             for variant in VARIANTS
         )
-        derived = Account(ANY_BITS, "add-or-remove-one", needing_delta(self._any_bits), assumes=ASSUMPTION)
-        unconditional = Account(ANY_CLIENTS, "replace-one", needing_delta(self._any_clients))
-        return Privacy("central", (*theorem, derived, unconditional, replace(own, bound=of_all_draws)))
+        derived = Account(ANY_BITS, "add-or-remove-one", _drawn_already(self._any_bits), assumes=ASSUMPTION)
+        unconditional = Account(ANY_CLIENTS, "replace-one", _drawn_already(self._any_clients))
+        return Privacy("central", (*theorem, derived, unconditional, replace(own, bound=_drawn_already(of_all_draws))))
 
     def _published(self, variant: str) -> Bound:
         def bound(delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
@@ -124,7 +124,11 @@ class DpRecTraining:
         return EpsilonBound(found.epsilon, order=found.order, order_at_edge=found.at_edge, details={"minimum_bits": 1, "lost_delta": 0.0})
 
     def _any_clients(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
-        """Return the less of two: Rényi divergences of sampled draws (Wang, Balle, Kasiviswanathan 2019), and (epsilon, delta) of them."""
+        """Return the least of three ways.
+
+        Rényi divergences of sampled draws (Wang, Balle, Kasiviswanathan 2019), (epsilon, delta) of them, and what is known of the draws
+        that are the client's.
+        """
         draws = rounds * self.clients_per_round
         orders = np.array(DEFAULT_ORDERS[:-1])
         message = RenyiCurve(orders, message_divergences(self.clip_ratio, orders))
@@ -132,9 +136,24 @@ class DpRecTraining:
         drawn = FixedSizeSampling(self.population, 1)
         own = message_account(self.clip_ratio)
         by_draws = amplified_rounds(lambda delta: own.bound(delta, 1, None), delta, draws, drawn, "replace-one")
-        if by_draws.epsilon <= by_moments.epsilon:
-            return EpsilonBound(by_draws.epsilon)
-        return EpsilonBound(by_moments.epsilon, order=by_moments.order, order_at_edge=by_moments.at_edge)
+        few = likely_participations(1 / self.population, draws, delta / 2)
+        return min(
+            EpsilonBound(by_draws.epsilon),
+            EpsilonBound(by_moments.epsilon, order=by_moments.order, order_at_edge=by_moments.at_edge),
+            participation_bound(own.bound, delta / 2, few),
+            key=lambda one: one.epsilon,
+        )
+
+
+def _drawn_already(bound: Bound) -> Bound:
+    """Return a bound that needs delta, and refuses to be told how clients are drawn."""
+
+    def checked(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        if sampling is not None:
+            raise ValueError(f"sampling must be left out for dp-rec, whose clients are drawn with replacement, got {str(sampling)!r}")
+        return needing_delta(bound)(delta, rounds, None)
+
+    return checked
 
 
 def accounted_dp_rec(training: DpRecTraining, adjacency: str | None = None) -> Accounted:

@@ -162,11 +162,17 @@ def sketched_sum_of_noise(
     ball: NormBall, clients: int, bits: int, target: Target, choice: SketchChoice, noise_multiplier: float
 ) -> SketchedSum:
     """Return the mechanism of `calibrate_sketched_sum` with a given noise on a sketch of given size (`discrete_gaussian_of_noise`)."""
-    if choice.sketch_dimension is None:
-        raise ValueError("sketch_dimension must be given with a noise_multiplier, got None: only a budget says how short a sketch may be")
-    sketched = NormBall(choice.sketch_dimension, 2.0, CLIP_MARGIN * ball.clip_norm)
+    size = check_sketch_of_noise(choice.sketch_dimension)
+    sketched = NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm)
     inner = discrete_gaussian_of_noise(sketched, clients, bits, target, noise_multiplier, choice.seed, "fourier")
-    return SketchedSum(ball, choice.sketch(ball.dimension, choice.sketch_dimension), inner)
+    return SketchedSum(ball, choice.sketch(ball.dimension, size), inner)
+
+
+def check_sketch_of_noise(sketch_dimension: int | None) -> int:
+    """Return the size of a sketch whose noise is given, or raise ValueError: it must be given, too."""
+    if sketch_dimension is None:
+        raise ValueError("sketch_dimension must be given with a noise_multiplier, got None: only a budget says how short a sketch may be")
+    return sketch_dimension
 
 
 def calibrate_sparse_sum(

@@ -14,8 +14,6 @@ KINDS = ("fixed", "poisson", "with-replacement", "passes")
 STEP_SHARE = (math.sqrt(5) - 1) / 2
 # The share of delta that rounds with more clients than seats may cost.
 OVERFLOW_SHARE = 1e-6
-# Probabilities divided by e to this are still numbers.
-LARGEST_EXPONENT = 500.0
 
 
 @dataclass(frozen=True)
@@ -73,22 +71,19 @@ class ClientSampling:
             return PoissonSampling(self.clients_per_round / self.population)
         return FixedSizeSampling(self.population, self.clients_per_round) if self.kind == "fixed" else None
 
-    def seats(self, rounds: int, epsilon: float, delta: float) -> int:
+    def seats(self, rounds: int, delta: float) -> int:
         """Return how many clients share the noise of a secure sum, some of them with nothing to report.
 
-        With Poisson sampling, enough for the probability p that clients of any round find no seat to cost at most a millionth of delta:
-        rounds whose surplus stays away are (epsilon, delta + (1 + e**epsilon) p)-private where rounds without a limit are (epsilon, delta)-
-        private. `epsilon` is that of all rounds together.
+        With Poisson sampling, enough for the probability that the other clients leave no seat in some round to be at most a millionth of
+        delta. Who else is drawn does not depend on the client's data: given that, rounds in which it finds a seat reveal what rounds
+        without a limit do, and the other ones cost their probability.
         """
         if self.kind != "poisson":
             return self.clients_per_round
         from scipy.stats import binom
 
-        if epsilon > LARGEST_EXPONENT:
-            return self.population
-        allowed = OVERFLOW_SHARE * delta / (1 + math.exp(epsilon)) / rounds
-        share = self.clients_per_round / self.population
-        return min(self.population, max(self.clients_per_round, int(binom.isf(allowed, self.population, share)) + 1))
+        allowed, share = OVERFLOW_SHARE * delta / rounds, self.clients_per_round / self.population
+        return min(self.population, max(self.clients_per_round, int(binom.isf(allowed, self.population - 1, share)) + 1))
 
 
 def _coprime_step(population: int) -> int:

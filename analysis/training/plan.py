@@ -18,6 +18,7 @@ from ...design.federated.model_layers import ModelLayers
 from ...design.secure_sum.noisy_count import NoisyCount
 from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import PoissonSampling, Sampling
+from ..calibration.sketches import check_sketch_of_noise
 from .client_sampling import OVERFLOW_SHARE
 from .rivals import COUNT_DEVIATION, DP_REC_TRAINING, POPULATION, SIZES, needs_budget, training_entry
 from .setting import TrainingSetting
@@ -158,13 +159,9 @@ def check_training(setting: TrainingSetting, name: str, options: Values) -> None
         for key in ("epsilon", "round_epsilon"):
             if getattr(setting, key) is not None:
                 raise ValueError(f"{key} must be left out, or 'none', for {name} whose noise is given, got {getattr(setting, key):g}")
-    elif setting.round_epsilon is not None:
-        if entry.trust_model == "secure-sum" and setting.sampling == "poisson":
-            raise ValueError(
-                f"round_epsilon must be left out for {name} with poisson sampling, got {setting.round_epsilon:g}: how many seats the "
-                "rounds need depends on the epsilon of all of them; give epsilon"
-            )
-    elif setting.epsilon is None:
+        if name == "sketched-discrete-gaussian":
+            check_sketch_of_noise(options.get("sketch_dimension"))
+    elif setting.epsilon is None and setting.round_epsilon is None:
         raise ValueError(f"epsilon is missing: {name} needs it, or round_epsilon")
 
 
@@ -191,7 +188,7 @@ def _task(setting: TrainingSetting, entry: Entry, options: Values, dimension: in
     assert epsilon is not None  # noqa: S101 - as `check_training` sees to
     clients = setting.clients_per_round
     if entry.trust_model == "secure-sum":
-        clients = setting.cohorts.seats(setting.rounds, epsilon, setting.delta)
+        clients = setting.cohorts.seats(setting.rounds, setting.delta)
     return Task(
         NormBall(dimension, setting.norm, setting.clip), clients, epsilon, setting.delta, setting.adjacency, rounds, sampling=sampling
     )

@@ -49,7 +49,7 @@ def pure_account(epsilon: float, adjacency: str = "replace-one") -> Account:
         of_one_round = epsilon if sampling is None else amplified_epsilon(epsilon, sampled_share(sampling, adjacency))
         return EpsilonBound(rounds * of_one_round)
 
-    return Account("pure", adjacency, bound)
+    return Account("pure", adjacency, bound, at_delta_zero=True)
 
 
 def renyi_account(

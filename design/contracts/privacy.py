@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from ...arguments import check_choice, check_integer, check_real
 from ...errors import InfeasibleError
 from ...shown import BLUE, GREY, Shown
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS
-from ...solvers.accounting.sampling import Sampling
+from ...solvers.accounting.sampling import Sampling, likely_participations, sampled_share
 from .guarantee import ADJACENCIES, Guarantee
 
 if TYPE_CHECKING:
@@ -56,17 +56,33 @@ Bound = Callable[[float, int, Sampling | None], EpsilonBound]
 
 
 @dataclass(frozen=True, eq=False)
-class _LeastOfBoth:
-    """The bound of a secret sample, or that of everyone where it is less: given the sample, rounds reveal no more than with everyone."""
+class _LeastOfSampled:
+    """The least of what is known of secret samples.
+
+    Given the samples, rounds reveal no more than with everyone; nor more than the rounds in which a client takes part: these are few, but
+    for half of delta.
+    """
 
     bound: Bound
+    adjacency: str
+    at_delta_zero: bool
 
     def __call__(self, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         if sampling is None:
             return self.bound(delta, rounds, None)
         sampled = _or_nothing(self.bound, delta, rounds, sampling)
-        everyone = _or_nothing(self.bound, delta, rounds, None)
-        return everyone if everyone.epsilon < sampled.epsilon else sampled
+        share = sampled_share(sampling, self.adjacency)
+        found = [sampled, _or_nothing(self.bound, delta, rounds, None)]
+        few = rounds if self.at_delta_zero else likely_participations(share, rounds, delta / 2)
+        if few < rounds:
+            found.append(participation_bound(self.bound, delta / 2, few))
+        return min(found, key=lambda one: one.epsilon)
+
+
+def participation_bound(bound: Bound, delta: float, participations: int) -> EpsilonBound:
+    """Return the bound of the rounds in which a client takes part, with their number among the details."""
+    found = EpsilonBound(0.0) if participations == 0 else _or_nothing(bound, delta, participations, None)
+    return replace(found, details={**found.details, "participations": participations})
 
 
 def _or_nothing(bound: Bound, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
@@ -88,12 +104,14 @@ class Account:
         Which data sets are neighbours.
     bound : callable
         Epsilon at (delta, rounds, sampling); delta is from 0 to below 1. An ``InfeasibleError`` counts as a reason to say nothing. Whoever
-        is not drawn sends zeros, or nothing: what holds where everyone takes part holds for a secret sample too, and the account says the
-        less of both.
+        is not drawn sends zeros, or nothing: what holds where everyone takes part holds for a secret sample too, and so does, at half of
+        delta, what holds of as many rounds as a client is drawn for but with probability delta / 2. The account says the least of these.
     proven : bool
         Whether the bound is a theorem wherever it is finite. A published theorem that is known to be false somewhere is not.
     assumes : str or None
         What the bound takes for granted about other people's data or messages; None for nothing.
+    at_delta_zero : bool
+        Whether what it says holds at delta = 0, whatever delta is asked.
     """
 
     name: str
@@ -101,11 +119,12 @@ class Account:
     bound: Bound
     proven: bool = True
     assumes: str | None = None
+    at_delta_zero: bool = False
 
     def __post_init__(self) -> None:
-        """Make the bound of sampled rounds no larger than that of rounds in which everyone takes part."""
-        if not isinstance(self.bound, _LeastOfBoth):
-            object.__setattr__(self, "bound", _LeastOfBoth(self.bound))
+        """Make the bound of sampled rounds the least of what is known of them."""
+        if not isinstance(self.bound, _LeastOfSampled):
+            object.__setattr__(self, "bound", _LeastOfSampled(self.bound, self.adjacency, self.at_delta_zero))
 
     @property
     def is_guarantee(self) -> bool:

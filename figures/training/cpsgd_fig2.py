@@ -33,7 +33,14 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     for axes, epsilon in zip(grid, budgets, strict=True):
         own = frame[frame["target_epsilon"] == epsilon]
         for rotated, label, mark in KINDS:
-            draw_accuracies(axes, own[(own["mechanism"] == "cpsgd") & (own["rotated"] == rotated)], "bits", mark, label)
+            runs = own[(own["mechanism"] == "cpsgd") & (own["rotated"] == rotated)]
+            draw_accuracies(axes, runs, "bits", mark, label)
+            for one in runs.itertuples():
+                built = f"{one.built_levels:,.0f}, {one.built_trials:,.0f}"
+                place: dict[str, Any] = {"xytext": (0, 6 if rotated else -6), "va": "bottom" if rotated else "top"}
+                axes.annotate(
+                    built, (one.bits, 100 * one.accuracy), textcoords="offset points", ha="center", fontsize=5.5, color=mark.colour, **place
+                )
         trusted = own.loc[own["mechanism"] == "dp-fedavg", "accuracy"].max()
         axes.axhline(100 * trusted, **TRUSTED_LOOK, label="trusted server, Gaussian noise")
         draw_no_privacy(axes, frame)
@@ -44,8 +51,8 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         f"One pass over {first['clients']:,} clients with a deformed digit each, {first['clients_per_round']:,} a step; {first['model']}, "
-        f"{first['dimension']:,} parameters; δ = {first['delta']:g}, {first['adjacency']} adjacency, secure-sum trust model. Bits set k "
-        "and m (built_levels, built_trials): the finest levels whose noise fits. Runs of one seed; no privacy: better of two steps. "
+        f"{first['dimension']:,} parameters; δ = {first['delta']:g}, {first['adjacency']} adjacency, secure-sum trust model. At points: "
+        "levels k and trials m of a client, the finest whose noise fits the bits. Runs of one seed; no privacy: better of two steps. "
         f"Paper: {PAPER.value('clients'):,} clients, {PAPER.value('clients_per_round'):,} a step, accuracies only in pictures.",
     )
     return figure

@@ -32,20 +32,20 @@ SLACK = 4.0
 
 
 def arrange_pairs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each pair, with its bits a parameter, and which is the cheapest of those within the slack."""
+    """Return one row for each pair, with its bits a parameter, and which is the cheapest of those within the slack.
+
+    With the paper's noise none is: pairs with fewer bits, which round more, are less private.
+    """
     frame = arrange_rates(rows)
     private = frame["mechanism"] != "none"
     frame["bits_a_parameter"] = (frame["bits_per_client"] / frame["dimension"]).where(private)
     best = frame.loc[private, "accuracy"].max()
-    within = frame[private & (100 * frame["accuracy"] >= 100 * best - SLACK)]
-    return frame.assign(cheapest=frame.index == within["bits_a_parameter"].idxmin())
+    within = frame[private & frame["target_epsilon"].notna() & (100 * frame["accuracy"] >= 100 * best - SLACK)]
+    return frame.assign(cheapest=frame.index.isin([within["bits_a_parameter"].idxmin()] if len(within) else []))
 
 
 def draw_map(frame: pd.DataFrame) -> Figure:
-    """Draw a map of accuracies; the cheapest pair within the slack is framed, infeasible ones are crossed.
-
-    With the paper's noise there is no frame: pairs with fewer bits, which round more, are less private.
-    """
+    """Draw a map of accuracies; the cheapest pair within the slack is framed, infeasible ones are crossed."""
     pairs = frame[frame["mechanism"] != "none"]
     infeasible = pairs["accuracy"].isna()
     # Rates of whole rows differ a little from those asked for, which are the same for all numbers of bits.
@@ -66,7 +66,7 @@ def draw_map(frame: pd.DataFrame) -> Figure:
     for row, column, value in zip(rows, columns, accuracy, strict=True):
         text = "\N{MULTIPLICATION SIGN}" if pd.isna(value) else f"{value:.1f}"
         axes.text(column, row, text, ha="center", va="center", color="white" if value > middle else "black")
-    framed = pairs[pairs["cheapest"].fillna(False).astype(bool) & pairs["target_epsilon"].notna()]
+    framed = pairs[pairs["cheapest"].fillna(False).astype(bool)]
     for number in framed.index:
         corner = (columns[number] - 0.5, rows[number] - 0.5)
         axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=VERMILION.colour, linewidth=2.2))

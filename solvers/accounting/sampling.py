@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from ...arguments import check_integer, check_real
 
 LARGEST_POPULATION = 10**12
+# What the incomplete beta function may be off by, as a share; 6e-14 was seen.
+TAIL_ERROR = 1e-9
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,31 @@ def amplified_epsilon(epsilon: float, probability: float) -> float:
     if epsilon > 1:
         return epsilon + math.log(probability + (1 - probability) * math.exp(-epsilon))
     return math.log1p(probability * math.expm1(epsilon))
+
+
+def likely_participations(probability: float, rounds: int, failure: float) -> int:
+    """Return the number of rounds beyond which a client that is drawn for each with `probability` goes only with probability `failure`.
+
+    Draws of different rounds are independent, and do not depend on data: given how often it is drawn, a client reveals what as many rounds
+    with everyone reveal. Errs upward.
+
+    Examples
+    --------
+    >>> likely_participations(0.01, 1000, 1e-6), likely_participations(0.01, 1000, 0.0)
+    (28, 1000)
+    """
+    from scipy.special import betainc
+
+    if failure <= 0:
+        return rounds
+    low, high = 0, rounds
+    while low < high:
+        middle = (low + high) // 2
+        if betainc(middle + 1, rounds - middle, probability) <= failure * (1 - TAIL_ERROR):
+            high = middle
+        else:
+            low = middle + 1
+    return high
 
 
 def delta_of_everyone(delta: float, share: float) -> float:

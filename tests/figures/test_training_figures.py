@@ -100,6 +100,16 @@ def test_the_heat_map_crosses_what_is_infeasible_and_frames_the_cheapest() -> No
     assert (frame.get_x() + 0.5, frame.get_y() + 0.5) == min(within, key=lambda place: lengths[place])
 
 
+def test_no_pair_is_the_cheapest_where_noise_is_given_and_privacy_differs() -> None:
+    entry, sketch = FIGURES["price-training-heat-map"], {"name": SKETCHED, "sketch_dimension": 165, "rows": 15, "noise_multiplier": 0.5}
+    table = entry.table(rows_of(tasks_of({"name": "none"}, {**sketch, "bits": [8, 16]})).assign(data="femnist"))
+    epsilons = table.loc[table["mechanism"] == SKETCHED, "epsilon"]
+    assert epsilons.nunique() == 2
+    assert not table["cheapest"].any()
+    with print_style():
+        assert not entry.draw(table).axes[0].patches
+
+
 def test_bytes_and_accuracies_on_the_way_are_those_of_the_rounds() -> None:
     blocks = ({"name": "none"}, {"name": "dp-fedavg", "noise_multiplier": 1.0, "server_rate": [0.1, 1.0]})
     rows = rows_of(tasks_of(*blocks, rounds=6, evaluate_every=2))

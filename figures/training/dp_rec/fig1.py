@@ -11,7 +11,18 @@ from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption
 from ..grids import add_legend, best_of, grid_tasks, logarithmic, panels
 from ..training_figure import training_figure
-from .settings import DDG, METHODS, PAPER, Ground, digits_ground, femnist_ground, guarantees_in_words, setting_in_words
+from .settings import (
+    DDG,
+    METHODS,
+    PAPER,
+    Ground,
+    digits_ground,
+    femnist_ground,
+    guarantees_in_words,
+    read_columns,
+    setting_in_words,
+    stated_epsilon,
+)
 
 EPSILON = 6.0
 # How often accuracies are measured on the way.
@@ -31,13 +42,13 @@ def arrange_rounds(rows: pd.DataFrame) -> pd.DataFrame:
         until = until[until.groupby("run")["round"].transform("max") == number]
         parts.append(summarise_training(until).assign(round=number))
     frame = pd.concat(parts, ignore_index=True)
-    return frame.assign(megabytes=frame["megabytes_up"] + frame["megabytes_down"])
+    return frame.assign(megabytes=frame["megabytes_up"] + frame["megabytes_down"], stated_epsilon=stated_epsilon(frame))
 
 
 def last_rounds(table: pd.DataFrame) -> pd.DataFrame:
     """Return where each method ends."""
-    names = ["label", "adjacency", "trust_model", "epsilon", "accuracy", "megabytes_up", "megabytes_down", "megabytes"]
-    return table.groupby("label", sort=False).tail(1)[names]
+    last = table.groupby("label", sort=False).tail(1)
+    return read_columns(last, ["accuracy", "megabytes_up", "megabytes_down", "megabytes"])
 
 
 def draw_rounds(frame: pd.DataFrame) -> Figure:

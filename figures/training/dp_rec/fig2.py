@@ -13,6 +13,7 @@ from ..training_figure import training_figure
 from .settings import (
     DP_FEDAVG,
     PAPER,
+    PAPERS_NOISE,
     PROVEN,
     PUBLISHED,
     Ground,
@@ -33,6 +34,8 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     for method in (PUBLISHED, PROVEN):
         draw_accuracies(axes, method.of(frame), "group_bits", method.mark, method.label)
     axes.axhline(100 * DP_FEDAVG.of(frame)["accuracy"].max(), **TRUSTED_LOOK, label="no compression: DP-FedAvg")
+    for accuracy in PAPERS_NOISE.of(frame)["accuracy"]:
+        axes.axhline(100 * accuracy, **{**TRUSTED_LOOK, "color": PAPERS_NOISE.mark.colour}, label=PAPERS_NOISE.label)
     draw_no_privacy(axes, frame)
     axes.set(xlabel="bits of a group's index", xticks=sorted(frame["group_bits"].dropna().unique()), title=f"ε = {EPSILON:g}")
     axes.xaxis.set_major_formatter("{x:g}")
@@ -60,6 +63,7 @@ def _tasks(seed: int, ground: Ground, bits: list[int], repetitions: int = 1, **c
     blocks = [
         {"name": "none"},
         {"name": "dp-fedavg", **ground.sums, "epsilon": EPSILON},
+        *ground.papers_noise([EPSILON]),
         *ground.dp_rec([EPSILON], "any-clients", group_bits=bits, **changed),
         *ground.dp_rec([EPSILON], "published", group_bits=bits, **changed),
     ]

@@ -1,10 +1,11 @@
 """What the figures of trainings by DP-REC share: settings on the digits and on the paper's data, methods, and what it reports of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ....analysis.datasets.found_data import FoundData, found_data
@@ -41,6 +42,15 @@ def stated_epsilon(frame: pd.DataFrame) -> pd.Series:
                 if column in frame and value is not None:
                     found = found.mask((frame["data"] == data) & (frame[column] == value), one.epsilon)
     return found
+
+
+def read_columns(table: pd.DataFrame, measured: Sequence[str]) -> pd.DataFrame:
+    """Return the columns that people read: what is kept, and what was measured."""
+    # Accounts that are for the other adjacency are columns of the whole table.
+    if "epsilon_published" in table:
+        table = table.assign(epsilon_published=table["epsilon_published"].where(table["adjacency"] == "add-or-remove-one"))
+    names = ["label", "adjacency", "trust_model", "stated_epsilon", "epsilon", "epsilon_published", *measured]
+    return table[[name for name in names if name in table]]
 
 
 @dataclass(frozen=True)
@@ -251,4 +261,7 @@ def guarantees_in_words(frame: pd.DataFrame) -> str:
         return f"{delta}, replace-one adjacency (ε as published: not proven, add-or-remove-one)"
     own = PAPERS_NOISE.of(frame)
     kept = f"; the paper's noise keeps ε of {', '.join(f'{one:.2g}' for one in sorted(own['epsilon'].unique()))}" if len(own) else ""
-    return f"{delta}, add-or-remove-one adjacency (ε proven of DP-REC: replace-one; ε as published: not proven{kept})"
+    unkept = PUBLISHED.of(frame)
+    silent = ", ".join(map(data_title, unkept.loc[np.isinf(unkept["epsilon_published"]), "data"].unique()))
+    bits = f", and of so few bits on {silent} its account says nothing" if silent else ""
+    return f"{delta}, add-or-remove-one adjacency (ε proven of DP-REC: replace-one; ε as published: not proven{bits}{kept})"

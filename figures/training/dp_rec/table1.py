@@ -28,6 +28,7 @@ from .settings import (
     digits_ground,
     guarantees_in_words,
     paper_ground,
+    read_columns,
     reported_accuracy,
     setting_in_words,
 )
@@ -59,12 +60,8 @@ def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 def short_table(table: pd.DataFrame) -> pd.DataFrame:
     """Return the columns that people read."""
-    # Accounts that are for the other adjacency are columns of the whole table.
-    if "epsilon_published" in table:
-        table = table.assign(epsilon_published=table["epsilon_published"].where(table["adjacency"] == "add-or-remove-one"))
-    names = ["label", "adjacency", "trust_model", "stated_epsilon", "epsilon", "epsilon_published", "accuracy"]
-    sent = ["megabytes_up", "megabytes_down", "times_fewer_bytes_up", "times_fewer_bytes", "paper_data", "paper_percent"]
-    return table[[name for name in (*names, *sent) if name in table]]
+    sent = ["megabytes_up", "megabytes_down", "times_fewer_bytes_up", "times_fewer_bytes"]
+    return read_columns(table, ["accuracy", *sent, "paper_data", "paper_percent"])
 
 
 def draw_bytes(frame: pd.DataFrame) -> Figure:

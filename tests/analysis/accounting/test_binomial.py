@@ -16,7 +16,7 @@ from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, composed_exact_epsilon
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
-from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
+from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, likely_participations
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta, shifted_binomial_epsilon, shifted_binomial_losses
 from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
 from quietbits.solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
@@ -297,13 +297,14 @@ def test_sampled_rounds_by_the_theorem() -> None:
     single = binomial_account(*arguments, 1e-6 / 200 * 100).epsilon_by("theorem-1")
     composed = composed_pure_epsilon(math.log1p(0.01 * math.expm1(single)), 100, 5e-7)
     assert found.epsilon_by("theorem-1") == pytest.approx(composed, rel=1e-9)
-    # Of these only what holds for everyone is known.
-    everyone_takes_part = binomial_account(*arguments, 1e-6, 100)
+    # Of these only what holds of the rounds that a client is drawn for is known: 8 at most, but with probability 2e-7.
+    own = binomial_account(*arguments, 5e-7, likely_participations(0.01, 100, 5e-7))
     for name in ("exact", "rdp"):
-        assert found.epsilon_by(name) == everyone_takes_part.epsilon_by(name)
+        assert found.epsilon_by(name) == own.epsilon_by(name)
     assert found.epsilon == found.epsilon_by("near-gaussian") < found.epsilon_by("theorem-1")
-    few = (30, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6, 100)
-    assert binomial_account(*few, sampling=sampling).epsilon == binomial_account(*few).epsilon_by("exact")
+    little = (30, 0.5, 1.0, 1, 1.0, 1.0, 1.0)
+    own = binomial_account(*little, 5e-7, likely_participations(0.01, 100, 5e-7))
+    assert binomial_account(*little, 1e-6, 100, sampling=sampling).epsilon == own.epsilon_by("exact")
     needed, everyone = (fewest(0.1, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, sampling=how)["trials"] for how in (sampling, None))
     assert needed < everyone / 100
     with pytest.raises(ValueError, match="sampling must be for replace-one adjacency, got Poisson sampling"):

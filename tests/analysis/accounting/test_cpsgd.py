@@ -18,7 +18,7 @@ from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
-from quietbits.solvers.accounting.sampling import FixedSizeSampling
+from quietbits.solvers.accounting.sampling import FixedSizeSampling, likely_participations
 
 MECHANISM = CpsgdMechanism(NormBall(100, 2.0, 3.0), clients=1000, levels=33, trials=2000, delta=1e-5, rotated=True)
 
@@ -118,11 +118,12 @@ def test_sampled_rounds_are_those_of_the_same_mechanism(rounds: int) -> None:
     for name, epsilon in everyone.items():
         single = math.log1p(0.5 * math.expm1(epsilon))
         expected = single if rounds == 1 else composed_pure_epsilon(single, rounds, 5e-6)
-        # What holds where everyone takes part holds for a sample, too.
-        of_everyone = mechanism.privacy().account(name).bound(1e-5, rounds, None).epsilon
-        assert found.epsilon_by(name) == pytest.approx(min(expected, of_everyone), rel=1e-9)
+        # What holds of the rounds that a client is drawn for holds for a sample, too.
+        own = mechanism.privacy().account(name).bound(5e-6, likely_participations(0.5, rounds, 5e-6), None).epsilon
+        assert found.epsilon_by(name) == pytest.approx(min(expected, own), rel=1e-9)
     if rounds > 1:
-        assert found.epsilon_by("rdp") == mechanism.privacy().report(1e-5, rounds=rounds).epsilon_by("rdp")
+        few = likely_participations(0.5, rounds, 5e-6)
+        assert found.epsilon_by("rdp") == mechanism.privacy().report(5e-6, rounds=few).epsilon_by("rdp")
 
 
 def test_sampled_rounds_that_only_renyi_divergences_account_for() -> None:

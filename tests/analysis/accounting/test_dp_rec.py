@@ -6,19 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 import quietbits
-from quietbits.analysis.accounting.dp_rec import ANY_BITS, dp_rec_account
+from quietbits.analysis.accounting.dp_rec import ANY_BITS, DpRecTraining, dp_rec_account
 from quietbits.analysis.catalogue.accounts import Calibration, calibrate
 from quietbits.analysis.comparisons.dp_rec_references import PUBLISHED_SETTINGS, PublishedSetting
 from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.privacy import AccountedEpsilon
-from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
+from quietbits.design.relative_entropy.dp_rec import DpRecMechanism, message_account
 from quietbits.design.relative_entropy.group_layout import uniform_layout
 from quietbits.errors import InfeasibleError
-from quietbits.solvers.accounting.sampling import PoissonSampling
+from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 from quietbits.solvers.divergences.dp_rec_privacy import VARIANTS
 
 TRAINING_ACCOUNTS = (*VARIANTS, ANY_BITS)
@@ -92,7 +92,7 @@ def test_no_guarantee_is_stated_for_adding_or_removing_a_client(setting: Publish
 
 
 # Epsilon of the paper's settings, whatever the other clients hold: rounded up in the documentation.
-ANY_CLIENTS_EPSILONS = (12.507, 91.322, 4.962, 1360.7, 204_771.0, 1688.8, 6.066)
+ANY_CLIENTS_EPSILONS = (12.507, 91.322, 4.962, 1360.7, 2398.7, 387.41, 6.066)
 
 
 @pytest.mark.parametrize(("setting", "stated"), list(zip(PUBLISHED_SETTINGS, ANY_CLIENTS_EPSILONS, strict=True)), ids=str)
@@ -111,6 +111,23 @@ def test_a_clients_own_messages_are_one_for_every_draw() -> None:
     mechanism = DpRecMechanism(NormBall(60, 2.0), setting.clip_ratio, uniform_layout(60, groups=6, bits=7), delta=setting.delta)
     draws = setting.clients_per_round * setting.rounds
     assert report.epsilon_by("message") == mechanism.privacy().epsilon(setting.delta, rounds=draws)
+
+
+def test_a_large_clip_ratio_reveals_no_more_than_the_draws_of_one_client() -> None:
+    # Of 2000 draws among 100 clients at most 40 are a client's, but with probability 1.5e-5; amplified round by round all would count.
+    training = DpRecTraining(20.0, 100, 20, 42)
+    bound = training.privacy().account("any-clients").bound(1e-4, 100, None)
+    own = message_account(20.0).bound(5e-5, int(bound.details["participations"]), None)
+    assert bound.epsilon == own.epsilon < training.privacy().account("message").bound(1e-4, 100, None).epsilon / 20
+    assert binom.sf(bound.details["participations"], 2000, 0.01) <= 5e-5
+
+
+def test_a_second_sampling_is_refused() -> None:
+    # The clients are drawn as it is: to count a sample twice said 4.4 for 14.3.
+    with pytest.raises(ValueError, match="sampling must be left out for dp-rec, whose clients are drawn with replacement, got '10 of 100"):
+        quietbits.account(
+            "dp-rec", delta=1e-3, clip_ratio=0.5, population=100, clients_per_round=10, bits=42, sampling=FixedSizeSampling(100, 10)
+        )
 
 
 def test_with_one_client_the_choice_hides_nothing() -> None:

@@ -1,10 +1,14 @@
 """Who takes part: numbers, shares, repeats, and what accounting may make of it."""
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from quietbits.analysis.training.client_sampling import ClientSampling
+from quietbits.arrays import FloatArray
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 
 
@@ -31,14 +35,36 @@ def test_kinds_draw_what_they_say() -> None:
 
 
 def test_seats_are_enough_but_for_a_millionth_of_delta() -> None:
-    seats = ClientSampling("poisson", 1000, 100).seats(50, 2.0, 1e-5)
-    cost = (1 + np.exp(2.0)) * 50 * binom.sf(seats, 1000, 0.1)
-    assert cost <= 1e-11 < (1 + np.exp(2.0)) * 50 * binom.sf(seats - 2, 1000, 0.1)
-    assert ClientSampling("poisson", 120, 100).seats(50, 2.0, 1e-5) == 120
-    # Of what nothing is left, e to the epsilon being no number, everyone has a seat.
-    assert ClientSampling("poisson", 10**6, 100).seats(50, 800.0, 1e-5) == 10**6
-    assert ClientSampling("fixed", 120, 100).seats(50, 2.0, 1e-5) == 100
+    seats = ClientSampling("poisson", 1000, 100).seats(50, 1e-5)
+    # The 999 others take all seats with this probability.
+    assert 50 * binom.sf(seats - 1, 999, 0.1) <= 1e-11 < 50 * binom.sf(seats - 2, 999, 0.1)
+    assert ClientSampling("poisson", 120, 100).seats(50, 1e-5) == 120
+    assert ClientSampling("poisson", 1, 1).seats(50, 1e-5) == 1
+    assert ClientSampling("fixed", 120, 100).seats(50, 1e-5) == 100
     assert len(ClientSampling("poisson", 1000, 100).draw(1, np.random.default_rng(0), seats=50)) == 50
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@pytest.mark.parametrize("value", [1, 5])
+def test_a_round_without_a_seat_costs_no_more_than_its_probability(epsilon: float, value: int) -> None:
+    # Four others of value 1 and a client, each drawn with probability 1/2, for three seats or five; the sum has geometric noise.
+    def law(seats: int, present: int) -> FloatArray:
+        found = np.zeros(120)
+        noise = np.exp(-epsilon * np.abs(np.arange(-50, 51))) * np.tanh(epsilon / 2)
+        for others, drawn in itertools.product(range(5), (0, present)):
+            weight = math.comb(4, others) / 32
+            seated = drawn * min(1.0, seats / (others + 1))
+            for total, share in ((min(others, seats - 1) + value, seated), (min(others, seats), 1 - seated)):
+                found[total : total + 101] += weight * share * noise
+        return found
+
+    def divergence(seats: int, order: int, claimed: float) -> float:
+        one, other = (law(seats, 1), law(seats, 0))[::order]
+        return float(np.maximum(0.0, one - np.exp(claimed) * other).sum())
+
+    no_seat = 5 / 16
+    for order, claimed in itertools.product((1, -1), (0.0, epsilon / 2, 2 * epsilon)):
+        assert divergence(3, order, claimed) <= divergence(5, order, claimed) + no_seat + 1e-15
 
 
 def test_what_amplifies() -> None:

@@ -147,8 +147,9 @@ def test_every_kind_of_sampling_trains_and_counts_bytes(task: Tasks, federation:
         assert (clients == 40).all() == (sampling in ("fixed", "passes"))
 
 
-def test_poisson_sampling_of_a_secure_sum_fills_its_seats(task: Tasks, federation: Federations) -> None:
-    one = task("distributed-skellam", {"bits": 18}, sampling="poisson", adjacency="add-or-remove-one", epsilon=5.0, rounds=3)
+@pytest.mark.parametrize("budget", [{"epsilon": 5.0}, {"round_epsilon": 3.0}])
+def test_poisson_sampling_of_a_secure_sum_fills_its_seats(budget: dict[str, float], task: Tasks, federation: Federations) -> None:
+    one = task("distributed-skellam", {"bits": 18}, sampling="poisson", adjacency="add-or-remove-one", rounds=3, **budget)
     run = federation(one)
     run.run()
     seats = run.plan.seats
@@ -175,12 +176,6 @@ def test_what_nobody_may_see_is_not_handed_on(task: Tasks) -> None:
     for mechanism in ("distributed-skellam", "dp-fedavg"):
         with pytest.raises(ValueError, match="download must be model"):
             task(mechanism, download="history", epsilon=5.0).prepare(None)
-
-
-def test_seats_need_the_epsilon_of_all_rounds(task: Tasks) -> None:
-    common = {"sampling": "poisson", "adjacency": "add-or-remove-one"}
-    with pytest.raises(ValueError, match="round_epsilon must be left out"):
-        task("distributed-skellam", round_epsilon=1.0, **common).prepare(None)
 
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-or-remove-one"])

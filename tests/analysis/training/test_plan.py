@@ -101,8 +101,11 @@ def test_secure_sums_have_the_noise_that_is_given_and_keep_what_their_account_sa
     norms = inner.ball.clip_norm * (2 if setting.adjacency == "replace-one" else 1)
     assert inner.ball.clip_norm == pytest.approx(setting.clip * (1.1 if "sketch" in name else 1.0), rel=1e-12)
     assert math.sqrt(inner.clients) * inner.local_sigma == pytest.approx(0.5 * norms, rel=1e-12)
-    # Whoever is drawn has a seat.
-    assert inner.clients == (200 if setting.sampling == "poisson" else 40)
+    # Whoever is drawn has a seat, as good as always.
+    if setting.sampling == "poisson":
+        assert 70 < inner.clients == setting.cohorts.seats(setting.rounds, setting.delta) < 100
+    else:
+        assert inner.clients == 40
     delta = setting.delta / 2 if setting.clipping == "adaptive" else setting.delta
     if setting.sampling == "fixed":
         reports = [
@@ -125,7 +128,7 @@ def test_a_given_noise_needs_no_budget_and_a_sketch_of_given_size(task: Tasks) -
     with pytest.raises(ValueError, match=r"epsilon must be left out, or 'none', for distributed-discrete-gaussian whose noise is given"):
         check_training(task("none", epsilon=1.0).training, "distributed-discrete-gaussian", {"noise_multiplier": 0.5})
     with pytest.raises(ValueError, match="sketch_dimension must be given with a noise_multiplier, got None"):
-        task("sketched-discrete-gaussian", {"noise_multiplier": 0.5}).prepare(None)
+        check_training(task("none").training, "sketched-discrete-gaussian", {"noise_multiplier": 0.5})
     with pytest.raises(InfeasibleError, match="bits must be at least 5 to hold 4 deviations of 40 clients' rounding, got 3"):
         task("distributed-discrete-gaussian", {"noise_multiplier": 0.5, "bits": 3}).prepare(None)
     with pytest.raises(InfeasibleError, match=r"noise_multiplier must be at least 0\.\d+ in steps that fit 5 bits, got 0.001"):

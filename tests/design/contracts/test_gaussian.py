@@ -55,8 +55,8 @@ def test_replace_one_means_different_things_to_the_two_accountants_and_one_thing
 def test_beyond_what_is_affordable_renyi_divergences_are_left() -> None:
     assert math.isinf(gaussian_privacy(1.0).report(1e-6, rounds=10**7).epsilon_by("pld"))
     many = sampled(1.0, PoissonSampling(0.5), 10**6, 1e-6)
-    everyone = gaussian_privacy(1.0, "add-or-remove-one", "central").report(1e-6, rounds=10**6)
-    assert many.epsilon == many.epsilon_by("rdp") < many.epsilon_by("pld") == everyone.epsilon_by("pld")
+    own = gaussian_privacy(1.0, "add-or-remove-one", "central").report(5e-7, rounds=many.account("pld").bound.details["participations"])
+    assert many.epsilon == many.epsilon_by("rdp") < many.epsilon_by("pld") == own.epsilon_by("pld")
 
 
 def test_the_edge_of_the_orders_is_said() -> None:
@@ -123,8 +123,10 @@ def test_sampling_without_replacement_agrees_with_the_rdp_accountant() -> None:
     event = SampledWithoutReplacementDpEvent(1000, 50, GaussianDpEvent(2.0))
     assert report.epsilon == pytest.approx(RdpAccountant(SAMPLED_ORDERS, REPLACE).compose(event, 50).get_epsilon(1e-6))
     assert (report.adjacency, report.trust_model) == ("replace-one", "central")
-    # Of privacy losses only what holds for everyone is known.
-    assert report.epsilon_by("pld") == gaussian_privacy(2.0, "replace-one", "central").report(1e-6, rounds=50).epsilon_by("pld")
+    # Of privacy losses only those of the rounds that a client is drawn for are known.
+    few = report.account("pld").bound.details["participations"]
+    assert few < 20
+    assert report.epsilon_by("pld") == gaussian_privacy(2.0, "replace-one", "central").report(5e-7, rounds=few).epsilon_by("pld")
     assert report.document()["sampling"] == "50 of 1000 clients sampled without replacement"
 
 

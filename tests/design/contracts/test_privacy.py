@@ -79,8 +79,11 @@ def test_the_question_reaches_every_account_and_the_report() -> None:
 
     sampling = FixedSizeSampling(10, 3)
     report = Privacy("secure-sum", (Account("rdp", "replace-one", bound),)).report(1e-3, "replace-one", 5, sampling)
-    # A sample is compared with everyone.
+    # A sample is compared with everyone, and with the four rounds of five that a client is drawn for but with probability .00243.
     assert asked == [(1e-3, 5, sampling), (1e-3, 5, None)]
+    asked.clear()
+    Privacy("secure-sum", (Account("rdp", "replace-one", bound),)).report(1e-2, "replace-one", 5, sampling)
+    assert asked == [(1e-2, 5, sampling), (1e-2, 5, None), (5e-3, 4, None)]
     assert (report.delta, report.rounds, report.sampling, report.trust_model) == (1e-3, 5, sampling, "secure-sum")
     document = json.loads(json.dumps(report.document(), allow_nan=False))
     assert document == {
@@ -117,7 +120,55 @@ def test_what_is_infinite_is_null_in_a_document() -> None:
 
 @pytest.mark.parametrize("trust_model", ["secure-sum", "central"])
 def test_sampling_amplifies_where_the_server_does_not_see_who_reports(trust_model: str) -> None:
-    assert Privacy(trust_model, (stating("any", 1.0),)).report(0.1, sampling=PoissonSampling(0.5)).epsilon == 1.0
+    assert Privacy(trust_model, (stating("any", 1.0),)).report(0.1, sampling=FixedSizeSampling(9, 3)).epsilon == 1.0
+
+
+def test_sampling_is_refused_where_it_changes_more_than_one_client() -> None:
+    message = "sampling must be for replace-one adjacency, got Poisson sampling with probability 0.5, which is for add-or-remove-one"
+    with pytest.raises(ValueError, match=message):
+        Privacy("central", (stating("any", 1.0),)).report(0.1, sampling=PoissonSampling(0.5))
+
+
+def each_round(epsilon: float, **fields: Any) -> Account:
+    """An account that knows nothing of samples."""
+
+    def bound(_: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        return EpsilonBound(epsilon * rounds) if sampling is None else EpsilonBound.nothing("not sampled")
+
+    return Account("some", "add-or-remove-one", bound, **fields)
+
+
+def test_only_the_rounds_of_a_client_count_but_with_half_of_delta() -> None:
+    # A client that is drawn with probability 1/2 takes part in more than 13 of 15 rounds with probability 16 / 2**15 = .00049.
+    found = Privacy("central", (each_round(2.0),)).report(1e-3, rounds=15, sampling=PoissonSampling(0.5)).account("some").bound
+    assert (found.epsilon, found.details["participations"]) == (26.0, 13)
+    assert Privacy("central", (each_round(2.0),)).report(9e-4, rounds=15, sampling=PoissonSampling(0.5)).epsilon == 28.0
+
+
+def test_a_client_that_is_hardly_ever_drawn_reveals_nothing() -> None:
+    assert Privacy("central", (each_round(2.0),)).report(1e-3, rounds=15, sampling=PoissonSampling(1e-5)).epsilon == 0.0
+
+
+def test_what_holds_at_delta_zero_counts_all_rounds() -> None:
+    account = each_round(2.0, at_delta_zero=True)
+    assert Privacy("central", (account,)).report(1e-3, rounds=15, sampling=PoissonSampling(0.5)).epsilon == 30.0
+
+
+@pytest.mark.parametrize(("rounds", "probability", "delta"), [(4, 0.3, 0.02), (10, 0.1, 0.05), (12, 0.5, 1e-2)])
+def test_what_the_rounds_of_a_client_reveal_is_no_less_than_the_truth(rounds: int, probability: float, delta: float) -> None:
+    # Each round tells by randomised response whether the client is there: the exact divergence of all, over the number of answers yes.
+    epsilon = 3.0
+    there = math.exp(epsilon) / (1 + math.exp(epsilon))
+    sampled = probability * there + (1 - probability) * (1 - there)
+    claimed = Privacy("central", (each_round(epsilon),)).report(delta, rounds=rounds, sampling=PoissonSampling(probability)).epsilon
+
+    def law(yes: float) -> list[float]:
+        return [math.comb(rounds, k) * yes**k * (1 - yes) ** (rounds - k) for k in range(rounds + 1)]
+
+    with_client, without = law(sampled), law(1 - there)
+    for one, other in ((with_client, without), (without, with_client)):
+        assert math.fsum(max(0.0, p - math.exp(claimed) * q) for p, q in zip(one, other, strict=True)) <= delta
+    assert claimed < epsilon * rounds
 
 
 @pytest.mark.parametrize("sampling", [PoissonSampling(1.0), FixedSizeSampling(9, 3)])

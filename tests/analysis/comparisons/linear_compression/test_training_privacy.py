@@ -12,6 +12,7 @@ from quietbits.analysis.comparisons.linear_compression.training_privacy import (
     training_privacy,
     training_privacy_points,
 )
+from quietbits.design.contracts.gaussian import gaussian_privacy
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +47,17 @@ def test_dp_accounting_agrees_at_the_same_orders() -> None:
 
 
 def test_privacy_losses_are_below_and_batches_of_a_fixed_size_above(table: pd.DataFrame) -> None:
-    for multiplier in (0.5, 0.6):
+    for multiplier, few in ((0.5, (212.2, 219.3)), (0.6, (157.8, 163.7))):
         poisson = epsilon(table, multiplier, "Poisson", "rdp")
         assert epsilon(table, multiplier, "Poisson", "pld") < poisson < epsilon(table, multiplier, "1000 of 342477", "rdp")
-        # Replaced updates may be two clip norms apart, and little is then proven.
-        assert epsilon(table, multiplier, "1000 of 342477", "rdp", 2.0) > 1000
-        # Losses are amplified round by round there, which is worth little beside divergences.
+        # Replaced updates may be two clip norms apart: what is proven is that of at most 17 rounds with everyone.
+        found = [epsilon(table, multiplier, "1000 of 342477", account, 2.0) for account in ("pld", "rdp")]
+        assert found == pytest.approx(few, abs=0.1)
+        own = gaussian_privacy(multiplier / 2).report(0.5 / 342477, rounds=17)
+        assert found == [own.epsilon_by(account) for account in ("pld", "rdp")]
+        # No loss of sampled rounds is known there, which is worth little beside divergences.
         fixed = [epsilon(table, multiplier, "1000 of 342477", account) for account in ("rdp", "pld")]
-        assert 100 * fixed[0] < fixed[1] < math.inf
+        assert 5 * fixed[0] < fixed[1] < math.inf
 
 
 def test_fixed_size_beside_the_papers_about_ten(table: pd.DataFrame) -> None:

@@ -24,6 +24,7 @@ QUICK_COHORTS, QUICK_ROUNDS, FULL_SHARE = 5, 20, 25
 MODEL = f"mlp-{'-'.join(map(str, PAPER.value('hidden')))}"
 # Of MNIST's larger model, and of a corner of its grid, whose few clients need more.
 PAPER_BITS, CORNER_BITS = (17, 18, 20, 22, 24), (20,)
+SMALL = {"fontsize": 6.5, "annotation_clip": False}
 
 
 def draw_bits(frame: pd.DataFrame) -> Figure:
@@ -35,24 +36,24 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
         for rotated, label, mark in KINDS:
             runs = own[(own["mechanism"] == "cpsgd") & (own["rotated"] == rotated)]
             draw_accuracies(axes, runs, "bits", mark, label)
-            for one in runs.itertuples():
-                built = f"{one.built_levels:,.0f}, {one.built_trials:,.0f}"
-                place: dict[str, Any] = {"xytext": (0, 6 if rotated else -6), "va": "bottom" if rotated else "top"}
-                axes.annotate(
-                    built, (one.bits, 100 * one.accuracy), textcoords="offset points", ha="center", fontsize=5.5, color=mark.colour, **place
-                )
+            for bits, built in zip(runs["bits"], runs[["built_levels", "built_trials"]].to_numpy(), strict=True):
+                text, below = ", ".join(f"{number:,.0f}" for number in built), -16 if rotated else -25
+                look = {**SMALL, "xycoords": axes.get_xaxis_transform(), "color": mark.colour}
+                axes.annotate(text, (bits, 0), (0, below), textcoords="offset points", ha="center", va="top", **look)
         trusted = own.loc[own["mechanism"] == "dp-fedavg", "accuracy"].max()
         axes.axhline(100 * trusted, **TRUSTED_LOOK, label="trusted server, Gaussian noise")
         draw_no_privacy(axes, frame)
-        axes.set(xlabel="bits of a coordinate", xticks=sorted(own["bits"].dropna().unique()), title=f"ε = {epsilon:g}")
+        axes.set_xlabel("bits of a coordinate; levels k, trials m of a client", labelpad=20)
+        axes.margins(x=0.12)
+        axes.set(xticks=sorted(own["bits"].dropna().unique()), title=f"ε = {epsilon:g}")
         axes.xaxis.set_major_formatter("{x:g}")
     add_legend(figure, grid[0], 2)
     first = frame.iloc[0]
     add_caption(
         figure,
         f"One pass over {first['clients']:,} clients with a deformed digit each, {first['clients_per_round']:,} a step; {first['model']}, "
-        f"{first['dimension']:,} parameters; δ = {first['delta']:g}, {first['adjacency']} adjacency, secure-sum trust model. At points: "
-        "levels k and trials m of a client, the finest whose noise fits the bits. Runs of one seed; no privacy: better of two steps. "
+        f"{first['dimension']:,} parameters; δ = {first['delta']:g}, {first['adjacency']} adjacency, secure-sum trust model. Below the "
+        "bits: the finest levels whose noise fits them. Runs of one seed; no privacy, nothing clipped: better of two steps. "
         f"Paper: {PAPER.value('clients'):,} clients, {PAPER.value('clients_per_round'):,} a step, accuracies only in pictures.",
     )
     return figure

@@ -42,7 +42,7 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     add_legend(figure, axes, 4)
     add_caption(
         figure,
-        f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. {int(frame['repetitions'].max())} seeds, with standard errors. The "
+        f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. The "
         f"paper has this figure for FEMNIST, with {PAPER.value('fedavg_rounds')} rounds, in a picture without numbers.",
     )
     return figure

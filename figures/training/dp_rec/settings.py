@@ -247,9 +247,11 @@ def setting_in_words(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
     dealt = f"a client for each {_CLIENTS.get(first['data'], 'user')}" if first["split"] == "writer" else "Dirichlet(1)"
     rounds = " or ".join(f"{number:,}" for number in sorted(frame["rounds"].unique()))
+    most = frame["repetitions"].max()
+    seeds = f", {most} seeds with standard errors" if most > 1 else ""
     return (
         f"{first['model']} on {data_title(first['data'])}, {first['clients']:,} clients, {dealt}, {first['clients_per_round']} "
-        f"secretly drawn in each of {rounds} rounds"
+        f"secretly drawn in each of {rounds} rounds{seeds}"
     )
 
 

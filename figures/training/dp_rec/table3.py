@@ -67,7 +67,7 @@ def draw_compression(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         f"{setting_in_words(frame)}. {PAPER.value('bits_per_group')} bits a group, nothing is private; clip norm over deviation up to "
-        f"{frame['clip_ratio'].max():g}, {frame['repetitions'].max()} seeds. Paper, FEMNIST, {PAPER.value('rounds')} rounds: "
+        f"{frame['clip_ratio'].max():g}. Paper, FEMNIST, {PAPER.value('rounds')} rounds: "
         + ", ".join(f"{label} {stated[key]:g}" for _, key, label, _ in ROWS)
         + " %.",
     )

@@ -1,6 +1,6 @@
 """One pass over digits without end by cpSGD: accuracy against the bits of a coordinate, rotated or not, at two budgets."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ QUICK_COHORTS, QUICK_ROUNDS, FULL_SHARE = 5, 20, 25
 MODEL = f"mlp-{'-'.join(map(str, PAPER.value('hidden')))}"
 # Of MNIST's larger model, and of a corner of its grid, whose few clients need more.
 PAPER_BITS, CORNER_BITS = (17, 18, 20, 22, 24), (20,)
-SMALL = {"fontsize": 6.5, "annotation_clip": False}
+SMALL: Mapping[str, Any] = {"fontsize": 6.5, "annotation_clip": False}
 
 
 def draw_bits(frame: pd.DataFrame) -> Figure:
@@ -38,7 +38,7 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
             draw_accuracies(axes, runs, "bits", mark, label)
             for bits, built in zip(runs["bits"], runs[["built_levels", "built_trials"]].to_numpy(), strict=True):
                 text, below = ", ".join(f"{number:,.0f}" for number in built), -16 if rotated else -25
-                look = {**SMALL, "xycoords": axes.get_xaxis_transform(), "color": mark.colour}
+                look: dict[str, Any] = {**SMALL, "xycoords": axes.get_xaxis_transform(), "color": mark.colour}
                 axes.annotate(text, (bits, 0), (0, below), textcoords="offset points", ha="center", va="top", **look)
         trusted = own.loc[own["mechanism"] == "dp-fedavg", "accuracy"].max()
         axes.axhline(100 * trusted, **TRUSTED_LOOK, label="trusted server, Gaussian noise")

@@ -154,6 +154,8 @@ def _answer(one: "AccountedEpsilon", adjacency: str) -> str:
     text = _upward(one.bound.epsilon)
     if one.bound.order is not None:
         text += ", the pure guarantee" if isinf(one.bound.order) else f", order {one.bound.order:g}"
+    if (participations := one.bound.details.get("participations")) is not None:
+        text += f", of the {participations} rounds at most that a client is drawn for but with half of delta"
     if not one.proven:
         text += "; not proven"
     if one.assumes is not None:

@@ -159,7 +159,7 @@ def check_training(setting: TrainingSetting, name: str, options: Values) -> None
         for key in ("epsilon", "round_epsilon"):
             if getattr(setting, key) is not None:
                 raise ValueError(f"{key} must be left out, or 'none', for {name} whose noise is given, got {getattr(setting, key):g}")
-        if name == "sketched-discrete-gaussian":
+        if "sketch_dimension" in {option.name for option in entry.options}:
             check_sketch_of_noise(options.get("sketch_dimension"))
     elif setting.epsilon is None and setting.round_epsilon is None:
         raise ValueError(f"epsilon is missing: {name} needs it, or round_epsilon")

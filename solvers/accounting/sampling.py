@@ -102,10 +102,9 @@ def amplified_epsilon(epsilon: float, probability: float) -> float:
 
 
 def likely_participations(probability: float, rounds: int, failure: float) -> int:
-    """Return the number of rounds beyond which a client that is drawn for each with `probability` goes only with probability `failure`.
+    """Return in how many rounds a client takes part at most, except with probability `failure`; errs upward.
 
-    Draws of different rounds are independent, and do not depend on data: given how often it is drawn, a client reveals what as many rounds
-    with everyone reveal. Errs upward.
+    It is drawn for each round with `probability`, independently of other rounds and of data.
 
     Examples
     --------

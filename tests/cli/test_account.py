@@ -182,6 +182,15 @@ def test_an_order_at_the_edge_is_said(run: Run, answer: Answer) -> None:
     assert "WARNING" not in run("account", *GAUSSIAN).stdout
 
 
+def test_the_rounds_that_a_client_is_drawn_for_are_said(run: Run) -> None:
+    typed = ["account", "gaussian", "--noise-multiplier", "0.25", "--delta", "1e-6", "--rounds", "1500"]
+    sampled = [*typed, "--population", "342477", "--sample-size", "1000"]
+    account = json.loads(run(*sampled, "--json").stdout)["accounts"]["pld"]
+    text = " ".join(run(*sampled).stdout.replace("│", " ").split())
+    assert f"of the {account['participations']} rounds at most that a client is drawn for but with half of delta" in text
+    assert "rounds at most" not in run(*typed).stdout
+
+
 def test_pure_mechanisms(answer: Answer) -> None:
     found = answer("account", *TYPED["cldp"][0])
     report = quietbits.account("cldp", epsilon=0.5, delta=1e-6, rounds=20)

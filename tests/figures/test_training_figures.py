@@ -1,5 +1,6 @@
 """Figures of trainings: what is infeasible is named, what is measured on the way, and the papers' settings on a folder of their data."""
 
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,6 +22,7 @@ from quietbits.figures.drawing import save
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.entry import FigureEntry
 from quietbits.figures.registry import FIGURES, reproduce
+from quietbits.figures.training.dp_rec.settings import guarantees_in_words
 from quietbits.figures.training.grids import grid_tasks
 
 COMMON: dict[str, Any] = {"clients": 100, "clients_per_round": 50, "rounds": 2, "samples": 5, "sampling": "passes", "delta": 1e-3}
@@ -98,6 +100,18 @@ def test_the_heat_map_crosses_what_is_infeasible_and_frames_the_cheapest() -> No
     lengths = {(1, 0): 16.0, (0, 1): 8 * 165 / 650, (1, 1): 16 * 165 / 650}
     within = [place for place, value in found.items() if 100 * value >= 100 * max(found.values()) - 4]
     assert (frame.get_x() + 0.5, frame.get_y() + 0.5) == min(within, key=lambda place: lengths[place])
+
+
+def test_captions_name_the_data_on_which_the_published_account_says_nothing() -> None:
+    shared = {"delta": 1e-5, "adjacency": "add-or-remove-one", "noise_multiplier": None, "target_epsilon": 1.0, "epsilon": 1.0}
+    fedavg = {**shared, "mechanism": "dp-fedavg", "data": "femnist"}
+    runs = [{**shared, "mechanism": "dp-rec-training", "account": "published", "data": data} for data in ("femnist", "stackoverflow-tags")]
+    for silent, expected in (
+        (math.inf, "not proven, and on StackOverflow tags the bits are too few for its account)"),
+        (3.0, "not proven)"),
+    ):
+        frame = pd.DataFrame([fedavg, *({**run, "epsilon_published": value} for run, value in zip(runs, (3.0, silent), strict=True))])
+        assert guarantees_in_words(frame).endswith(expected)
 
 
 def test_no_pair_is_the_cheapest_where_noise_is_given_and_privacy_differs() -> None:

@@ -19,7 +19,7 @@ from .settings import (
     digits_ground,
     femnist_ground,
     guarantees_in_words,
-    read_columns,
+    readable_columns,
     setting_in_words,
     stated_epsilon,
 )
@@ -48,7 +48,7 @@ def arrange_rounds(rows: pd.DataFrame) -> pd.DataFrame:
 def last_rounds(table: pd.DataFrame) -> pd.DataFrame:
     """Return where each method ends."""
     last = table.groupby("label", sort=False).tail(1)
-    return read_columns(last, ["accuracy", "megabytes_up", "megabytes_down", "megabytes"])
+    return readable_columns(last, ["accuracy", "megabytes_up", "megabytes_down", "megabytes"])
 
 
 def draw_rounds(frame: pd.DataFrame) -> Figure:

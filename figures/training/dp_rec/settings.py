@@ -44,7 +44,7 @@ def stated_epsilon(frame: pd.DataFrame) -> pd.Series:
     return found
 
 
-def read_columns(table: pd.DataFrame, measured: Sequence[str]) -> pd.DataFrame:
+def readable_columns(table: pd.DataFrame, measured: Sequence[str]) -> pd.DataFrame:
     """Return the columns that people read: what is kept, and what was measured."""
     # Accounts that are for the other adjacency are columns of the whole table.
     if "epsilon_published" in table:
@@ -263,7 +263,7 @@ def guarantees_in_words(frame: pd.DataFrame) -> str:
         return f"{delta}, replace-one adjacency (ε as published: not proven, add-or-remove-one)"
     own = PAPERS_NOISE.of(frame)
     kept = f"; the paper's noise keeps ε of {', '.join(f'{one:.2g}' for one in sorted(own['epsilon'].unique()))}" if len(own) else ""
-    unkept = PUBLISHED.of(frame)
-    silent = ", ".join(map(data_title, unkept.loc[np.isinf(unkept["epsilon_published"]), "data"].unique()))
-    bits = f", and of so few bits on {silent} its account says nothing" if silent else ""
+    published = PUBLISHED.of(frame)
+    silent = ", ".join(map(data_title, published.loc[np.isinf(published["epsilon_published"]), "data"].unique()))
+    bits = f", and on {silent} the bits are too few for its account" if silent else ""
     return f"{delta}, add-or-remove-one adjacency (ε proven of DP-REC: replace-one; ε as published: not proven{bits}{kept})"

@@ -28,7 +28,7 @@ from .settings import (
     digits_ground,
     guarantees_in_words,
     paper_ground,
-    read_columns,
+    readable_columns,
     reported_accuracy,
     setting_in_words,
 )
@@ -61,7 +61,7 @@ def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
 def short_table(table: pd.DataFrame) -> pd.DataFrame:
     """Return the columns that people read."""
     sent = ["megabytes_up", "megabytes_down", "times_fewer_bytes_up", "times_fewer_bytes"]
-    return read_columns(table, ["accuracy", *sent, "paper_data", "paper_percent"])
+    return readable_columns(table, ["accuracy", *sent, "paper_data", "paper_percent"])
 
 
 def draw_bytes(frame: pd.DataFrame) -> Figure:

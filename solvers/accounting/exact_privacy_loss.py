@@ -28,6 +28,10 @@ NEAR_WHOLE = 0.1
 # Exponents beyond this belong to values of negligible probability.
 LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
+# Sizes of losses between which moments are summed up, falling: whatever the order, some are just below its inverse. Beyond orders of 2^60,
+# losses below its inverse are rounding errors.
+EDGES = np.exp2(-np.arange(240) / 4)
+FACTORIALS = np.cumprod(np.arange(1.0, SERIES_TERMS + 2))[1:, None]
 # Terms below e^-150 are left out of Rényi sums: of up to 2^24 of them, less than 1e-57.
 NEGLIGIBLE_EXPONENT = -150.0
 BLOCK = 2**13
@@ -255,8 +259,8 @@ class _Block:
         """Return sum Q phi(l) at each order, phi(l) = e^(a l) - 1 - a (e^l - 1); 0 where it is negligible."""
         sizes = np.abs(self.losses)
         # Losses below are near zero at an order, those from there on are not, and the likelihood ratio of the last ones would overflow.
-        near, steep = np.searchsorted(sizes, 1 / orders), np.searchsorted(sizes, LARGEST_EXPONENT / orders, side="right")
-        excesses = self._near_excesses(orders, near)
+        near, excesses = self._near_excesses(orders)
+        steep = np.searchsorted(sizes, LARGEST_EXPONENT / orders, side="right")
         far = near < len(sizes)
         if len(sizes) <= FEW_VALUES:
             # All orders together, as in `_log_sums`.
@@ -276,31 +280,32 @@ class _Block:
         counted = np.maximum(self.highest, self.highest_mass + (orders - 1) * self.highest_loss) > NEGLIGIBLE_EXPONENT
         return np.asarray(np.where(counted, excesses, 0.0))
 
-    def _near_excesses(self, orders: FloatArray, near: IndexArray) -> FloatArray:
-        """Return the sums over the first values, as many as given for each order, whose a |l| is below 1: by the series of phi.
+    def _near_excesses(self, orders: FloatArray) -> tuple[IndexArray, FloatArray]:
+        """Return for each order how many of the first values are near zero, a |l| being below 1, and their sum by the series of phi.
 
         It is the sum over k >= 2 of (a^k - a) l^k / k!, a^k - a = a (a - 1) (1 + a + ... + a^(k-2)): only the moments of the losses are
         needed, for all orders the same ones.
         """
-        excesses = np.zeros(len(orders))
-        cuts = np.unique(near[near > 0])
-        if cuts.size == 0:
-            return excesses
-        last, starts, places = cuts[-1], np.append(0, cuts[:-1]), np.searchsorted(cuts, near)
-        losses = self.losses[:last]
-        sums = np.empty((SERIES_TERMS, len(starts)))
-        powers = self.others[:last] * losses**2
-        for row in sums:
-            np.add.reduceat(powers, starts, out=row)
-            powers *= losses
-        moments = np.cumsum(sums, axis=1)[:, places]
-        geometric, factorial = np.ones(len(orders)), 2.0
+        counts, moments = self._moments
+        # The first edge at most 1/a.
+        places = len(EDGES) - np.searchsorted(EDGES[::-1], 1 / orders, side="right")
+        powers = np.arange(1, SERIES_TERMS + 1)[:, None]
         # Where powers of an order overflow, those of the losses have long vanished.
         with np.errstate(over="ignore", invalid="ignore"):
-            for k, moment in enumerate(moments, start=3):
-                excesses += np.where(moment == 0, 0.0, geometric / factorial * moment)
-                geometric, factorial = 1 + orders * geometric, factorial * k
-        return np.where(near > 0, excesses * orders * (orders - 1), 0.0)
+            terms = np.expm1(powers * np.log(orders)) / FACTORIALS * moments[:, places]
+        return counts[places], np.where(moments[:, places] == 0, 0.0, terms).sum(axis=0) * orders
+
+    @cached_property
+    def _moments(self) -> tuple[IndexArray, FloatArray]:
+        """The number of losses below each edge, and for zero, and sum Q l^k over them for each k from 2 on."""
+        counts = np.append(np.searchsorted(np.abs(self.losses), EDGES), 0)
+        cuts = np.unique(counts)
+        sums = np.zeros((SERIES_TERMS, len(cuts)))
+        powers = self.others[: cuts[-1]] * self.losses[: cuts[-1]] ** 2
+        for row in sums[:, 1:] if len(cuts) > 1 else ():
+            np.add.reduceat(powers, cuts[:-1], out=row)
+            powers *= self.losses[: cuts[-1]]
+        return counts, np.cumsum(sums, axis=1)[:, np.searchsorted(cuts, counts)]
 
 
 def _block(log_masses: FloatArray, losses: FloatArray) -> _Block:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...arguments import check_choice, check_integer, check_real
 from ...errors import InfeasibleError
+from ...solvers.accounting.gaussian_privacy import gaussian_epsilon_exceeds
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampled_noise import sampled_gaussian_curve
 from ...solvers.accounting.sampling import Sampling
@@ -101,12 +102,18 @@ def joint_discrete_gaussian_privacy(clients: int, sums: Sequence[NoisySum], adja
         # Each sum with the same share of its noise taken for rounding.
         return [_together(sums, parts) for parts in zip(*(smoothed_sums(count, one.sigma) for one in sums), strict=False)]
 
+    # A client's noise over the sensitivity, rounded upward.
+    multiplier = (1 + (4 + len(sums)) * ROUNDING) / math.hypot(*(one.l2_sensitivity / one.sigma for one in sums))
+
     def by_loss(rounds: int, delta: float) -> float | None:
         spread, best = math.sqrt(rounds), 0
 
         def of_some(count: int, most: float = math.inf) -> float:
             # The last choice that was the best is tried first: the others mostly are not computed then.
             nonlocal best
+            # With all of the noise, which each choice has less of, and without a ratio.
+            if gaussian_epsilon_exceeds(most, math.sqrt(count) * multiplier / spread, delta):
+                return math.inf
             found, choices = math.inf, smoothed(count)
             for choice in sorted(range(len(choices)), key=lambda choice: choice != best):
                 one = choices[choice]

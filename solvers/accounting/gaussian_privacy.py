@@ -27,6 +27,8 @@ MOST_TANGENTS, CLOSE, MOST_LOG_SLOPE = 12, 5e-13, 300.0
 # From here on delta is below the smallest floating-point number.
 FAR = 40.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
+# Where an integral over an interval of length 1 is summed up, over the square root of 2.
+PLACES = (NODES + 1) / math.sqrt(8)
 
 
 def gaussian_delta(noise_multiplier: float, epsilon: float) -> float:
@@ -135,8 +137,8 @@ def _log_delta(noise_multiplier: float, epsilon: float) -> float:
         return log_first
     if shift <= 1:
         # The difference of two close values is the integral of -M'(x) = 1 - x M(x) over a short interval, where it is smooth.
-        points = low + shift * (NODES + 1) / 2
-        slopes = 1 - points * math.sqrt(math.pi / 2) * scipy.special.erfcx(points / math.sqrt(2))
+        points = low / math.sqrt(2) + shift * PLACES
+        slopes = 1 - math.sqrt(math.pi) * points * scipy.special.erfcx(points)
         return -(low**2) / 2 - math.log(2 * math.pi) / 2 + math.log(shift / 2 * float(slopes @ WEIGHTS))
     if low > 0:
         ratio = float(scipy.special.erfcx((low + shift) / math.sqrt(2)) / scipy.special.erfcx(low / math.sqrt(2)))

@@ -24,8 +24,9 @@ from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLES
 from ..numerics.rounding import UNIT
 from .discrete_gaussian_divergence import discrete_gaussian_tau, theta_log_ratios
 
-# Squares of the parameter s of random rounding that are tried: theta(s) falls from 2e-4 to 2e-34 over them.
+# Squares of the parameter s of random rounding that are tried, and theta(s), which falls from 2e-4 to 2e-34 over them.
 SMOOTHING_VARIANCES = tuple(quarter / 4 for quarter in range(2, 17))
+ROUNDING_RATIOS = tuple(theta_log_ratios(np.array(SMOOTHING_VARIANCES)).tolist())
 # Chains of up to 8 units, and logarithms of ratios that are too small for floating point.
 ROUNDING = 8 * UNIT
 
@@ -63,7 +64,7 @@ def smoothed_sums(clients: int, sigma: float) -> list[SmoothedSum]:
     variance = clients * sigma**2 * (1 - ROUNDING)
     return [
         SmoothedSum(math.sqrt(variance - square) * (1 - ROUNDING), (total + ratio + ROUNDING) * (1 + 1e-9))
-        for square, ratio in zip(SMOOTHING_VARIANCES, theta_log_ratios(np.array(SMOOTHING_VARIANCES)).tolist(), strict=True)
+        for square, ratio in zip(SMOOTHING_VARIANCES, ROUNDING_RATIOS, strict=True)
         if square < variance
     ]
 

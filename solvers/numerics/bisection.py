@@ -71,7 +71,7 @@ def least_up_to(most: int, function: Callable[[int, float], float]) -> float:
     """
     tried = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
     least, best = math.inf, 0
-    for position, number in enumerate(tried):
+    for position, number in reversed([*enumerate(tried)]):
         value = function(number, least)
         if value < least:
             least, best = value, position

@@ -60,6 +60,21 @@ MORE_BITS_MAY_COST = (
     *("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr"),
     *("minimal-random-coding-plain", "shuffled-mvu", "shuffled-randomised-response"),
 )
+# Mechanisms that code one message after the other.
+SLOW = (
+    *("dp-rec", "minimal-random-coding", "minimal-random-coding-plain"),
+    *("poisson-private-representation", "projunit", "fast-projunit", "rotating-simplex"),
+)
+# The share of epsilon that an audit finds at least, where it is less than a third: what is proven is a bound, or holds for the worst public
+# points; and in messages of several coordinates it looks at one direction.
+AUDITED_SHARES = {
+    "dp-rec": 0.15,
+    "poisson-private-representation": 0.15,
+    "sketched-poisson-binomial": 0.05,
+    "sketched-discrete-gaussian-frequencies": 0.25,
+    "sketched-skellam-frequencies": 0.15,
+    "exact-histogram": 0.3,
+}
 # Columns of messages that are public randomness, which costs no bits.
 SEEDED = ("minimal-random-coding", "minimal-random-coding-plain", "projunit", "fast-projunit", "rotating-simplex")
 PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "recursive-hadamard-response": slice(1), **dict.fromkeys(SEEDED, slice(1))}

@@ -202,7 +202,7 @@ SUITE = MechanismSuite()
 @pytest.mark.parametrize(
     ("made", "test"),
     [
-        (LessPrivate, SUITE.test_an_audit_does_not_refute_the_guarantee),
+        (LessPrivate, SUITE.test_an_audit_finds_much_of_the_guarantee_and_does_not_refute_it),
         (OverBudget, lambda case: SUITE.test_the_budget_is_kept(case, 1)),
         (Biased, SUITE.test_the_estimate_is_off_by_its_bias_at_most),
         (Noisier, SUITE.test_the_error_is_as_predicted),

@@ -5,25 +5,20 @@ Seeds are fixed. A bound above the true epsilon has probability 1e-3 or 1e-6 per
 
 import math
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tiny_sketches import SKETCHES
 
 import quietbits
 from quietbits.analysis.audits.dp_rec_audit import quadrature_delta
-from quietbits.analysis.audits.mechanism_audit import OTHERS, MechanismAudit, audit, neighbours, output_score
+from quietbits.analysis.audits.mechanism_audit import MechanismAudit, audit, neighbours, output_score
 from quietbits.analysis.audits.privacy_audit import AuditResult
 from quietbits.analysis.audits.secure_sum_audit import secure_sum_score
-from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
-from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.guarantee import Guarantee
 from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.task import Task
 from quietbits.design.local.laplace import LaplaceMechanism
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from quietbits.design.local.vector_laplace import VectorLaplaceMechanism
@@ -140,53 +135,6 @@ def test_the_sum_tells_less_where_it_wraps() -> None:
     # Modulo 16, noise with a standard deviation of 8.5 is nearly uniform: less is to be seen than the mechanism is charged for.
     wide, narrow = (audit(replace(PAIR, bits=bits), 400_000, rng(15), delta=1e-3).found for bits in (10, 4))
     assert narrow.epsilon_lower_bound < 0.5 < 2 < wide.epsilon_lower_bound
-
-
-# Much of epsilon is found in two coordinates where one of them tells all, less where accounting is by a bound.
-DOMAINS = [
-    (name, domain)
-    for name, entry in REGISTRY.items()
-    for domain in (Interval(-1.0, 1.0), NormBall(2, 2.0), Categories(4))
-    if type(domain) in entry.domains
-]
-OPTIONS = {"mvu": {"bits_in": 2, "bits_out": 2}, **SKETCHES}
-SHARES = {
-    "dp-rec": 0.25,
-    "poisson-binomial": 0.25,
-    "skellam": 0.4,
-    # What is proven holds for the worst public points: on average they code half of it, and a quarter of it.
-    "minimal-random-coding-plain": 0.25,
-    "poisson-private-representation": 0.1,
-}
-# Where nothing is private, and where a bit for each coordinate tells little: many draws are needed to prove as much.
-FINE = ("exact-histogram", "mvu")
-# Mechanisms that code one message after the other.
-SLOW = (
-    *("dp-rec", "minimal-random-coding", "minimal-random-coding-plain"),
-    *("poisson-private-representation", "projunit", "fast-projunit", "rotating-simplex"),
-)
-
-
-@cache
-def built(name: str, domain: Any, adjacency: str) -> Mechanism:
-    return build_mechanism(name, Task(domain, 4, 2.0, 1e-2, adjacency), OPTIONS.get(name, {}))
-
-
-@pytest.mark.parametrize(("name", "domain"), DOMAINS, ids=str)
-def test_no_mechanism_is_refuted_and_much_of_its_epsilon_is_found(name: str, domain: Any) -> None:
-    entry = REGISTRY[name]
-    adjacencies = entry.adjacencies if entry.trust_model == "secure-sum" else ("replace-one",)
-    repetitions = 3000 if name in SLOW else 50_000 if name in FINE else 20_000
-    for adjacency in adjacencies:
-        mechanism = built(name, domain, adjacency)
-        for others in OTHERS if entry.trust_model == "secure-sum" else ("zero",):
-            result = audit(mechanism, repetitions, rng(14), others=others, confidence=1 - 1e-6)
-            assert (result.claim.adjacency, result.claim.trust_model) == (adjacency, entry.trust_model)
-            assert result.claim == mechanism.guarantee
-            assert not result.refuted
-            # Where nothing is claimed, as much as the repetitions can tell.
-            claimed = result.claim.epsilon if entry.private else 17.0
-            assert result.found.epsilon_lower_bound > SHARES.get(name, 0.4) * claimed
 
 
 # What promises more than it keeps, with little to be found beyond the truth.

@@ -60,10 +60,11 @@ MORE_BITS_MAY_COST = (
     *("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr"),
     *("minimal-random-coding-plain", "shuffled-mvu", "shuffled-randomised-response"),
 )
-# Mechanisms that code one message after the other.
+# Mechanisms that code one message after the other, and those that solve a program to decode.
 SLOW = (
     *("dp-rec", "minimal-random-coding", "minimal-random-coding-plain"),
     *("poisson-private-representation", "projunit", "fast-projunit", "rotating-simplex"),
+    *("sparse-discrete-gaussian", "sparse-discrete-gaussian-frequencies"),
 )
 # The share of epsilon that an audit finds at least, where it is less than a third: what is proven is a bound, or holds for the worst public
 # points; and in messages of several coordinates it looks at one direction.
@@ -71,6 +72,8 @@ AUDITED_SHARES = {
     "dp-rec": 0.15,
     "poisson-private-representation": 0.15,
     "sketched-poisson-binomial": 0.05,
+    "sparse-discrete-gaussian": 0.2,
+    "sparse-discrete-gaussian-frequencies": 0.15,
     "sketched-discrete-gaussian-frequencies": 0.25,
     "sketched-skellam-frequencies": 0.15,
     "exact-histogram": 0.3,
@@ -106,6 +109,10 @@ class Case:
     def built(self, options: Mapping[str, Any] | None = None, **changes: Any) -> Mechanism:
         """Return the mechanism for a changed task or changed options."""
         return _built(self, tuple((options or {}).items()), tuple(changes.items()))
+
+    @property
+    def is_slow(self) -> bool:
+        return self.entry.name in SLOW
 
     @property
     def mechanism(self) -> Mechanism:

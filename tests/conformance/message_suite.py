@@ -19,8 +19,8 @@ from quietbits.design.contracts.mechanism import Mechanism, ScalarMechanism, Sec
 from quietbits.design.noise.random_words import secure_words, seeded_words
 from quietbits.errors import InfeasibleError
 
-# Fewer where each round has public randomness of its own, which takes long to make.
-ROUNDS, RENEWED_ROUNDS = 1500, 500
+# Fewer where a round takes long.
+ROUNDS, SLOW_ROUNDS = 1500, 500
 # How close calibration comes to a target.
 CLOSE = 1e-6
 
@@ -30,14 +30,15 @@ def errors_of_rounds(case: Case) -> FloatArray:
     """Errors of the mean of the same clipped inputs, seeded, shape (rounds, coordinates)."""
     mechanism, inputs = case.mechanism, case.inputs(CLIENTS)
     mean = case.mean(inputs)
+    number = SLOW_ROUNDS if case.is_slow or mechanism.worst_shared_variance > 0 else ROUNDS
     if mechanism.worst_shared_variance > 0:
         # Errors that are stated over public randomness: each round has its own.
-        words, rounds = np.random.default_rng(2), [mechanism.renewed(seed) for seed in range(RENEWED_ROUNDS)]
+        words, rounds = np.random.default_rng(2), [mechanism.renewed(seed) for seed in range(number)]
         return np.array([one.decode(one.aggregate(one.encode(inputs, words)), CLIENTS) - mean for one in rounds])
-    messages = mechanism.encode(np.tile(inputs, (ROUNDS, *[1] * (inputs.ndim - 1))), np.random.default_rng(2))
-    rounds = messages.reshape(ROUNDS, CLIENTS, *messages.shape[1:])
+    messages = mechanism.encode(np.tile(inputs, (number, *[1] * (inputs.ndim - 1))), np.random.default_rng(2))
+    rounds = messages.reshape(number, CLIENTS, *messages.shape[1:])
     estimates = np.array([mechanism.decode(mechanism.aggregate(one), CLIENTS) for one in rounds])
-    return (estimates - mean).reshape(ROUNDS, -1)
+    return (estimates - mean).reshape(number, -1)
 
 
 class MessageSuite:
@@ -121,7 +122,7 @@ class MessageSuite:
 
     def test_secure_messages_decode_to_the_mean(self, one_case: Case) -> None:
         mechanism, inputs = one_case.mechanism, one_case.inputs(CLIENTS)
-        rounds = 300
+        rounds = 100 if one_case.is_slow else 300
         renewed = [mechanism.renewed(seed) for seed in range(rounds)]
         estimates = [one.decode(one.aggregate(one.encode(inputs, secure_words)), CLIENTS) for one in renewed]
         error = mechanism.error(inputs)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from calibrated_mechanisms import DIMENSIONS, ball_cases, calibrated
-from mechanism_cases import AUDITED_SHARES, CLIENTS, DELTA, EPSILON, NORMS, SLOW, Case, accounted, cases_of, given, reason
+from mechanism_cases import AUDITED_SHARES, CLIENTS, DELTA, EPSILON, NORMS, Case, accounted, cases_of, given, reason
 
 from quietbits.analysis.audits.mechanism_audit import audit
 from quietbits.analysis.catalogue.lower_bounds import local_lower_bound
@@ -224,14 +224,14 @@ class PrivacySuite:
                 assert (less[known] <= more[known] * (1 + GRID)).all()
 
     def test_an_audit_finds_much_of_the_guarantee_and_does_not_refute_it(self, case: Case) -> None:
-        mechanism, name = case.small, case.entry.name
+        mechanism = case.small
         # The other clients hide one the least where they are at the edge, as it is.
         others = "same" if isinstance(mechanism, SecureSumMechanism) else "zero"
-        repetitions = 3000 if name in SLOW else 20_000
+        repetitions = 3000 if case.is_slow else 20_000
         result = audit(mechanism, repetitions, np.random.default_rng(3), others=others, confidence=CONFIDENCE)
         assert result.claim == mechanism.guarantee
         assert (result.claim.adjacency, result.claim.trust_model) == (case.adjacency, case.entry.trust_model)
         assert not result.refuted
         # Where nothing is claimed, much of what the repetitions can tell.
         claimed = result.claim.epsilon if case.entry.private else 17.0
-        assert result.found.epsilon_lower_bound > AUDITED_SHARES.get(name, 0.35) * claimed
+        assert result.found.epsilon_lower_bound > AUDITED_SHARES.get(case.entry.name, 0.35) * claimed

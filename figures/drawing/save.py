@@ -41,7 +41,9 @@ def _settle_layout(figure: Figure) -> None:
     The solver of constrained layouts visits its variables in an order that changes from figure to figure, and so does the last bit of
     its solution, which would change the identifiers in the SVG.
     """
-    figure.draw_without_rendering()
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
     # None at all, for whose sake each of the formats would be drawn twice.
     figure.set_layout_engine(None)
     for axes in figure.axes:

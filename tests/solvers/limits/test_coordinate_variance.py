@@ -40,7 +40,7 @@ def test_the_bound_is_met_at_order_two_and_at_infinity_and_by_small_divergences(
 
 
 @pytest.mark.parametrize(("dimension", "norm"), [(1, 2.0), (8, 1.0), (8, 2.0), (128, 2.0), (300, 3.0)])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_unbiased_table_has_less_variance(dimension: int, norm: float, seed: int) -> None:
     # Tables linear in the input with letters that make them unbiased: sum_j slope_j a_j = 1, sum_j mean_j a_j = middle.
     rng = np.random.default_rng(seed)

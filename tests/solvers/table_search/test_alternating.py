@@ -83,8 +83,8 @@ def test_a_letter_that_no_row_uses_stays(objective: str) -> None:
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_two_solvers_of_the_paper_agree(objective: str, metric: str | None) -> None:
     constraint, weights = ratio_constraint(2, 2, metric), weights_of(objective)
-    alternated = solve_alternating(INPUTS, 4, constraint, weights, starts=2, rng=np.random.default_rng(0))
-    joint = solve_trust_region(INPUTS, 4, constraint, weights, starts=2, rng=np.random.default_rng(0))
+    alternated = solve_alternating(INPUTS, 4, constraint, weights, starts=1, rng=np.random.default_rng(0))
+    joint = solve_trust_region(INPUTS, 4, constraint, weights, starts=1, rng=np.random.default_rng(0))
     assert alternated.value == pytest.approx(joint.value, rel=0.02)
     assert alternated.probabilities @ alternated.alphabet == pytest.approx(INPUTS, abs=1e-8)
     assert alternated.probabilities.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-8)

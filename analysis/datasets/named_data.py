@@ -7,6 +7,7 @@ from types import MappingProxyType
 from ...arguments import check_choice, check_integer
 from .cifar import cifar10_data
 from .digits import digits_data
+from .endless_images import MOST_SAMPLES
 from .federated_data import FederatedData
 from .idx import emnist_data, mnist_data
 from .leaf import femnist_data, shakespeare_data
@@ -96,6 +97,8 @@ def check_data(name: str, clients: int | None, *, folder: str | Path | None, ima
             raise ValueError(f"clients must be at most {images}, the number of images that are dealt out, got {clients}")
     if name not in ENDLESS and samples is not None:
         raise ValueError(f"samples must be left out for {name}, got {samples!r}: only {', '.join(ENDLESS)} are made without end")
+    if samples is not None:
+        check_integer("samples", samples, low=1, high=MOST_SAMPLES)
     if name != DIGITS and folder is None:
         raise ValueError(f"folder must be where the files of {name} are, got None")
     if name == DIGITS and folder is not None:

@@ -145,11 +145,13 @@ def network_named(
 
 
 def check_model(name: str) -> None:
-    """Refuse what is no model's name."""
+    """Refuse what is no model's name, and layers of a width that cannot be."""
     written = isinstance(name, str) and re.fullmatch(r"softmax|(mlp|cnn)(-\d+)+", name)
     if not written and name not in (SCATTER_SOFTMAX, *TORCH_MODELS):
         others = ", ".join((SCATTER_SOFTMAX, *TORCH_MODELS))
         raise ValueError(f"model must be softmax, mlp-WIDTH-..., cnn-CHANNELS-WIDTH-..., or one of {others}, got {name!r}")
+    if written:
+        check_widths(tuple(int(width) for width in name.split("-")[1:]))
 
 
 def lacks_torch(name: str) -> bool:

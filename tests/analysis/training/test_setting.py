@@ -17,6 +17,9 @@ def test_data_are_kept(setting: Callable[..., TrainingSetting]) -> None:
     [
         ({"batch": 5}, "batch must be left out where local_epochs is 0, got 5"),
         ({"momentum": 1.0}, "momentum must be a number from 0 to 0.999999, got 1.0"),
+        ({"samples": 0}, "samples must be a whole number from 1 to 10000, got 0"),
+        ({"dirichlet_alpha": 0.0}, "dirichlet_alpha must be a number from 0.01 to 1e.06, got 0.0"),
+        ({"model": "mlp-60-0"}, "width of a layer must be a whole number from 1 to 1048576, got 0"),
         ({"secret_sampling": 1}, "secret_sampling must be true or false, got 1"),
     ],
 )

@@ -200,14 +200,14 @@ class Federation:
             "parameters": state.parameters,
             "moments": np.array(state.moments).reshape(len(state.moments), state.dimension),
             "clip_norm": np.array(self._clipping.clip_norm),
-            **{f"record_{name}": np.array(values) for name, values in self.records.items()},
+            "records": np.array([self.records[name] for name in RECORDED]),
             **{f"download_{name}": array for name, array in self._downloads.arrays().items()},
         }
 
     def _restore(self, arrays: Arrays) -> None:
         moments: Any = arrays["moments"]
         self.state = ModelState(int(arrays["rounds"]), arrays["parameters"], tuple(moments))
-        self.records = {name: arrays[f"record_{name}"].tolist() for name in RECORDED}
+        self.records = dict(zip(RECORDED, arrays["records"].tolist(), strict=True))
         self._clipping = replace(self._clipping, rounds=self.state.rounds, clip_norm=float(arrays["clip_norm"]))
         self._downloads.restore({name: arrays[f"download_{name}"] for name in ("messages", "models")})
 

@@ -143,5 +143,6 @@ def check_update(state: ModelState, mean_update: FloatArray, moments: int) -> St
         return update
     with np.errstate(over="ignore"):
         numbers: StateArray = update.astype(state.parameters.dtype)
-    finite_values(f"mean_update as {numbers.dtype}", numbers)
+    if not np.isfinite(numbers).all():
+        finite_values(f"mean_update as {numbers.dtype}", numbers)
     return numbers

@@ -286,18 +286,19 @@ class _Block:
         It is the sum over k >= 2 of (a^k - a) l^k / k!, a^k - a = a (a - 1) (1 + a + ... + a^(k-2)): only the moments of the losses are
         needed, for all orders the same ones.
         """
-        counts, moments = self._moments
-        # The first edge at most 1/a.
-        places = len(EDGES) - np.searchsorted(EDGES[::-1], 1 / orders, side="right")
+        counts, cuts, sums = self._moments
+        # Of the first edge at most 1/a.
+        near = counts[len(EDGES) - np.searchsorted(EDGES[::-1], 1 / orders, side="right")]
+        moments = sums[:, np.searchsorted(cuts, near)]
         powers = np.arange(1, SERIES_TERMS + 1)[:, None]
         # Where powers of an order overflow, those of the losses have long vanished.
         with np.errstate(over="ignore", invalid="ignore"):
-            terms = np.expm1(powers * np.log(orders)) / FACTORIALS * moments[:, places]
-        return counts[places], np.where(moments[:, places] == 0, 0.0, terms).sum(axis=0) * orders
+            terms = np.expm1(powers * np.log(orders)) / FACTORIALS * moments
+        return near, np.where(moments == 0, 0.0, terms).sum(axis=0) * orders
 
     @cached_property
-    def _moments(self) -> tuple[IndexArray, FloatArray]:
-        """The number of losses below each edge, and for zero, and sum Q l^k over them for each k from 2 on."""
+    def _moments(self) -> tuple[IndexArray, IndexArray, FloatArray]:
+        """How many losses are below each edge, and 0; these numbers once each; and sum Q l^k over as many losses, for each k from 2 on."""
         counts = np.append(np.searchsorted(np.abs(self.losses), EDGES), 0)
         cuts = np.unique(counts)
         sums = np.zeros((SERIES_TERMS, len(cuts)))
@@ -305,7 +306,7 @@ class _Block:
         for row in sums[:, 1:] if len(cuts) > 1 else ():
             np.add.reduceat(powers, cuts[:-1], out=row)
             powers *= self.losses[: cuts[-1]]
-        return counts, np.cumsum(sums, axis=1)[:, np.searchsorted(cuts, counts)]
+        return counts, cuts, np.cumsum(sums, axis=1)
 
 
 def _block(log_masses: FloatArray, losses: FloatArray) -> _Block:

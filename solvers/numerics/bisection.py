@@ -71,6 +71,7 @@ def least_up_to(most: int, function: Callable[[int, float], float]) -> float:
     """
     tried = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
     least, best = math.inf, 0
+    # From the end where it rises: most of what is before its least is above the bound, then.
     for position, number in reversed([*enumerate(tried)]):
         value = function(number, least)
         if value < least:

@@ -7,6 +7,7 @@ linear compression: a sentence's words, and the one that follows each.
 
 import json
 import sqlite3
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ MOST_WORDS, MOST_EXAMPLES = 10**6, 10**7
 POSITIONS, SPECIAL_NUMBERS, MOST_POSITIONS = 20, 4, 10**4
 WORD_COUNTS, TAG_COUNTS = "stackoverflow.word_count", "stackoverflow.tag_count"
 COUNTS_BYTES = 2**28
+# Of a database of sqlite: its first bytes, the size of a page, changes, the number of pages, and at which change they were counted.
+SQLITE_MAGIC, SQLITE_HEADER, LARGEST_PAGE = b"SQLite format 3\0", struct.Struct(">16sH6xII60xI"), 2**16
 
 
 @dataclass(frozen=True)
@@ -205,6 +208,7 @@ def _frequent_tags(folder: Path, count: int) -> dict[str, int]:
 
 def _sqlite_posts(path: Path) -> Posts:
     """Return the posts of a database with the tables ``examples`` and ``client_metadata``; it is opened for reading only."""
+    _check_whole(path)
 
     def query(statement: str, *values: str | int) -> list[Any]:
         try:
@@ -223,6 +227,20 @@ def _sqlite_posts(path: Path) -> Posts:
         lambda user, most: read(query(f"{where} 'train' AND client_id = ? ORDER BY rowid LIMIT ?", user, most)),
         lambda most: read(query(f"{where} 'test' LIMIT ?", most)),
     )
+
+
+def _check_whole(path: Path) -> None:
+    """Refuse a database that is shorter than its header says: sqlite reads the pages that there are, and would find fewer users."""
+    with path.open("rb") as file:
+        header = file.read(SQLITE_HEADER.size)
+    if len(header) < SQLITE_HEADER.size or not header.startswith(SQLITE_MAGIC):
+        raise DataError(f"{path}: cannot be read as TensorFlow Federated's database: it does not begin as those of sqlite do")
+    _, page, changes, pages, counted_at = SQLITE_HEADER.unpack(header)
+    page = LARGEST_PAGE if page == 1 else page
+    # Old versions of sqlite do not count pages.
+    size, stated = path.stat().st_size, page * pages if changes == counted_at else 0
+    if size < stated or page and size % page:
+        raise DataError(f"{path}: is cut off: it has {size} bytes, of {max(stated, -(-size // page) * page)} by its header")
 
 
 def _post(path: Path, serialised: object) -> Post:

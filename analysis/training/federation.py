@@ -12,7 +12,7 @@ from ...arrays import FloatArray
 from ...design.central.central_sketch import CentralSketchMechanism
 from ...design.contracts.mechanism import Mechanism, VectorMechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.federated.adaptive_clipping import AdaptiveClipping, central_fraction, fraction_within
+from ...design.federated.adaptive_clipping import AdaptiveClipping, central_fraction
 from ...design.federated.model_state import ModelState
 from ...design.noise.discrete_gaussian import sample_discrete_gaussian
 from ...design.noise.random_words import word_source
@@ -26,13 +26,15 @@ from .local_training import KeptExamples, LocalTraining, clients_of_chunk, keep_
 from .message_sum import MessageSum, whole_bytes
 from .models.network import Network, network_accuracy
 from .plan import TrainingPlan
-from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism
+from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism, QuantisedMechanism
 from .rivals import DpRecOverTraining
 from .setting import TrainingSetting
 from .update_clipping import LayerClipping
 
 # Whose server is trusted to add the noise.
 TRUSTING = (CentralGaussianMechanism, CentralSketchMechanism)
+# What promises nothing clips nothing.
+UNCLIPPED = (FloatMechanism, QuantisedMechanism)
 # Columns of what is measured after each round.
 RECORDED = ("participants", "messages", "accuracy", "clip_norm", "bytes_up", "bytes_down")
 
@@ -96,7 +98,9 @@ class Federation:
         self._clipping = AdaptiveClipping(setting.clip).start()
         sizes = self.state.parameters.nbytes, self.state.state_bytes, whole_bytes(self.plan.message_bits)
         self._downloads = Downloads(setting.download == "history", *sizes)
-        self._layers = LayerClipping(self._network.layers, setting.clip) if setting.clipping == "per-layer" else None
+        clipping = None if isinstance(mechanism, UNCLIPPED) else setting.clipping
+        self._layers = LayerClipping(self._network.layers, setting.clip) if clipping == "per-layer" else None
+        self._adaptive = clipping == "adaptive"
         self._repeats = isinstance(mechanism, DpRecOverTraining)
         keep_memory_of_chunks(self.state.dimension)
 
@@ -134,9 +138,10 @@ class Federation:
         parameters = self.state.parameters.astype(float)
         shuffles = cache(partial(self._stream, number, "local training"))
         for updates in update_chunks(self._local, self._network, parameters, self._examples, clients, shuffles):
-            if setting.clipping == "adaptive":
+            if self._adaptive:
                 norms.append(_ball(mechanism).norms(updates))
-                updates = self._scaled(mechanism, updates, scale)
+                # In units in which the round's clip norm is the mechanism's.
+                updates = updates / scale
             if self._layers is not None:
                 updates = self._layers.clip(updates)
             messages.add(updates, words)
@@ -149,7 +154,7 @@ class Federation:
         up = messages.bytes if sent else 0
         down = self._downloads.send(np.unique(clients) if self._repeats else clients, sent)
         used = self._clipping.clip_norm
-        if setting.clipping == "adaptive":
+        if self._adaptive:
             self._adapt(np.concatenate(norms), words)
         mean = messages.total(self.state.dimension) * (scale / setting.clients_per_round)
         self.state = self._optimiser.step(self.state, mean)
@@ -158,23 +163,17 @@ class Federation:
         for name, value in zip(RECORDED, found, strict=True):
             self.records[name].append(float(value))
 
-    def _scaled(self, mechanism: Mechanism, updates: FloatArray, scale: float) -> FloatArray:
-        """Return updates in units in which the round's clip norm is the mechanism's."""
-        if isinstance(mechanism, FloatMechanism):
-            return replace(_ball(mechanism), clip_norm=self._clipping.clip_norm).clip(updates) / scale
-        return updates / scale
-
     def _adapt(self, norms: FloatArray, words: np.random.Generator) -> None:
         """Move the clip norm toward the median, by what the server learns of the norms."""
         clip, plan = self._clipping.clip_norm, self.plan
         if plan.count is not None:
             fraction = self._counted(plan.count, norms <= clip, words)
-        elif plan.count_deviation is not None and len(norms):
-            fraction = central_fraction(norms, clip, self.setting.clients_per_round, plan.count_deviation, words)
-        elif plan.count_deviation is not None:
-            fraction = 0.5 + plan.count_deviation * words.standard_normal() / self.setting.clients_per_round
         else:
-            fraction = fraction_within(norms, clip) if len(norms) else 0.5
+            assert plan.count_deviation is not None  # noqa: S101 - as `training_plan` sees to
+            if len(norms):
+                fraction = central_fraction(norms, clip, self.setting.clients_per_round, plan.count_deviation, words)
+            else:
+                fraction = 0.5 + plan.count_deviation * words.standard_normal() / self.setting.clients_per_round
         self._clipping = AdaptiveClipping(self.setting.clip).step(self._clipping, fraction)
 
     def _counted(self, count: NoisyCount, answers: NDArray[np.bool_], words: np.random.Generator) -> float:

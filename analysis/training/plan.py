@@ -101,9 +101,8 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
     check_training(setting, name, options)
     options = dict(options) | _filled_in(entry, setting, layers, cache)
     task = _task(setting, entry, options, layers.dimension)
-    adaptive = setting.clipping == "adaptive"
     count, deviation = None, None
-    if adaptive and name != "none":
+    if setting.clipping == "adaptive" and entry.private:
         if entry.trust_model == "secure-sum":
             count = NoisyCount.of_deviation(task.clients, usual_count_deviation(setting.clients_per_round))
             spent = count.privacy(setting.adjacency).epsilon(task.delta / 2, setting.adjacency, task.rounds, task.sampling)
@@ -151,7 +150,9 @@ def check_training(setting: TrainingSetting, name: str, options: Values) -> None
         raise ValueError(f"download must be model for {name}, whose single messages nobody may see, got 'history'")
     if name == DP_REC_TRAINING and setting.sampling != "with-replacement":
         raise ValueError(f"sampling must be with-replacement for {DP_REC_TRAINING}, whose account is for that, got {setting.sampling!r}")
-    if setting.clipping == "adaptive" and name not in ("none", "dp-fedavg") and entry.trust_model != "secure-sum":
+    if name == DP_REC_TRAINING and not setting.secret_sampling:
+        raise ValueError(f"secret_sampling must be true for {DP_REC_TRAINING}, whose account is for draws that nobody sees, got False")
+    if setting.clipping == "adaptive" and entry.private and name != "dp-fedavg" and entry.trust_model != "secure-sum":
         raise InfeasibleError(f"clipping must be flat or per-layer with {name}, got 'adaptive': the question about norms is not private")
     if not entry.private:
         return

@@ -178,10 +178,19 @@ def test_damaged_examples_are_refused(tmp_path: Path, changed: bytes | str, mess
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
     path = write_sqlite(tmp_path) / "stackoverflow.sqlite"
     whole = path.read_bytes()
-    for content in (b"", b"no database", whole[:2000]):
+    for content in (b"", b"no database", b"no database at all, but long enough for a header of a database: " * 2):
         path.write_bytes(content)
-        with pytest.raises(DataError, match=r"stackoverflow\.sqlite: cannot be read as TensorFlow Federated's database|have no users"):
+        with pytest.raises(DataError, match=r"stackoverflow\.sqlite: cannot be read as TensorFlow Federated's database: it does not begin"):
             stackoverflow_tags(tmp_path, words=3, tags=2)
+    # sqlite reads the first of these without a word, and finds fewer users.
+    for length in (len(whole) - 1, 2 * 4096, 4096, 2000, 100):
+        path.write_bytes(whole[:length])
+        with pytest.raises(DataError, match=rf"sqlite: is cut off: it has {length} bytes, of {len(whole)} by its header"):
+            stackoverflow_tags(tmp_path, words=3, tags=2)
+    # As versions of sqlite before 3.7 leave it: no page is counted.
+    path.write_bytes(whole[:92] + bytes(4) + whole[96:-1])
+    with pytest.raises(DataError, match=rf"is cut off: it has {len(whole) - 1} bytes, of {len(whole)} by"):
+        stackoverflow_tags(tmp_path, words=3, tags=2)
     path.write_bytes(whole)
     with pytest.raises(DataError, match="word_count: has 4 different words in its first 5 lines: ask for fewer words"):
         stackoverflow_tags(tmp_path, words=5, tags=2)

@@ -90,7 +90,7 @@ def test_no_client_moves_the_model_farther_than_the_clip_norm(clipping: str, tas
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [("none", {}), ("dp-fedavg", {"noise_multiplier": 1.0}), ("distributed-discrete-gaussian", {"bits": 20})]
+    ("name", "options"), [("dp-fedavg", {"noise_multiplier": 1.0}), ("distributed-discrete-gaussian", {"bits": 20})]
 )
 def test_adaptive_clipping_follows_the_median(name: str, options: dict[str, int], task: Tasks, federation: Federations) -> None:
     budget = {"epsilon": 2000.0} if name == "distributed-discrete-gaussian" else {}
@@ -101,6 +101,18 @@ def test_adaptive_clipping_follows_the_median(name: str, options: dict[str, int]
     norms = np.linalg.norm([softmax_gradient(np.zeros(650), data.inputs[[i]], data.labels[[i]]) for i in range(300)], axis=1)
     assert run.records["clip_norm"][0] == 0.6
     assert run.records["clip_norm"][-1] == pytest.approx(np.median(norms), rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["none", "quantised"])
+def test_what_is_not_private_is_never_clipped(name: str, task: Tasks, federation: Federations) -> None:
+    runs = [federation(task(name, clip=0.01, clipping=clipping)) for clipping in ("flat", "per-layer", "adaptive")]
+    for run in runs:
+        run.run()
+    flat, *others = runs
+    assert np.linalg.norm(flat.state.parameters - federation(task(name)).state.parameters) > 0.1
+    for run in others:
+        np.testing.assert_array_equal(run.state.parameters, flat.state.parameters)
+        assert run.records["clip_norm"] == [0.01] * 5
 
 
 def test_adaptive_clipping_is_refused_where_its_question_is_not_private(task: Tasks) -> None:

@@ -195,6 +195,12 @@ def test_large_tensors_are_several_groups(task: Tasks) -> None:
         task("dp-rec-training", {"clip_ratio": 0.5, "largest_group": 300, "group_size": 65}, **fields).prepare(None)
 
 
+def test_dp_rec_is_refused_where_its_draws_are_seen(task: Tasks) -> None:
+    fields = {"sampling": "with-replacement", "secret_sampling": False}
+    with pytest.raises(ValueError, match="secret_sampling must be true for dp-rec-training, .* draws that nobody sees, got False"):
+        task("dp-rec-training", {"clip_ratio": 0.5}, **fields).prepare(None)
+
+
 def test_what_keeps_no_budget_needs_none_and_others_say_so(task: Tasks) -> None:
     assert np.isinf(task("none").prepare(None).epsilons).all()
     with pytest.raises(ValueError, match="epsilon is missing: cldp needs it, or round_epsilon"):

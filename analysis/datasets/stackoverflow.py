@@ -239,7 +239,7 @@ def _check_whole(path: Path) -> None:
     page = LARGEST_PAGE if page == 1 else page
     # Old versions of sqlite do not count pages.
     size, stated = path.stat().st_size, page * pages if changes == counted_at else 0
-    if size < stated or page and size % page:
+    if size < stated or (page and size % page):
         raise DataError(f"{path}: is cut off: it has {size} bytes, of {max(stated, -(-size // page) * page)} by its header")
 
 

@@ -89,9 +89,7 @@ def test_no_client_moves_the_model_farther_than_the_clip_norm(clipping: str, tas
     assert moved == pytest.approx(0.01 * share, rel=0.02)
 
 
-@pytest.mark.parametrize(
-    ("name", "options"), [("dp-fedavg", {"noise_multiplier": 1.0}), ("distributed-discrete-gaussian", {"bits": 20})]
-)
+@pytest.mark.parametrize(("name", "options"), [("dp-fedavg", {"noise_multiplier": 1.0}), ("distributed-discrete-gaussian", {"bits": 20})])
 def test_adaptive_clipping_follows_the_median(name: str, options: dict[str, int], task: Tasks, federation: Federations) -> None:
     budget = {"epsilon": 2000.0} if name == "distributed-discrete-gaussian" else {}
     fields = {"clients": 1442, "clients_per_round": 400, "rounds": 25, "clip": 0.6, "server_rate": 1e-6, "sampling": "passes"}

@@ -197,7 +197,7 @@ def test_large_tensors_are_several_groups(task: Tasks) -> None:
 
 def test_dp_rec_is_refused_where_its_draws_are_seen(task: Tasks) -> None:
     fields = {"sampling": "with-replacement", "secret_sampling": False}
-    with pytest.raises(ValueError, match="secret_sampling must be true for dp-rec-training, .* draws that nobody sees, got False"):
+    with pytest.raises(ValueError, match=r"secret_sampling must be true for dp-rec-training, .* draws that nobody sees, got False"):
         task("dp-rec-training", {"clip_ratio": 0.5}, **fields).prepare(None)
 
 

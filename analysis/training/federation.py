@@ -33,7 +33,7 @@ from .update_clipping import LayerClipping
 
 # Whose server is trusted to add the noise.
 TRUSTING = (CentralGaussianMechanism, CentralSketchMechanism)
-# What promises nothing clips nothing.
+# Mechanisms without privacy: they clip nothing, whatever the setting says.
 UNCLIPPED = (FloatMechanism, QuantisedMechanism)
 # Columns of what is measured after each round.
 RECORDED = ("participants", "messages", "accuracy", "clip_norm", "bytes_up", "bytes_down")

@@ -69,7 +69,7 @@ class AdaptiveClipping:
     >>> clipping = AdaptiveClipping()
     >>> state = clipping.start()
     >>> for _ in range(100):
-    ...     state = clipping.step(state, fraction_within(np.linspace(0.5, 1.5, 101), state.clip_norm))
+    ...     state = clipping.step(state, within_clip(np.linspace(0.5, 1.5, 101), state.clip_norm).mean())
     >>> state.rounds, round(state.clip_norm, 2)
     (100, 1.0)
     """
@@ -110,11 +110,6 @@ def updated_clip(clip_norm: float, noisy_fraction: float, quantile: float = 0.5,
     exponent = -check_real("learning_rate", learning_rate, low=1e-6, high=LARGEST_RATE) * (fraction - quantile)
     moved = clip * math.exp(max(-LARGEST_EXPONENT, min(LARGEST_EXPONENT, exponent)))
     return max(1 / LARGEST_CLIP_NORM, min(LARGEST_CLIP_NORM, moved))
-
-
-def fraction_within(norms: ArrayLike, clip_norm: float) -> float:
-    """Return the fraction of norms, shape (clients,), that are at most the clip norm: without noise, not private."""
-    return float(np.mean(within_clip(norms, clip_norm)))
 
 
 def within_clip(norms: ArrayLike, clip_norm: float) -> FloatArray:

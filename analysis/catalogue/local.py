@@ -147,7 +147,7 @@ def _solve_laplace(target: Target, _: Values) -> Accounted:
 
 def _gaussian(task: Task, _: Values) -> Mechanism:
     ball, delta = task.ball("gaussian"), task.check_delta("gaussian")
-    return over_rounds(task, lambda epsilon: VectorGaussianMechanism(epsilon, delta, ball))
+    return over_rounds(task, lambda epsilon: VectorGaussianMechanism.of_epsilon(epsilon, delta, ball))
 
 
 def _account_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:

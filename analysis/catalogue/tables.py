@@ -33,6 +33,8 @@ DESIGN_SEED = 0
 # From this epsilon of a round on, another bit of a coordinate may be worth its time; and a number of coordinates with which tables of fine
 # grids take long.
 GENEROUS, MANY_COORDINATES = 3.0, 2**16
+# Of tables for vectors, which do not use theirs.
+UNIT_INTERVAL = (-1.0, 1.0)
 _FOR_NUMBERS = (
     "this table is designed for numbers: any two inputs differ by epsilon, so that a vector's epsilon grows with its coordinates; "
     "quietbits calibrate vector --metric l1 designs one for vectors of a ball"
@@ -75,11 +77,27 @@ def _mvu(task: Task, options: Values) -> Mechanism:
             raise InfeasibleError("objective must be left out for a number, got 'renyi': it is for tables for vectors")
         epsilon, interval = per_round_epsilon(task), task.interval("mvu")
         return TableMeanMechanism(_designed(cache, epsilon, options["bits_in"], options["bits_out"], metric, interval))
-    ball = task.ball("mvu")
+    ball = _ball_of_tables(task, options)
     per_round_epsilon(replace(task, delta=0.0))
+    return _vector_table(task, ball, options, metric, cache)
+
+
+def vector_table_of(task: Task, options: Values, table_epsilon: float) -> VectorTableMechanism:
+    """Return a vector's mechanism with the table whose own epsilon, for its metric, is given: what it keeps, its account says.
+
+    `options` are those of ``"mvu"``; the task's epsilon and rounds, and the objective, which are for budgets, are not used.
+    """
+    cache = None if options["cache"] is None else TableCache(options["cache"])
+    bits, metric = (options["bits_in"], options["bits_out"]), metric_name(options["metric"])
+    table = _designed(cache, table_epsilon, *bits, metric, UNIT_INTERVAL)
+    return VectorTableMechanism(table, _ball_of_tables(task, options), delta=task.delta, dithering=options["dithering"])
+
+
+def _ball_of_tables(task: Task, options: Values) -> NormBall:
+    ball = task.ball("mvu")
     if options["bits_in"] == 1 and math.isfinite(ball.norm):
         raise InfeasibleError(f"bits_in must be at least 2 for mvu on a ball of norm {ball.norm:g}, got 1")
-    return _vector_table(task, ball, options, metric, cache)
+    return ball
 
 
 def _designed(

@@ -20,7 +20,16 @@ from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import PoissonSampling, Sampling
 from ..calibration.sketches import check_sketch_of_noise
 from .client_sampling import OVERFLOW_SHARE
-from .rivals import COUNT_DEVIATION, DP_REC_TRAINING, POPULATION, SIZES, needs_budget, training_entry
+from .rivals import (
+    COUNT_DEVIATION,
+    DP_REC_TRAINING,
+    POPULATION,
+    SIZES,
+    TABLE_EPSILON,
+    given_for_budget,
+    needs_budget,
+    training_entry,
+)
 from .setting import TrainingSetting
 
 # After the first rounds, numbers of rounds that are accounted for are this far apart, and farther where losses of Poisson-sampled rounds
@@ -156,10 +165,12 @@ def check_training(setting: TrainingSetting, name: str, options: Values) -> None
         raise InfeasibleError(f"clipping must be flat or per-layer with {name}, got 'adaptive': the question about norms is not private")
     if not entry.private:
         return
-    if not needs_budget(entry, options):
+    if (given := given_for_budget(options)) is not None:
         for key in ("epsilon", "round_epsilon"):
             if getattr(setting, key) is not None:
-                raise ValueError(f"{key} must be left out, or 'none', for {name} whose noise is given, got {getattr(setting, key):g}")
+                raise ValueError(f"{key} must be left out, or 'none', for {name} with a {given}, got {getattr(setting, key):g}")
+        if given == TABLE_EPSILON.name and options.get("objective") is not None:
+            raise ValueError(f"objective must be left out for {name} with a {given}, got {options['objective']!r}: it is for a budget")
         if "sketch_dimension" in {option.name for option in entry.options}:
             check_sketch_of_noise(options.get("sketch_dimension"))
     elif setting.epsilon is None and setting.round_epsilon is None:

@@ -1,6 +1,6 @@
 """Entries of what a training is compared with, under the registry's contract: in trainings they stand beside the registry's own."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from ...arguments import check_choice
@@ -12,9 +12,11 @@ from ...design.contracts.privacy import Privacy
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values
 from ...design.contracts.task import Task
 from ...design.federated.adaptive_clipping import sum_noise_multiplier
+from ...design.local.vector_gaussian import VectorGaussianMechanism
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...design.relative_entropy.group_layout import GroupLayout, uniform_layout
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
+from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
 from ..accounting.dp_rec import DP_REC_ADJACENCIES, DpRecTraining
 from ..calibration.gaussian_noise import calibrate_noise_multiplier
@@ -55,6 +57,10 @@ LARGEST_GROUP = Option(
     "largest_group", int, "Coordinates of a group at most: larger tensors are several groups. Not with group_size.", None, 1, 2**30
 )
 SUM_NOISE = replace(NOISE, help="Standard deviation of the sum's noise over the L2 sensitivity before rounding, in place of a budget.")
+MESSAGE_NOISE = replace(NOISE, help="Standard deviation of a message's noise over the L2 sensitivity, in place of a budget.")
+TABLE_EPSILON = Option(
+    "table_epsilon", float, "Epsilon of the table, for its metric, in place of a budget.", None, EPSILON_LOW, EPSILON_HIGH, "nats"
+)
 # What a training fills in, where an entry has the option.
 SIZES = Option("sizes", str, "Sizes of the model's tensors; filled in by the training.", "")
 POPULATION = Option("population", int, "Number of clients; filled in by the training.", 1, 1, 10**9)
@@ -66,7 +72,7 @@ DP_REC_TRAINING = "dp-rec-training"
 def entries() -> Mapping[str, Entry]:
     """Return everything that a training can be run with, by name."""
     own = {entry.name: entry for entry in RIVALS}
-    return {**own, **{name: _given_noise(entry) for name, entry in REGISTRY.items() if NormBall in entry.domains}}
+    return {**own, **{name: _without_budget(entry) for name, entry in REGISTRY.items() if NormBall in entry.domains}}
 
 
 def training_entry(name: str) -> Entry:
@@ -75,9 +81,14 @@ def training_entry(name: str) -> Entry:
     return known[check_choice("mechanism", name, known)]
 
 
+def given_for_budget(values: Values) -> str | None:
+    """Return the name of what is given in place of a budget; None where nothing is."""
+    return next((name for name in (NOISE.name, CLIP_RATIO.name, TABLE_EPSILON.name) if values.get(name) is not None), None)
+
+
 def needs_budget(entry: Entry, values: Values) -> bool:
-    """Return whether a mechanism is built for an epsilon: not where it keeps none, or its noise is given."""
-    return entry.private and all(values.get(name) is None for name in (NOISE.name, CLIP_RATIO.name))
+    """Return whether a mechanism is built for an epsilon: not where it keeps none, or something is given in its place."""
+    return entry.private and given_for_budget(values) is None
 
 
 def _of_noise(task: Task, options: Values) -> Mechanism:
@@ -90,22 +101,38 @@ def _sketched_of_noise(task: Task, options: Values) -> Mechanism:
     return sketched_sum_of_noise(ball, task.clients, options["bits"], target, sketch_choice(options), options[NOISE.name])
 
 
-# Secure sums whose noise may be given in place of a budget, as papers state it: outside of trainings a budget is what is kept.
-OF_NOISE = {"distributed-discrete-gaussian": _of_noise, "sketched-discrete-gaussian": _sketched_of_noise}
+def _gaussian_of_noise(task: Task, options: Values) -> Mechanism:
+    return VectorGaussianMechanism(options[NOISE.name], task.check_delta("gaussian"), task.ball("gaussian"))
 
 
-def _given_noise(entry: Entry) -> Entry:
-    """Return an entry with the option of a noise multiplier, if it can be built for one."""
-    build = OF_NOISE.get(entry.name)
-    if build is None:
+def _table_of_epsilon(task: Task, options: Values) -> Mechanism:
+    # Only this one designs tables, whose solvers take a tenth of a second to import.
+    from ..catalogue.tables import vector_table_of
+
+    return vector_table_of(task, options, options[TABLE_EPSILON.name])
+
+
+# What papers state in place of a budget, and how mechanisms are built for it: outside of trainings a budget is what is kept.
+IN_PLACE_OF_BUDGET: Mapping[str, tuple[Option, Callable[[Task, Values], Mechanism]]] = {
+    "distributed-discrete-gaussian": (SUM_NOISE, _of_noise),
+    "sketched-discrete-gaussian": (SUM_NOISE, _sketched_of_noise),
+    "gaussian": (MESSAGE_NOISE, _gaussian_of_noise),
+    "mvu": (TABLE_EPSILON, _table_of_epsilon),
+}
+
+
+def _without_budget(entry: Entry) -> Entry:
+    """Return an entry with the option that may stand in place of a budget, if there is one."""
+    if entry.name not in IN_PLACE_OF_BUDGET:
         return entry
+    option, build = IN_PLACE_OF_BUDGET[entry.name]
 
     def calibrate(task: Task, options: Values) -> Mechanism:
-        if options[NOISE.name] is not None:
+        if options[option.name] is not None:
             return build(task, options)
-        return entry.calibrate(task, {name: value for name, value in options.items() if name != NOISE.name})
+        return entry.calibrate(task, {name: value for name, value in options.items() if name != option.name})
 
-    return replace(entry, options=(*entry.options, SUM_NOISE), calibrate=calibrate)
+    return replace(entry, options=(*entry.options, option), calibrate=calibrate)
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ def central_gaussian_error(ball: NormBall, clients: int, epsilon: float, delta: 
     clients : int
         Number of clients, which is public.
     epsilon, delta : float
-        Promise that the noise keeps, as in `VectorGaussianMechanism`.
+        Promise that the noise keeps, as in `VectorGaussianMechanism.of_epsilon`.
     adjacency : str
         ``"replace-one"``: the sum moves by the ball's diameter at most; ``"add-or-remove-one"``: by its radius.
 

@@ -1,16 +1,17 @@
-"""Gaussian noise on every coordinate of a vector, uncompressed: the least that a budget allows."""
+"""Gaussian noise on every coordinate of a vector, uncompressed: of a given size, or the least that a budget allows."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Self
 
 from ...arguments import check_real
 from ...arrays import FloatArray
 from ...solvers.accounting.gaussian_privacy import (
     LARGEST_DELTA,
     SMALLEST_DELTA,
+    SMALLEST_MULTIPLIER,
     gaussian_noise_multiplier,
 )
-from ..contracts.gaussian import gaussian_privacy, l2_radius
+from ..contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy, l2_radius
 from ..contracts.mechanism import check_vector_epsilon
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
@@ -22,38 +23,46 @@ from .uncompressed_vector import AddedNoiseMechanism
 class VectorGaussianMechanism(AddedNoiseMechanism):
     """Every client adds Gaussian noise to each coordinate of its vector and sends 64-bit floats.
 
-    The noise is the least that keeps the guarantee (Balle, Wang 2018). A reference for comparisons, not for releases: floating-point noise
-    gives away more than the real-valued mechanism does.
+    A reference for comparisons, not for releases: floating-point noise gives away more than the real-valued mechanism does.
 
     Attributes
     ----------
-    epsilon : float
-        Privacy parameter, 1e-3 to 100.
+    noise_multiplier : float
+        Standard deviation of the noise on each coordinate, over the largest L2 distance of two vectors of the ball.
     delta : float
-        Failure probability, from 1e-300 to `LARGEST_DELTA`, a little below 1.
+        Failure probability that `guarantee` is stated at, from 1e-300 to `LARGEST_DELTA`, a little below 1.
     ball : NormBall
         Ball of the vectors, of any norm.
 
     Examples
     --------
-    >>> mechanism = VectorGaussianMechanism(1.0, 1e-5, NormBall(dimension=128, norm=2.0))
+    >>> mechanism = VectorGaussianMechanism.of_epsilon(1.0, 1e-5, NormBall(dimension=128, norm=2.0))
     >>> round(mechanism.noise_multiplier, 4), round(mechanism.worst_variance, 1)
     (3.7306, 7125.8)
     """
 
-    epsilon: float
+    noise_multiplier: float
     delta: float
     ball: NormBall
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
+        check_real("noise_multiplier", self.noise_multiplier, low=SMALLEST_MULTIPLIER, high=LARGEST_MULTIPLIER)
         object.__setattr__(self, "delta", check_real("delta", self.delta, low=SMALLEST_DELTA, high=LARGEST_DELTA))
 
-    @cached_property
-    def noise_multiplier(self) -> float:
-        """Standard deviation over the L2 sensitivity; errs upward, by less than a relative 1e-9."""
-        return gaussian_noise_multiplier(self.epsilon, self.delta)
+    @classmethod
+    def of_epsilon(cls, epsilon: float, delta: float, ball: NormBall) -> Self:
+        """Return the mechanism with the least noise that is (epsilon, delta)-private (Balle, Wang 2018); errs upward, by a relative 1e-9.
+
+        Parameters
+        ----------
+        epsilon : float
+            Privacy parameter of one message, 1e-3 to 100.
+        delta, ball
+            As of the mechanism.
+        """
+        delta = check_real("delta", delta, low=SMALLEST_DELTA, high=LARGEST_DELTA)
+        return cls(gaussian_noise_multiplier(check_vector_epsilon(epsilon), delta), delta, ball)
 
     @property
     def l2_sensitivity(self) -> float:

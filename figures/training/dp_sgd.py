@@ -1,6 +1,10 @@
-"""DP-SGD in the MVU paper's grids: accuracy against epsilon for Gaussian noise, noisy signs and optimised tables, with one model."""
+"""DP-SGD in the MVU paper's grids: accuracy against epsilon for Gaussian noise, noisy signs and optimised tables, with one model.
+
+Noise, steps and tables are as in the paper's public code (`facebookresearch/dp_compression`).
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...analysis.datasets.found_data import FoundData, found_data
+from ...analysis.training.reference_mechanisms import SignGaussianMechanism
 from ...analysis.training.task import TrainingTask
-from ..drawing.marks import BLUE, GREEN, PURPLE, VERMILION
+from ...design.contracts.norm_ball import NormBall
+from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from ..drawing.style import add_caption, extend_caption
 from ..entry import FigureEntry
 from ..training_settings import settings_by_data, training_settings
@@ -32,19 +38,21 @@ PAPER = training_settings("mvu", "mnist")
 ON_DATA = settings_by_data("mvu")
 DIGITS = 1442
 METHODS = (
-    ("dp-fedavg", None, "trusted server, Gaussian noise", BLUE),
-    ("sign-gaussian", None, "signs with Gaussian noise", VERMILION),
+    ("dp-fedavg", None, "trusted server, Gaussian noise on the sum", BLUE),
+    ("gaussian", None, "Gaussian noise on each gradient", ORANGE),
+    ("sign-gaussian", None, "signs of gradients with Gaussian noise", VERMILION),
     ("mvu", 1, "MVU, 1 bit", GREEN),
     ("mvu", 3, "MVU, 3 bits", PURPLE),
 )
-# Titles; and the columns of epsilon of a trusted server's noise, and of local mechanisms.
+# How clients are sampled, titles, and the column of local mechanisms' epsilon. In passes, as in the paper, nothing is amplified.
 PANELS = (
-    ("the server sees who reports", "epsilon_unamplified", "epsilon"),
-    ("nobody sees who reports: amplified", "epsilon", "epsilon_amplified"),
+    ("passes", "all images in turn", "epsilon"),
+    ("fixed", "random batches, senders unseen: amplified", "epsilon_amplified"),
 )
 # The paper's grid is for one bit.
 MVU_BITS = (1, 3)
-TABLES = {"name": "mvu", "bits_in": 5}
+# The paper's noise is stated in clip norms, ours in distances of two updates, which replace-one adjacency counts.
+SENSITIVITY = 2
 
 
 def draw_privacy(frame: pd.DataFrame) -> Figure:
@@ -52,18 +60,18 @@ def draw_privacy(frame: pd.DataFrame) -> Figure:
     sets = by_data(frame)
     figure, grid = panel_rows(dict.fromkeys(sets, len(PANELS)), 3.8)
     for data, row in grid.items():
-        for axes, (title, trusted, local) in zip(row, PANELS, strict=True):
-            _draw_panel(axes, sets[data], trusted, local)
+        for axes, (sampling, title, local) in zip(row, PANELS, strict=True):
+            _draw_panel(axes, sets[data][sets[data]["sampling"] == sampling], local)
             axes.set(xlabel="ε of all rounds", title=panel_title(grid, data, title))
             logarithmic(axes)
     add_legend(figure, (row[0] for row in grid.values()), 3)
     return figure
 
 
-def _draw_panel(axes: Axes, frame: pd.DataFrame, trusted: str, local: str) -> None:
+def _draw_panel(axes: Axes, frame: pd.DataFrame, local: str) -> None:
     for name, bits, label, mark in METHODS:
         own = frame[(frame["mechanism"] == name) & (True if bits is None else frame["bits_out"] == bits)]
-        own = own.assign(epsilon=own[trusted if name == "dp-fedavg" else local])
+        own = own.assign(epsilon=own["epsilon" if name == "dp-fedavg" else local])
         if len(own):
             draw_accuracies(axes, _best(own), "epsilon", mark, label)
     draw_no_privacy(axes, frame)
@@ -81,8 +89,8 @@ def add_captions(figure: Figure, frame: pd.DataFrame, shown: str) -> None:
     tuned = "best step and clip norm" if frame["rounds"].nunique() == 1 else "best rounds, step and clip norm within each ε"
     delta = f"{frame['delta'].iloc[0]:.2g}" if len(sets) == 1 else "1/(images + 1)"
     guarantees = (
-        f"{str(frame['adjacency'].iloc[0]).capitalize()} adjacency, δ = {delta}; signs (PLD or Rényi) and MVU (L1 metric, Rényi): local "
-        f"trust model, on the right against those who see no senders. In the paper's pictures {shown}."
+        f"{str(frame['adjacency'].iloc[0]).capitalize()} adjacency, δ = {delta}. Noisy gradients, signs (PLD or Rényi) and MVU (L1 metric, "
+        f"Rényi): local trust model, on the right against those who see no senders. In the paper's pictures {shown}."
     )
     if len(sets) == 1:
         add_caption(figure, f"{_setting_in_words(frame)}; {tuned} of the grid. {guarantees}")
@@ -100,7 +108,7 @@ def _setting_in_words(frame: pd.DataFrame) -> str:
 
 
 def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -> list[TrainingTask]:
-    """Return the paper's noise and budgets on the digits, with clip norms about its best and more steps if it is not to be quick."""
+    """Return the paper's noise and tables on the digits, with clip norms about its best and more steps if it is not to be quick."""
     common: dict[str, Any] = {
         "clients": DIGITS,
         "clients_per_round": PAPER.value("batch"),
@@ -110,56 +118,80 @@ def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -
         "momentum": PAPER.value("momentum"),
         "delta": 1 / (DIGITS + 1),
         "adjacency": "replace-one",
+        "sampling": [sampling for sampling, *_ in PANELS],
     }
-    tuned: dict[str, Any] = {"clip": 1.0} if quick else {"clip": [0.5, 1.0, 2.0]}
-    rates = [0.3] if quick else [0.03, 0.1, 0.3, 1.0]
-    epsilons = [0.5, 2.0, 5.0] if quick else PAPER.value("mvu_epsilon")
-    sigmas = PAPER.value("gaussian_sigma")
-    trusted: dict[str, Any] = {"name": "dp-fedavg", "noise_multiplier": sigmas, "server_rate": [1.0] if quick else rates, **tuned}
-    local: list[dict[str, Any]] = [
-        {"name": "sign-gaussian", "noise_multiplier": [0.5, 1, 2, 5] if quick else sigmas, "server_rate": rates, **tuned},
-        {
-            **TABLES,
-            "metric": PAPER.value("mvu_metric"),
-            "bits_out": 1 if quick else list(MVU_BITS),
-            "round_epsilon": epsilons,
-            "server_rate": rates,
-            **tuned,
-        },
-    ]
+    grid = _Grid(
+        sigmas=[0.5, 1, 2, 5] if quick else PAPER.value("gaussian_sigma"),
+        table_epsilons=[0.5, 1, 2, 5] if quick else PAPER.value("mvu_epsilon"),
+        table_bits=[1] if quick else list(MVU_BITS),
+        clips=[1.0] if quick else [0.5, 1.0, 2.0],
+        steps=[0.1, 0.3, 1.0] if quick else [0.03, 0.1, 0.3, 1.0],
+    )
+    without = {"name": "none", "server_rate": [0.3, 1.0]}
     # One bit for each coordinate leaves accuracies to chance, a trusted server's noise does not.
-    found = grid_tasks(seed, common, [{"name": "none", "server_rate": [0.3, 1.0]}, trusted])
-    return found + grid_tasks(seed, common, local, repetitions=quick_repetitions if quick else 2)
+    found = grid_tasks(seed, common, [without, grid.trusted])
+    return found + grid_tasks(seed, common, grid.local, repetitions=quick_repetitions if quick else 2)
 
 
 def paper_tasks(seed: int, quick: bool, found: FoundData, model: str) -> list[TrainingTask]:
     """Return the paper's grids on one of its data, each image being a client; a corner of them if it is to be quick."""
     paper, images = ON_DATA[found.name], found.clients
+    rounds, sigmas, epsilons = paper.value("iterations"), paper.value("gaussian_sigma"), paper.value("mvu_epsilon")
     common: dict[str, Any] = {
         "data": paper.data,
         "folder": str(found.folder),
         "clients": images,
         "clients_per_round": min(paper.value("batch"), images),
-        "rounds": 20 if quick else paper.value("iterations"),
+        "rounds": 20 if quick else rounds,
         "model": model,
         "server": "momentum",
         "momentum": paper.value("momentum"),
         "delta": 1 / (images + 1),
         "adjacency": "replace-one",
-        "server_rate": 0.1 if quick else paper.value("step"),
-        "clip": 1.0 if quick else paper.value("clip_norm"),
+        "sampling": [sampling for sampling, *_ in PANELS],
     }
-    sigmas, epsilons = paper.value("gaussian_sigma"), paper.value("mvu_epsilon")
-    if quick:
-        sigmas, epsilons = sigmas[::2], epsilons[::3]
-    without = {"name": "none", "rounds": 20 if quick else max(paper.value("iterations")), "clip": 1.0}
-    blocks = [
-        without,
-        {"name": "dp-fedavg", "noise_multiplier": sigmas},
-        {"name": "sign-gaussian", "noise_multiplier": sigmas},
-        {**TABLES, "metric": paper.value("mvu_metric"), "bits_out": list(MVU_BITS), "round_epsilon": epsilons},
-    ]
-    return grid_tasks(seed, common, blocks)
+    grid = _Grid(
+        sigmas=sigmas[::2] if quick else sigmas,
+        table_epsilons=epsilons[::3] if quick else epsilons,
+        table_bits=list(MVU_BITS),
+        clips=[1.0] if quick else paper.value("clip_norm"),
+        steps=[0.1] if quick else paper.value("step"),
+    )
+    without = {"name": "none", "rounds": 20 if quick else max(rounds), "server_rate": grid.steps}
+    return grid_tasks(seed, common, [without, grid.trusted, *grid.local])
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Noise, tables and what is tuned; with the paper's names of them."""
+
+    sigmas: list[float]
+    table_epsilons: list[float]
+    table_bits: list[int]
+    clips: list[float]
+    steps: list[float]
+
+    @property
+    def trusted(self) -> dict[str, Any]:
+        """A trusted server's noise, the reference, which is not the paper's."""
+        return {"name": "dp-fedavg", "noise_multiplier": self.sigmas, "clip": self.clips, "server_rate": self.steps}
+
+    @property
+    def local(self) -> list[dict[str, Any]]:
+        """Gaussian noise on each gradient; its signs; and tables."""
+        tuned = {"clip": self.clips, "server_rate": self.steps}
+        tables = {"bits_in": PAPER.value("mvu_bits_in"), "bits_out": self.table_bits, "metric": PAPER.value("mvu_metric")}
+        return [
+            {"name": "gaussian", "noise_multiplier": [sigma / SENSITIVITY for sigma in self.sigmas], **tuned},
+            *(self._signs(sigma, clip) for sigma in self.sigmas for clip in self.clips),
+            {"name": "mvu", "table_epsilon": self.table_epsilons, **tables, **tuned},
+        ]
+
+    def _signs(self, sigma: float, clip: float) -> dict[str, Any]:
+        # The paper's steps are of means of plain signs, ours of signs in units of the gradient.
+        unit = SignGaussianMechanism(NormBall(1, 2.0, clip), sigma / SENSITIVITY, delta=0.0).unit
+        rates = [step / unit for step in self.steps]
+        return {"name": "sign-gaussian", "noise_multiplier": sigma / SENSITIVITY, "clip": clip, "server_rate": rates}
 
 
 def dp_sgd_figure(

@@ -102,7 +102,7 @@ def test_the_page_needs_no_network_and_shows_every_series(run: Run, folder: Path
         ),
         (
             ("noise_multiplier = 0.5", "noise_multiplier = 0.5\nepsilon = 3"),
-            "small.toml: [[mechanism]] number 2: epsilon must be left out, or 'none', for sign-gaussian whose noise is given, got 3",
+            "small.toml: [[mechanism]] number 2: epsilon must be left out, or 'none', for sign-gaussian with a noise_multiplier, got 3",
         ),
         (
             ("noise_multiplier = 0.5", 'epsilon = 3\nclipping = "adaptive"'),

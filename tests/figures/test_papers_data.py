@@ -86,11 +86,23 @@ def by_data(tasks: Sequence[Any]) -> dict[str, list[TrainingTask]]:
 def test_mvu_has_the_papers_grids_on_each_data(data: Path) -> None:
     tasks = by_data(FIGURES["mvu-fig4"].on_data(0, False, data))
     assert list(tasks) == ["mnist", "cifar10"]
-    names = [task.mechanism.name for task in tasks["cifar10"]]
-    assert [names.count(name) for name in ("none", "dp-fedavg", "sign-gaussian", "mvu")] == [3, 6 * 90, 6 * 90, 2 * 6 * 126]
+    names = [task.mechanism.name for task in tasks["cifar10"] if task.training.sampling == "passes"]
+    assert [names.count(name) for name in ("none", "dp-fedavg", "gaussian", "sign-gaussian", "mvu")] == [3, *3 * [6 * 90], 2 * 6 * 126]
+    assert [task.training.sampling for task in tasks["cifar10"]].count("fixed") == len(names)
     rounds = {task.training.rounds for task in tasks["cifar10"]}
     assert rounds == {1000, 2000, 3000, 5000, 10_000, 15_000}
     assert {task.training.model for own in tasks.values() for task in own} == {"scatter-softmax"}
+    # The paper's noise is sigma clip norms on each gradient, which are half of two gradients' distance; its steps are of plain signs.
+    for task in tasks["mnist"]:
+        setting, options = task.training, dict(task.mechanism.options)
+        if task.mechanism.name in ("gaussian", "sign-gaussian"):
+            assert options["noise_multiplier"] in [0.25, 0.5, 1, 1.5, 2.5]
+        if task.mechanism.name == "sign-gaussian":
+            step = setting.server_rate * 2 * options["noise_multiplier"] * setting.clip * math.sqrt(math.pi / 2)
+            assert min(abs(step / one - 1) for one in (0.01, 0.03, 0.1)) < 1e-12
+        if task.mechanism.name == "mvu":
+            assert (options["metric"], options["bits_in"], setting.epsilon, setting.round_epsilon) == ("l1", 9, None, None)
+            assert options["table_epsilon"] in [0.25, 0.5, 0.75, 1, 2, 3, 5]
     # The paper has its convolutional network on MNIST alone.
     assert list(by_data(FIGURES["mvu-fig6"].on_data(0, False, data))) == ["mnist"]
 

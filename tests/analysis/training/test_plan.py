@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.privacy import Privacy
 from quietbits.design.contracts.task import Task
+from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
+from quietbits.design.tables.mvu import design_mvu
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 
@@ -125,7 +128,7 @@ def test_secure_sums_have_the_noise_that_is_given_and_keep_what_their_account_sa
 
 
 def test_a_given_noise_needs_no_budget_and_a_sketch_of_given_size(task: Tasks) -> None:
-    with pytest.raises(ValueError, match=r"epsilon must be left out, or 'none', for distributed-discrete-gaussian whose noise is given"):
+    with pytest.raises(ValueError, match=r"epsilon must be left out, or 'none', for distributed-discrete-gaussian with a noise_multiplier"):
         check_training(task("none", epsilon=1.0).training, "distributed-discrete-gaussian", {"noise_multiplier": 0.5})
     with pytest.raises(ValueError, match="sketch_dimension must be given with a noise_multiplier, got None"):
         check_training(task("none").training, "sketched-discrete-gaussian", {"noise_multiplier": 0.5})
@@ -135,6 +138,40 @@ def test_a_given_noise_needs_no_budget_and_a_sketch_of_given_size(task: Tasks) -
         task("distributed-discrete-gaussian", {"noise_multiplier": 1e-3, "bits": 5}).prepare(None)
     # Budgets are what mechanisms keep everywhere else.
     assert "noise_multiplier" not in {option.name for option in entry_named("distributed-discrete-gaussian").options}
+
+
+def test_noise_on_each_message_may_be_given(task: Tasks) -> None:
+    plan = task("gaussian", {"noise_multiplier": 1.5}, rounds=3, sampling="passes").prepare(None)
+    assert plan.trust_model == "local"
+    # A fifth of the clients a round: three rounds are within one pass.
+    assert plan.epsilons.tolist() == [gaussian_privacy(1.5).epsilon(1e-5)] * 3
+    mechanism: Any = plan.mechanism
+    assert mechanism.standard_deviation == 1.5 * 2 * task("gaussian", {"noise_multiplier": 1.5}).training.clip
+
+
+def test_a_tables_own_epsilon_may_be_given(task: Tasks, tmp_path: Path) -> None:
+    options = {"table_epsilon": 2.0, "bits_in": 5, "bits_out": 1, "metric": "l1"}
+    plans = [task("mvu", options, rounds=2).prepare(folder) for folder in (None, tmp_path, tmp_path)]
+    tables = [plan.mechanism.table for plan in plans]
+    expected = design_mvu(2.0, 5, 1, "l1")
+    assert all(table.weights.tolist() == expected.weights.tolist() for table in tables)
+    assert all(table.epsilon == 2.0 for table in tables)
+    privacy = VectorTableMechanism(expected, NormBall(650, 2.0), delta=1e-5).privacy()
+    assert all(plan.epsilons.tolist() == [privacy.epsilon(1e-5, rounds=rounds) for rounds in (1, 2)] for plan in plans)
+
+
+def test_what_is_for_budgets_alone_is_refused_beside_a_tables_epsilon(task: Tasks) -> None:
+    given = {"table_epsilon": 2.0, "metric": "l1"}
+    with pytest.raises(ValueError, match="round_epsilon must be left out, or 'none', for mvu with a table_epsilon, got 3"):
+        check_training(task("none", round_epsilon=3.0).training, "mvu", given)
+    with pytest.raises(ValueError, match="objective must be left out for mvu with a table_epsilon, got 'renyi': it is for a budget"):
+        check_training(task("none").training, "mvu", {**given, "objective": "renyi"})
+    with pytest.raises(InfeasibleError, match="bits_in must be at least 2 for mvu on a ball of norm 2, got 1"):
+        task("mvu", {**given, "bits_in": 1}).prepare(None)
+    with pytest.raises(ValueError, match="table_epsilon must be"):
+        task("mvu", {**given, "table_epsilon": 0.0})
+    # Budgets are what mechanisms keep everywhere else.
+    assert "table_epsilon" not in {option.name for option in entry_named("mvu").options}
 
 
 def test_what_sampling_does_not_amplify_is_stated_once(task: Tasks) -> None:

@@ -165,7 +165,7 @@ def test_what_is_not_accounted_for_is_refused(make: Callable[[], object], messag
 
 
 def test_a_mechanism_is_accounted_for_by_the_same() -> None:
-    mechanism = VectorGaussianMechanism(1.0, 1e-6, NormBall(8, 2.0))
+    mechanism = VectorGaussianMechanism.of_epsilon(1.0, 1e-6, NormBall(8, 2.0))
     assert mechanism.guarantee.epsilon == gaussian_privacy(mechanism.noise_multiplier).epsilon(1e-6) == pytest.approx(1.0, abs=1e-8)
 
 

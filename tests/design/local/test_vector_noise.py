@@ -33,7 +33,7 @@ def surface(ball: NormBall, seed: int, count: int) -> np.ndarray:
     [
         # With other finite norms, Laplace noise has closer Rényi divergences than losses.
         *(VectorLaplaceMechanism(1.5, NormBall(DIMENSION, norm, CLIP_NORM)) for norm in (1.0, math.inf)),
-        VectorGaussianMechanism(1.5, 1e-5, NormBall(DIMENSION, 2.0, CLIP_NORM)),
+        VectorGaussianMechanism.of_epsilon(1.5, 1e-5, NormBall(DIMENSION, 2.0, CLIP_NORM)),
         PrivUnitGMechanism(1.5, NormBall(DIMENSION, 2.0, CLIP_NORM)),
         vector_cldp_mechanism(1.5, NormBall(DIMENSION, 1.0, CLIP_NORM)),
     ],
@@ -52,7 +52,12 @@ def test_losses_prove_less_epsilon_than_renyi_divergences_and_pure_privacy(mecha
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, 101.0, math.nan, "1"])
 def test_a_bad_epsilon_is_refused(epsilon: float) -> None:
     ball = NormBall(DIMENSION, 2.0)
-    for build in (vector_cldp_mechanism, VectorLaplaceMechanism, PrivUnitGMechanism, lambda e, b: VectorGaussianMechanism(e, 1e-5, b)):
+    for build in (
+        vector_cldp_mechanism,
+        VectorLaplaceMechanism,
+        PrivUnitGMechanism,
+        lambda e, b: VectorGaussianMechanism.of_epsilon(e, 1e-5, b),
+    ):
         with pytest.raises(ValueError, match=r"epsilon must be a number from 0\.001 to 100"):
             build(epsilon, ball)
 
@@ -60,7 +65,7 @@ def test_a_bad_epsilon_is_refused(epsilon: float) -> None:
 @pytest.mark.parametrize("delta", [0.0, 1.0, math.nan])
 def test_a_bad_delta_is_refused(delta: float) -> None:
     with pytest.raises(ValueError, match=r"delta must be a number from 1e-300 to 0\.999"):
-        VectorGaussianMechanism(1.0, delta, NormBall(DIMENSION, 2.0))
+        VectorGaussianMechanism.of_epsilon(1.0, delta, NormBall(DIMENSION, 2.0))
 
 
 @pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 3.0, math.inf])
@@ -70,7 +75,7 @@ def test_sensitivities_are_attained_and_not_exceeded(norm: float) -> None:
     l1 = VectorLaplaceMechanism(1.0, ball).l1_sensitivity
     assert 2 * np.abs(corners).sum(axis=1).max() == pytest.approx(l1, rel=1e-12)
     assert 2 * np.linalg.norm(corners, axis=1).max() == pytest.approx(2 * l2_radius(ball), rel=1e-12)
-    assert VectorGaussianMechanism(1.0, 1e-5, ball).l2_sensitivity == 2 * l2_radius(ball)
+    assert VectorGaussianMechanism.of_epsilon(1.0, 1e-5, ball).l2_sensitivity == 2 * l2_radius(ball)
 
 
 @pytest.mark.parametrize("shift", [1e-6, 0.3, 2.0, 40.0])
@@ -117,7 +122,7 @@ def test_many_coordinates_of_a_cube_reveal_far_less_than_pure_privacy_says() -> 
 def test_the_central_error_is_that_of_the_noise_of_one_client_over_their_square(norm: float) -> None:
     ball = NormBall(10, norm, 3.0)
     replaced = central_gaussian_error(ball, 50, 1.0, 1e-5, "replace-one")
-    assert replaced == pytest.approx(VectorGaussianMechanism(1.0, 1e-5, ball).worst_variance / 50**2, rel=1e-12)
+    assert replaced == pytest.approx(VectorGaussianMechanism.of_epsilon(1.0, 1e-5, ball).worst_variance / 50**2, rel=1e-12)
     assert central_gaussian_error(ball, 50, 1.0, 1e-5, "add-or-remove-one") == pytest.approx(replaced / 4, rel=1e-12)
 
 

@@ -139,7 +139,7 @@ def test_it_beats_one_bit_by_far_and_approximate_privacy_at_high_epsilon(epsilon
     ball = NormBall(128, 2.0)
     variance = PrivUnitGMechanism(epsilon, ball).worst_variance
     assert vector_cldp_mechanism(epsilon, ball).worst_variance > 100 * variance
-    assert VectorGaussianMechanism(epsilon, 1e-5, ball).worst_variance > variance
+    assert VectorGaussianMechanism.of_epsilon(epsilon, 1e-5, ball).worst_variance > variance
 
 
 def test_other_norms_are_refused() -> None:

@@ -9,9 +9,9 @@ from ...design.noise.discrete_gaussian import LARGEST_SIGMA
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from ...design.secure_sum.distributed_skellam import LARGEST_VARIANCE, LEAST_VARIANCE, distributed_skellam_privacy
 from ...design.transforms.conditional_rounding import LARGEST_RADIUS
+from ...design.transforms.rotation import rotated_dimension
 from ...errors import InfeasibleError
 from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, granularity_for_bits
-from ...solvers.numerics.walsh_hadamard import padded_dimension
 from .granularity import NamedParameters, calibrate_granularity
 
 # Steps of a clip norm and of a client's noise at most: half of what is rounded, and of what is drawn.
@@ -102,7 +102,7 @@ def discrete_gaussian_of_noise(
     adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
     sensitivity = ball.clip_norm * (2 if adjacency == "replace-one" else 1)
     deviation = noise_multiplier * sensitivity / math.sqrt(clients)
-    padded = ball.dimension + ball.dimension % 2 if rotation == "fourier" else padded_dimension(ball.dimension)
+    padded = rotated_dimension(rotation, ball.dimension)
     fitting = granularity_for_bits(clients, padded, ball.clip_norm, deviation, bits)
     granularity = max(fitting, ball.clip_norm / MOST_CLIP_STEPS, deviation / MOST_NOISE_STEPS)
     if deviation < SMALLEST_SIGMA * granularity:

@@ -19,6 +19,7 @@ from ...design.transforms.count_sketch import MOST_ROWS, CountMeanSketch
 from ...design.transforms.gaussian_sketch import MOST_ENTRIES, GaussianSketch
 from ...design.transforms.hadamard_sketch import HadamardSketch
 from ...design.transforms.linear_sketch import LinearSketch
+from ...design.transforms.rotation import rotated_dimension
 from ...errors import InfeasibleError
 from .gaussian_noise import calibrate_noise_multiplier
 from .shared_noise import ADJACENCIES, calibrate_discrete_gaussian, discrete_gaussian_of_noise, finest_steps
@@ -221,7 +222,7 @@ def calibrate_central_sketch(
 def discrete_gaussian_within(ball: NormBall, clients: int, bits: int, target: Target, seed: int) -> DistributedDiscreteGaussianMechanism:
     """Return the secure sum with the least noise within the target; its Fourier rotation pads by one coordinate at most."""
     adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
-    padded = ball.dimension + ball.dimension % 2
+    padded = rotated_dimension("fourier", ball.dimension)
     found = finest_steps(calibrate_discrete_gaussian, clients, padded, ball.clip_norm, bits, target)
     return DistributedDiscreteGaussianMechanism(
         ball, clients, bits, found["granularity"], found["local_sigma"], target.delta, seed, "fourier", adjacency

@@ -1,6 +1,7 @@
 """The registry's entries of secure sums: the server sees a modular sum of all clients' messages, and nothing else."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from ...design.secure_sum.poisson_binomial_mechanism import (
 )
 from ...design.transforms.kashin import LARGEST_DIMENSION as LARGEST_FRAMED
 from ...design.transforms.kashin import KashinFrame
+from ...design.transforms.rotation import rotated_dimension
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.discrete_gaussian_divergence import (
     MOST_BITS,
@@ -33,13 +35,12 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
 from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_TRIALS, all_configurations, poisson_binomial_renyi
 from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS
 from ...solvers.numerics.walsh_hadamard import LARGEST_DIMENSION as LARGEST_ROTATED
-from ...solvers.numerics.walsh_hadamard import padded_dimension
 from ..calibration.cpsgd import MOST_BITS as MOST_CPSGD_BITS
 from ..calibration.cpsgd import calibrate_cpsgd
 from ..calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
 from ..calibration.shared_noise import calibrate_discrete_gaussian, calibrate_distributed_skellam, finest_steps
 from .lower_bounds import central_lower_bound
-from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION_SEED, check_order, sum_bits, tried_bits
+from .shared_options import CLIENTS, CLIP, DIMENSION, ROTATION, ROTATION_SEED, check_order, sum_bits, tried_bits
 from .sums_of_numbers import numbers_too
 
 BOTH = ("add-or-remove-one", "replace-one")
@@ -49,9 +50,7 @@ MANY_CLIENTS = 2**16
 BITS = Option("bits", int, "Bits of a coordinate: sums are taken modulo 2**bits, or less.", 16, 1, MOST_BITS, "bits", budget="coordinate")
 STATED_BITS = replace(BITS, default=None, help="Bits of a coordinate; without them the bits of a message are not stated.")
 CLIP_NORM = replace(CLIP, help="L2 norm that vectors are clipped to.")
-ROTATED_DIMENSION = replace(
-    DIMENSION, help="Number of coordinates of a vector; the rotation pads them to a power of two.", high=LARGEST_ROTATED
-)
+ROTATED_DIMENSION = replace(DIMENSION, help="Number of coordinates of a vector; the rotation pads them.", high=LARGEST_ROTATED)
 FRAMED_DIMENSION = replace(
     DIMENSION, help="Number of coordinates of a vector, of which the frame sends two to four times as many.", default=1, high=LARGEST_FRAMED
 )
@@ -70,7 +69,7 @@ ROTATED = Option("rotated", bool, "Whether vectors are rotated before they are q
 def _account_discrete_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
     clients, dimension, clip, sigma, granularity = (values[name] for name in ("clients", "dimension", "clip", "local_sigma", "granularity"))
     neighbours = usual_adjacency(adjacency, sampling, BOTH)
-    padded = padded_dimension(dimension)
+    padded = rotated_dimension(values["rotation"], dimension)
     privacy = discrete_gaussian_privacy(clients, padded, clip, sigma, granularity, neighbours)
     return Accounted(
         f"distributed discrete Gaussian, {clients} clients, dimension {dimension}, clip norm {clip:g}",
@@ -99,7 +98,7 @@ def _account_skellam(values: Values, adjacency: str | None, sampling: Sampling |
     clients, dimension, clip, variance, granularity = (
         values[name] for name in ("clients", "dimension", "clip", "local_variance", "granularity")
     )
-    padded, neighbours = padded_dimension(dimension), usual_adjacency(adjacency, sampling, BOTH)
+    padded, neighbours = rotated_dimension(values["rotation"], dimension), usual_adjacency(adjacency, sampling, BOTH)
     return Accounted(
         f"distributed Skellam, {clients} clients, dimension {dimension}, clip norm {clip:g}",
         distributed_skellam_privacy(clients, padded, clip, variance, granularity, neighbours),
@@ -138,7 +137,7 @@ def _solve_skellam(target: Target, given: Values) -> Accounted:
 
 def _fitting(given: Values) -> dict[str, Any]:
     named = {name: given[name] for name in ("clients", "bits", "deviations")}
-    return named | {"dimension": padded_dimension(given["dimension"]), "clip_norm": given["clip"]}
+    return named | {"dimension": rotated_dimension(given["rotation"], given["dimension"]), "clip_norm": given["clip"]}
 
 
 def target_of(task: Task, name: str) -> Target:
@@ -146,40 +145,19 @@ def target_of(task: Task, name: str) -> Target:
     return Target(task.epsilon, task.check_delta(name), task.rounds, task.adjacency, task.sampling)
 
 
-def _discrete_gaussian(task: Task, options: Values) -> SecureSumMechanism:
-    name = "distributed-discrete-gaussian"
-    ball, target = task.ball(name, (2.0,)), target_of(task, name)
-    seed = options["rotation_seed"]
-    padded = padded_dimension(ball.dimension)
-    found = finest_steps(calibrate_discrete_gaussian, task.clients, padded, ball.clip_norm, options["bits"], target)
-    return DistributedDiscreteGaussianMechanism(
-        ball,
-        task.clients,
-        options["bits"],
-        found["granularity"],
-        found["local_sigma"],
-        task.delta,
-        rotation_seed=seed,
-        adjacency=task.adjacency,
-    )
+def _rounded(
+    name: str, mechanism: Callable[..., SecureSumMechanism], calibrate: Callable[..., dict[str, float]], noise: str
+) -> Callable[[Task, Values], SecureSumMechanism]:
+    """Return how a sum of rounded vectors is built for a budget; `noise` is what the calibration calls its size."""
 
+    def build(task: Task, options: Values) -> SecureSumMechanism:
+        ball, target, bits, rotation = task.ball(name, (2.0,)), target_of(task, name), options["bits"], options["rotation"]
+        padded = rotated_dimension(rotation, ball.dimension)
+        found = finest_steps(calibrate, task.clients, padded, ball.clip_norm, bits, target)
+        fitting = (ball, task.clients, bits, found["granularity"], found[noise])
+        return mechanism(*fitting, task.delta, options["rotation_seed"], rotation, task.adjacency)
 
-def _skellam(task: Task, options: Values) -> SecureSumMechanism:
-    name = "distributed-skellam"
-    ball, target = task.ball(name, (2.0,)), target_of(task, name)
-    seed = options["rotation_seed"]
-    padded = padded_dimension(ball.dimension)
-    found = finest_steps(calibrate_distributed_skellam, task.clients, padded, ball.clip_norm, options["bits"], target)
-    return DistributedSkellamMechanism(
-        ball,
-        task.clients,
-        options["bits"],
-        found["granularity"],
-        found["local_variance"],
-        task.delta,
-        rotation_seed=seed,
-        adjacency=task.adjacency,
-    )
+    return build
 
 
 def _cpsgd(task: Task, options: Values) -> SecureSumMechanism:
@@ -293,14 +271,16 @@ ENTRIES = (
         trust_model="secure-sum",
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
-        options=(BITS, ROTATION_SEED),
-        calibrate=numbers_too(_discrete_gaussian),
+        options=(BITS, ROTATION, ROTATION_SEED),
+        calibrate=numbers_too(
+            _rounded("distributed-discrete-gaussian", DistributedDiscreteGaussianMechanism, calibrate_discrete_gaussian, "local_sigma")
+        ),
         accounting=Accountable(
             "distributed-discrete-gaussian",
             "The distributed discrete Gaussian mechanism",
-            (CLIENTS, ROTATED_DIMENSION, CLIP_NORM, LOCAL_SIGMA, GRANULARITY, STATED_BITS),
+            (CLIENTS, ROTATED_DIMENSION, CLIP_NORM, LOCAL_SIGMA, GRANULARITY, STATED_BITS, ROTATION),
             _account_discrete_gaussian,
-            given=(CLIENTS, ROTATED_DIMENSION, CLIP_NORM, BITS, DEVIATIONS),
+            given=(CLIENTS, ROTATED_DIMENSION, CLIP_NORM, BITS, DEVIATIONS, ROTATION),
             solve=_solve_discrete_gaussian,
         ),
         norms=(2.0,),
@@ -315,14 +295,16 @@ ENTRIES = (
         trust_model="secure-sum",
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
-        options=(BITS, ROTATION_SEED),
-        calibrate=numbers_too(_skellam),
+        options=(BITS, ROTATION, ROTATION_SEED),
+        calibrate=numbers_too(
+            _rounded("distributed-skellam", DistributedSkellamMechanism, calibrate_distributed_skellam, "local_variance")
+        ),
         accounting=Accountable(
             "distributed-skellam",
             "The distributed Skellam mechanism",
-            (CLIENTS, ROTATED_DIMENSION, CLIP_NORM, LOCAL_VARIANCE, GRANULARITY, STATED_BITS),
+            (CLIENTS, ROTATED_DIMENSION, CLIP_NORM, LOCAL_VARIANCE, GRANULARITY, STATED_BITS, ROTATION),
             _account_skellam,
-            given=(CLIENTS, ROTATED_DIMENSION, CLIP_NORM, BITS, DEVIATIONS),
+            given=(CLIENTS, ROTATED_DIMENSION, CLIP_NORM, BITS, DEVIATIONS, ROTATION),
             solve=_solve_skellam,
         ),
         norms=(2.0,),

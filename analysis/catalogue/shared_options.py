@@ -11,6 +11,7 @@ from ...design.contracts.registry import Option, Target, Values
 from ...design.contracts.task import Task
 from ...design.local.vector_laplace import LARGEST_PURE_EPSILON
 from ...design.transforms.kashin import LARGEST_SEED
+from ...design.transforms.rotation import ROTATIONS
 from ...errors import InfeasibleError
 from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_DIMENSION, MOST_CLIENTS
 from ..calibration.parameter import calibrate_parameter
@@ -23,6 +24,9 @@ CLIENTS = Option(
 CLIP = Option("clip", float, "Norm that vectors are clipped to.", 1.0, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, unit="vectors' units")
 DIMENSION = Option("dimension", int, "Number of coordinates.", low=1, high=LARGEST_DIMENSION, unit="coordinates")
 ROTATION_SEED = Option("rotation_seed", int, "Public seed of the random rotation or frame.", 0, 0, LARGEST_SEED)
+ROTATION = Option(
+    "rotation", str, "Public rotation: hadamard pads to a power of two, fourier to an even number.", "hadamard", choices=ROTATIONS
+)
 NORM = Option("norm", str, "p of the L_p norm, 1 or more, or inf.")
 TRUST_MODEL = Option(
     "trust_model",

@@ -93,7 +93,8 @@ def needs_budget(entry: Entry, values: Values) -> bool:
 
 def _of_noise(task: Task, options: Values) -> Mechanism:
     ball, target = task.ball("distributed-discrete-gaussian", (2.0,)), _target(task, "distributed-discrete-gaussian")
-    return discrete_gaussian_of_noise(ball, task.clients, options["bits"], target, options[NOISE.name], options["rotation_seed"])
+    rotation = {"rotation": options["rotation"], "rotation_seed": options["rotation_seed"]}
+    return discrete_gaussian_of_noise(ball, task.clients, options["bits"], target, options[NOISE.name], **rotation)
 
 
 def _sketched_of_noise(task: Task, options: Values) -> Mechanism:

@@ -23,11 +23,9 @@ from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.conditional_rounding import ConditionalRounding
-from ..transforms.rotation import RandomisedFourier, RandomisedHadamard, Rotation
+from ..transforms.rotation import Rotation, rotation_of
 from ..transforms.vector_dithering import BLOCK, row_blocks
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_in_parts, summed_messages
-
-ROTATIONS = ("hadamard", "fourier")
 
 
 class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
@@ -235,7 +233,6 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
         object.__setattr__(self, "granularity", check_real("granularity", self.granularity, low=1e-100, high=1e100))
         object.__setattr__(self, "delta", check_delta(self.delta))
-        check_choice("rotation", self.rotation, ROTATIONS)
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         # The rotation and the rounding check the other fields.
         _ = self._rotation, self._rounding
@@ -251,8 +248,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     @cached_property
     def _rotation(self) -> Rotation:
-        made = RandomisedHadamard if self.rotation == "hadamard" else RandomisedFourier
-        return made(self.ball.dimension, self.rotation_seed)
+        return rotation_of(self.rotation, self.ball.dimension, self.rotation_seed)
 
     @cached_property
     def _rounding(self) -> ConditionalRounding:

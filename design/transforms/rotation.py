@@ -6,15 +6,17 @@ Aggregation*), pads by one coordinate at most.
 """
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer, check_real
+from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray, WordArray
 from ...solvers.numerics.walsh_hadamard import padded_dimension, walsh_hadamard
 from .dithering import finite_values
@@ -48,6 +50,22 @@ class Rotation(Protocol):
 
         The rotation of the result is, up to floating-point rounding, the argument's projection on all rotated vectors.
         """
+
+
+def rotation_of(kind: str, dimension: int, seed: int) -> Rotation:
+    """Return a rotation of one of the `ROTATIONS`."""
+    return _KINDS[check_choice("rotation", kind, ROTATIONS)](dimension, seed)
+
+
+def rotated_dimension(kind: str, dimension: int) -> int:
+    """Return the number of coordinates of rotated vectors.
+
+    Examples
+    --------
+    >>> rotated_dimension("hadamard", 1_018_174), rotated_dimension("fourier", 1_018_174)
+    (1048576, 1018174)
+    """
+    return rotation_of(kind, dimension, 0).padded_dimension
 
 
 @dataclass(frozen=True)
@@ -215,3 +233,7 @@ def _check_vectors(vectors: ArrayLike, dimension: int) -> FloatArray:
 
 def _public_words(seed: int, count: int) -> WordArray:
     return np.random.Philox(key=seed).random_raw(count)
+
+
+_KINDS: Mapping[str, Callable[[int, int], Rotation]] = MappingProxyType({"hadamard": RandomisedHadamard, "fourier": RandomisedFourier})
+ROTATIONS = tuple(_KINDS)

@@ -26,6 +26,8 @@ SENSITIVITY = 2
 # Pixels and classes of the digits.
 PIXELS, CLASSES = 64, 10
 ROWS = PAPER.value("rows")
+# Of whole updates; sketches have it always.
+ROTATION = PAPER.value("rotation")
 QUICK_ROUNDS_ON_DATA = 10
 # Rounds and clients of a round of next words where a few are to show that files are right: a client takes minutes.
 QUICK_WORDS = 1, 2
@@ -108,7 +110,7 @@ def sketch_tasks(
     blocks: list[dict[str, Any]] = [{"name": "none"}]
     for budget in budgets:
         shared = {"bits": paper.value("bits"), **private, **budget}
-        blocks += [{"name": DENSE, **shared}, {"name": SKETCHED, "sketch_dimension": sizes, "rows": ROWS, **shared}]
+        blocks += [{"name": DENSE, "rotation": ROTATION, **shared}, {"name": SKETCHED, "sketch_dimension": sizes, "rows": ROWS, **shared}]
     return grid_tasks(seed, common, blocks, repetitions)
 
 

@@ -18,6 +18,7 @@ from .price_settings import (
     EPSILON_ON_DATA,
     ON_DATA,
     PAPER,
+    ROTATION,
     ROWS,
     SKETCHED,
     arrange_rates,
@@ -118,7 +119,7 @@ def _reported_run(paper: TrainingSettings, reported: ReportedResult) -> Mapping[
     assert reported.rate is not None  # noqa: S101
     shared = {"bits": reported.bits, **papers_noise(reported.noise_multiplier)}
     if reported.rate == 1:
-        return {"name": DENSE, **shared}
+        return {"name": DENSE, "rotation": ROTATION, **shared}
     (size,) = row_sizes(paper.value("parameters"), [reported.rate])
     return {"name": SKETCHED, "sketch_dimension": size, "rows": ROWS, **shared}
 

@@ -64,6 +64,26 @@ def test_the_seed_is_that_of_the_rotation(name: str) -> None:
     assert (messages[0] != messages[1]).any()
 
 
+@pytest.mark.parametrize("name", ["distributed-discrete-gaussian", "distributed-skellam"])
+def test_the_fourier_rotation_pads_to_an_even_number_and_is_accounted_for_as_such(name: str) -> None:
+    hadamard, fourier = (
+        build_mechanism(name, Task(NormBall(21, 2.0, 3.0), 130, 3.0, 1e-4, "replace-one"), {"bits": 11, "rotation": rotation})
+        for rotation in ("hadamard", "fourier")
+    )
+    assert (hadamard.padded_dimension, fourier.padded_dimension) == (32, 22)
+    noise = {one.name: getattr(fourier, one.name) for one in REGISTRY[name].accounting.parameters if one.name.startswith("local_")}
+    values = {"clients": 130, "dimension": 21, "clip": 3.0, "granularity": fourier.granularity, "bits": 11, "rotation": "fourier", **noise}
+    accounted = REGISTRY[name].accounting.account(values, "replace-one", None)
+    assert accounted.bits_per_client == 22 * 11 == fourier.bits_per_client
+    assert accounted.report(1e-4).epsilon == fourier.guarantee.epsilon
+    assert 0.95 * 3.0 < fourier.guarantee.epsilon <= 3.0
+    vectors = np.random.default_rng(9).normal(size=(130, 21))
+    decoded = fourier.decode(fourier.aggregate(fourier.encode(vectors, np.random.default_rng(10))), 130)
+    # Squared errors have 21 degrees of freedom: relative deviations of sqrt(2/21), times 6.
+    error = np.sum((decoded - fourier.ball.clip(vectors).mean(axis=0)) ** 2)
+    assert error < fourier.worst_variance / 130 * (1 + 6 * np.sqrt(2 / 21))
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if len(REGISTRY[name].adjacencies) == 2])
 def test_replacing_a_vector_is_twice_as_far_as_removing_it(name: str) -> None:
     replaced, removed = (built(name, adjacency=adjacency) for adjacency in ("replace-one", "add-or-remove-one"))

@@ -10,8 +10,7 @@ import pytest
 from quietbits.design.contracts.guarantee import ADJACENCIES
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
-from quietbits.design.secure_sum.rounded_secure_sum import ROTATIONS
-from quietbits.design.transforms.rotation import RandomisedHadamard
+from quietbits.design.transforms.rotation import ROTATIONS, RandomisedHadamard
 from quietbits.solvers.accounting.sampling import PoissonSampling
 from quietbits.solvers.divergences.discrete_gaussian_divergence import rounded_norm
 

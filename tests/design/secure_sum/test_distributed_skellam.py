@@ -13,8 +13,7 @@ import quietbits
 from quietbits.design.contracts.guarantee import ADJACENCIES
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMechanism
-from quietbits.design.secure_sum.rounded_secure_sum import ROTATIONS
-from quietbits.design.transforms.rotation import RandomisedHadamard
+from quietbits.design.transforms.rotation import ROTATIONS, RandomisedHadamard
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from quietbits.solvers.divergences.discrete_gaussian_divergence import rounded_norm
 from quietbits.solvers.divergences.skellam_divergence import skellam_renyi_divergences, skellam_tail

@@ -9,7 +9,8 @@ import pytest
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMechanism
-from quietbits.design.secure_sum.rounded_secure_sum import ROTATIONS, RoundedSecureSum
+from quietbits.design.secure_sum.rounded_secure_sum import RoundedSecureSum
+from quietbits.design.transforms.rotation import ROTATIONS
 
 BALL = NormBall(5, 2.0, 6.0)
 SUM: dict[str, Any] = {"ball": BALL, "clients": 3, "bits": 20, "granularity": 0.5, "delta": 1e-5}

@@ -143,6 +143,13 @@ def test_bytes_and_accuracies_on_the_way_are_those_of_the_rounds() -> None:
     assert (found["megabytes"] * 1e6).tolist() == pytest.approx((own["bytes_up"] + own["bytes_down"]).cumsum().loc[[2, 4, 6]].tolist())
 
 
+@pytest.mark.parametrize(("data", "rounds", "percent"), [("femnist", 1500, np.nan), ("femnist", 4000, 86.28), ("digits", 1500, 86.28)])
+def test_the_papers_accuracy_of_floats_stands_beside_as_many_rounds(data: str, rounds: int, percent: float) -> None:
+    rows = rows_of(tasks_of({"name": "none"}, {"name": "dp-fedavg", "epsilon": 3.0}, rounds=1))
+    table = FIGURES["dprec-table1"].table(rows.assign(data=data, rounds=rounds)).set_index("mechanism")
+    assert table.loc["none", "paper_percent"] == pytest.approx(percent, nan_ok=True)
+
+
 @pytest.fixture
 def mnist(tmp_path: Path) -> Path:
     rng, folder = np.random.default_rng(0), tmp_path / "data"

@@ -20,6 +20,7 @@ from .settings import (
     CALIBRATED,
     DDG,
     METHODS,
+    NO_PRIVACY,
     ON_DATA,
     PAPER,
     Ground,
@@ -50,8 +51,10 @@ def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
     paper = pd.Series(np.nan, index=frame.index)
     for method in METHODS:
         own = method.of(frame)
-        # On the paper's data it is of the runs with the paper's noise.
-        own = own[~own["data"].isin(list(ON_DATA)) | (method not in CALIBRATED)]
+        # On the paper's data it is of the runs with the paper's noise, and of floats after as many rounds.
+        rounds = own["data"].map(lambda data: compared_with(data).value("rounds"))
+        same = own["rounds"] == rounds if method is NO_PRIVACY else method not in CALIBRATED
+        own = own[~own["data"].isin(list(ON_DATA)) | same]
         reported = [reported_accuracy(method, epsilon, data) for data, epsilon in zip(own["data"], own["stated_epsilon"], strict=True)]
         paper[own.index] = np.array(reported, dtype=float)
     compared = frame["data"].map(lambda data: compared_with(data).data)

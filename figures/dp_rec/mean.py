@@ -35,6 +35,7 @@ CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": 
 PAPER_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": "-", "linewidth": 0.7, "marker": ""})
 CODED_LOOK: Mapping[str, Any] = MappingProxyType({"marker": "x", "markersize": 8, "linestyle": ""})
 # What the paper reports, about: with a poor prior, SQKR with one bit, and with a better prior.
+PAPER_CLIENTS = 10_000
 PAPER_ERRORS: Mapping[str, float] = MappingProxyType({"poor prior": 0.3, "SQKR": 0.07, "better prior": 0.03})
 
 
@@ -118,7 +119,7 @@ def _caption(frame: pd.DataFrame) -> str:
         f"Mean of {first['clients']:,} unit vectors, d = {first['dimension']}. Points: measured, with standard errors; lines: "
         f"predicted. Full: DP-REC's theorem, not proven; hollow: its conservative variant, with an assumption; {private['adjacency']} "
         f"adjacency, {private['trust_model']} trust model, as the trusted server. Others: replace-one adjacency, local trust model, δ = "
-        "0."
+        f"0. Grey: the paper, of {PAPER_CLIENTS:,} vectors and one bit."
     )
 
 

@@ -5,8 +5,12 @@ class InfeasibleError(ValueError):
     """The problem that was posed has no solution; the message says what would make it solvable."""
 
 
+class NotFiniteError(ValueError):
+    """Numbers that must be finite are not; the message names them."""
+
+
 class ConvergenceError(RuntimeError):
-    """A solver stopped before it reached its tolerance; nothing half-solved is returned."""
+    """A solver stopped before it reached its tolerance, or a training diverged; nothing half-solved is returned."""
 
 
 class DataError(ValueError):

@@ -18,6 +18,7 @@ from ...design.noise.discrete_gaussian import sample_discrete_gaussian
 from ...design.noise.random_words import word_source
 from ...design.secure_sum.modular_arithmetic import messages_modulo
 from ...design.secure_sum.noisy_count import NoisyCount
+from ...errors import ConvergenceError, NotFiniteError
 from ..datasets.federated_data import FederatedData
 from ..random_streams import named_stream
 from .checkpoint import Arrays, Checkpoint
@@ -109,8 +110,15 @@ class Federation:
         if checkpoint is not None and (arrays := checkpoint.load()) is not None:
             self._restore(arrays)
         while self.state.rounds < self.setting.rounds:
-            self._round(self.state.rounds + 1)
-            number = self.state.rounds
+            number = self.state.rounds + 1
+            try:
+                # What overflows is refused where it is used.
+                with np.errstate(over="ignore", invalid="ignore"):
+                    self._round(number)
+            except NotFiniteError as error:
+                rates = "server_rate or client_rate" if self.setting.local_epochs else "server_rate"
+                text = f"the model diverged in round {number} of {self.setting.rounds}: lower {rates}, or clip; {error}"
+                raise ConvergenceError(text) from error
             if on_round is not None:
                 on_round(self)
             if checkpoint is not None and (number % checkpoint.every == 0 or number == self.setting.rounds):

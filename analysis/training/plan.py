@@ -175,6 +175,8 @@ def check_training(setting: TrainingSetting, name: str, options: Values) -> None
             check_sketch_of_noise(options.get("sketch_dimension"))
     elif setting.epsilon is None and setting.round_epsilon is None:
         raise ValueError(f"epsilon is missing: {name} needs it, or round_epsilon")
+    elif setting.delta == 0 and "pure" not in entry.accounts:
+        raise ValueError(f"delta must be above 0 for {name} with a budget, got 0")
 
 
 def setting_sampling(setting: TrainingSetting, entry: Entry) -> Sampling | None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arguments import check_integer
+from ...errors import NotFiniteError
 
 StateArray = NDArray[np.floating[Any]]
 
@@ -52,7 +53,7 @@ class ModelState:
         for name, array in zip(("parameters", *("moments" for _ in self.moments)), arrays, strict=True):
             # In the array's own type: casting damaged numbers would warn of signalling NaNs.
             if not np.isfinite(array).all():
-                raise ValueError(f"{name} must hold finite numbers only, got {float(array[~np.isfinite(array)][0])!r}")
+                raise NotFiniteError(f"{name} must hold finite numbers only, got {float(array[~np.isfinite(array)][0])!r}")
         kept = [np.array(array) for array in arrays]
         for array in kept:
             array.flags.writeable = False

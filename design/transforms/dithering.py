@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray, WordArray
+from ...errors import NotFiniteError
 
 
 def finite_values(name: str, values: ArrayLike) -> FloatArray:
@@ -19,7 +20,7 @@ def finite_values(name: str, values: ArrayLike) -> FloatArray:
     finite = np.isfinite(array)
     if not finite.all():
         count = np.count_nonzero(~finite)
-        raise ValueError(f"{name} must hold finite numbers only, got {float(array[~finite][0])!r} ({count} such values)")
+        raise NotFiniteError(f"{name} must hold finite numbers only, got {float(array[~finite][0])!r} ({count} such values)")
     return array
 
 

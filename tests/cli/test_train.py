@@ -109,7 +109,7 @@ def test_the_page_needs_no_network_and_shows_every_series(run: Run, folder: Path
             "small.toml: [[mechanism]] number 2: clipping must be flat or per-layer with sign-gaussian, got 'adaptive'",
         ),
         (
-            ("noise_multiplier = 0.5", "epsilon = 1e-3\ndelta = 0.0"),
+            ("noise_multiplier = 0.5", "epsilon = 1e-5\ndelta = 1e-300"),
             "2 of 6 tasks failed, the others are saved: sign-gaussian trains softmax for 4 rounds (2 repetitions): ",
         ),
     ],

@@ -10,7 +10,7 @@ from quietbits.analysis.simulation.two_way_compression import simulate_participa
 from quietbits.analysis.training.federation import Federation
 from quietbits.analysis.training.task import TrainingTask
 from quietbits.design.federated.history_package import full_model_bytes, history_package_bytes
-from quietbits.errors import InfeasibleError
+from quietbits.errors import ConvergenceError, InfeasibleError
 
 Tasks = Callable[..., TrainingTask]
 Federations = Callable[[TrainingTask], Federation]
@@ -136,6 +136,17 @@ def test_learning_happens(
     run.run()
     assert run.accuracy() == run.records["accuracy"][-1] >= floor
     assert np.isnan(run.records["accuracy"][:-1]).all()
+
+
+@pytest.mark.parametrize(("name", "fields"), [("none", {}), ("cldp", {"epsilon": 10.0})])
+@pytest.mark.filterwarnings("error")
+def test_a_model_that_diverges_is_named_with_its_round(name: str, fields: dict[str, float], task: Tasks, federation: Federations) -> None:
+    run = federation(task(name, model="mlp-8-8", local_epochs=20, client_rate=1e6, server_rate=1e6, clip=1e12, rounds=30, **fields))
+    with pytest.raises(
+        ConvergenceError, match=r"the model diverged in round \d+ of 30: lower server_rate or client_rate, or clip; \w+ must hold finite"
+    ):
+        run.run()
+    assert np.isfinite(run.state.parameters).all()
 
 
 @pytest.mark.parametrize("name", ["dp-fedavg", "sign-gaussian"])

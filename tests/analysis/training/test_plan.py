@@ -140,6 +140,13 @@ def test_a_given_noise_needs_no_budget_and_a_sketch_of_given_size(task: Tasks) -
     assert "noise_multiplier" not in {option.name for option in entry_named("distributed-discrete-gaussian").options}
 
 
+def test_budgets_without_a_delta_are_refused_where_no_account_is_pure(task: Tasks) -> None:
+    with pytest.raises(ValueError, match="delta must be above 0 for gaussian with a budget, got 0"):
+        check_training(task("none", epsilon=1.0, delta=0.0).training, "gaussian", {})
+    check_training(task("none", epsilon=1.0, delta=0.0).training, "cldp", {})
+    assert task("dp-fedavg", {"noise_multiplier": 1.0}, delta=0.0, rounds=1).prepare(None).epsilons.tolist() == [math.inf]
+
+
 def test_noise_on_each_message_may_be_given(task: Tasks) -> None:
     plan = task("gaussian", {"noise_multiplier": 1.5}, rounds=3, sampling="passes").prepare(None)
     assert plan.trust_model == "local"

@@ -176,6 +176,9 @@ def run_pending(
     """
     # Workers of a cluster may have other working directories.
     folder = (default_folder() if cache is None else cache).absolute()
+    if dask is not None:
+        # One that does not answer is waited for half a minute.
+        on_step(0, len(tasks), f"connecting to the scheduler at {dask}")
     with open_workers(workers, dask) as pool:
         run = SweepRun(tasks, store, pool, cache=folder, check_code=dask is not None, on_step=on_step, on_rows=on_rows)
         run.run()

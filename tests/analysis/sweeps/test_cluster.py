@@ -116,6 +116,7 @@ def test_nobody_is_waited_for_in_silence_and_a_deadly_task_fails_by_itself(clust
     with pytest.raises(IncompleteSweepError, match=r"1 of 13 tasks failed, .*nap 3 \(1 repetition\): workers were lost while they ran it"):
         run_tasks([*(Nap(number) for number in range(3)), Deadly(3), *(Nap(number) for number in range(4, 13))], tmp_path / "there",
                   dask=cluster.address, on_step=on_step)  # fmt: skip
+    assert told[0] == f"connecting to the scheduler at {cluster.address}"
     assert "no worker is connected: waiting for one" in told
 
 

@@ -63,7 +63,7 @@ def draw_errors(frame: pd.DataFrame) -> Figure:
     by_epsilon.set(title="with privacy", xlabel="ε")
     handles = [Line2D([], [], label=name, **_look(mark)) for name, mark in MARKS.items()]
     handles.append(Line2D([], [], color=GREY, label="messages really coded", **CODED_LOOK))
-    handles.append(Line2D([], [], label="the paper", **PAPER_LOOK))
+    handles.append(Line2D([], [], label=f"the paper, {PAPER_CLIENTS:,} vectors", **PAPER_LOOK))
     handles.append(Line2D([], [], label="trusted server, Gaussian", **CENTRAL_LOOK))
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.5)
     add_caption(figure, _caption(frame))
@@ -119,7 +119,7 @@ def _caption(frame: pd.DataFrame) -> str:
         f"Mean of {first['clients']:,} unit vectors, d = {first['dimension']}. Points: measured, with standard errors; lines: "
         f"predicted. Full: DP-REC's theorem, not proven; hollow: its conservative variant, with an assumption; {private['adjacency']} "
         f"adjacency, {private['trust_model']} trust model, as the trusted server. Others: replace-one adjacency, local trust model, δ = "
-        f"0. Grey: the paper, of {PAPER_CLIENTS:,} vectors and one bit."
+        "0."
     )
 
 

@@ -29,6 +29,8 @@ SMALL_CHANGE = 1e-6
 SMALL_BIAS = 1e-4
 # Holds letters that no row uses, which the objective leaves free, where they are.
 PROXIMITY = 1e-7
+# Of a step: the solver's own; and what is enough where rounding keeps it from that, on some processors and not on others.
+TOLERANCES = (1e-8, 1e-6)
 
 
 class TableStep:
@@ -169,11 +171,16 @@ def _private(table: cp.Variable, constraint: RatioConstraint) -> list[cp.Constra
 def _solved(problem: cp.Problem, variable: cp.Variable) -> FloatArray:
     """Solve and return the variable's value; a slightly inaccurate step is accepted, since the linear program has the last word."""
     solve: Callable[..., object] = problem.solve  # a method that cvxpy leaves without types
-    try:
-        with warnings.catch_warnings(action="ignore", category=UserWarning):  # of inaccuracy, which the status says as well
-            solve(solver=cp.CLARABEL)
-    except cp.SolverError as failure:
-        raise ConvergenceError(f"a step of the alternation failed: {failure}") from failure
+    failed: cp.SolverError | None = None
+    for tolerance in TOLERANCES:
+        try:
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # of inaccuracy, which the status says as well
+                solve(solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance)
+            break
+        except cp.SolverError as failure:
+            failed = failure
+    else:
+        raise ConvergenceError(f"a step of the alternation failed: {failed}") from failed
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise ConvergenceError(f"a step of the alternation ended with status {problem.status!r}")
     return np.asarray(variable.value)

@@ -17,6 +17,7 @@ from ..catalogue.registry import entry_named
 from ..random_streams import LARGEST_SEED
 from ..simulation.input_populations import check_inputs
 from ..simulation.vector_populations import SPARSE_POPULATIONS
+from .blocks import block_combinations, values_of
 from .combinations import Combinations
 from .task import MeanTask, MechanismChoice, design_options
 
@@ -212,7 +213,7 @@ def parse_sweep(document: Mapping[str, Any]) -> SweepSpec:
             raise ValueError(f"adjacency is missing: a comparison must state one, {' or '.join(ADJACENCIES)}")
         if key not in document:
             raise ValueError(f"{key} is missing: a sweep must have {', '.join(REQUIRED)}")
-    values: dict[str, Any] = {key: value if key in SINGLE else _values(value) for key, value in document.items() if key != "mechanism"}
+    values: dict[str, Any] = {key: value if key in SINGLE else values_of(value) for key, value in document.items() if key != "mechanism"}
     if "interval" in document:
         values["interval"] = _intervals(document["interval"])
     blocks = document["mechanism"]
@@ -221,21 +222,11 @@ def parse_sweep(document: Mapping[str, Any]) -> SweepSpec:
     mechanisms: list[MechanismChoice] = []
     for number, block in enumerate(blocks, 1):
         try:
-            mechanisms += _mechanisms(block)
+            found = block_combinations(block, MOST_TASKS - len(mechanisms))
+            mechanisms += [_choice(name, values) for name, values in found]
         except ValueError as error:
             raise ValueError(f"[[mechanism]] number {number}: {error}") from error
     return SweepSpec(mechanism=tuple(mechanisms), **values)
-
-
-def _mechanisms(block: Mapping[str, Any]) -> list[MechanismChoice]:
-    if "name" not in block:
-        raise ValueError("name is missing: a mechanism must have one")
-    lists = {key: _values(value) for key, value in block.items()}
-    for key, values in lists.items():
-        if not values:
-            raise ValueError(f"{key} must have at least one value, got none")
-    names = lists.pop("name")
-    return [_choice(name, dict(zip(lists, chosen, strict=True))) for name in names for chosen in itertools.product(*lists.values())]
 
 
 def _choice(name: str, values: dict[str, Any]) -> MechanismChoice:
@@ -250,7 +241,3 @@ def _intervals(value: Any) -> tuple[tuple[float, float], ...]:
         if not isinstance(pair, list) or len(pair) != 2:
             raise ValueError(f"interval must be [low, high], or a list of such, got {pair!r}")
     return tuple((pair[0], pair[1]) for pair in pairs)
-
-
-def _values(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, list) else (value,)

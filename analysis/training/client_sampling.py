@@ -9,6 +9,7 @@ from ...arguments import check_choice, check_integer
 from ...arrays import IntegerArray
 from ...solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
 
+MOST_POPULATION = 10**12
 KINDS = ("fixed", "poisson", "with-replacement", "passes")
 # The golden ratio: steps of that share of the population spread a pass over it.
 STEP_SHARE = (math.sqrt(5) - 1) / 2
@@ -38,7 +39,7 @@ class ClientSampling:
     def __post_init__(self) -> None:
         """Check the fields."""
         check_choice("sampling", self.kind, KINDS)
-        check_integer("population", self.population, low=1, high=10**12)
+        check_integer("population", self.population, low=1, high=MOST_POPULATION)
         most = 10**6 if self.kind == "with-replacement" else self.population
         check_integer("clients_per_round", self.clients_per_round, low=1, high=most)
 

@@ -42,11 +42,11 @@ RECORDED = ("participants", "messages", "accuracy", "clip_norm", "bytes_up", "by
 
 @dataclass(frozen=True)
 class Progress:
-    """What a round did, for progress: bytes are those of all rounds so far."""
+    """What a round did, for progress: bytes are those of all rounds so far; the accuracy is the last that was measured, if one was."""
 
     number: int
     rounds: int
-    accuracy: float
+    accuracy: float | None
     epsilon: float
     bytes_up: int
     bytes_down: int
@@ -197,7 +197,7 @@ class Federation:
         number = self.state.rounds
         known = [value for value in self.records["accuracy"] if not np.isnan(value)]
         up, down = (int(sum(self.records[name])) for name in ("bytes_up", "bytes_down"))
-        accuracy = known[-1] if known else np.nan
+        accuracy = known[-1] if known else None
         return Progress(number, self.setting.rounds, accuracy, float(self.plan.epsilons[number - 1]), up, down)
 
     def _arrays(self) -> Arrays:

@@ -84,7 +84,9 @@ class TrainingPlan:
         """Return the numbers with which the mechanism was built for its budget, such as its noise or levels: ``built_`` and their names."""
         mechanism: Any = self.mechanism
         values = {one.name: getattr(mechanism, one.name) for one in fields(mechanism) if one.name != "delta"}
-        return {f"built_{name}": value for name, value in values.items() if isinstance(value, (int, float))}
+        # What is as it is by default was not found for the budget.
+        usual = {one.name: one.default for one in fields(mechanism)}
+        return {f"built_{name}": value for name, value in values.items() if isinstance(value, (int, float)) and value != usual[name]}
 
 
 def training_plan(setting: TrainingSetting, name: str, options: Values, layers: ModelLayers, cache: Path | None = None) -> TrainingPlan:
@@ -165,6 +167,10 @@ def check_training(setting: TrainingSetting, name: str, options: Values) -> None
         raise InfeasibleError(f"clipping must be flat or per-layer with {name}, got 'adaptive': the question about norms is not private")
     if not entry.private:
         return
+    if setting.adjacency not in entry.adjacencies:
+        raise ValueError(f"adjacency must be {' or '.join(entry.adjacencies)} for {name}, got {setting.adjacency!r}")
+    if setting.delta == 0 and "pure" not in entry.accounts:
+        raise ValueError(f"delta must be above 0 for {name}, got 0")
     if (given := given_for_budget(options)) is not None:
         for key in ("epsilon", "round_epsilon"):
             if getattr(setting, key) is not None:
@@ -175,8 +181,6 @@ def check_training(setting: TrainingSetting, name: str, options: Values) -> None
             check_sketch_of_noise(options.get("sketch_dimension"))
     elif setting.epsilon is None and setting.round_epsilon is None:
         raise ValueError(f"epsilon is missing: {name} needs it, or round_epsilon")
-    elif setting.delta == 0 and "pure" not in entry.accounts:
-        raise ValueError(f"delta must be above 0 for {name} with a budget, got 0")
 
 
 def setting_sampling(setting: TrainingSetting, entry: Entry) -> Sampling | None:

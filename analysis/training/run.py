@@ -121,10 +121,9 @@ def note_in_words(path: Path) -> str:
         note = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return ""
+    measured = "" if note["accuracy"] is None else f"accuracy {note['accuracy']:.3f}, "
     sent = f"{_megabytes(note['bytes_up'])} up, {_megabytes(note['bytes_down'])} down"
-    return (
-        f"{note['run']}: round {note['number']} of {note['rounds']}, accuracy {note['accuracy']:.3f}, epsilon {note['epsilon']:.4g}, {sent}"
-    )
+    return f"{note['run']}: round {note['number']} of {note['rounds']}, {measured}epsilon {note['epsilon']:.4g}, {sent}"
 
 
 def _changed(path: Path) -> float:

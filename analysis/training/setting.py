@@ -15,7 +15,7 @@ from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ..datasets.federated_data import FederatedData
 from ..datasets.named_data import check_data, named_data
 from ..datasets.splits import LARGEST_ALPHA, SMALLEST_ALPHA
-from .client_sampling import ClientSampling
+from .client_sampling import MOST_POPULATION, ClientSampling
 from .models.network import Network, check_model, network_named
 
 # Data sets that a process keeps.
@@ -101,6 +101,7 @@ class TrainingSetting:
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
+        check_integer("clients", self.clients, low=1, high=MOST_POPULATION)
         check_data(self.data, self.clients, folder=self.folder, images=self.images, split=self.split, samples=self.samples)
         check_real("dirichlet_alpha", self.dirichlet_alpha, low=SMALLEST_ALPHA, high=LARGEST_ALPHA)
         check_model(self.model)

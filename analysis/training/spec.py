@@ -1,6 +1,5 @@
 """Trainings as files: TOML in, a list of runs out; everything that can be checked without building a mechanism is checked first."""
 
-import itertools
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -12,6 +11,7 @@ from ...arguments import check_integer
 from ...design.contracts.options import NONE
 from ...files import read_toml
 from ..random_streams import LARGEST_SEED
+from ..sweeps.blocks import block_combinations, values_of
 from .plan import check_training
 from .rivals import training_entry
 from .setting import KEYS, TrainingSetting
@@ -46,6 +46,8 @@ class TrainingSpec:
 
     def __post_init__(self) -> None:
         """Refuse an empty grid, and runs or seeds that are there twice."""
+        if not self.seeds:
+            raise ValueError("seed must have at least one value, got none")
         check_integer("number of runs", len(self.runs) * len(self.seeds), low=1, high=MOST_RUNS)
         check_integer("checkpoint_every", self.checkpoint_every, low=1, high=10**9)
         for seed in self.seeds:
@@ -100,21 +102,10 @@ def parse_training(document: Mapping[str, Any]) -> TrainingSpec:
     runs: list[tuple[TrainedMechanism, TrainingSetting]] = []
     for number, block in enumerate(blocks, 1):
         try:
-            runs += _runs(common, block)
+            runs += [_run(name, values) for name, values in block_combinations({**common, **block}, MOST_RUNS - len(runs))]
         except (ValueError, TypeError) as error:
             raise ValueError(f"[[mechanism]] number {number}: {error}") from error
-    return TrainingSpec(tuple(runs), tuple(_values(seeds)), every)
-
-
-def _runs(common: Mapping[str, Any], block: Mapping[str, Any]) -> list[tuple[TrainedMechanism, TrainingSetting]]:
-    if "name" not in block:
-        raise ValueError("name is missing: a mechanism must have one")
-    lists = {key: _values(value) for key, value in {**common, **block}.items()}
-    for key, values in lists.items():
-        if not values:
-            raise ValueError(f"{key} must have at least one value, got none")
-    names = lists.pop("name")
-    return [_run(name, dict(zip(lists, chosen, strict=True))) for name in names for chosen in itertools.product(*lists.values())]
+    return TrainingSpec(tuple(runs), values_of(seeds), every)
 
 
 def _run(name: str, values: Mapping[str, Any]) -> tuple[TrainedMechanism, TrainingSetting]:
@@ -139,7 +130,3 @@ def _as_kept(key: str, value: Any) -> Any:
 
 def _repeated(values: Iterable[T]) -> list[T]:
     return [value for value, count in Counter(values).items() if count > 1]
-
-
-def _values(value: Any) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, list) else (value,)

@@ -47,7 +47,7 @@ METHODS = (
 # How clients are sampled, titles, and the column of local mechanisms' epsilon. In passes, as in the paper, nothing is amplified.
 PANELS = (
     ("passes", "all images in turn", "epsilon"),
-    ("fixed", "random batches, senders unseen: amplified", "epsilon_amplified"),
+    ("fixed", "random batches, drawn in secret", "epsilon_amplified"),
 )
 # The paper's grid is for one bit.
 MVU_BITS = (1, 3)
@@ -62,7 +62,7 @@ def draw_privacy(frame: pd.DataFrame) -> Figure:
     for data, row in grid.items():
         for axes, (sampling, title, local) in zip(row, PANELS, strict=True):
             _draw_panel(axes, sets[data][sets[data]["sampling"] == sampling], local)
-            axes.set(xlabel="ε of all rounds", title=panel_title(grid, data, title))
+            axes.set(xlabel="ε of all rounds of a run", title=panel_title(grid, data, title))
             logarithmic(axes)
     add_legend(figure, (row[0] for row in grid.values()), 3)
     return figure
@@ -86,11 +86,13 @@ def _best(own: pd.DataFrame) -> pd.DataFrame:
 def add_captions(figure: Figure, frame: pd.DataFrame, shown: str) -> None:
     """Write under a figure what was done, in a sentence or two, and what the paper's pictures show; each of several data has a line."""
     sets = by_data(frame)
+    # Of one run, as in the paper: what the choice of the best reveals is not counted.
     tuned = "best step and clip norm" if frame["rounds"].nunique() == 1 else "best rounds, step and clip norm within each ε"
     delta = f"{frame['delta'].iloc[0]:.2g}" if len(sets) == 1 else "1/(images + 1)"
     guarantees = (
-        f"{str(frame['adjacency'].iloc[0]).capitalize()} adjacency, δ = {delta}. Noisy gradients, signs (PLD or Rényi) and MVU (L1 metric, "
-        f"Rényi): local trust model, on the right against those who see no senders. In the paper's pictures {shown}."
+        f"{str(frame['adjacency'].iloc[0]).capitalize()} adjacency, δ = {delta}. Noise on the sum: central trust model; on gradients, "
+        "signs (PLD or Rényi) and MVU (L1 metric, Rényi): local; on the right against those who do not see who takes part. In the paper's "
+        f"pictures {shown}."
     )
     if len(sets) == 1:
         add_caption(figure, f"{_setting_in_words(frame)}; {tuned} of the grid. {guarantees}")

@@ -89,7 +89,7 @@ def test_the_page_needs_no_network_and_shows_every_series(run: Run, folder: Path
         (("noise_multiplier = 0.5", "bits = 3"), "small.toml: [[mechanism]] number 2: bits is not a parameter of sign-gaussian"),
         (("noise_multiplier = 0.5", "cache = 3"), "small.toml: [[mechanism]] number 2: cache must be left out: the training knows it"),
         (("clients = 100", 'clients = 100\nserver = "adagrad"'), "small.toml: [[mechanism]] number 1: server must be one of sgd, "),
-        (("clients = 100", 'clients = "many"'), "small.toml: [[mechanism]] number 1: population must be a whole number from 1 to "),
+        (("clients = 100", 'clients = "many"'), "small.toml: [[mechanism]] number 1: clients must be a whole number from 1 to "),
         (("clients = 100", "clients = 100\nprecision = 16"), "small.toml: [[mechanism]] number 1: precision must be 32 or 64, got 16"),
         (("clients = 100", "clients = 100\nmodel = 3"), "small.toml: [[mechanism]] number 1: model must be softmax, mlp-WIDTH-..., "),
         (

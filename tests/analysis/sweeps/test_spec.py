@@ -352,3 +352,10 @@ def test_tasks_are_records() -> None:
     assert hash(task) == hash(dataclasses.replace(task))
     with pytest.raises(dataclasses.FrozenInstanceError):
         task.seed = 3
+
+
+def test_combinations_are_counted_before_they_are_made() -> None:
+    numbers = list(range(2000))
+    block = {"name": "distributed-discrete-gaussian", "bits": numbers, "rotation_seed": numbers}
+    with pytest.raises(ValueError, match=r"number 1: number of combinations must be a whole number from 1 to 1000000, got 4000000"):
+        parse_sweep({**SMALLEST, "mechanism": [block]})

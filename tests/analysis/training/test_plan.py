@@ -140,11 +140,16 @@ def test_a_given_noise_needs_no_budget_and_a_sketch_of_given_size(task: Tasks) -
     assert "noise_multiplier" not in {option.name for option in entry_named("distributed-discrete-gaussian").options}
 
 
-def test_budgets_without_a_delta_are_refused_where_no_account_is_pure(task: Tasks) -> None:
-    with pytest.raises(ValueError, match="delta must be above 0 for gaussian with a budget, got 0"):
-        check_training(task("none", epsilon=1.0, delta=0.0).training, "gaussian", {})
+def test_guarantees_without_a_delta_are_refused_where_no_account_is_pure(task: Tasks) -> None:
+    with pytest.raises(ValueError, match="delta must be above 0 for gaussian, got 0"):
+        check_training(task("none", delta=0.0).training, "gaussian", {"noise_multiplier": 1.0})
     check_training(task("none", epsilon=1.0, delta=0.0).training, "cldp", {})
-    assert task("dp-fedavg", {"noise_multiplier": 1.0}, delta=0.0, rounds=1).prepare(None).epsilons.tolist() == [math.inf]
+
+
+def test_other_adjacencies_are_refused_before_anything_is_run(task: Tasks) -> None:
+    with pytest.raises(ValueError, match="adjacency must be replace-one for gaussian, got 'add-or-remove-one'"):
+        check_training(task("none", adjacency="add-or-remove-one").training, "gaussian", {"noise_multiplier": 1.0})
+    check_training(task("none", adjacency="add-or-remove-one").training, "none", {})
 
 
 def test_noise_on_each_message_may_be_given(task: Tasks) -> None:

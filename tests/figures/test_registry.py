@@ -96,7 +96,8 @@ def small_trainings(name: str, seed: int) -> Sequence[Any]:
         case "mvu-fig4" | "mvu-fig6":
             given = {"noise_multiplier": (2.5, 5), "table_epsilon": (0.5,)}
             tasks = [one for one in tasks if all(value in given[key] for key, value in one.mechanism.options if key in given)]
-            tasks = [one for one in tasks if one.seed == seed]
+            # One step of each.
+            tasks = list({(one.mechanism, one.training.sampling): one for one in tasks if one.seed == seed}.values())
             changed = {"clients": 100, "clients_per_round": 20, "model": "softmax"}
         case "cpsgd-fig2":
             tasks = [one for one in tasks if dict(one.mechanism.options).get("bits", 18) == 18 and one.training.epsilon in (None, 4.0)]

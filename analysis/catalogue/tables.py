@@ -33,8 +33,8 @@ DESIGN_SEED = 0
 # From this epsilon of a round on, another bit of a coordinate may be worth its time; and a number of coordinates with which tables of fine
 # grids take long.
 GENEROUS, MANY_COORDINATES = 3.0, 2**16
-# Of tables for vectors, which do not use theirs.
-UNIT_INTERVAL = (-1.0, 1.0)
+# Of tables for vectors, whose ball is scaled to the grid.
+UNUSED_INTERVAL = (-1.0, 1.0)
 _FOR_NUMBERS = (
     "this table is designed for numbers: any two inputs differ by epsilon, so that a vector's epsilon grows with its coordinates; "
     "quietbits calibrate vector --metric l1 designs one for vectors of a ball"
@@ -89,7 +89,7 @@ def vector_table_of(task: Task, options: Values, table_epsilon: float) -> Vector
     """
     cache = None if options["cache"] is None else TableCache(options["cache"])
     bits, metric = (options["bits_in"], options["bits_out"]), metric_name(options["metric"])
-    table = _designed(cache, table_epsilon, *bits, metric, UNIT_INTERVAL)
+    table = _designed(cache, table_epsilon, *bits, metric, UNUSED_INTERVAL)
     return VectorTableMechanism(table, _ball_of_tables(task, options), delta=task.delta, dithering=options["dithering"])
 
 

@@ -214,7 +214,8 @@ def _sqlite_posts(path: Path) -> Posts:
         try:
             with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
                 return connection.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
+        # A damaged name in SQLite's message may be no text.
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise DataError(f"{path}: cannot be read as TensorFlow Federated's database: {error}") from error
 
     def read(rows: list[Any]) -> list[Post]:

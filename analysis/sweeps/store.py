@@ -27,6 +27,8 @@ RESULTS_NAME = "results.parquet"
 STORE_NAME = "tasks.sqlite"
 # Names the process that uses the folder; SQLite's lock keeps others out.
 OWNER_NAME = "in-use.json"
+# What SQLite says of a damaged file: names of its tables and columns stand in messages and descriptions, and may be no text any more.
+UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 DIGEST_BYTES = 16
 # Of the plan in memory: keys come in no order, and where most of them are on disk, each costs a read and a write.
 PLAN_KIBIBYTES = 2**15
@@ -188,7 +190,7 @@ class SweepStore:
             if sound:
                 self._drop_damaged_rows()
                 return True
-        except sqlite3.DatabaseError as error:
+        except UNREADABLE as error:
             if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
                 raise ValueError(
                     f"output must be a folder that no other sweep uses, got {self._folder}, used by {self._owner()}"
@@ -253,7 +255,7 @@ def _readable(source: sqlite3.Connection, table: str, order: str) -> Iterator[tu
     """Yield the rows of a table of a damaged file, up to the first that cannot be read."""
     try:
         yield from source.execute(f"SELECT * FROM {table} ORDER BY rowid {order}")  # noqa: S608 - names of our own
-    except sqlite3.DatabaseError:
+    except UNREADABLE:
         return
 
 

@@ -187,6 +187,11 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         path.write_bytes(whole[:length])
         with pytest.raises(DataError, match=rf"sqlite: is cut off: it has {length} bytes, of {len(whole)} by its header"):
             stackoverflow_tags(tmp_path, words=3, tags=2)
+    # A name in sqlite's message that is no text.
+    assert b"CREATE TABLE" in whole
+    path.write_bytes(whole.replace(b"CREATE TABLE", b"CREATE \xf9ABLE"))
+    with pytest.raises(DataError, match=r"stackoverflow\.sqlite: cannot be read as TensorFlow Federated's database: 'utf-8' codec"):
+        stackoverflow_tags(tmp_path, words=3, tags=2)
     # As versions of sqlite before 3.7 leave it: no page is counted.
     path.write_bytes(whole[:92] + bytes(4) + whole[96:-1])
     with pytest.raises(DataError, match=rf"is cut off: it has {len(whole) - 1} bytes, of {len(whole)} by"):

@@ -65,6 +65,21 @@ def test_a_file_that_cannot_be_read_is_set_aside_and_what_it_holds_is_saved(
     assert (f"{STORE_NAME} is damaged: it is now called {STORE_NAME}.damaged-1" in caplog.text) == (cut != 0)
 
 
+@pytest.mark.parametrize(
+    "damage", [(b"CREATE TABLE", b"CREATE \xf9ABLE"), (b"(name BLOB", b"(n\xf9me BLOB"), (b"(key BLOB", b"(k\xf9y BLOB")]
+)
+def test_names_of_tables_and_columns_that_are_no_text_cost_results_alone(
+    damage: tuple[bytes, bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, results = whole().store, whole().results
+    assert damage[0] in store
+    (tmp_path / STORE_NAME).write_bytes(store.replace(*damage))
+    with caplog.at_level(logging.WARNING):
+        run_tasks(squares(), tmp_path)
+    assert (tmp_path / RESULTS_NAME).read_bytes() == results
+    assert f"{STORE_NAME} is damaged: it is now called {STORE_NAME}.damaged-1" in caplog.text
+
+
 def test_pages_that_cannot_be_read_leave_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     many = [Square(number) for number in range(2000)]
     run_tasks(many, tmp_path)

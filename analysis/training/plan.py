@@ -12,7 +12,7 @@ from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Account, Privacy, Scalar
 from ...design.contracts.registry import Entry, Values
-from ...design.contracts.task import LARGEST_TARGET, Task
+from ...design.contracts.task import LARGEST_TARGET, Task, check_offered_adjacency
 from ...design.federated.adaptive_clipping import usual_count_deviation
 from ...design.federated.model_layers import ModelLayers
 from ...design.secure_sum.noisy_count import NoisyCount
@@ -167,8 +167,7 @@ def check_training(setting: TrainingSetting, name: str, options: Values) -> None
         raise InfeasibleError(f"clipping must be flat or per-layer with {name}, got 'adaptive': the question about norms is not private")
     if not entry.private:
         return
-    if setting.adjacency not in entry.adjacencies:
-        raise ValueError(f"adjacency must be {' or '.join(entry.adjacencies)} for {name}, got {setting.adjacency!r}")
+    check_offered_adjacency(name, setting.adjacency, entry.adjacencies)
     if setting.delta == 0 and "pure" not in entry.accounts:
         raise ValueError(f"delta must be above 0 for {name}, got 0")
     if (given := given_for_budget(options)) is not None:

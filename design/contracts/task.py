@@ -91,11 +91,16 @@ class Task:
 
     def check_adjacency(self, name: str, adjacencies: tuple[str, ...]) -> str:
         """Return the adjacency, if the mechanism can state its guarantee for it."""
-        if self.adjacency not in adjacencies:
-            raise InfeasibleError(f"adjacency must be {' or '.join(adjacencies)} for {name}, got {self.adjacency!r}")
-        return self.adjacency
+        return check_offered_adjacency(name, self.adjacency, adjacencies)
 
     @property
     def dimension(self) -> int:
         """Number of coordinates of an estimate."""
         return self.domain.dimension
+
+
+def check_offered_adjacency(name: str, adjacency: str, offered: tuple[str, ...]) -> str:
+    """Return an adjacency, if it is among those for which a mechanism can state its guarantee."""
+    if adjacency not in offered:
+        raise InfeasibleError(f"adjacency must be {' or '.join(offered)} for {name}, got {adjacency!r}")
+    return adjacency

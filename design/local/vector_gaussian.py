@@ -52,7 +52,9 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
 
     @classmethod
     def of_epsilon(cls, epsilon: float, delta: float, ball: NormBall) -> Self:
-        """Return the mechanism with the least noise that is (epsilon, delta)-private (Balle, Wang 2018); errs upward, by a relative 1e-9.
+        """Return the mechanism with the least noise that is (epsilon, delta)-private (Balle, Wang 2018).
+
+        The noise errs upward, by less than a relative 1e-9.
 
         Parameters
         ----------

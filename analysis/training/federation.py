@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ...design.secure_sum.modular_arithmetic import messages_modulo
 from ...design.secure_sum.noisy_count import NoisyCount
 from ...errors import ConvergenceError, NotFiniteError
 from ..datasets.federated_data import FederatedData
-from ..random_streams import named_stream
+from ..random_streams import NumberedStreams, named_stream
 from .checkpoint import Arrays, Checkpoint
 from .downloads import Downloads
 from .local_training import KeptExamples, LocalTraining, clients_of_chunk, keep_memory_of_chunks, update_chunks
@@ -93,7 +92,11 @@ class Federation:
         self._examples = KeptExamples(self.data)
         self._local = LocalTraining(setting.local_epochs, setting.batch, setting.client_rate)
         first = self._network.start(named_stream(self.seed, f"training, first model: {setting.model}"))
-        self._optimiser = setting.optimiser
+        self._cohorts, self._optimiser = setting.cohorts, setting.optimiser
+        self._draws, self._messages, self._shuffles = (
+            NumberedStreams(self.seed, f"training, {part}")
+            for part in (f"clients: {self._cohorts}", f"messages: {self.name}", "local training")
+        )
         self.state = self._optimiser.start(first.astype(f"f{setting.precision // 8}"))
         self.records = {name: [] for name in RECORDED}
         self._clipping = AdaptiveClipping(setting.clip).start()
@@ -129,14 +132,10 @@ class Federation:
         test = self.data.test
         return network_accuracy(self._network, self.state.parameters.astype(float), test.inputs, test.labels)
 
-    def _stream(self, number: int, part: str) -> np.random.Generator:
-        return named_stream(self.seed, f"training, round {number}, {part}")
-
     def _round(self, number: int) -> None:
         setting, plan = self.setting, self.plan
-        cohorts = setting.cohorts
-        clients = cohorts.draw(number, self._stream(number, f"clients: {cohorts}"), repeats=self._repeats, seats=plan.seats)
-        words = self._stream(number, f"messages: {self.name}")
+        clients = self._cohorts.draw(number, self._draws.at(number), repeats=self._repeats, seats=plan.seats)
+        words = self._messages.at(number)
         mechanism = plan.mechanism.renewed(int(words.integers(2**63)))
         if isinstance(mechanism, TRUSTING) and mechanism.clients != len(clients):
             # The server's noise is the same, however many clients came.
@@ -144,7 +143,7 @@ class Federation:
         scale = self._clipping.clip_norm / setting.clip
         messages, norms = MessageSum(mechanism, plan.count.bits if plan.count is not None else 0), [np.empty(0)]
         parameters = self.state.parameters.astype(float)
-        shuffles = cache(partial(self._stream, number, "local training"))
+        shuffles = self._shuffles.at(number)
         for updates in update_chunks(self._local, self._network, parameters, self._examples, clients, shuffles):
             if self._adaptive:
                 norms.append(_ball(mechanism).norms(updates))

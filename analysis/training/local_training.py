@@ -1,6 +1,6 @@
 """What clients do with the server's model: a gradient, or a few epochs of gradient steps, for many clients at a time."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +17,6 @@ FEW_CLIENTS = 32
 CHUNKS_AT_ONCE, LARGEST_KEPT_BLOCK = 4, 2**22 - 2**10
 # Numbers of all clients' examples, up to which they are kept.
 KEPT_NUMBERS = 2**22
-
-Stream = Callable[[], np.random.Generator]
-"""Returns a round's generator, the same each time; most rounds never ask for it."""
-
 
 @dataclass(frozen=True)
 class LocalTraining:
@@ -40,17 +36,17 @@ class LocalTraining:
     batch: int | None = None
     learning_rate: float = 0.1
 
-    def updates(self, network: Network, parameters: FloatArray, cohort: Cohort, stream: Stream) -> FloatArray:
+    def updates(self, network: Network, parameters: FloatArray, cohort: Cohort, rng: np.random.Generator) -> FloatArray:
         """Return how far each client moves the model, shape (clients, dimension): zeros where it has no examples.
 
-        `stream` shuffles examples, where epochs have several batches, and draws dropout.
+        `rng` shuffles examples, where epochs have several batches, and draws dropout.
         """
         sizes = cohort.sizes
         if sizes.min() == sizes.max() > 0:
             every = (len(sizes), int(sizes[0]))
             inputs, labels = cohort.examples.inputs, cohort.examples.labels
             of_each = inputs.reshape(*every, -1), labels.reshape(*every, *labels.shape[1:])
-            return self._of_size(network, parameters, *of_each, stream)
+            return self._of_size(network, parameters, *of_each, rng)
         starts = np.cumsum(sizes) - sizes
         found = np.zeros((len(sizes), len(parameters)))
         # Clients with the same number of examples are computed together.
@@ -58,12 +54,14 @@ class LocalTraining:
             own = np.flatnonzero(sizes == size)
             places = starts[own][:, None] + np.arange(size)
             inputs, labels = cohort.examples.inputs[places], cohort.examples.labels[places]
-            found[own] = self._of_size(network, parameters, inputs, labels, stream)
+            found[own] = self._of_size(network, parameters, inputs, labels, rng)
         return found
 
-    def _of_size(self, network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, stream: Stream) -> FloatArray:
+    def _of_size(
+        self, network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, rng: np.random.Generator
+    ) -> FloatArray:
         if is_random(network):
-            network = network.drawing(stream())
+            network = network.drawing(rng)
         if self.epochs == 0:
             return network.gradients(parameters, inputs, labels, scale=-1.0)
         clients, size = inputs.shape[:2]
@@ -73,7 +71,7 @@ class LocalTraining:
         for _ in range(self.epochs):
             order = np.tile(np.arange(size), (clients, 1))
             if batch < size:
-                order = stream().permuted(order, axis=1)
+                order = rng.permuted(order, axis=1)
             for start in range(0, size, batch):
                 chosen = np.arange(clients)[:, None], order[:, start : start + batch]
                 models = models - self.learning_rate * network.gradients(models, inputs[chosen], labels[chosen])
@@ -118,9 +116,9 @@ def keep_memory_of_chunks(dimension: int) -> None:
 
 
 def update_chunks(
-    local: LocalTraining, network: Network, parameters: FloatArray, data: KeptExamples, clients: IntegerArray, stream: Stream
+    local: LocalTraining, network: Network, parameters: FloatArray, data: KeptExamples, clients: IntegerArray, rng: np.random.Generator
 ) -> Iterator[FloatArray]:
     """Return the updates of clients, made when they are asked for, in chunks whose size depends on the dimensions only."""
     size = clients_of_chunk(len(parameters))
     for start in range(0, len(clients), size):
-        yield local.updates(network, parameters, data.cohort(clients[start : start + size]), stream)
+        yield local.updates(network, parameters, data.cohort(clients[start : start + size]), rng)

@@ -110,7 +110,7 @@ def main() -> None:
             spent["engine"].append(time.process_time() - start)
             clients = short.training.cohorts.draw(number, rng, repeats=name == "dp-rec-training")
             parameters = run.state.parameters.astype(float)
-            chunks = [chunk.copy() for chunk in update_chunks(run._local, network, parameters, kept, clients, np.random.default_rng)]
+            chunks = [chunk.copy() for chunk in update_chunks(run._local, network, parameters, kept, clients, rng)]
             start = time.process_time()
             total = MessageSum(plan.mechanism.renewed(number))
             for chunk in chunks:

@@ -165,7 +165,7 @@ def test_dropout_is_that_of_the_generator_and_right_on_average() -> None:
     rng = np.random.default_rng(8)
     parameters = network.start(rng)
     cohort = Cohort(Examples(np.repeat(inputs[0][:1], 200, axis=0), np.repeat(labels[0][:1], 200)), np.ones(200, dtype=np.int64))
-    once, again = (LocalTraining().updates(network, parameters, cohort, lambda: np.random.default_rng(9)) for _ in range(2))
+    once, again = (LocalTraining().updates(network, parameters, cohort, np.random.default_rng(9)) for _ in range(2))
     assert (once == again).all()
     # Of the same example.
     assert len(np.unique(once, axis=0)) == 200

@@ -23,11 +23,15 @@ def named_stream(seed: int, name: str) -> np.random.Generator:
     >>> int(named_stream(0, "a").integers(2**60)) == int(named_stream(0, "b").integers(2**60))
     False
     """
+    return np.random.Generator(_bits(seed, name))
+
+
+def _bits(seed: int, name: str) -> np.random.PCG64:
     seed = check_integer("seed", seed, low=0, high=LARGEST_SEED)
     # Python's own hash of a string changes from run to run; SHA-256 does not. The words are those of SeedSequence(seed, spawn_key=digest),
     # which takes twice as long to gather them.
     words = seed.to_bytes(16, "little") + hashlib.sha256(name.encode()).digest()
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(np.frombuffer(words, dtype="<u4"))))
+    return np.random.PCG64(np.random.SeedSequence(np.frombuffer(words, dtype="<u4")))
 
 
 class NumberedStreams:
@@ -44,8 +48,8 @@ class NumberedStreams:
     """
 
     def __init__(self, seed: int, name: str) -> None:
-        self._bits = np.random.PCG64()
-        self._start = named_stream(seed, name).bit_generator.state
+        self._bits = _bits(seed, name)
+        self._start = self._bits.state
         self._generator = np.random.Generator(self._bits)
 
     def at(self, number: int) -> np.random.Generator:

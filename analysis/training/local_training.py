@@ -10,13 +10,14 @@ from ..datasets.federated_data import Cohort, Examples, FederatedData
 from ..datasets.splits import Split
 from .models.network import Network, is_random
 
-# Numbers of a chunk of clients' updates: a megabyte, which caches hold; for long ones a few clients at least, up to 32 megabytes.
-CHUNK_NUMBERS, LARGEST_CHUNK = 2**17, 2**22
+# Numbers of a chunk of clients' updates: two megabytes, which caches hold; for long ones a few clients at least, up to 32 megabytes.
+CHUNK_NUMBERS, LARGEST_CHUNK = 2**18, 2**22
 FEW_CLIENTS = 32
 # Chunks that are in memory at once, with what is made of them; and the largest block that raises malloc's threshold, 32 megabytes.
 CHUNKS_AT_ONCE, LARGEST_KEPT_BLOCK = 4, 2**22 - 2**10
 # Numbers of all clients' examples, up to which they are kept.
 KEPT_NUMBERS = 2**22
+
 
 @dataclass(frozen=True)
 class LocalTraining:

@@ -71,14 +71,18 @@ DP_REC_TRAINING = "dp-rec-training"
 
 def entries() -> Mapping[str, Entry]:
     """Return everything that a training can be run with, by name."""
-    own = {entry.name: entry for entry in RIVALS}
-    return {**own, **{name: _without_budget(entry) for name, entry in REGISTRY.items() if NormBall in entry.domains}}
+    return {name: training_entry(name) for name in _names()}
 
 
 def training_entry(name: str) -> Entry:
     """Return an entry for vectors by its name, or raise ValueError with the names that there are."""
-    known = entries()
-    return known[check_choice("mechanism", name, known)]
+    check_choice("mechanism", name, _names())
+    own = next((entry for entry in RIVALS if entry.name == name), None)
+    return _without_budget(REGISTRY[name]) if own is None else own
+
+
+def _names() -> tuple[str, ...]:
+    return *(entry.name for entry in RIVALS), *(name for name, entry in REGISTRY.items() if NormBall in entry.domains)
 
 
 def given_for_budget(values: Values) -> str | None:

@@ -8,9 +8,9 @@ largest one.
 import math
 
 import numpy as np
-import scipy
 
 from ...arrays import FloatArray, IntegerArray
+from ..numerics.log_sum_exp import log_sum_exp
 from .sampled_renyi import ROUNDING, log_binomials, log_expm1
 
 # Up to this order moments of L - 1 are computed; beyond, the bound takes twice those of L in their place.
@@ -69,10 +69,7 @@ def fixed_size_cumulants(noise_multiplier: float, share: float, orders: IntegerA
 
 def _cumulants(orders: IntegerArray, logarithms: FloatArray, stays: float = 0.0) -> FloatArray:
     """Return ln(1 + sum_{i >= 2} C(a, i) e^(logarithms[i - 2] + (a - i) stays)) for each order a, rounded upward."""
-    sums = [
-        scipy.special.logsumexp(log_binomials(order) + logarithms[: order - 1] + np.arange(order - 2, -1, -1) * stays)
-        for order in orders.tolist()
-    ]
+    sums = [log_sum_exp(log_binomials(order) + logarithms[: order - 1] + np.arange(order - 2, -1, -1) * stays) for order in orders.tolist()]
     return np.asarray(np.logaddexp(0.0, sums) * (1 + ROUNDING))
 
 
@@ -89,4 +86,4 @@ def _log_even_moments(noise_multiplier: float) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         sizes = np.maximum(losses, 0.0) + np.log(-np.expm1(-np.abs(losses)))
         exponents = np.where(powers > 0, powers * sizes, 0.0) - points**2 / 2
-    return np.asarray(scipy.special.logsumexp(exponents, axis=1) + math.log(STEP / math.sqrt(2 * math.pi)))
+    return np.asarray(log_sum_exp(exponents, axis=1) + math.log(STEP / math.sqrt(2 * math.pi)))

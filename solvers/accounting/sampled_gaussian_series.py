@@ -14,6 +14,7 @@ import numpy as np
 import scipy
 
 from ...arrays import FloatArray
+from ..numerics.log_sum_exp import log_sum_exp
 from ..numerics.rounding import UNIT
 
 TERMS_AFTER_ORDER = 1000
@@ -60,4 +61,4 @@ def _logarithm(order: float, deviation: float, probability: float, middle: float
         inside = powers * log_rate + (order - powers) * log_rest + powers * (powers - 1) / (2 * deviation**2) + scipy.special.log_ndtr(room)
         beyond = order * log_rest - (middle / deviation) ** 2 / 2 + np.log(scipy.special.erfcx(np.maximum(-room, 0.0) / math.sqrt(2)) / 2)
         total.append(np.where(room > 0, inside, beyond))
-    return float(scipy.special.logsumexp(np.concatenate(total), b=np.tile(coefficients, 2)))
+    return float(log_sum_exp(np.concatenate(total), weights=np.tile(coefficients, 2)))

@@ -12,6 +12,7 @@ import scipy
 
 from ...arguments import check_real
 from ...arrays import FloatArray
+from ..numerics.log_sum_exp import log_sum_exp
 from .renyi_curve import RenyiCurve
 
 # Whole orders that sampled divergences are bounded at.
@@ -92,7 +93,7 @@ def _sampled(curve: RenyiCurve, log_terms: Callable[[int, FloatArray], FloatArra
     rising = np.argsort(known)
     whole = np.arange(2, orders[-1] + 1)
     cumulants = np.interp(whole, [1.0, *known[rising]], [0.0, *((known - 1) * divergences)[rising]])
-    sampled = np.array([np.logaddexp(0.0, scipy.special.logsumexp(log_terms(order, cumulants[: order - 1]))) for order in orders.tolist()])
+    sampled = np.array([np.logaddexp(0.0, log_sum_exp(log_terms(order, cumulants[: order - 1]))) for order in orders.tolist()])
     return RenyiCurve(orders.astype(float), np.minimum(sampled * (1 + ROUNDING), cumulants[orders - 2]) / (orders - 1))
 
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
+from ..numerics.log_sum_exp import log_sum_exp
 from ..numerics.rounding import SLACK
 
 LARGEST_SHIFT = 3.0
@@ -80,7 +81,7 @@ def resampled_moments(shift: float, samples: int) -> ResampledMoments:
     log_ratios = shift * points - shift**2 / 2
     log_t = _laplace_grid(log_ratios, samples)
     decay = -np.exp(log_t[:, None] + log_ratios)
-    log_others = (samples - 1) * scipy.special.logsumexp(decay + log_density, axis=1)
+    log_others = (samples - 1) * log_sum_exp(decay + log_density, axis=1)
     weights = np.exp(log_t + math.log(samples) + log_others) * _LOG_T_STEP
     # Probability that the particle is at each of the points.
     particle = weights @ np.exp(decay) * np.exp(log_density + log_ratios)
@@ -130,11 +131,11 @@ def resampling_renyi_divergences(target: float, reference: float, samples: int, 
             scipy.special.gammaln(order)
             - scipy.special.gammaln(order - power)
             + others[power]
-            + scipy.special.logsumexp(base + order * log_ratios - power * log_references, axis=1)
+            + log_sum_exp(base + order * log_ratios - power * log_references, axis=1)
             for power in range(order)
         ]
-        log_integrand = order * log_t - scipy.special.gammaln(order) + scipy.special.logsumexp(np.stack(terms), axis=0)
-        moment = math.log(samples) + math.log(_LOG_T_STEP) + float(scipy.special.logsumexp(log_integrand))
+        log_integrand = order * log_t - scipy.special.gammaln(order) + log_sum_exp(np.stack(terms), axis=0)
+        moment = math.log(samples) + math.log(_LOG_T_STEP) + float(log_sum_exp(log_integrand))
         divergences.append(max(0.0, moment / (order - 1)))
     return np.array(divergences)
 
@@ -174,12 +175,12 @@ def resampling_mixture_divergences(shift: float, samples: int, share: float, ord
     log_t = _laplace_grid(log_ratios, samples * excess)
     others = _log_power_sums(-np.exp(log_t[:, None] + log_ratios) + log_density, log_ratios, samples - 1, most)
     base = -np.exp(log_t[:, None] + math.log(excess) + log_ratios) + log_density
-    own = np.stack([scipy.special.logsumexp(base + power * log_ratios, axis=1) - scipy.special.gammaln(power + 1) for power in range(most)])
+    own = np.stack([log_sum_exp(base + power * log_ratios, axis=1) - scipy.special.gammaln(power + 1) for power in range(most)])
     divergences = []
     for order in whole:
         # l! sum_j r^(l - j) / (l - j)! T^j / j!, with l = a - 1, over Gamma(l): a factor l.
-        log_sums = scipy.special.logsumexp(own[order - 1 :: -1] + others[:order], axis=0) + math.log(order - 1)
-        moment = scipy.special.logsumexp((order - 1) * log_t + log_sums) + math.log(_LOG_T_STEP) - (order - 1) * math.log1p(-share)
+        log_sums = log_sum_exp(own[order - 1 :: -1] + others[:order], axis=0) + math.log(order - 1)
+        moment = log_sum_exp((order - 1) * log_t + log_sums) + math.log(_LOG_T_STEP) - (order - 1) * math.log1p(-share)
         divergences.append(max(0.0, float(moment) / (order - 1)))
     return np.array(divergences)
 
@@ -249,9 +250,7 @@ def _log_power_sums(base: FloatArray, log_values: FloatArray, count: int, powers
 
     For one sample these are the coefficients of a power series, and for all of them, those of its power.
     """
-    one = np.stack(
-        [scipy.special.logsumexp(base + power * log_values, axis=1) - scipy.special.gammaln(power + 1) for power in range(powers)]
-    )
+    one = np.stack([log_sum_exp(base + power * log_values, axis=1) - scipy.special.gammaln(power + 1) for power in range(powers)])
     return _series_power(one, count)
 
 
@@ -269,4 +268,4 @@ def _series_power(logs: FloatArray, exponent: int) -> FloatArray:
 
 
 def _series_product(first: FloatArray, second: FloatArray) -> FloatArray:
-    return np.stack([scipy.special.logsumexp(first[: power + 1] + second[power::-1], axis=0) for power in range(len(first))])
+    return np.stack([log_sum_exp(first[: power + 1] + second[power::-1], axis=0) for power in range(len(first))])

@@ -212,7 +212,7 @@ def test_histories_are_as_long_as_their_packages(sampling: str, task: Tasks, fed
     run.run()
     known, sent, cohorts = {}, [0], one.training.cohorts
     for number in range(1, 31):
-        clients = np.unique(cohorts.draw(number, run._stream(number, f"clients: {cohorts}")))
+        clients = np.unique(cohorts.draw(number, run._draws.at(number)))
         lengths = [history_package_bytes(number - 1 - known.get(c, 0), sent[-1] - sent[known.get(c, 0)], 1) for c in clients.tolist()]
         assert run.records["bytes_down"][number - 1] == sum(min(length, full_model_bytes(2600)) for length in lengths)
         known |= dict.fromkeys(clients.tolist(), number - 1)

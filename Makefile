@@ -14,8 +14,9 @@ PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 pyth
 demo: $(INSTALLED)
 	$(VENV)/bin/quietbits demo --output demo
 
-# Run all tests on three processes, of which one or another often waits for servers and workers that it has started, with one thread of linear algebra in each. Modules are compiled once, also where Python is told to write no bytecode: each worker would
-# compile all tests anew, and each process that a test starts the whole package.
+# Run all tests on three processes, of which one or another often waits for servers and workers that it has started, with one thread of
+# linear algebra in each. Modules are compiled once, also where Python is told to write no bytecode: each worker would compile all tests anew,
+# and each process that a test starts the whole package.
 test: $(INSTALLED)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/pytest --numprocesses 3 --dist worksteal
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..arguments import check_integer
 
 LARGEST_SEED = 2**63 - 1
-# The period of PCG64 over the golden ratio: starts of any numbers of streams are then far apart, as those of numpy's own `PCG64.jumped`.
+# The period of PCG64 over the golden ratio, as in numpy's own `PCG64.jumped`: however many streams there are, they begin far apart.
 STEPS_BETWEEN_STREAMS = 0x9E3779B97F4A7C15F39CC0605CEDC835
 
 
@@ -23,10 +23,10 @@ def named_stream(seed: int, name: str) -> np.random.Generator:
     >>> int(named_stream(0, "a").integers(2**60)) == int(named_stream(0, "b").integers(2**60))
     False
     """
-    return np.random.Generator(_bits(seed, name))
+    return np.random.Generator(_bit_generator(seed, name))
 
 
-def _bits(seed: int, name: str) -> np.random.PCG64:
+def _bit_generator(seed: int, name: str) -> np.random.PCG64:
     seed = check_integer("seed", seed, low=0, high=LARGEST_SEED)
     # Python's own hash of a string changes from run to run; SHA-256 does not. The words are those of SeedSequence(seed, spawn_key=digest),
     # which takes twice as long to gather them.
@@ -35,7 +35,7 @@ def _bits(seed: int, name: str) -> np.random.PCG64:
 
 
 class NumberedStreams:
-    """Random streams of one name, by number: as good as streams of different names, and reached ten times faster.
+    """Random streams of one name, by number: as good as streams of different names, and reached several times faster.
 
     All are the same generator, set to where a stream begins: the one that was asked for last.
 
@@ -48,7 +48,7 @@ class NumberedStreams:
     """
 
     def __init__(self, seed: int, name: str) -> None:
-        self._bits = _bits(seed, name)
+        self._bits = _bit_generator(seed, name)
         self._start = self._bits.state
         self._generator = np.random.Generator(self._bits)
 

@@ -1,4 +1,4 @@
-"""The logarithm of a sum of exponentials, for small arrays: scipy's takes ten times as long to get ready for them."""
+"""The logarithm of a sum of exponentials, for small arrays: scipy's takes several times as long to get ready for them."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from ...arrays import FloatArray
 def log_sum_exp(logarithms: FloatArray, axis: int | None = None, weights: FloatArray | float = 1.0) -> FloatArray:
     """Return ``ln(sum(weights exp(logarithms)))`` along an axis, or of all numbers; to a few units, and those of the number of terms.
 
-    Logarithms may be ``-inf``, whose exponentials are 0; sums of weights and exponentials must not be negative.
+    Logarithms may be infinite; sums of weights and exponentials must not be negative.
 
     Examples
     --------
@@ -16,8 +16,8 @@ def log_sum_exp(logarithms: FloatArray, axis: int | None = None, weights: FloatA
     True
     """
     largest = logarithms.max(axis=axis, keepdims=True)
-    # Where every term is 0, so is the sum.
-    shift = np.where(largest == -np.inf, 0.0, largest)
-    with np.errstate(divide="ignore"):
+    # Where every term is 0, or one is infinite, so is the sum.
+    shift = np.where(np.isfinite(largest), largest, 0.0)
+    with np.errstate(divide="ignore", over="ignore"):
         sums = np.log((weights * np.exp(logarithms - shift)).sum(axis=axis))
     return np.asarray(sums + shift.reshape(sums.shape))

@@ -30,7 +30,7 @@ from ..accounting.renyi_curve import MOST_ROUNDS, check_delta
 from ..numerics.rounding import UNIT
 from .cpsgd_theorem import check_rate, check_trials
 from .discrete_gaussian_divergence import LARGEST_DIMENSION
-from .discrete_gaussian_smoothing import smoothed_sums
+from .discrete_gaussian_smoothing import rounded_gaussian_epsilon, smoothed_sums
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
 # Sums over whole numbers are taken over this many points on either side of the mean, in windows of up to this many deviations, times their
@@ -248,17 +248,14 @@ def _epsilon(
     sampled: GaussianEpsilon | None,
 ) -> float | None:
     """Return epsilon of noise whose ratio to a discrete Gaussian is a function of the window's width, at most `widest`."""
-
-    def of_everyone(multiplier: float, delta: float) -> float:
-        return gaussian_epsilon(multiplier / math.sqrt(rounds), min(delta, LARGEST_DELTA))
-
     l2 = check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=1e100)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
     delta = check_delta(delta)
     if l2 == 0:
         return 0.0
-    multiplier = math.sqrt(variance) / (l2 * math.sqrt(rounds))
+    deviation = math.sqrt(variance)
+    multiplier = deviation / (l2 * math.sqrt(rounds))
     spared = delta * SPARED
     if multiplier <= SMALLEST_MULTIPLIER or not SMALLEST_DELTA <= spared <= LARGEST_DELTA:
         return None
@@ -272,25 +269,29 @@ def _epsilon(
     ratio = noise(width)
     log_outside = math.log(coordinates) + ratio.log_tail
     forth, back = (coordinates * ratio_log_moments(ratio, sign) for sign in (1, -1))
-    found = []
-    choices = smoothed_sums(1, math.sqrt(variance))
-    if sampled is not None:
+    if log_outside > log_spared - math.log(2):
+        return None
+    first = _excess(forth, EXPONENTS, log_spared) + coordinates * ratio.rounding
+    # For events of the discrete Gaussian.
+    allowed = delta * (1 - 2 * SPARED) * math.exp(-first)
+    choices, least = smoothed_sums(1, deviation), math.inf
+    if sampled is None:
+        # What is about the best comes first: the others are then seen to be worse without a root.
+        for one in sorted(choices, key=lambda one: roughly * deviation / one.sigma + 2 * coordinates * one.log_ratio):
+            found = rounded_gaussian_epsilon(one.sigma / (l2 * math.sqrt(rounds)), coordinates * one.log_ratio, allowed, least)
+            least = least if found is None else min(least, found)
+    else:
         # One is nearly as good as the best of them, and sampled rounds take long to account for.
-        choices = [one for one in choices if coordinates * one.log_ratio <= NEGLIGIBLE_RATIO][:1]
-    for smoothed in choices:
-        log_ratio = coordinates * smoothed.log_ratio
-        first = _excess(forth, EXPONENTS, log_spared) + coordinates * ratio.rounding
-        allowed = delta * (1 - 2 * SPARED) * math.exp(-first - log_ratio)
-        if log_outside > log_spared - math.log(2) or allowed < SMALLEST_DELTA:
-            continue
-        of_gaussian = (sampled or of_everyone)(smoothed.sigma / l2, allowed)
-        if of_gaussian is None:
-            continue
-        epsilon = of_gaussian + 2 * log_ratio + first
-        log_share = log_spared - epsilon
-        if log_outside <= log_share - math.log(2):
-            found.append(epsilon + _excess(back, EXPONENTS, log_share) + coordinates * ratio.rounding)
-    best = min(found, default=math.inf)
+        first_near = next((one for one in choices if coordinates * one.log_ratio <= NEGLIGIBLE_RATIO), None)
+        if first_near is None or allowed * math.exp(-NEGLIGIBLE_RATIO) < SMALLEST_DELTA:
+            return None
+        found = sampled(first_near.sigma / l2, allowed * math.exp(-coordinates * first_near.log_ratio))
+        least = math.inf if found is None else found + 2 * coordinates * first_near.log_ratio
+    epsilon = least + first
+    log_share = log_spared - epsilon
+    if not log_outside <= log_share - math.log(2):
+        return None
+    best = epsilon + _excess(back, EXPONENTS, log_share) + coordinates * ratio.rounding
     return best if math.isfinite(best) else None
 
 
@@ -302,12 +303,14 @@ def ratio_log_moments(ratio: NoiseRatio, sign: int) -> FloatArray:
     """
     distance = float(ratio.offsets[1] - ratio.offsets[0])
     masses = np.exp(-(ratio.offsets**2) / (2 * ratio.variance)) / math.sqrt(2 * math.pi * ratio.variance) * distance
-    exponents = np.outer(EXPONENTS + 1 if sign > 0 else -EXPONENTS, ratio.log_ratios)
-    usable = exponents.max(axis=1) < LARGEST_EXPONENT
-    terms = masses * np.expm1(np.where(usable[:, None], exponents, 0.0))
+    exponents = EXPONENTS + 1 if sign > 0 else -EXPONENTS
+    usable = np.maximum(exponents * ratio.log_ratios.min(), exponents * ratio.log_ratios.max()) < LARGEST_EXPONENT
+    terms = masses * np.expm1(np.outer(exponents[usable], ratio.log_ratios))
     # At least a whole number's.
     ends = (np.abs(terms[:, 0]) + np.abs(terms[:, -1])) * max(1.0, 1 / distance)
-    return np.where(usable, np.log1p(terms.sum(axis=1) + ends), math.inf)
+    log_moments = np.full_like(EXPONENTS, math.inf)
+    log_moments[usable] = np.log1p(terms.sum(axis=1) + ends)
+    return log_moments
 
 
 def _excess(log_moments: FloatArray, exponents: FloatArray, log_spared: float) -> float:

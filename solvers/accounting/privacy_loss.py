@@ -21,6 +21,8 @@ MOST_LOSSES, LEAST_LOSSES = 500, 40
 MULTIPLICATIONS = 4e8
 # Numbers computed at a time, which stay in the cache, and pairs of rows that are compared before bounds are looked at again.
 CHUNK, BATCH = 2**15, 64
+# Letters of pairs of rows up to which it is quicker to compute everything than to look for what matters.
+FEW = 2**13
 # Shares of all pairs from which on all are bounded at once, which takes a third of the time for each, or computed at once.
 MANY, MOST = 0.1, 0.5
 # What a pair can exceed the largest found by, relative and absolute, without being compared: it is added.
@@ -131,7 +133,8 @@ def largest_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: I
     """Return the largest sum_j max(P_j - f Q_j, 0) of any pair of rows P and Q, for every factor f; errs upward, by rounding only.
 
     It is convex in f and zero from the largest ratio R on: the total variation at f = 1 and R bound it between the two, and what is found
-    at other factors bounds it better. At each factor the pairs with the largest bounds are computed until no other one can be larger.
+    at other factors bounds it better. At each factor the pairs with the largest bounds are computed until no other one can be larger; all
+    of them, where there are few.
 
     Parameters
     ----------
@@ -142,6 +145,8 @@ def largest_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: I
     factors : ndarray of shape (factors,)
         Rising, from 1; the last one is above all ratios.
     """
+    if len(rows) * probabilities.shape[1] <= FEW:
+        return _of_few(probabilities[rows], probabilities[others], factors)
     bounds = np.zeros((len(factors), len(rows)))
     bounds[0] = _all_hockey_sticks(probabilities, 1.0)[rows, others]
     ratios = _largest_ratios(probabilities)[rows, others]
@@ -164,6 +169,16 @@ def largest_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: I
         _interpolate(bounds, factors, compared, low, middle)
         _interpolate(bounds, factors, compared, middle, high)
     return result
+
+
+def _of_few(own: FloatArray, other: FloatArray, factors: FloatArray) -> FloatArray:
+    """Return the largest sum of any pair at every factor, from the rows of each pair."""
+    size = max(1, CHUNK // own.size)
+    largest = []
+    for start in range(0, len(factors), size):
+        differences = own - factors[start : start + size, None, None] * other
+        largest.append(np.maximum(differences, 0.0, out=differences).sum(axis=2).max(axis=1))
+    return np.concatenate(largest)
 
 
 def _largest_hockey_stick(bound: FloatArray, probabilities: FloatArray, rows: IndexArray, others: IndexArray, factor: float) -> float:

@@ -76,10 +76,13 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
     # Errors in the L2 norm: of the inverse transform, and of a power whose base is off by the error of the forward one.
     doublings = FFT_UNITS * UNIT * math.log2(points)
     base_error = doublings * math.sqrt(points) * float(np.linalg.norm(law)) + 64 * UNIT
-    logs = np.log(np.minimum(np.abs(transform) + base_error, 1.0 + base_error))
+    sizes = np.abs(transform)
+    logs = np.log(np.minimum(sizes + base_error, 1.0 + base_error))
     alive = count * logs > -NEGLIGIBLE
+    # Sizes and angles apart: complex logarithms and exponentials take twice as long.
+    raised, turned = np.exp(count * np.log(np.maximum(sizes[alive], UNIT))), count * np.angle(transform[alive])
     power = np.zeros(len(transform), dtype=complex)
-    power[alive] = np.exp(count * np.log(np.where(transform[alive] == 0, UNIT, transform[alive])))
+    power.real[alive], power.imag[alive] = raised * np.cos(turned), raised * np.sin(turned)
     summed = np.fft.irfft(power, points)
     squares = float(np.exp(2 * (count - 1) * logs[alive]).sum()) + len(transform) * math.exp(-2 * NEGLIGIBLE * (1 - 1 / count))
     error = doublings * float(np.linalg.norm(summed)) + count * base_error * math.sqrt(2 * squares / points) + math.exp(-NEGLIGIBLE)

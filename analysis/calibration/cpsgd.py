@@ -12,10 +12,14 @@ from ...design.contracts.registry import Target
 from ...design.noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ...design.secure_sum.cpsgd import CpsgdMechanism
 from ...errors import InfeasibleError
+from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, gaussian_noise_multiplier
 from ...solvers.divergences.cpsgd_theorem import MOST_TRIALS
-from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS
+from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS, quantised_l2_bound
 from ...solvers.numerics.bisection import first_true
 from .parameter import check_target
+
+Enough = Callable[[int, int], bool]
+"""Whether a number of levels is hidden by a number of trials."""
 
 # The quickest proven account comes first.
 PROVEN = ("near-gaussian", "rdp")
@@ -93,20 +97,29 @@ def calibrate_cpsgd(
     def enough(levels: int, trials: int) -> bool:
         return _keeps(replace(smallest, levels=levels, trials=trials), target)
 
+    within = min(max(delta, SMALLEST_DELTA), LARGEST_DELTA)
+    multiplier = gaussian_noise_multiplier(min(epsilon, LARGEST_EPSILON), within) * math.sqrt(target.rounds)
+
+    @cache
+    def likely(levels: int, trials: int) -> bool:
+        # For Gaussian noise and everyone: searches begin where this changes.
+        one = replace(smallest, levels=levels, trials=trials)
+        return math.sqrt(clients * trials) / 2 >= multiplier * quantised_l2_bound(one.padded_dimension, one.distance / one.step, delta)
+
     most = min(MOST_CLIENT_TRIALS, MOST_TRIALS // smallest.clients)
-    trials = first_true(1, most, lambda number: enough(2, number))
+    trials = first_true(1, most, lambda number: enough(2, number), start=first_true(1, most, lambda number: likely(2, number)))
     if not enough(2, trials):
         raise InfeasibleError(f"epsilon or delta must be larger: not even {most} trials of each client give {epsilon:g} at delta {delta:g}")
     fewest = (replace(smallest, trials=trials).modulus - 1).bit_length()
     if bits is None:
-        least = CLOSE * _best(smallest, MOST_BITS, enough).worst_variance
-        bits = first_true(fewest, MOST_BITS, lambda width: _best(smallest, width, enough).worst_variance <= least)
+        least = CLOSE * _best(smallest, MOST_BITS, enough, likely).worst_variance
+        bits = first_true(fewest, MOST_BITS, lambda width: _best(smallest, width, enough, likely).worst_variance <= least)
     if bits < fewest:
         raise InfeasibleError(
             f"bits must be at least {fewest} for {smallest.clients} clients to reach epsilon = {epsilon:g} at delta = {delta:g} in "
             f"{ball.dimension} dimensions, got {bits}: 2 levels need {trials} trials of each client"
         )
-    return _best(smallest, bits, enough)
+    return _best(smallest, bits, enough, likely)
 
 
 def _keeps(mechanism: CpsgdMechanism, target: Target) -> bool:
@@ -122,7 +135,7 @@ def _keeps(mechanism: CpsgdMechanism, target: Target) -> bool:
     return any(bound(name).epsilon <= target.epsilon for name in (PROVEN if target.method is None else (target.method,)))
 
 
-def _best(smallest: CpsgdMechanism, bits: int, enough: Callable[[int, int], bool]) -> CpsgdMechanism:
+def _best(smallest: CpsgdMechanism, bits: int, enough: Enough, likely: Enough) -> CpsgdMechanism:
     """Return the mechanism with the smallest error among those within the bits, of which there is one."""
     room = ((1 << bits) - 1) // smallest.clients
     most = min(room - 1, MOST_CLIENT_TRIALS, MOST_TRIALS // smallest.clients)
@@ -130,14 +143,18 @@ def _best(smallest: CpsgdMechanism, bits: int, enough: Callable[[int, int], bool
     def widest(trials: int) -> int:
         return min(room - trials + 1, MOST_LEVELS)
 
+    def first(low: int, high: int, levels_and_trials: Callable[[int], tuple[int, int]]) -> int:
+        start = first_true(low, high, lambda number: likely(*levels_and_trials(number)))
+        return first_true(low, high, lambda number: enough(*levels_and_trials(number)), start=start)
+
     def most_levels(trials: int, ceiling: int) -> int:
-        return ceiling - first_true(0, ceiling - 2, lambda fewer: enough(ceiling - fewer, trials))
+        return ceiling - first(0, ceiling - 2, lambda fewer: (ceiling - fewer, trials))
 
     def fewest_trials(levels: int, ceiling: int) -> int:
-        return ceiling - first_true(0, ceiling - 1, lambda fewer: not enough(levels, ceiling - fewer - 1))
+        return first(1, ceiling, lambda trials: (levels, trials))
 
     # With the bits used up, epsilon falls with the trials: levels make room for them.
-    crossing = first_true(1, most, lambda trials: enough(widest(trials), trials))
+    crossing = first(1, most, lambda trials: (widest(trials), trials))
     levels = most_levels(crossing, widest(crossing))
     pairs = [(fewer, fewest_trials(fewer, crossing)) for fewer in range(levels, max(1, levels - TRIED), -1)]
     pairs += [

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 
+# A guess is taken to be off by a share of one over this.
+GUESSED = 128
+
 
 @dataclass(frozen=True)
 class Bracket:
@@ -39,21 +42,30 @@ class Brackets:
     fails: FloatArray
 
 
-def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int = 2) -> int:
+def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int = 2, start: int | None = None) -> int:
     """Return the first whole number from `low` on at which a condition holds that then holds for all; `high` if at none below.
 
-    Numbers are tried from `low` on with strides that grow by a factor each time, for conditions that cost the more the larger the number
-    is. At `high` the condition is never tried.
+    Numbers are tried from `low` on, or either way from a guess, `start`, with strides that grow by a factor each time: for conditions that
+    cost the more the larger the number is, or the further it is from the guess. At `high` the condition is never tried.
 
     Examples
     --------
     >>> first_true(1, 100, lambda number: number**2 >= 50), first_true(1, 5, lambda number: number**2 >= 50)
     (8, 5)
     """
-    below, above, stride = low - 1, low, 1
-    while above < high and not holds(above):
-        stride *= growth
-        below, above = above, min(high, low - 1 + stride)
+    above = low if start is None else max(min(start, high), low)
+    below, stride = above - 1, 1 + (above - low) // GUESSED
+    if above >= high or holds(above):
+        while below >= low and holds(below):
+            stride *= growth
+            below, above = max(low - 1, below + 1 - stride), below
+    else:
+        origin = below
+        while above < high:
+            stride *= growth
+            below, above = above, min(high, origin + stride)
+            if above < high and holds(above):
+                break
     return below + 1 + bisect_left(range(below + 1, above), True, key=holds)
 
 

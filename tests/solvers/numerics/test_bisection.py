@@ -1,5 +1,6 @@
 """Where a condition changes: every whole number up to a few hundred, and brackets of two numbers that nothing lies between."""
 
+import functools
 import math
 
 import numpy as np
@@ -9,8 +10,9 @@ from quietbits.solvers.numerics.bisection import bisect, bisect_each, first_true
 
 
 @pytest.mark.parametrize("growth", [2, 4, 10])
-@pytest.mark.parametrize("low", [-3, 0, 1, 7])
-def test_the_first_number_of_all(low: int, growth: int) -> None:
+@pytest.mark.parametrize("low", [-3, 0, 7])
+@pytest.mark.parametrize("start", [None, -10, 0, 9, 50])
+def test_the_first_number_of_all(start: int | None, low: int, growth: int) -> None:
     for high in range(low, low + 30):
         for threshold in range(low - 2, high + 3):
             tried: list[int] = []
@@ -19,7 +21,7 @@ def test_the_first_number_of_all(low: int, growth: int) -> None:
                 tried.append(number)
                 return number >= threshold
 
-            assert first_true(low, high, holds, growth=growth) == min(max(threshold, low), high)
+            assert first_true(low, high, holds, growth=growth, start=start) == min(max(threshold, low), high)
             assert all(low <= number < high for number in tried)
             assert len(tried) == len(set(tried))
 
@@ -34,6 +36,20 @@ def test_large_numbers_are_not_tried_for_a_small_answer() -> None:
     assert first_true(1, 10**15, holds) == 100
     assert max(tried) == 128
     assert len(tried) <= 16
+    assert first_true(10, 9, lambda number: pytest.fail(f"{number} was tried"), start=12) == 10
+
+
+@pytest.mark.parametrize("threshold", [9_900_000, 10_000_000, 10_200_000])
+def test_a_good_guess_saves_half_of_the_trials(threshold: int) -> None:
+    tried: dict[int | None, list[int]] = {None: [], 10**7: []}
+
+    def holds(start: int | None, number: int) -> bool:
+        tried[start].append(number)
+        return number >= threshold
+
+    for start in tried:
+        assert first_true(1, 10**15, functools.partial(holds, start), start=start) == threshold
+    assert len(tried[10**7]) < len(tried[None]) / 2 + 1
 
 
 def test_neighbouring_numbers() -> None:

@@ -83,10 +83,10 @@ def test_the_sum_of_messages_is_decoded_once(name: str) -> None:
 @pytest.mark.parametrize("name", SKETCHES)
 def test_the_measured_error_is_the_predicted_one(name: str) -> None:
     mechanism, vectors = summed(SKETCHES[name]), population(CLIENTS)
-    squares = squared_errors(mechanism, vectors, 800, seed=4)
+    squares = squared_errors(mechanism, vectors, 400, seed=4)
     error = mechanism.error(vectors)
     predicted = error.variance / CLIENTS + error.shared
-    assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(800)
+    assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(400)
     assert error.variance <= mechanism.worst_variance
     assert error.shared <= mechanism.worst_shared_variance == pytest.approx(SKETCHES[name].distortion, rel=1e-14)
 
@@ -97,20 +97,20 @@ def test_the_error_is_predicted_for_any_size(dimension: int, size: int, rows: in
     # Compression or noise has most of it.
     mechanism = summed(CountMeanSketch.of_size(dimension, size, rows), clients, sigma=sigma)
     vectors = population(clients, dimension)
-    squares = squared_errors(mechanism, vectors, 200, seed=5)
+    squares = squared_errors(mechanism, vectors, 100, seed=5)
     error = mechanism.error(vectors)
-    assert abs(squares.mean() - (error.variance / clients + error.shared)) < 5 * squares.std() / math.sqrt(200)
+    assert abs(squares.mean() - (error.variance / clients + error.shared)) < 5 * squares.std() / math.sqrt(100)
 
 
 def test_over_rounds_what_is_unbiased_averages_out() -> None:
-    # 20 rounds with sketches of their own, 60 times; nothing is clipped.
+    # 20 rounds with sketches of their own, 30 times; nothing is clipped.
     mechanism, vectors = summed(CountMeanSketch(DIMENSION, 4, 15), sigma=0.2), population(CLIENTS)
     mean, rng = mechanism.ball.clip(vectors).mean(axis=0), np.random.default_rng(6)
-    renewed = [mechanism.renewed(seed) for seed in range(1, 1201)]
+    renewed = [mechanism.renewed(seed) for seed in range(1, 601)]
     estimates = np.array([one.decode(one.aggregate(one.encode(vectors, rng)), CLIENTS) for one in renewed])
-    squares = np.sum((estimates.reshape(60, 20, -1).mean(axis=1) - mean) ** 2, axis=1)
+    squares = np.sum((estimates.reshape(30, 20, -1).mean(axis=1) - mean) ** 2, axis=1)
     error = replace(mechanism.error(vectors), bias=0.0)
-    assert abs(squares.mean() - error.of_mean(CLIENTS, rounds=20)) < 5 * squares.std() / math.sqrt(60)
+    assert abs(squares.mean() - error.of_mean(CLIENTS, rounds=20)) < 5 * squares.std() / math.sqrt(30)
     # One sketch for all rounds leaves what compression costs as it is.
     fixed = np.array([mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, rng)), CLIENTS) for _ in range(100)])
     assert np.sum((fixed.mean(axis=0) - mean) ** 2) > 5 * error.of_mean(CLIENTS, rounds=100)

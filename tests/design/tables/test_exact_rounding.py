@@ -70,7 +70,7 @@ def assert_exact(table: LookupTable, symmetric: bool) -> None:
         assert list(table.alphabet) == sorted(set(table.alphabet))
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(
     epsilon=st.floats(0.05, 10.0),
     inputs=st.sampled_from([2, 4, 8, 16]),

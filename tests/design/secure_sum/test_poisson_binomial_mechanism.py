@@ -111,7 +111,7 @@ def test_the_prediction_counts_what_the_coefficients_take_off() -> None:
 
 
 def test_vectors_without_a_representation_are_scaled_down_and_the_bias_is_predicted() -> None:
-    mechanism, rounds = made(clients=1, kashin_constant=1.0), 10_000
+    mechanism, rounds = made(clients=1, kashin_constant=1.0), 5000
     # Along a column of the frame, whose coefficient is the largest that there is.
     vector = mechanism.frame.synthesis(np.eye(16)[:1])
     vector *= 10 / np.linalg.norm(vector)

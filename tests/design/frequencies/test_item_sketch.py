@@ -96,7 +96,7 @@ def test_a_histogram_is_exact() -> None:
 # The worst pair
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("categories", "rows", "width"), [(5, 2, 2), (12, 3, 2), (20, 3, 4), (40, 5, 4), (3, 1, 2), (30, 70, 2)])
 def test_the_worst_pair_by_enumeration_of_all_pairs(categories: int, rows: int, width: int, seed: int) -> None:
     for signed in (True, False):
@@ -116,7 +116,7 @@ def test_the_worst_pair_by_enumeration_of_all_pairs(categories: int, rows: int, 
     [(1000, 15, 64), (800, 5, 16), (900, 4, 256), (1000, 2, 1024), (500, 1, 64), (900, 9, 8), (400, 70, 64)],
 )
 def test_joins_find_what_all_pairs_have(monkeypatch: pytest.MonkeyPatch, categories: int, rows: int, width: int) -> None:
-    for seed in range(3):
+    for seed in range(2):
         sketch = ItemSketch(categories, rows, width, seed) if width < categories else ItemSketch(2 * width, rows, width, seed)
         monkeypatch.setattr(joins, "ALL_COMPARISONS", 10**12)
         worst_pair.cache_clear()

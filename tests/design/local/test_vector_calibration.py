@@ -66,7 +66,7 @@ def test_rounds_share_the_budget() -> None:
 
 def test_l1_and_l2_metric_tables_are_the_same_tables() -> None:
     # Only neighbours are constrained, by epsilon / (B - 1)^p: the same table has two epsilons, and a target finds the same one.
-    first, second = (calibrate_vector_table(1.5, 1e-5, NormBall(4, 2.0), 2, 2, metric) for metric in ("l1", "l2"))
+    first, second = (calibrate_vector_table(1.5, 0.0, NormBall(4, 2.0), 2, 2, metric) for metric in ("l1", "l2"))
     assert second.table.epsilon == pytest.approx(3 * first.table.epsilon, rel=1e-5)
     np.testing.assert_allclose(second.table.probabilities, first.table.probabilities, atol=1e-4)
 

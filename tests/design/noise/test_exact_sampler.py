@@ -97,7 +97,8 @@ CURVES = {
 
 @cache
 def made(name: str) -> tuple[Curve, Reference]:
-    return CURVES[name]()
+    curve, reference = CURVES[name]()
+    return curve, cache(reference)
 
 
 @cache

@@ -161,8 +161,8 @@ def test_vectors_that_all_fall_into_one_bucket_are_no_less_private(rows: int) ->
     # 60 coordinates in a bucket: the sketch is over 7 times as long as the vector, or over 4 times by one of three rows.
     assert np.linalg.norm(mechanism.sketched(adversarial), axis=1).min() > (6 if rows == 1 else 3) * mechanism.inner.norm_bound
     words = np.random.default_rng(8)
-    rounded = [mechanism.inner.rounded_steps(mechanism.sketched(scale * adversarial), words) for scale in (0.2, 1.0, 1e6)]
-    longest = np.linalg.norm(np.concatenate(rounded * 50), axis=1).max() * mechanism.inner.granularity
+    rounded = [mechanism.inner.rounded_steps(mechanism.sketched(scale * adversarial), words) for scale in (0.2, 1.0, 1e6) * 10]
+    longest = np.linalg.norm(np.concatenate(rounded), axis=1).max() * mechanism.inner.granularity
     assert 1.0 < longest <= mechanism.inner.norm_bound < 1.3
     # What the server sees of two neighbours, along that very direction.
     found = audit(mechanism, 10_000, np.random.default_rng(9), direction=vector, confidence=1 - 1e-6)

@@ -87,7 +87,7 @@ def test_with_one_bit_to_spare_the_table_is_optimal_and_rounding_costs_nothing(e
     assert table.certificate.mean_variance == pytest.approx(optimum, rel=1e-6)
 
 
-@pytest.mark.parametrize(("epsilon", "metric"), [(1, None), (5, None), (10, None), (1, "l1"), (10, "l1")])
+@pytest.mark.parametrize(("epsilon", "metric"), [(1, None), (10, None), (1, "l1"), (10, "l1")])
 def test_rounding_costs_less_than_a_millionth_of_the_float_table(epsilon: float, metric: str | None) -> None:
     table = design_mvu(epsilon, 3, 2, metric, starts=2)
     alphabet = np.array([float(letter) for letter in table.alphabet])
@@ -141,7 +141,7 @@ def test_an_interval_moves_the_values_not_the_table() -> None:
     assert table.variance(np.array([-3.0, 5.0])) == pytest.approx(64 * unit.variance(np.array([0.0, 1.0])), rel=1e-12)
 
 
-@pytest.mark.parametrize(("bits_in", "bits_out", "metric"), [(5, 5, "l1"), (6, 5, None), (6, 1, None), (4, 6, "l3")])
+@pytest.mark.parametrize(("bits_in", "bits_out", "metric"), [(5, 5, "l1"), (6, 3, None), (6, 1, None), (4, 6, "l3")])
 def test_sizes_that_are_served_in_other_ways(bits_in: int, bits_out: int, metric: str | None) -> None:
     """Many letters from merged ones, a search refined on a finer grid, one bit in closed form, metric privacy too strong for a search."""
     table = design_mvu(2 if metric != "l3" else 0.05, bits_in, bits_out, metric, starts=1)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quietbits.design.transforms.vector_dithering import (
@@ -94,6 +94,7 @@ def vectors_of_a_ball(draw: st.DrawFn) -> tuple[np.ndarray, float, float]:
     return vector, norm, radius
 
 
+@settings(max_examples=60)
 @given(vectors_of_a_ball(), st.sampled_from([ALL_DOWN, 0.3, 0.5, ALL_UP]) | st.floats(0, ALL_UP))
 def test_no_vector_gets_longer_than_the_bound(case: tuple[np.ndarray, float, float], uniform: float) -> None:
     vector, norm, radius = case

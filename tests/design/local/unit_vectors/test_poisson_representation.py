@@ -29,7 +29,7 @@ def test_poisson_numbers(mean: float) -> None:
 @pytest.mark.parametrize("alpha", [1.5, 2.0, 3.0])
 def test_points_beyond_the_horizon(alpha: float) -> None:
     points = TailPoints(20.0, 14.0, alpha)
-    with mpmath.workdps(20):
+    with mpmath.workdps(15):
 
         def expected(last: float) -> float:
             return float(mpmath.quad(lambda time: 1 - mpmath.exp(-((14 / time) ** alpha)), [20, min(40, last), last]))

@@ -34,7 +34,7 @@ def test_densities_of_two_vectors_are_within_epsilon_and_reach_it(epsilon: float
 @pytest.mark.parametrize(("epsilon", "dimension"), CASES)
 def test_moments_agree_with_quadrature(epsilon: float, dimension: int) -> None:
     mechanism = mechanism_of(epsilon, dimension, clip_norm=2.0)
-    with mpmath.workdps(20):
+    with mpmath.workdps(15):
         t = mpmath.mpf(mechanism.threshold)
         edges = [t, t + 0.125, t + 0.5, t + 1, t + 4, t + 20]
         weight = mpmath.exp(epsilon)

@@ -22,7 +22,7 @@ def corners_of(mechanism: RotatingSimplexMechanism, seed: int) -> np.ndarray:
 @pytest.mark.parametrize(("count", "largest"), [(2, 1), (5, 2), (16, 3), (64, 40)])
 def test_expected_sums_of_the_largest_normal_numbers(count: int, largest: int) -> None:
     choices = [math.comb(count - 1, one) for one in range(largest)]
-    with mpmath.workdps(20):
+    with mpmath.workdps(15):
 
         def integrand(z: mpmath.mpf) -> mpmath.mpf:
             above = mpmath.ncdf(-z)

@@ -21,8 +21,8 @@ BALL = NormBall(32, 2.0)
 
 
 @cache
-def calibrated(epsilon: float, delta: float, ball: NormBall, metric: str | None) -> VectorTableMechanism:
-    return calibrate_vector_table(epsilon, delta, ball, 3, 2, metric)
+def calibrated(epsilon: float, delta: float, ball: NormBall, metric: str | None, bits_in: int) -> VectorTableMechanism:
+    return calibrate_vector_table(epsilon, delta, ball, bits_in, 2, metric)
 
 
 BUDGETS = [
@@ -34,11 +34,18 @@ BUDGETS = [
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "ball", "metric"),
-    [*BUDGETS, (4.0, 1e-5, BALL, "l1"), (1.0, 0.0, NormBall(16, 2.0), "l2"), (2.0, 1e-5, NormBall(16, math.inf), None)],
+    ("epsilon", "delta", "ball", "metric", "bits_in"),
+    [
+        *((*budget, 3) for budget in BUDGETS),
+        (4.0, 1e-5, BALL, "l1", 3),
+        (1.0, 0.0, NormBall(16, 2.0), "l2", 3),
+        (2.0, 1e-5, NormBall(16, math.inf), None, 2),
+    ],
 )
-def test_the_guarantee_ends_below_the_target_and_close_to_it(epsilon: float, delta: float, ball: NormBall, metric: str | None) -> None:
-    mechanism = calibrated(epsilon, delta, ball, metric)
+def test_the_guarantee_ends_below_the_target_and_close_to_it(
+    epsilon: float, delta: float, ball: NormBall, metric: str | None, bits_in: int
+) -> None:
+    mechanism = calibrated(epsilon, delta, ball, metric, bits_in)
     assert epsilon - 1e-6 <= mechanism.guarantee.epsilon <= epsilon
     assert mechanism.guarantee.delta == delta
     assert (mechanism.guarantee.adjacency, mechanism.guarantee.trust_model) == ("replace-one", "local")
@@ -48,14 +55,14 @@ def test_the_guarantee_ends_below_the_target_and_close_to_it(epsilon: float, del
 def test_the_table_is_as_good_as_one_that_is_designed_for_its_epsilon(
     epsilon: float, delta: float, ball: NormBall, metric: str | None
 ) -> None:
-    table = calibrated(epsilon, delta, ball, metric).table
+    table = calibrated(epsilon, delta, ball, metric, 3).table
     designed = design_mvu(table.epsilon, 3, 2, metric)
     assert table.certificate.mean_variance <= designed.certificate.mean_variance * (1 + 1e-5)
     assert table.certificate.lower_bound == pytest.approx(designed.certificate.lower_bound, rel=1e-6)
 
 
 def test_rounds_share_the_budget() -> None:
-    once = calibrated(4.0, 1e-5, BALL, "l1")
+    once = calibrated(4.0, 1e-5, BALL, "l1", 3)
     often = calibrate_vector_table(4.0, 1e-5, BALL, 3, 2, "l1", rounds=50)
     assert often.table.epsilon < once.table.epsilon / 5
     divergences = vector_divergences(often.table.weights, DEFAULT_ORDERS, BALL.dimension, BALL.norm, often.input_distance)
@@ -104,7 +111,7 @@ def test_arguments_out_of_range_are_refused(changed: dict[str, object], message:
 
 @pytest.fixture(scope="module")
 def by_metric() -> VectorTableMechanism:
-    return calibrated(4.0, 1e-5, BALL, "l1")
+    return calibrated(4.0, 1e-5, BALL, "l1", 3)
 
 
 @pytest.fixture(scope="module")

@@ -172,7 +172,12 @@ def _best_grid(
     ratios = letter_ratios(used)
     bounded = []
     for positions in position_candidates(used, symmetric=symmetric):
-        displacement = max(abs(float(Fraction(position, positions[-1]) - ratio)) for position, ratio in zip(positions, ratios, strict=True))
+        last = positions[-1]
+        # A division of whole numbers, rounded once: differences of fractions, reduced first, would take several times as long.
+        displacement = max(
+            abs((position * ratio.denominator - last * ratio.numerator) / (last * ratio.denominator))
+            for position, ratio in zip(positions, ratios, strict=True)
+        )
         anchors = _anchors(smallest, positions)
         least = least_coarseness([positions[j] for j in anchors], unit_costs[anchors].tolist())
         bounded.append((displacement * letter_cost + least, displacement * letter_cost, positions, anchors))

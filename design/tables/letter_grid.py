@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import floor, gcd
+from math import ceil, floor, gcd
 
 import numpy as np
 
@@ -113,8 +113,8 @@ def letter_grid(alphabet: FloatArray, positions: tuple[int, ...], steps: int, to
     """
     first, last = Fraction(float(alphabet[0])), Fraction(float(alphabet[-1]))
     reach = last - first
-    shift = 1
-    while shift < total_bits and (positions[-1] << shift) < steps * reach * 2**SPACING_BITS:
+    shift, widest = 1, ceil(steps * reach * 2**SPACING_BITS)
+    while shift < total_bits and (positions[-1] << shift) < widest:
         shift += 1
     scale = floor(((positions[-1] << shift) - 1) / (steps * reach))
     if symmetric:

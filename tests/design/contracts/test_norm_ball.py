@@ -5,18 +5,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from quietbits.arguments import check_norm
 from quietbits.design.contracts.norm_ball import NormBall
 
-NORMS = [1.0, 1.5, 2.0, 7.0, 64.0, math.inf]
+NORMS = [1.0, 1.5, 2.0, 64.0, math.inf]
 
 
 # Powers up to the 64th of coordinates are finite, and normal numbers where they matter.
 @pytest.mark.parametrize("norm", NORMS)
+@settings(max_examples=50)
 @given(vectors=arrays(float, (3, 4), elements=st.floats(-1e4, 1e4)))
 def test_clipped_vectors_lie_in_the_ball_and_others_stay(norm: float, vectors: np.ndarray) -> None:
     ball = NormBall(4, norm, 2.5)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -96,15 +96,15 @@ def test_a_histogram_is_exact() -> None:
 # The worst pair
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("categories", "rows", "width"), [(5, 2, 2), (12, 3, 2), (20, 3, 4), (40, 5, 4), (3, 1, 2), (30, 70, 2)])
 def test_the_worst_pair_by_enumeration_of_all_pairs(categories: int, rows: int, width: int, seed: int) -> None:
     for signed in (True, False):
         sketches = one_hot(ItemSketch(categories, rows, width, seed, signed=signed))
-        pairs = list(combinations(range(categories), 2))
-        distances = max(int(np.sum((sketches[i] - sketches[j]) ** 2)) for i, j in pairs)
+        first, second = np.triu_indices(categories, 1)
+        distances = int(np.sum((sketches[first] - sketches[second]) ** 2, axis=(1, 2)).max())
         transformed = walsh_hadamard(sketches)
-        differing = max(int(np.count_nonzero(transformed[i] != transformed[j])) for i, j in pairs)
+        differing = int(np.count_nonzero(transformed[first] != transformed[second], axis=(1, 2)).max())
         excess = worst_pair(ItemSketch(categories, rows, width, seed, signed=signed)).excess
         # Without signs the bound is that of two items that share no bucket.
         for found, bound in ((distances, 2 * (rows + excess)), (differing, width // 2 * (rows + excess))):
@@ -116,7 +116,7 @@ def test_the_worst_pair_by_enumeration_of_all_pairs(categories: int, rows: int, 
     [(1000, 15, 64), (800, 5, 16), (900, 4, 256), (1000, 2, 1024), (500, 1, 64), (900, 9, 8), (400, 70, 64)],
 )
 def test_joins_find_what_all_pairs_have(monkeypatch: pytest.MonkeyPatch, categories: int, rows: int, width: int) -> None:
-    for seed in range(3):
+    for seed in range(2):
         sketch = ItemSketch(categories, rows, width, seed) if width < categories else ItemSketch(2 * width, rows, width, seed)
         monkeypatch.setattr(joins, "ALL_COMPARISONS", 10**12)
         worst_pair.cache_clear()

@@ -42,7 +42,7 @@ TABLES: dict[str, Callable[[], LookupTable]] = {
 @pytest.mark.parametrize("table", TABLES)
 def test_messages_are_unbiased_and_vary_as_stated(norm: float, table: str) -> None:
     mechanism = VectorTableMechanism(TABLES[table](), NormBall(5, norm, CLIP_NORM))
-    clients = 100_000
+    clients = 50_000
     messages = mechanism.encode(np.tile(VECTOR, (clients, 1)), np.random.default_rng(11))
     decoded = mechanism.letters[messages]
     np.testing.assert_allclose(mechanism.decode(mechanism.aggregate(messages), clients), decoded.mean(axis=0), rtol=0, atol=1e-11)
@@ -76,11 +76,18 @@ def test_for_the_largest_norm_nothing_is_rejected() -> None:
     assert (mechanism.shrinkage, mechanism.bias_bound, mechanism.input_distance) == (1.0, 0.0, 1.0)
 
 
-@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, math.inf])
-@pytest.mark.parametrize("dimension", [1, 3, 40])
-@pytest.mark.parametrize("dithering", ["systematic", "rejection"])
-def test_no_vector_varies_more_than_the_bound(norm: float, dimension: int, dithering: str, metric_table: LookupTable) -> None:
-    table = metric_table if dithering == "systematic" else generalised_randomised_response(2.0, 6)
+# How far vectors must be shrunk takes a while to find out for other norms than 1 and 2.
+@pytest.mark.parametrize(
+    ("dithering", "dimension", "norm"),
+    [
+        *itertools.product(["systematic"], [1, 3, 40], [1.0, 1.5, 2.0, math.inf]),
+        *itertools.product(["rejection"], [1, 3, 40], [1.0, 2.0]),
+        ("rejection", 3, 3.0),
+        ("rejection", 3, math.inf),
+    ],
+)
+def test_no_vector_varies_more_than_the_bound(dithering: str, dimension: int, norm: float, metric_table: LookupTable) -> None:
+    table = metric_table if dithering == "systematic" else generalised_randomised_response(2.0, 5)
     mechanism = VectorTableMechanism(table, NormBall(dimension, norm), dithering=dithering)
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(4000, dimension)) * rng.exponential(size=(4000, dimension)) ** rng.uniform(0, 8, size=(4000, 1))
@@ -100,26 +107,26 @@ def test_the_worst_variance_is_reached(metric_table: LookupTable) -> None:
     assert 0.99 * mechanism.worst_variance < max(flat) <= mechanism.worst_variance
 
 
-class OneWord(WordSource):
-    """A single word, for those who ask for one."""
+class OneWordEach(WordSource):
+    """The same word for each of so many vectors, for those who ask for one each."""
 
-    def __init__(self, word: int) -> None:
-        self.word = word
+    def __init__(self, word: int, vectors: int) -> None:
+        self.word, self.vectors = word, vectors
 
     def __call__(self, count: int) -> WordArray:
-        assert count == 1
-        return np.array([self.word], dtype=np.uint64)
+        assert count == self.vectors
+        return np.full(count, self.word, dtype=np.uint64)
 
 
-def exact_outputs(mechanism: VectorTableMechanism, vector: tuple[float, float]) -> np.ndarray:
-    """Return the exact distribution of the message of a vector on the grid's quarter steps, as a flat array."""
+def exact_outputs(mechanism: VectorTableMechanism, vectors: np.ndarray) -> np.ndarray:
+    """Return the exact distributions of the messages of vectors of two coordinates on the grid's quarter steps, each as a flat array."""
     rows = mechanism.table.probabilities
     # A word's upper 53 bits are the uniform number: the middle of each cell in which no breakpoint lies.
     shares = []
     for cell in range(8):
-        ((first, second),) = mechanism._dithered_rows(np.array([vector]), OneWord((2 * cell + 1) << 60))
-        shares.append(np.outer(rows[first], rows[second]).ravel())
-    return np.mean(shares, axis=0)
+        first, second = mechanism._dithered_rows(vectors, OneWordEach((2 * cell + 1) << 60, len(vectors))).T
+        shares.append((rows[first][:, :, None] * rows[second][:, None, :]).reshape(len(vectors), -1))
+    return np.asarray(np.mean(shares, axis=0))
 
 
 def divergences_of(mechanism: VectorTableMechanism, orders: list[float]) -> np.ndarray:
@@ -130,7 +137,7 @@ def divergences_of(mechanism: VectorTableMechanism, orders: list[float]) -> np.n
 
 def largest_divergence(outputs: np.ndarray, order: float) -> float:
     """Return the largest Rényi divergence of two distributions."""
-    sums = (outputs[:, None, :] ** order * outputs[None, :, :] ** (1 - order)).sum(axis=2)
+    sums = outputs**order @ (outputs ** (1 - order)).T
     return math.log(sums.max()) / (order - 1)
 
 
@@ -160,14 +167,14 @@ def test_the_guarantee_holds_for_every_two_vectors(norm: float, name: str, metri
     mechanism = VectorTableMechanism(table, NormBall(2, norm))
     radius = 2 ** (table.bits_in - 1) - 1
     quarters = np.arange(-4 * radius, 4 * radius + 1) / (4 * radius)
-    ball = [pair for pair in itertools.product(quarters, repeat=2) if np.linalg.norm(pair, ord=norm) <= 1]
-    outputs = np.unique(np.array([exact_outputs(mechanism, pair) for pair in ball]).round(15), axis=0)
-    ratios = outputs[:, None, :] / outputs[None, :, :]
+    pairs = np.array([*itertools.product(quarters, repeat=2)])
+    ball = pairs[np.linalg.norm(pairs, ord=norm, axis=1) <= 1]
+    outputs = np.unique(exact_outputs(mechanism, ball).round(15), axis=0)
     orders = [1.5, 2.0, 8.0]
     bounds = divergences_of(mechanism, [*orders, math.inf])
     for order, bound in zip(orders, bounds[:-1], strict=True):
         assert 0.6 * bound < largest_divergence(outputs, order) <= bound + 1e-9
-    pure = math.log(ratios.max())
+    pure = math.log((outputs.max(axis=0) / outputs.min(axis=0)).max())
     assert 0.6 * bounds[-1] < pure <= bounds[-1] + 1e-9
     assert mechanism.guarantee.epsilon == bounds[-1]
     converted = RenyiCurve(DEFAULT_ORDERS, divergences_of(mechanism, list(DEFAULT_ORDERS))).composed(3).epsilon(1e-3)

@@ -95,10 +95,21 @@ CURVES = {
 }
 
 
+@cache
+def made(name: str) -> tuple[Curve, Reference]:
+    curve, reference = CURVES[name]()
+    return curve, cache(reference)
+
+
+@cache
+def sampler_of(curve: Curve) -> ExactSampler:
+    return ExactSampler(curve)
+
+
 @pytest.fixture(params=CURVES)
 def curve_and_reference(request: pytest.FixtureRequest) -> tuple[Curve, Reference]:
     with mpmath.workdps(60):
-        yield CURVES[request.param]()
+        yield made(request.param)
 
 
 class Script:
@@ -116,12 +127,12 @@ class Script:
 def some_points(curve: Curve, low: int, high: int) -> list[int]:
     rng = np.random.default_rng(1)
     near = range(curve.mode - 3, curve.mode + 4)
-    return [*near, *rng.integers(low, high + 1, size=200).tolist()]
+    return [*near, *rng.integers(low, high + 1, size=80).tolist()]
 
 
 def test_the_curve_is_what_it_says(curve_and_reference: tuple[Curve, Reference]) -> None:
     curve, reference = curve_and_reference
-    cover = cover_with_bricks(curve)
+    cover = sampler_of(curve).cover
     width = cover.right - cover.left
     for point in some_points(curve, cover.left - width, cover.right + width):
         exact = reference(point)
@@ -190,12 +201,12 @@ def draw(sampler: ExactSampler, bricks: IntegerArray, offsets: list[int], *unifo
 
 def test_every_wedge_is_decided_as_in_60_digits(curve_and_reference: tuple[Curve, Reference]) -> None:
     curve, reference = curve_and_reference
-    sampler = ExactSampler(curve)
+    sampler = sampler_of(curve)
     cover = sampler.cover
     rng = np.random.default_rng(2)
     chosen = range(cover.rectangles, cover.wedges)
-    if len(chosen) > 300:
-        chosen = rng.choice(chosen, size=300, replace=False).tolist()
+    if len(chosen) > 120:
+        chosen = rng.choice(chosen, size=120, replace=False).tolist()
     bricks, offsets, uniforms, expected = [], [], [], []
     for brick in chosen:
         offset = int(rng.integers(0, 2**cover.block_bits))
@@ -233,7 +244,7 @@ def test_more_words_decide_where_one_cannot() -> None:
 @pytest.mark.parametrize("left", [False, True])
 def test_the_tails_are_decided_as_in_60_digits(curve_and_reference: tuple[Curve, Reference], shell: int, left: bool) -> None:
     curve, reference = curve_and_reference
-    sampler = ExactSampler(curve)
+    sampler = sampler_of(curve)
     cover = sampler.cover
     offset = int(np.random.default_rng(shell).integers(0, 2**cover.shell_bits))
     distance = (shell << cover.shell_bits) + offset

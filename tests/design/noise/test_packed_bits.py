@@ -49,14 +49,14 @@ def test_bits_are_independent_and_as_frequent(words: WordSource) -> None:
 
 
 def test_sums_and_single_bits_are_those_of_the_unpacked() -> None:
-    packed = random_bits(0.8, 700, 20_001, np.random.default_rng(1))
+    packed = random_bits(0.8, 300, 20_001, np.random.default_rng(1))
     bits = np.unpackbits(packed, axis=1, bitorder="little")[:, :20_001]
     np.testing.assert_array_equal(sum_of_bits(packed, 20_001), bits.sum(axis=0))
-    positions = np.random.default_rng(2).integers(0, 20_001, 700)
-    np.testing.assert_array_equal(bits_at(packed, positions), bits[np.arange(700), positions])
-    new = np.random.default_rng(3).random(700) < 0.5
+    positions = np.random.default_rng(2).integers(0, 20_001, 300)
+    np.testing.assert_array_equal(bits_at(packed, positions), bits[np.arange(300), positions])
+    new = np.random.default_rng(3).random(300) < 0.5
     set_bits(packed, positions, new)
-    bits[np.arange(700), positions] = new
+    bits[np.arange(300), positions] = new
     np.testing.assert_array_equal(np.unpackbits(packed, axis=1, bitorder="little")[:, :20_001], bits)
 
 
@@ -64,7 +64,7 @@ def test_sums_and_single_bits_are_those_of_the_unpacked() -> None:
 @pytest.mark.parametrize("size", [1, 2, 4])
 @pytest.mark.parametrize("included", [True, False])
 def test_subsets_are_uniform(draw: Callable[..., Any], size: int, included: bool) -> None:
-    count = 20_000
+    count = 10_000
     drawn = draw(np.full(count, 2), np.full(count, included), size, 6, seeded_words(np.random.default_rng(size)))
     members = drawn if draw is listed_subsets else [np.flatnonzero(np.unpackbits(row, bitorder="little")) for row in drawn]
     found = Counter(tuple(map(int, row)) for row in members)

@@ -20,6 +20,7 @@ from quietbits.design.relative_entropy.coding import (
     log_importance_weights,
 )
 from quietbits.design.relative_entropy.group_layout import GroupLayout, uniform_layout
+from quietbits.design.relative_entropy.shared_randomness import SharedNormals
 from quietbits.solvers.divergences.importance_resampling import resampled_moments, resampling_renyi_divergences
 
 
@@ -147,13 +148,16 @@ def test_compression_by_parts_is_the_joint_coder_on_product_samples() -> None:
     assert stats.chisquare(counts, ratios / ratios.sum() * draws).pvalue > 1e-6
 
 
-def test_another_process_decodes_the_same_bits() -> None:
+def test_another_process_draws_and_decodes_the_same_bits() -> None:
     program = (
         "from quietbits.design.relative_entropy.coding import decode_relative_entropy; import sys;"
+        "from quietbits.design.relative_entropy.shared_randomness import SharedNormals;"
+        "sys.stdout.buffer.write(SharedNormals(seed=99, dimension=1000, stream=2).vectors(3, 5).tobytes());"
         "sys.stdout.buffer.write(decode_relative_entropy(100, 70_001, seed=6, sigma=0.3, group=2).tobytes())"
     )
-    decoded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
-    assert decoded == decode_relative_entropy(100, 70_001, seed=6, sigma=0.3, group=2).tobytes()
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
+    drawn = SharedNormals(seed=99, dimension=1000, stream=2).vectors(3, 5).tobytes()
+    assert found == drawn + decode_relative_entropy(100, 70_001, seed=6, sigma=0.3, group=2).tobytes()
 
 
 def test_layouts() -> None:

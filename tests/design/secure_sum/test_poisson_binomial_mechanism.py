@@ -89,7 +89,7 @@ def test_bad_tosses_are_refused() -> None:
 
 
 def test_the_mean_is_unbiased_and_its_error_as_predicted() -> None:
-    rounds = 8000
+    rounds = 4000
     vectors = np.random.default_rng(1).normal(size=(4, 5)) * 3
     assert MECHANISM.scaled_down_count(vectors) == 0
     errors = errors_of_rounds(MECHANISM, vectors, rounds, seed=2)
@@ -102,7 +102,7 @@ def test_the_mean_is_unbiased_and_its_error_as_predicted() -> None:
 
 def test_the_prediction_counts_what_the_coefficients_take_off() -> None:
     # Few trials at a large theta: without the term in ||a||**2, the prediction for vectors at the edge would be a quarter more.
-    mechanism, rounds = made(clients=1, trials=1, theta=0.45), 10_000
+    mechanism, rounds = made(clients=1, trials=1, theta=0.45), 5000
     vector = np.full((1, 5), 10.0)
     squares = np.sum(errors_of_rounds(mechanism, vector, rounds, seed=3) ** 2, axis=1)
     predicted = float(mechanism.variance(vector)[0])
@@ -111,7 +111,7 @@ def test_the_prediction_counts_what_the_coefficients_take_off() -> None:
 
 
 def test_vectors_without_a_representation_are_scaled_down_and_the_bias_is_predicted() -> None:
-    mechanism, rounds = made(clients=1, kashin_constant=1.0), 10_000
+    mechanism, rounds = made(clients=1, kashin_constant=1.0), 5000
     # Along a column of the frame, whose coefficient is the largest that there is.
     vector = mechanism.frame.synthesis(np.eye(16)[:1])
     vector *= 10 / np.linalg.norm(vector)

@@ -64,7 +64,8 @@ def found_in_rounds(name: str, *, refit: bool) -> np.ndarray:
     return np.array([estimate(mechanism.renewed(seed), vectors, seed) for seed in range(1, 31)])
 
 
-@pytest.mark.parametrize("name", SKETCHES)
+# What rows over 5 find is what rows as they are find: `test_scaled_rows_are_the_same_mechanism`.
+@pytest.mark.parametrize("name", ["hadamard", "gaussian", "count-mean"])
 def test_a_sparse_mean_is_found_at_the_predicted_error(name: str) -> None:
     # Least squares on the four coordinates: about chi-square with four degrees of freedom, so that the median of 30 rounds over its own,
     # 3.36 of 4, is off by a quarter at most in nearly all.
@@ -125,8 +126,7 @@ def test_noise_alone_is_below_the_penalty(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", SKETCHES)
-@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize(("name", "refit"), [*((name, True) for name in SKETCHES), ("hadamard", False)])
 def test_means_that_are_not_sparse_are_answered_with_a_vector_of_the_ball(name: str, refit: bool) -> None:
     vectors = {
         "all alike": np.ones(DIMENSION),
@@ -147,13 +147,15 @@ def test_means_that_are_not_sparse_are_answered_with_a_vector_of_the_ball(name: 
             assert np.linalg.norm(found) < 0.1
 
 
-def test_a_mean_for_which_the_lasso_takes_too_long_is_answered_as_well() -> None:
+def test_a_mean_for_which_the_lasso_takes_too_long_is_answered_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     # All coordinates alike beside little noise: 10 000 iterations do not end in the tolerance that sparse means are solved to.
     mechanism = made(GaussianSketch(500, 60, seed=1), sigma=2e-4)
     dense = np.tile(np.full(500, 1 / math.sqrt(500)), (CLIENTS, 1))
     aggregate = mechanism.aggregate(mechanism.encode(dense, np.random.default_rng(9)))
     found = mechanism.solution(aggregate, CLIENTS)
     assert TOLERANCE < found.relative_gap <= LOOSE
+    # It would be found once more.
+    monkeypatch.setattr(SparseSum, "solution", lambda *_: found)
     assert np.linalg.norm(mechanism.decode(aggregate, CLIENTS)) <= 1 + 1e-9
 
 

@@ -28,7 +28,7 @@ def designed() -> LookupTable:
 @pytest.mark.parametrize("value", [-1.0, 0.0, 0.2, 1.0, 2.5, 3.0])
 def test_the_law_of_a_letter_is_that_of_what_is_sent(value: float) -> None:
     mechanism = ShuffledTableMechanism(designed(), clients=10)
-    law, draws = mechanism.letter_law(value), 40_000
+    law, draws = mechanism.letter_law(value), 20_000
     assert law.sum() == pytest.approx(1)
     counts = mechanism.aggregate(mechanism.encode(np.full(draws, value), np.random.default_rng(0)))
     # Five standard deviations.

@@ -1,6 +1,7 @@
 """The designer: exact tables, never worse than what they replace, near the bound, and repeatable."""
 
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 import mpmath
@@ -55,14 +56,21 @@ def objective_of(table: LookupTable) -> float:
     return float(weights @ table.variance(grid))
 
 
-@pytest.mark.parametrize("epsilon", [1, 3, 5])
-def test_the_design_is_not_worse_than_any_other_method(epsilon: float) -> None:
-    table = design_mvu(epsilon, 3, 3, starts=3)
+@cache
+def designed(epsilon: float, bits_in: int, bits_out: int, metric: str | None = None) -> LookupTable:
+    return design_mvu(epsilon, bits_in, bits_out, metric, starts=1)
+
+
+# The alternating search does not come near at epsilon 1.
+@pytest.mark.parametrize(
+    ("epsilon", "solvers"), [(1, ["trust-region"]), (3, ["trust-region", "alternating"]), (5, ["trust-region", "alternating"])]
+)
+def test_the_design_is_not_worse_than_any_other_method(epsilon: float, solvers: list[str]) -> None:
+    table = designed(epsilon, 3, 3)
     check_exactness(table)
     value = table.certificate.mean_variance
     others = [generalised_randomised_response(epsilon, 3), bitwise_randomised_response(epsilon, 3)]
-    # Each start of the alternating search takes half a second.
-    others += [design_mvu(epsilon, 3, 3, solver=solver, starts=starts) for solver, starts in (("trust-region", 3), ("alternating", 1))]
+    others += [design_mvu(epsilon, 3, 3, solver=solver, starts=1) for solver in solvers]
     for other in others:
         check_exactness(other)
         assert value <= other.certificate.mean_variance * (1 + 1e-9)
@@ -70,8 +78,7 @@ def test_the_design_is_not_worse_than_any_other_method(epsilon: float) -> None:
     assert 0 <= table.certificate.optimality_gap <= 0.02
 
 
-@pytest.mark.parametrize("metric", [None, "l1", "l2"])
-@pytest.mark.parametrize("epsilon", [0.5, 3, 10])
+@pytest.mark.parametrize(("epsilon", "metric"), [(0.5, None), (3, None), (10, None), (0.5, "l1"), (10, "l1"), (0.5, "l2"), (10, "l2")])
 def test_with_one_bit_to_spare_the_table_is_optimal_and_rounding_costs_nothing(epsilon: float, metric: str | None) -> None:
     table = design_mvu(epsilon, 3, 4, metric)
     check_exactness(table)
@@ -80,8 +87,7 @@ def test_with_one_bit_to_spare_the_table_is_optimal_and_rounding_costs_nothing(e
     assert table.certificate.mean_variance == pytest.approx(optimum, rel=1e-6)
 
 
-@pytest.mark.parametrize("metric", [None, "l1"])
-@pytest.mark.parametrize("epsilon", [1, 5, 10])
+@pytest.mark.parametrize(("epsilon", "metric"), [(1, None), (10, None), (1, "l1"), (10, "l1")])
 def test_rounding_costs_less_than_a_millionth_of_the_float_table(epsilon: float, metric: str | None) -> None:
     table = design_mvu(epsilon, 3, 2, metric, starts=2)
     alphabet = np.array([float(letter) for letter in table.alphabet])
@@ -92,7 +98,7 @@ def test_rounding_costs_less_than_a_millionth_of_the_float_table(epsilon: float,
 @pytest.mark.parametrize("objective", ["worst", PRIOR])
 @pytest.mark.parametrize("bits_out", [2, 4])
 def test_other_objectives_are_served_better_than_by_the_mean(bits_out: int, objective: str | np.ndarray) -> None:
-    table, mean = design_mvu(3, 3, bits_out, objective=objective, starts=3), design_mvu(3, 3, bits_out, starts=3)
+    table, mean = design_mvu(3, 3, bits_out, objective=objective, starts=1), designed(3, 3, bits_out)
     check_exactness(table)
     value = objective_of(table)
     assert table.certificate.lower_bound <= value
@@ -111,22 +117,21 @@ def test_prior_weights_need_not_sum_to_one() -> None:
     assert objective_of(table) == pytest.approx(objective_of(scaled), rel=1e-7)
 
 
-@pytest.mark.parametrize(("bits_out", "metric"), [(2, None), (3, None), (3, "l1")])
+@pytest.mark.parametrize(("bits_out", "metric"), [(3, None), (3, "l1")])
 def test_symmetric_tables_are_mirrored_exactly(bits_out: int, metric: str | None) -> None:
-    table = design_mvu(2, 3, bits_out, metric, symmetric=True, starts=3)
+    table = design_mvu(3, 3, bits_out, metric, symmetric=True, starts=1)
     check_exactness(table)
     assert np.array_equal(table.weights, table.weights[::-1, ::-1])
     assert all(a + b == 1 for a, b in zip(table.alphabet, reversed(table.alphabet), strict=True))
-    unrestricted = design_mvu(2, 3, bits_out, metric, starts=3)
+    unrestricted = designed(3, 3, bits_out, metric)
     assert unrestricted.certificate.mean_variance <= table.certificate.mean_variance * (1 + 1e-6)
 
 
 def test_the_same_seed_gives_the_same_table_however_many_workers() -> None:
-    table = design_mvu(2, 3, 3, starts=3, seed=5)
-    for other in (design_mvu(2, 3, 3, starts=3, seed=5), design_mvu(2, 3, 3, starts=3, seed=5, workers=2)):
-        assert np.array_equal(table.weights, other.weights)
-        assert (table.alphabet, table.total) == (other.alphabet, other.total)
-    assert table.provenance.seed == 5
+    table, other = (design_mvu(2, 3, 2, starts=3, seed=5, workers=workers) for workers in (1, 2))
+    assert np.array_equal(table.weights, other.weights)
+    assert (table.alphabet, table.total) == (other.alphabet, other.total)
+    assert table.provenance.seed == other.provenance.seed == 5
 
 
 def test_an_interval_moves_the_values_not_the_table() -> None:
@@ -136,7 +141,7 @@ def test_an_interval_moves_the_values_not_the_table() -> None:
     assert table.variance(np.array([-3.0, 5.0])) == pytest.approx(64 * unit.variance(np.array([0.0, 1.0])), rel=1e-12)
 
 
-@pytest.mark.parametrize(("bits_in", "bits_out", "metric"), [(5, 5, None), (5, 5, "l1"), (6, 5, None), (6, 1, None), (4, 6, "l3")])
+@pytest.mark.parametrize(("bits_in", "bits_out", "metric"), [(5, 5, "l1"), (6, 3, None), (6, 1, None), (4, 6, "l3")])
 def test_sizes_that_are_served_in_other_ways(bits_in: int, bits_out: int, metric: str | None) -> None:
     """Many letters from merged ones, a search refined on a finer grid, one bit in closed form, metric privacy too strong for a search."""
     table = design_mvu(2 if metric != "l3" else 0.05, bits_in, bits_out, metric, starts=1)
@@ -158,7 +163,7 @@ def test_where_programs_would_be_too_large_a_coarser_grid_gives_the_table(monkey
 
 def test_a_bound_can_be_had_for_any_unbiased_table() -> None:
     table = with_certified_bound(generalised_randomised_response(3, 3))
-    bound = design_mvu(3, 3, 4).certificate.lower_bound
+    bound = designed(3, 3, 4).certificate.lower_bound
     assert table.certificate.lower_bound == pytest.approx(bound, rel=1e-5)
     assert table.certificate.lower_bound <= table.certificate.mean_variance
 
@@ -170,7 +175,7 @@ def test_little_privacy_and_letters_to_spare(epsilon: float, bits_in: int, bits_
     assert table.certificate.mean_variance <= generalised_randomised_response(epsilon, bits_in).certificate.mean_variance * (1 + 1e-6)
 
 
-@pytest.mark.parametrize(("bits_in", "bits_out"), [(1, 1), (1, 3), (2, 4), (3, 3)])
+@pytest.mark.parametrize(("bits_in", "bits_out"), [(1, 1), (1, 3), (2, 4), (2, 2)])
 def test_mirrored_tables_are_mirrored_at_the_largest_epsilon_too(bits_in: int, bits_out: int) -> None:
     table = design_mvu(20, bits_in, bits_out, symmetric=True, starts=1)
     check_exactness(table)

@@ -97,7 +97,7 @@ def test_hashes_are_other_words_than_those_of_a_rotation_with_the_same_seed() ->
 
 def test_ten_million_coordinates_take_little_memory_beside_the_vector() -> None:
     vector = np.ones(10**7)
-    sketch = CountMeanSketch(10**7, rows=3, width=1000, seed=1)
+    sketch = CountMeanSketch(10**7, rows=2, width=1000, seed=1)
     tracemalloc.start()
     encoded = sketch.encode(vector)
     peaks = [tracemalloc.get_traced_memory()[1]]

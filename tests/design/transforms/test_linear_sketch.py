@@ -6,6 +6,8 @@ about one in a million would fail a test by chance.
 
 import math
 from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from quietbits.design.transforms.hadamard_sketch import HadamardSketch
 from quietbits.design.transforms.layered_sketch import LayeredSketch
 from quietbits.design.transforms.linear_sketch import IdentitySketch, LinearSketch
 
-DIMENSION, ROUNDS = 40, 2000
+DIMENSION, ROUNDS = 40, 1000
 MADE: dict[str, Callable[[int], LinearSketch]] = {
     "one row": lambda seed: CountMeanSketch(DIMENSION, 1, 8, seed),
     "four rows": lambda seed: CountMeanSketch(DIMENSION, 4, 5, seed),
@@ -30,6 +32,27 @@ MADE: dict[str, Callable[[int], LinearSketch]] = {
 KINDS = pytest.mark.parametrize("kind", MADE)
 VECTOR = np.random.default_rng(0).exponential(size=DIMENSION) * np.where(np.arange(DIMENSION) % 3, 1.0, -1.0)
 SQUARE = float(VECTOR @ VECTOR)
+
+
+class Drawn(NamedTuple):
+    """What sketches of every seed make of a vector, of ones and of noise."""
+
+    sketched: np.ndarray
+    decoded: np.ndarray
+    sketched_ones: np.ndarray
+    decoded_noise: np.ndarray
+
+
+@cache
+def drawn(kind: str) -> Drawn:
+    # Each sketch is asked for everything at once: it takes longer to make than to use.
+    rng, rows = np.random.default_rng(5), []
+    for seed in range(ROUNDS):
+        sketch = MADE[kind](seed)
+        sketched, ones = sketch.encode(np.stack([VECTOR, np.ones(DIMENSION)]))
+        noise = rng.normal(size=len(sketched)) / math.sqrt(len(sketched))
+        rows.append((sketched, sketch.decode(sketched), ones, sketch.decode(noise)))
+    return Drawn(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
 def within(values: np.ndarray, expected: float, errors: float = 5.0) -> None:
@@ -74,57 +97,53 @@ def test_the_operator_is_adjoint(kind: str) -> None:
 
 @KINDS
 def test_decoding_is_unbiased_and_off_by_the_distortion(kind: str) -> None:
-    sketches = [MADE[kind](seed) for seed in range(ROUNDS)]
-    errors = np.array([sketch.decode(sketch.encode(VECTOR)) for sketch in sketches]) - VECTOR
+    sketch, errors = MADE[kind](0), drawn(kind).decoded - VECTOR
     assert (np.abs(errors.mean(axis=0)) <= 6 * errors.std(axis=0) / math.sqrt(ROUNDS) + 1e-12).all()
     squares = np.sum(errors**2, axis=1)
-    within(squares, sketches[0].compression_error(VECTOR))
-    largest = sketches[0].distortion * SQUARE
+    within(squares, sketch.compression_error(VECTOR))
+    largest = sketch.distortion * SQUARE
     # What a layered sketch costs depends on where a vector is long.
-    assert sketches[0].compression_error(VECTOR) <= largest * (1 + 1e-12)
-    assert kind == "layers" or sketches[0].compression_error(VECTOR) == pytest.approx(largest, rel=1e-12)
+    assert sketch.compression_error(VECTOR) <= largest * (1 + 1e-12)
+    assert kind == "layers" or sketch.compression_error(VECTOR) == pytest.approx(largest, rel=1e-12)
 
 
 def test_the_distortion_of_a_count_mean_sketch_is_that_of_every_vector() -> None:
     # (d - 1) / m for one coordinate alone, for two, and for all alike: by one row, or by several.
     for rows, width in ((1, 12), (3, 4)):
-        for vector in (np.eye(DIMENSION)[5], np.eye(DIMENSION)[:2].sum(axis=0), np.ones(DIMENSION)):
-            sketches = [CountMeanSketch(DIMENSION, rows, width, seed) for seed in range(ROUNDS // 2)]
-            errors = np.array([sketch.decode(sketch.encode(vector)) for sketch in sketches]) - vector
-            within(np.sum(errors**2, axis=1), (DIMENSION - 1) / 12 * float(vector @ vector))
+        vectors = np.stack([np.eye(DIMENSION)[5], np.eye(DIMENSION)[:2].sum(axis=0), np.ones(DIMENSION)])
+        sketches = [CountMeanSketch(DIMENSION, rows, width, seed) for seed in range(ROUNDS // 2)]
+        errors = np.array([sketch.decode(sketch.encode(vectors)) for sketch in sketches]) - vectors
+        for vector, squares in zip(vectors, np.sum(errors**2, axis=2).T, strict=True):
+            within(squares, (DIMENSION - 1) / 12 * float(vector @ vector))
 
 
 @KINDS
 def test_lengths_are_kept_on_average_and_vary_no_more_than_stated(kind: str) -> None:
-    sketches = [MADE[kind](seed) for seed in range(ROUNDS)]
-    squares = np.array([np.sum(sketch.encode(VECTOR) ** 2) for sketch in sketches]) / SQUARE / sketches[0].length_factor ** 2
+    sketch = MADE[kind](0)
+    squares = np.sum(drawn(kind).sketched ** 2, axis=1) / SQUARE / sketch.length_factor**2
     within(squares, 1.0)
     deviations = (squares - 1) ** 2
-    assert deviations.mean() <= sketches[0].length_variance + 5 * deviations.std() / math.sqrt(ROUNDS) + 1e-24
-    assert sketches[0].length_variance <= 2 / min(sketches[0].sketch_dimension, 5)
+    assert deviations.mean() <= sketch.length_variance + 5 * deviations.std() / math.sqrt(ROUNDS) + 1e-24
+    assert sketch.length_variance <= 2 / min(sketch.sketch_dimension, 5)
     for factor in (1.1, 1.5):
         # Five standard deviations of a share.
-        bound = sketches[0].excess_probability(factor)
+        bound = sketch.excess_probability(factor)
         assert np.mean(squares > factor**2) <= bound + 5 * math.sqrt(bound / ROUNDS)
-    assert sketches[0].excess_probability(1 + 1e-9) == (0.0 if kind == "none" else 1.0)
+    assert sketch.excess_probability(1 + 1e-9) == (0.0 if kind == "none" else 1.0)
 
 
 def test_squared_lengths_vary_as_much_as_the_bound_says() -> None:
     # Of a Gaussian ensemble by chi-square's variance, exactly; of one row for many equal coordinates, almost: (1 - 1/d) 2/m.
-    for made, exact in ((MADE["gaussian"], 2 / 20), (MADE["one row"], (1 - 1 / DIMENSION) * 2 / 8)):
-        squares = np.array([np.sum(made(seed).encode(np.ones(DIMENSION)) ** 2) for seed in range(ROUNDS)]) / DIMENSION
+    for kind, exact in (("gaussian", 2 / 20), ("one row", (1 - 1 / DIMENSION) * 2 / 8)):
+        squares = np.sum(drawn(kind).sketched_ones ** 2, axis=1) / DIMENSION
         within((squares - 1) ** 2, exact)
 
 
 @KINDS
 def test_noise_is_scaled_up_by_the_noise_gain(kind: str) -> None:
-    rng = np.random.default_rng(5)
-    sketches = [MADE[kind](seed) for seed in range(ROUNDS)]
-    size = sketches[0].sketch_dimension
-    noise = rng.normal(size=(ROUNDS, size)) / math.sqrt(size)
-    gains = np.array([np.sum(sketch.decode(one) ** 2) for sketch, one in zip(sketches, noise, strict=True)])
-    within(gains, sketches[0].noise_gain)
-    assert sketches[0].noise_gain == pytest.approx(DIMENSION / size * (4 if kind == "four rows over 4" else 1), rel=1e-14)
+    sketch = MADE[kind](0)
+    within(np.sum(drawn(kind).decoded_noise ** 2, axis=1), sketch.noise_gain)
+    assert sketch.noise_gain == pytest.approx(DIMENSION / sketch.sketch_dimension * (4 if kind == "four rows over 4" else 1), rel=1e-14)
 
 
 @KINDS

@@ -96,7 +96,7 @@ def test_moments_by_enumeration_of_caps(epsilon: float, bits: int, dimension: in
 
 @pytest.mark.parametrize(("epsilon", "bits"), [(1.0, 2), (4.0, 5)])
 def test_indices_have_the_distribution_that_is_stated(epsilon: float, bits: int) -> None:
-    mechanism, clients = mechanism_of(epsilon, bits, 3, clip_norm=2.0), 1500
+    mechanism, clients = mechanism_of(epsilon, bits, 3, clip_norm=2.0), 750
     vector = 2 * unit_vectors(3, 1)[0]
     messages = mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(3))
     # Seeds differ, so that each index is ranked by its own distribution: the randomised probability transform is uniform.

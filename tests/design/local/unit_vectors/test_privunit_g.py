@@ -34,7 +34,7 @@ def test_densities_of_two_vectors_are_within_epsilon_and_reach_it(epsilon: float
 @pytest.mark.parametrize(("epsilon", "dimension"), CASES)
 def test_moments_agree_with_quadrature(epsilon: float, dimension: int) -> None:
     mechanism = mechanism_of(epsilon, dimension, clip_norm=2.0)
-    with mpmath.workdps(20):
+    with mpmath.workdps(15):
         t = mpmath.mpf(mechanism.threshold)
         edges = [t, t + 0.125, t + 0.5, t + 1, t + 4, t + 20]
         weight = mpmath.exp(epsilon)
@@ -53,11 +53,11 @@ def test_moments_agree_with_quadrature(epsilon: float, dimension: int) -> None:
 @pytest.mark.parametrize(("epsilon", "dimension"), CASES)
 def test_no_other_threshold_gives_less_variance(epsilon: float, dimension: int) -> None:
     mechanism = mechanism_of(epsilon, dimension)
-    for t in [*np.linspace(-15, 18, 2001), mechanism.threshold - 1e-3, mechanism.threshold + 1e-3]:
-        above, below = ndtr(-t), math.exp(-epsilon) * ndtr(t)
-        mean = stats.norm.pdf(t) * -math.expm1(-epsilon) / (above + below)
-        if mean > 1e-100:
-            assert (dimension + t * mean) / mean**2 >= mechanism.worst_variance * (1 - 1e-9)
+    t = np.array([*np.linspace(-15, 18, 2001), mechanism.threshold - 1e-3, mechanism.threshold + 1e-3])
+    above, below = ndtr(-t), math.exp(-epsilon) * ndtr(t)
+    mean = stats.norm.pdf(t) * -math.expm1(-epsilon) / (above + below)
+    t, mean = t[mean > 1e-100], mean[mean > 1e-100]
+    assert ((dimension + t * mean) / mean**2 >= mechanism.worst_variance * (1 - 1e-9)).all()
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 5.0, 30.0])

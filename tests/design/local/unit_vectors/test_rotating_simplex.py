@@ -22,7 +22,7 @@ def corners_of(mechanism: RotatingSimplexMechanism, seed: int) -> np.ndarray:
 @pytest.mark.parametrize(("count", "largest"), [(2, 1), (5, 2), (16, 3), (64, 40)])
 def test_expected_sums_of_the_largest_normal_numbers(count: int, largest: int) -> None:
     choices = [math.comb(count - 1, one) for one in range(largest)]
-    with mpmath.workdps(20):
+    with mpmath.workdps(15):
 
         def integrand(z: mpmath.mpf) -> mpmath.mpf:
             above = mpmath.ncdf(-z)
@@ -56,7 +56,7 @@ def test_the_closest_corners_are_likelier_by_e_to_the_epsilon(epsilon: float, bi
 
 def test_numbers_are_drawn_with_their_probabilities() -> None:
     mechanism = RotatingSimplexMechanism(2.0, 3, NormBall(10, 2.0))
-    vectors = np.tile(np.eye(1, 10), (5000, 1))
+    vectors = np.tile(np.eye(1, 10), (2500, 1))
     messages = mechanism.encode(vectors, np.random.default_rng(1))
     own = np.array([mechanism.number_probabilities(vectors[0], int(seed))[number] for seed, number in messages])
     share = np.mean(own == own.max())

@@ -75,12 +75,16 @@ def _at_order(budget: RenyiBudget, order: float) -> float:
     def bounds(share: float) -> FloatArray:
         return np.asarray(steps**2 / chi_squared_bound(order, budget.limits(order, share)[steps]))
 
-    def falling(share: float) -> float:
-        return float(bounds(share)[costly].max(initial=0.0))
+    def falling(values: FloatArray) -> float:
+        return float(values[costly].max(initial=0.0))
 
-    def rising(share: float) -> float:
-        return float(bounds(share)[~costly].max(initial=0.0))
+    def rising(values: FloatArray) -> float:
+        return float(values[~costly].max(initial=0.0))
+
+    def falling_is_larger(share: float) -> bool:
+        values = bounds(share)
+        return falling(values) >= rising(values)
 
     # Which line a table keeps is not known: the least over lines of the larger of a falling and a rising function.
-    lines = bisect(lambda share: falling(share) >= rising(share), 0.0, 1.0, HALVINGS)
-    return max(rising(lines.holds), falling(lines.fails)) * (1 - ROUNDING)
+    lines = bisect(falling_is_larger, 0.0, 1.0, HALVINGS)
+    return max(rising(bounds(lines.holds)), falling(bounds(lines.fails))) * (1 - ROUNDING)

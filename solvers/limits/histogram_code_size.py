@@ -49,9 +49,10 @@ def code_size(clients: int, dimension: int, failure_probability: float = 0.01) -
     if clients <= TERMWISE_CLIENTS:
         for total in range(1, clients + 1):
             # delta and its negative have the same zeros, and so have the multiples of one vector: of two entries only k = 1 counts.
-            pairs = np.add.outer(parts[total], parts[total])
+            pairs = np.add.outer(parts[total, : total + 1], parts[total, : total + 1])
             pairs[1, 1] = 0.0 if total == 1 else -np.inf
-            np.logaddexp(multiplicities, pairs, out=multiplicities)
+            sums = multiplicities[: total + 1, : total + 1]
+            np.logaddexp(sums, pairs, out=sums)
     else:
         sizes = np.arange(clients + 1)
         terms = clients + 1 - np.maximum.outer(sizes, sizes)
@@ -93,11 +94,12 @@ def code_size_of_histogram(counts: ArrayLike, dimension: int, failure_probabilit
     added = _log_supports_beside(dimension, len(own), clients)
     counted = np.full((clients + 1, clients + 1), -np.inf)
     for total in range(1, clients + 1):
-        pairs = np.add.outer(parts[total], removed[:, total])
+        pairs = np.add.outer(parts[total, : total + 1], removed[: total + 1, total])
         if total > 1:
             # delta = k (e_i - e_j) is a multiple of the one with k = 1, and is 0 where that is.
             pairs[1, 1] = -np.inf
-        np.logaddexp(counted, pairs, out=counted)
+        sums = counted[: total + 1, : total + 1]
+        np.logaddexp(sums, pairs, out=sums)
     return _least_rows(_by_support(counted + added), probability)
 
 

@@ -4,6 +4,7 @@
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -40,10 +41,14 @@ class PriorRisks:
             return float(np.max(self.second_moments / self.odds)) * (1 - ROUNDING)
 
 
+# Every part of a bound asks for the sizes of the same numbers; with the most clients there are a few hundred of them.
+@lru_cache(maxsize=256)
 def group_sizes(most: int) -> FloatArray:
-    """Return whole numbers from 1 to `most`, about `GROUP_RATIO` apart."""
+    """Return whole numbers from 1 to `most`, about `GROUP_RATIO` apart; not to be written to."""
     count = int(np.ceil(np.log(most) / np.log(GROUP_RATIO))) + 1
-    return np.unique(np.append(np.floor(np.geomspace(1, most, count)), most))
+    sizes: FloatArray = np.unique(np.append(np.floor(np.geomspace(1, most, count)), most))
+    sizes.setflags(write=False)
+    return sizes
 
 
 def group_weights(sizes: FloatArray, clients: int) -> FloatArray:

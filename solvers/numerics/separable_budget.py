@@ -74,9 +74,10 @@ def largest_piecewise_sum(
     def narrowed(cells: FloatArray, between: Brackets, price: float, halvings: int) -> tuple[Brackets, FloatArray, FloatArray]:
         """Return where the derivative changes its sign in each cell, a value that h - price x**p attains there, and a bound on all."""
         lefts, constants, slopes, curvatures, tops = cells
+        doubled, steepness = 2 * curvatures, price * norm / scale
 
         def derivative(f: FloatArray) -> FloatArray:
-            return np.asarray(slopes - 2 * curvatures * f - price * norm / scale * ((lefts + f) / scale) ** (norm - 1))
+            return np.asarray(slopes - doubled * f - steepness * ((lefts + f) / scale) ** (norm - 1))
 
         found = bisect_each(lambda middle: derivative(middle) >= 0, between.holds, between.fails, halvings)
         low, high = found.holds, found.fails

@@ -12,7 +12,7 @@ from .rounding import UNIT
 # Halvings of a cell before the tangent at its left end bounds what is left of it: the gap is of the order of the last width squared.
 HALVINGS = 26
 # Those of all cells; the others are of cells that can have the maximum.
-FIRST_HALVINGS = 6
+FIRST_HALVINGS = 2
 # Relative slack by which the bound is rounded upward: the powers in it, of at most 64, have fewer than 400 units.
 UPWARD = 1e-11
 # The least budget that floating point tells from zero; a larger budget only loosens the bound, so that raising it to this is safe.

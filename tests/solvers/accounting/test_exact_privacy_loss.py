@@ -1,8 +1,11 @@
 """Rényi divergences of two distributions value by value, against many digits: at any order, and whatever the losses."""
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss
 
@@ -21,11 +24,10 @@ def exact_divergence(loss: ExactPrivacyLoss, order: float) -> mpmath.mpf:
 def test_they_have_all_digits_at_every_order(values: int, scale: float) -> None:
     rng = np.random.default_rng(values)
     other, losses = rng.dirichlet(np.ones(values)), rng.normal(size=values) * scale
+    # Both distributions leave something out.
+    log_masses = np.log(other) + losses
+    log_masses -= max(float(logsumexp(log_masses)), 0.0) + math.log(1.001)
     with mpmath.workdps(50):
-        own = [mpmath.mpf(mass) * mpmath.exp(mpmath.mpf(value)) for mass, value in zip(other.tolist(), losses.tolist(), strict=True)]
-        # Both distributions leave something out.
-        whole = max(mpmath.fsum(own), mpmath.mpf(1)) * mpmath.mpf("1.001")
-        log_masses = np.array([float(mpmath.log(mass / whole)) for mass in own])
         kept = [mpmath.exp(mpmath.mpf(log_mass)) for log_mass in log_masses.tolist()]
         kept_other = [mass * mpmath.exp(-mpmath.mpf(value)) for mass, value in zip(kept, losses.tolist(), strict=True)]
         loss = ExactPrivacyLoss(log_masses, losses, float(1 - mpmath.fsum(kept)), float(1 - mpmath.fsum(kept_other)))

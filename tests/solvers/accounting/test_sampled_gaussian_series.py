@@ -16,8 +16,8 @@ ORDERS = (1.05, 2.7, 9.75)
 def integral(noise_multiplier: float, probability: float, order: float) -> mpmath.mpf:
     """Return the cumulant by the trapezoidal rule for its definition: errors are below 1e-20 of it.
 
-    The integrand is analytic up to pi deviation**2 away from the line, so that the rule is off by a share of exp(-59) with this step; beyond
-    twelve deviations lies exp(-72).
+    The integrand is analytic up to pi deviation**2 away from the line, so that the rule is off by a share of exp(-59) with this step;
+    beyond twelve deviations lies exp(-72).
     """
     with mpmath.workdps(25):
         deviation, rate, power = (mpmath.mpf(value) for value in (noise_multiplier, probability, order))

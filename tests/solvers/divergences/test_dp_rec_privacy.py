@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -36,13 +37,17 @@ TRAININGS = [
 def exact_moment(clip_ratio: float, population: int, order: int) -> mpmath.mpf:
     """Return the log moment with 60 digits, all its terms and no rearrangement."""
     with mpmath.workdps(60):
-        probability, square = mpmath.mpf(1) / population, mpmath.mpf(clip_ratio) ** 2
+        probability, step = mpmath.mpf(1) / population, mpmath.exp(mpmath.mpf(clip_ratio) ** 2)
+
+        def powers(base: mpmath.mpf) -> list[mpmath.mpf]:
+            return list(itertools.accumulate(itertools.repeat(base, order), operator.mul, initial=mpmath.mpf(1)))
+
         choices = itertools.accumulate(range(order), lambda chosen, j: chosen * (order - j) / (j + 1), initial=mpmath.mpf(1))
-        terms = (
-            chosen * probability**j * (1 - probability) ** (order - j) * mpmath.exp(j * (j - 1) * square / 2)
-            for j, chosen in enumerate(choices)
+        # exp(j (j - 1) clip_ratio**2 / 2)
+        growths = itertools.accumulate(powers(step)[:-1], operator.mul, initial=mpmath.mpf(1))
+        return mpmath.log(
+            mpmath.fsum(map(math.prod, zip(choices, powers(probability), powers(1 - probability)[::-1], growths, strict=True)))
         )
-        return mpmath.log(mpmath.fsum(terms))
 
 
 def line_moment(first: Callable[[NDArray], NDArray], second: Callable[[NDArray], NDArray], order: int) -> float:

@@ -50,7 +50,7 @@ def posterior_odds(dimension: int, epsilon: ArrayLike) -> FloatArray:
             return np.asarray(np.sinh(given / 2) ** 2 * (1 + ROUNDING))
     budgets = given.ravel()
     gain = _log_expm1(budgets)
-    # From bounds on the odds, in one dimension and by the information, Newton's steps for the logarithm of the condition only fall.
+    # Newton's steps for the logarithm of the condition, from bounds on the odds: those of one dimension, and by the information.
     log_odds = 2 * gain - budgets - math.log(4)
     if dimension > 2:
         log_odds = np.minimum(log_odds, _log_expm1(2 * private_information(budgets) / (dimension - 2)))

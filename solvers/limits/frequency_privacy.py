@@ -233,7 +233,10 @@ def _hidden_items(categories: int, clients: int, epsilon: float) -> float:
         return 0.0
     curves = one_hot_curves(sizes)
     best = 0.0
-    for moved, information in zip(PERTURBATIONS, message_information(PERTURBATIONS, epsilon), strict=True):
+    for moved, information in zip(PERTURBATIONS[::-1], message_information(PERTURBATIONS, epsilon)[::-1], strict=True):
+        # No distortion is above 1: smaller perturbations have no larger errors than these.
+        if moved <= best:
+            break
         hidden = moved**2 / parts * curves.distortion(clients * information / parts**2)
         drawn = (1 - (1 - moved) ** 2 - moved**2 / parts) / clients
         best = max(best, float(np.max(np.sqrt(hidden) - np.sqrt(np.maximum(drawn, 0.0)))))

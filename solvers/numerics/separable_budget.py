@@ -12,7 +12,7 @@ from .rounding import UNIT
 # Halvings of a cell before the tangent at its left end bounds what is left of it: the gap is of the order of the last width squared.
 HALVINGS = 26
 # Those of all cells; the others are of cells that can have the maximum.
-FIRST_HALVINGS = 6
+FIRST_HALVINGS = 2
 # Relative slack by which the bound is rounded upward: the powers in it, of at most 64, have fewer than 400 units.
 UPWARD = 1e-11
 # The least budget that floating point tells from zero; a larger budget only loosens the bound, so that raising it to this is safe.
@@ -74,9 +74,10 @@ def largest_piecewise_sum(
     def narrowed(cells: FloatArray, between: Brackets, price: float, halvings: int) -> tuple[Brackets, FloatArray, FloatArray]:
         """Return where the derivative changes its sign in each cell, a value that h - price x**p attains there, and a bound on all."""
         lefts, constants, slopes, curvatures, tops = cells
+        doubled, steepness = 2 * curvatures, price * norm / scale
 
         def derivative(f: FloatArray) -> FloatArray:
-            return np.asarray(slopes - 2 * curvatures * f - price * norm / scale * ((lefts + f) / scale) ** (norm - 1))
+            return np.asarray(slopes - doubled * f - steepness * ((lefts + f) / scale) ** (norm - 1))
 
         found = bisect_each(lambda middle: derivative(middle) >= 0, between.holds, between.fails, halvings)
         low, high = found.holds, found.fails

@@ -118,10 +118,12 @@ def _minimised(
     slacks[len(rows) : len(linear)] = point
     multipliers = np.minimum(1 / (len(slacks) * slacks), 1e3)
     duals = np.zeros(len(right))
+    jacobian = np.concatenate([linear, at_point.jacobian])
+    residuals = _Residuals(cost + equations.T @ duals + jacobian.T @ multipliers, equations @ point - right, values + slacks)
+    # Of Newton's system only the first block changes.
+    system = np.block([[np.zeros((len(point), len(point))), equations.T], [equations, -REGULARISATION * np.eye(len(right))]])
     for _ in range(MOST_STEPS):
         gap = float(multipliers @ slacks)
-        jacobian = np.concatenate([linear, at_point.jacobian])
-        residuals = _Residuals(cost + equations.T @ duals + jacobian.T @ multipliers, equations @ point - right, values + slacks)
         value = abs(float(cost @ point))
         # A multiplier's error matters as much as the variable that it belongs to.
         dual_error = float(np.abs(residuals.dual) @ point)
@@ -130,8 +132,7 @@ def _minimised(
             return ConvexOptimum(point, duals, multipliers[: len(rows)], multipliers[len(linear) :])
         aim = CENTRING * gap / len(slacks)
         ratio = multipliers / slacks
-        hessian = at_point.hessian(multipliers[len(linear) :]) + (jacobian * ratio[:, None]).T @ jacobian
-        system = np.block([[hessian, equations.T], [equations, -REGULARISATION * np.eye(len(right))]])
+        system[: len(point), : len(point)] = at_point.hessian(multipliers[len(linear) :]) + (jacobian * ratio[:, None]).T @ jacobian
         towards = (aim - multipliers * slacks + multipliers * residuals.slacks) / slacks
         try:
             step = np.linalg.solve(system, np.concatenate([-residuals.dual - jacobian.T @ towards, -residuals.equations]))
@@ -148,15 +149,16 @@ def _minimised(
             at_point = curved(new_point)
             values = _values(linear, at_point, new_point)
             jacobian = np.concatenate([linear, at_point.jacobian])
-            after = _Residuals(
+            residuals = _Residuals(
                 cost + equations.T @ new_duals + jacobian.T @ new_multipliers, equations @ new_point - right, values + new_slacks
-            ).norm(new_multipliers * new_slacks - aim)
-            if after <= TOLERATED_GROWTH * before:
+            )
+            if residuals.norm(new_multipliers * new_slacks - aim) <= TOLERATED_GROWTH * before:
                 break
             length /= 2
         point, duals, multipliers = new_point, new_duals, new_multipliers
         # Where a constraint holds, its slack may be what it is: that residual is gone.
         slacks = np.where(-values > new_slacks / 2, -values, new_slacks)
+        residuals = _Residuals(residuals.dual, residuals.equations, values + slacks)
     raise ConvergenceError(f"the convex program was not solved to {tolerance:g} in {MOST_STEPS} steps: its gap is {gap / value:.3g}")
 
 

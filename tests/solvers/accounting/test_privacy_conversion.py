@@ -5,12 +5,13 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from privacy_losses import gaussian_privacy_loss, pure_privacy_loss
+from privacy_losses import pure_privacy_loss
 from scipy.optimize import minimize_scalar
 from scipy.stats import binom
 
 from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.randomised_response import generalised_randomised_response
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.privacy_loss import dominating_privacy_loss
 from quietbits.solvers.accounting.pure_privacy import pure_renyi_divergences
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
@@ -28,10 +29,10 @@ def test_pure_privacy_has_the_divergence_of_randomised_response(epsilon: float, 
 
 
 def test_pure_privacy_dominates_every_table_with_it() -> None:
-    table = design_mvu(1.0, 3, 3)
+    table = design_mvu(2.0, 2, 3)
     for order in (1.1, 2.0, 10.0, math.inf):
-        assert renyi_matrix(table.weights, order).max() <= pure_renyi_divergences(1.0, order)[0]
-    own, pure = dominating_privacy_loss(table.weights), pure_privacy_loss(1.0)
+        assert renyi_matrix(table.weights, order).max() <= pure_renyi_divergences(2.0, order)[0]
+    own, pure = dominating_privacy_loss(table.weights), pure_privacy_loss(2.0)
     for rounds in (1, 10):
         assert own.self_compose(rounds).get_epsilon_for_delta(1e-5) < pure.self_compose(rounds).get_epsilon_for_delta(1e-5)
     assert pure_renyi_divergences(0.0, 2.0)[0] == 0
@@ -99,7 +100,7 @@ def test_the_orders_that_are_tried_cost_next_to_nothing() -> None:
             lambda a, z=multiplier: a / (2 * z**2) + math.log1p(-1 / a) - math.log(1e-6 * a) / (a - 1), bounds=(1.01, 1e4), method="bounded"
         )
         assert best.fun <= found <= best.fun * 1.001
-        assert gaussian_privacy_loss(multiplier).get_epsilon_for_delta(1e-6) <= found
+        assert gaussian_epsilon(multiplier, 1e-6) <= found
 
 
 def test_the_pure_guarantee_is_taken_where_it_is_the_better_one() -> None:

@@ -14,18 +14,22 @@ ORDERS = (1.05, 2.7, 9.75)
 
 
 def integral(noise_multiplier: float, probability: float, order: float) -> mpmath.mpf:
-    """Return the cumulant by numerical integration of its definition: errors are below 1e-20 of it."""
+    """Return the cumulant by the trapezoidal rule for its definition: errors are below 1e-20 of it.
+
+    The integrand is analytic up to pi deviation**2 away from the line, so that the rule is off by a share of exp(-59) with this step;
+    beyond twelve deviations lies exp(-72).
+    """
     with mpmath.workdps(25):
         deviation, rate, power = (mpmath.mpf(value) for value in (noise_multiplier, probability, order))
         half, norm = -1 / (2 * deviation**2), deviation * mpmath.sqrt(2 * mpmath.pi)
+        step = min(deviation / 3, deviation**2 / 3)
 
         def integrand(point: mpmath.mpf) -> mpmath.mpf:
             ratio = mpmath.exp(half * (1 - 2 * point))
             return mpmath.exp(half * point**2) * (1 - rate + rate * ratio) ** power
 
-        middle = deviation**2 * mpmath.log(1 / rate - 1) + mpmath.mpf(1) / 2
-        ends = {-40 * deviation, -10 * deviation, mpmath.mpf(0), middle, power, 10 * deviation}
-        return mpmath.log(mpmath.quad(integrand, sorted(ends | {power + 10 * deviation, power + 40 * deviation})) / norm)
+        places = range(math.floor(-12 * deviation / step), math.ceil((power + 12 * deviation) / step) + 1)
+        return mpmath.log(mpmath.fsum(integrand(place * step) for place in places) * step / norm)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from quietbits.solvers.accounting.sampled_noise import gaussian_loss_interval, s
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 
 
-@pytest.mark.parametrize(("multiplier", "probability"), [(0.3, 0.9), (1.0, 0.01), (1.0, 0.5), (5.0, 1e-6), (80.0, 0.999)])
+@pytest.mark.parametrize(("multiplier", "probability"), [(0.3, 0.9), (1.0, 0.01), (5.0, 1e-6), (80.0, 0.999)])
 def test_losses_are_those_of_dp_accounting_to_the_last_bit(multiplier: float, probability: float) -> None:
     interval = gaussian_loss_interval(multiplier, probability)
     theirs = from_gaussian_mechanism(multiplier, sampling_prob=probability, value_discretization_interval=interval)

@@ -43,7 +43,7 @@ def test_no_table_is_below_the_bound(objective: str, metric: str | None) -> None
     assert dual_lower_bound(bound.duals, inputs, constraint) <= best
     # The comparison is not idle: the bound is near.
     assert bound.lower_bound > 0.5 * best
-    for _ in range(20):
+    for _ in range(10):
         duals = random_duals(8, rng)
         if weights is not None:
             duals = DualValues(duals.normalisation, duals.unbiasedness, weights)

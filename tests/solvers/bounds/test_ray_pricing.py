@@ -76,7 +76,7 @@ def test_no_letter_of_a_fine_grid_is_better(zeros: int, constraint: RatioConstra
         priced = price_rays(duals, inputs, constraint)
         violations = priced.violations / priced.rays[:, 0] if constraint.neighbours_only else priced.violations
         middle = priced.letters[violations.argmax()]
-        letters = np.linspace(middle - 2, middle + 2, 40001)
+        letters = np.concatenate([np.linspace(middle - 2, middle + 2, 4001), np.linspace(middle - 2e-3, middle + 2e-3, 41)])
         values = gains(duals, inputs, letters)
         if constraint.neighbours_only:
             best = values[:, -1]

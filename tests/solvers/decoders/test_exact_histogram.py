@@ -139,8 +139,8 @@ def test_out_of_time() -> None:
     matrix = rng.integers(0, 2, (45, 1000))
     sums = matrix @ np.bincount(rng.integers(0, 1000, 30), minlength=1000)
     start = time.monotonic()
-    with pytest.raises(ConvergenceError, match=r"no histogram with these sums was found in 0\.2 s"):
-        decode_histogram(matrix, sums, 30, time_limit=0.2)
+    with pytest.raises(ConvergenceError, match=r"no histogram with these sums was found in 0\.05 s"):
+        decode_histogram(matrix, sums, 30, time_limit=0.05)
     assert time.monotonic() - start < 30
 
 

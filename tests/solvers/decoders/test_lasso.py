@@ -104,11 +104,21 @@ def test_the_gap_is_never_below_the_suboptimality(rows: int, columns: int, seed:
         check_conditions(matrix, observations, found)
 
 
-def exact_objective(matrix: Array, observations: Array, penalty: float, vector: list[Fraction]) -> Fraction:
-    """Return the objective of a matrix of whole numbers, in rational arithmetic."""
-    images = [sum((int(entry) * value for entry, value in zip(row, vector, strict=True)), Fraction(0)) for row in matrix]
-    squares = [(Fraction(seen) - image) ** 2 for seen, image in zip(observations.tolist(), images, strict=True)]
-    return sum(squares) / (2 * len(squares)) + Fraction(penalty) * sum(abs(value) for value in vector)
+# In these units every float is a whole number, and so is a sixteenth of it.
+UNITS = 2**1078
+
+
+def in_units(values: Array) -> NDArray[np.object_]:
+    """Return the floats as they are, in whole numbers of units."""
+    ratios = [value.as_integer_ratio() for value in values.tolist()]
+    return np.array([numerator * (UNITS // denominator) for numerator, denominator in ratios], dtype=object)
+
+
+def exact_objective(matrix: NDArray[np.object_], observations: NDArray[np.object_], penalty: int, vector: NDArray[np.object_]) -> Fraction:
+    """Return the objective of a matrix of whole numbers, exactly; all else is in units."""
+    measurements = len(observations)
+    squares = ((observations - matrix @ vector) ** 2).sum()
+    return Fraction(squares + 2 * measurements * penalty * np.abs(vector).sum(), 2 * measurements * UNITS**2)
 
 
 @pytest.mark.parametrize("solver", ["coordinate-descent", "fista"])
@@ -117,15 +127,14 @@ def exact_objective(matrix: Array, observations: Array, penalty: float, vector: 
 def test_the_gap_covers_rounding_too(columns: int, tolerance: float, solver: str) -> None:
     """With orthogonal columns the optimum is known. With one, its rounding alone makes the computed residual look optimal."""
     matrix, penalty = hadamard(16)[:, :columns].astype(float), 0.1
+    whole, shift = hadamard(16)[:, :columns].astype(object), int(in_units(np.array([penalty]))[0])
     for seed in range(40):
         observations = np.random.default_rng(seed).standard_normal(16)
         found = solve_lasso(matrix, observations, penalty, solver=solver, tolerance=tolerance)
-        means = [
-            sum(int(row[i]) * Fraction(seen) for row, seen in zip(matrix, observations.tolist(), strict=True)) / 16 for i in range(columns)
-        ]
-        best = [max(abs(mean) - Fraction(penalty), Fraction(0)) * (1 if mean > 0 else -1) for mean in means]
-        values = [Fraction(value) for value in found.solution.tolist()]
-        suboptimality = exact_objective(matrix, observations, penalty, values) - exact_objective(matrix, observations, penalty, best)
+        seen = in_units(observations)
+        means = whole.T @ seen // 16
+        best = np.where(means > 0, 1, -1) * np.maximum(np.abs(means) - shift, 0)
+        suboptimality = exact_objective(whole, seen, shift, in_units(found.solution)) - exact_objective(whole, seen, shift, best)
         assert Fraction(found.duality_gap) >= suboptimality >= 0
 
 

@@ -31,34 +31,37 @@ ROUNDING = 1e-12
 def log_masses(clients: int, sigma: float) -> np.ndarray:
     """Logarithms of the probabilities of a sum of discrete Gaussians by convolution in log space.
 
-    Sums of order 64 have their weight around 64 shifts: each client's noise goes further than all 192 of them. Given a sum, that of some
-    clients has a Gaussian's weights around their share of it, with a variance of 1.5 sigma**2 at most: 15 sigma away lies exp(-75) of it.
+    Sums of order 64 have their weight around 64 shifts: the values go further than all 192 of them. Given a sum, that of some clients has a
+    Gaussian's weights around their share of it, with a variance of 1.5 sigma**2 at most: 15 sigma away lies exp(-75) of it.
     """
+    reach = 200 + math.ceil(40 * sigma)
+    value = np.arange(-reach, reach + 1)
     if clients > 1:
         few, others = log_masses(clients // 2, sigma), log_masses(clients - clients // 2, sigma)
-        total = np.full(len(few) + len(others) - 1, -np.inf, dtype=np.longdouble)
-        reach, span = len(few) // 2, math.ceil(15 * sigma) + 2
-        places = np.arange(len(total))
-        share = (places - len(total) // 2) * (clients // 2) // clients + reach
-        for own in (share + distance for distance in range(-span, span + 1)):
-            there = (own >= 0) & (own < len(few)) & (own <= places) & (places - own < len(others))
-            total[there] = np.logaddexp(total[there], few[own[there]] + others[places[there] - own[there]])
+        total = np.full(len(value), -np.inf, dtype=np.longdouble)
+        span = math.ceil(15 * sigma) + 2
+        for own in (value * (clients // 2) // clients + distance for distance in range(-span, span + 1)):
+            rest = value - own
+            there = (np.abs(own) <= reach) & (np.abs(rest) <= reach)
+            total[there] = np.logaddexp(total[there], few[own[there] + reach] + others[rest[there] + reach])
         return total
-    reach = 200 + math.ceil(40 * sigma)
-    value = np.arange(-reach, reach + 1, dtype=np.longdouble)
-    one = -(value**2) / (2 * np.longdouble(sigma) ** 2)
+    one = -(value.astype(np.longdouble) ** 2) / (2 * np.longdouble(sigma) ** 2)
     return one - np.logaddexp.reduce(one)
 
 
 def exact_divergences(own: np.ndarray, other: np.ndarray) -> np.ndarray:
-    return np.array([float(np.logaddexp.reduce(order * own + (1 - order) * other)) / (order - 1) for order in ORDERS])
+    orders = np.array(ORDERS, dtype=np.longdouble)[:, None]
+    terms = orders * own + (1 - orders) * other
+    largest = terms.max(axis=1)
+    sums = largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1))
+    return np.asarray(sums / (orders[:, 0] - 1), dtype=float)
 
 
 @cache
 def shifted_divergences(clients: int, sigma: float, shift: int) -> np.ndarray:
-    """The larger divergence of the two directions."""
+    """The divergence of either direction: the sum is as likely to be negative."""
     masses = log_masses(clients, sigma)
-    return np.maximum(exact_divergences(masses[shift:], masses[:-shift]), exact_divergences(masses[:-shift], masses[shift:]))
+    return exact_divergences(masses[shift:], masses[:-shift])
 
 
 def published_tau(clients: int, sigma: float) -> float:

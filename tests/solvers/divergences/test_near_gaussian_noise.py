@@ -5,7 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from scipy.special import ive
+from scipy.special import bdtr, bdtrc, ive
 
 from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, composed_exact_epsilon
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
@@ -39,7 +39,7 @@ def test_the_ratio_of_skellam_noise_in_fifty_digits(variance: float) -> None:
 @pytest.mark.parametrize("variance", [1000.7, 6400.0])
 def test_the_widest_window_is_as_exact_as_it_says(variance: float) -> None:
     ratio = skellam_noise_ratio(variance, 0.499 * math.sqrt(variance))
-    for index in range(0, len(ratio.offsets), len(ratio.offsets) // 9):
+    for index in range(0, len(ratio.offsets), len(ratio.offsets) // 5):
         offset = float(ratio.offsets[index])
         with mpmath.workdps(50):
             exact = mpmath.log(mpmath.besseli(abs(offset), mpmath.mpf(variance))) - mpmath.mpf(variance) - log_gaussian(offset, variance)
@@ -72,10 +72,7 @@ def test_the_tail_is_above_the_truth() -> None:
     assert float(masses.masses.sum()) > 0.999
     lower = 3000 + math.ceil(binomial.offsets[0])
     upper = 3000 + math.floor(binomial.offsets[-1])
-    with mpmath.workdps(30):
-        rate = mpmath.mpf("0.03")
-        terms = [mpmath.binomial(10**5, k) * rate**k * (1 - rate) ** (10**5 - k) for k in [*range(lower), *range(upper + 1, upper + 400)]]
-        outside = float(mpmath.fsum(terms))
+    outside = bdtr(lower - 1, 10**5, 0.03) + bdtrc(upper, 10**5, 0.03)
     assert outside < math.exp(binomial.log_tail) < 1e-6
 
 

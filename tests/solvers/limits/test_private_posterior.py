@@ -9,6 +9,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import betainc, betaln
 
 from quietbits.arrays import FloatArray
+from quietbits.errors import ConvergenceError
+from quietbits.solvers.limits import private_posterior
 from quietbits.solvers.limits.private_posterior import posterior_odds, private_information
 
 
@@ -73,6 +75,12 @@ def test_information_of_a_private_message(epsilon: float) -> None:
     best = float(divergence.max())
     assert best <= private_information(epsilon) <= best * (1 + 1e-3)
     assert private_information(epsilon / 1e4) == pytest.approx((epsilon / 1e4) ** 2 / 8, rel=2e-2)
+
+
+def test_steps_that_do_not_end_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(private_posterior, "MOST_STEPS", 1)
+    with pytest.raises(ConvergenceError, match="posterior mean in 500 dimensions was not found in 1 steps"):
+        posterior_odds(500, 5.0)
 
 
 def test_mean_of_the_cap_by_quadrature() -> None:

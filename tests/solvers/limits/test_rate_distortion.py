@@ -87,17 +87,16 @@ def test_discretised_gaussian_source(method: str, target: float) -> None:
     assert found.rate == pytest.approx(0.5 * math.log2(1 / target), abs=2e-3)
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", range(16))
-def test_certificates_hold_when_computed_again(method: str, seed: int) -> None:
+def test_certificates_hold_when_computed_again(seed: int) -> None:
     source, distortion, target = hard_problem(seed)
-    found = solved(source, distortion, target, method)
-    np.testing.assert_allclose(found.channel.sum(axis=1), 1, atol=1e-12)
-    spent = np.where(found.channel > 0, distortion, 0) * found.channel
-    assert float(source @ spent.sum(axis=1)) <= target * (1 + 1e-13)
-    assert mutual_information(source, found.channel) == pytest.approx(found.rate, abs=1e-11)
-    other = next(name for name in METHODS if name != method)
-    assert found.lower_bound <= solved(source, distortion, target, other).rate
+    found = [solved(source, distortion, target, method) for method in METHODS]
+    for one in found:
+        np.testing.assert_allclose(one.channel.sum(axis=1), 1, atol=1e-12)
+        spent = np.where(one.channel > 0, distortion, 0) * one.channel
+        assert float(source @ spent.sum(axis=1)) <= target * (1 + 1e-13)
+        assert mutual_information(source, one.channel) == pytest.approx(one.rate, abs=1e-11)
+    assert max(one.lower_bound for one in found) <= min(one.rate for one in found)
 
 
 @pytest.mark.parametrize("method", METHODS)

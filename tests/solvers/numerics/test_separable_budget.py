@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quietbits.solvers.numerics.concave_envelope import concave_envelope
@@ -26,6 +26,7 @@ def at_fine_points(pieces: tuple[np.ndarray, ...], radius: float) -> tuple[np.nd
     return x[x <= radius], h[x <= radius]
 
 
+@settings(max_examples=60)
 @given(parabolas(), st.integers(1, 50), st.sampled_from([1.0, 1.5, 2.0, 5.0]), st.sampled_from([0.5, 1.0, 2.75, 4.0]))
 def test_the_bound_is_the_envelope_of_the_function(pieces: tuple[np.ndarray, ...], dimension: int, norm: float, radius: float) -> None:
     bound = largest_piecewise_sum(*pieces, dimension=dimension, norm=norm, radius=radius)

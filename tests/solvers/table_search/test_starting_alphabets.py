@@ -11,9 +11,12 @@ from quietbits.solvers.table_search.starting_alphabets import least_reach, rando
 from quietbits.solvers.table_search.table_program import TableProgram
 
 
+def program(letters: int, count: int, constraint: RatioConstraint) -> TableProgram:
+    return TableProgram(np.linspace(0, 1, count), letters, constraint, np.full(count, 1 / count))
+
+
 def solve(alphabet: np.ndarray, count: int, constraint: RatioConstraint) -> float:
-    program = TableProgram(np.linspace(0, 1, count), len(alphabet), constraint, np.full(count, 1 / count))
-    return program.solve(alphabet).value
+    return program(len(alphabet), count, constraint).solve(alphabet).value
 
 
 @given(
@@ -28,8 +31,9 @@ def test_a_table_exists_for_every_starting_alphabet(epsilon: float, bits_in: int
     alphabets = starting_alphabets(2**bits_in, letters, constraint, 3, np.random.default_rng(seed))
     assert alphabets.shape == (3, letters)
     assert np.all(np.diff(alphabets, axis=1) >= 0)
+    tables = program(letters, 2**bits_in, constraint)
     for alphabet in alphabets:
-        assert solve(alphabet, 2**bits_in, constraint) > 0
+        assert tables.solve(alphabet).value > 0
 
 
 @pytest.mark.parametrize("metric", [None, "l1", "l2"])

@@ -1,21 +1,24 @@
-"""Figures by name: their files, what a killed run leaves, and what is refused."""
+"""Figures by name: their files, their pictures, what a killed run leaves, and what is refused."""
 
 import textwrap
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from quietbits.analysis.comparisons import dp_rec_references
 from quietbits.analysis.comparisons.binomial_slack import SlackPoint
 from quietbits.analysis.comparisons.cpsgd import NoisePoint
 from quietbits.analysis.comparisons.dp_rec_mean import mean_points
 from quietbits.analysis.comparisons.secure_sum import sum_points
-from quietbits.analysis.comparisons.vector_mean import COMPARISONS, vector_mean_tasks, with_small_tables
+from quietbits.analysis.comparisons.vector_mean import BITS_EPSILON, COMPARISONS, vector_mean_tasks, with_small_tables
 from quietbits.analysis.sweeps.run import IncompleteSweepError
 from quietbits.analysis.training.task import TrainedMechanism
 from quietbits.errors import InfeasibleError
@@ -42,7 +45,8 @@ MEANS: dict[str, Any] = {
 }
 VECTORS: dict[str, Any] = {
     "comparisons": tuple(with_small_tables(one, bits_in=2, most_bits_out=1) for one in COMPARISONS),
-    "epsilons": (2.0,),
+    # That of the comparison by bits: their tables are the same.
+    "epsilons": (BITS_EPSILON,),
     "clients": 30,
     "dimension": 4,
     "repetitions": 2,
@@ -74,7 +78,12 @@ def small_prices(name: str, seed: int) -> Sequence[Any]:
         case "price-dimension":
             return [replace(task, dimension=task.dimension // 16, clients=20) for task in tasks]
         case "price-cohort":
-            return [replace(task, dimension=650) for task in tasks if task.clients < 200 and task.rate < 10]
+            # Gradients are for the most clients.
+            return [
+                replace(task, dimension=650, clients=task.clients // 5)
+                for task in tasks
+                if task.clients != 100 and task.rate in (1.0, 11.5)
+            ]
     return [replace(task, dimension=650, clients=20) for task in tasks if task.rate in (1.0, 4.0, 10.0) and task.rows in (5, 15)]
 
 
@@ -98,6 +107,7 @@ def small_trainings(name: str, seed: int) -> Sequence[Any]:
             tasks = [one for one in tasks if all(value in given[key] for key, value in one.mechanism.options if key in given)]
             # One step of each.
             tasks = list({(one.mechanism, one.training.sampling): one for one in tasks if one.seed == seed}.values())
+            tasks = [replace(one, mechanism=with_fewer_inputs(one.mechanism)) for one in tasks]
             changed = {"clients": 100, "clients_per_round": 20, "model": "softmax"}
         case "cpsgd-fig2":
             tasks = [one for one in tasks if dict(one.mechanism.options).get("bits", 18) == 18 and one.training.epsilon in (None, 4.0)]
@@ -126,6 +136,11 @@ def shorter(mechanism: TrainedMechanism) -> TrainedMechanism:
     return replace(mechanism, options=tuple(options.items()))
 
 
+def with_fewer_inputs(mechanism: TrainedMechanism) -> TrainedMechanism:
+    """Return a mechanism whose tables, if it has some, are designed sooner."""
+    return replace(mechanism, options=tuple((name, 4 if name == "bits_in" else value) for name, value in mechanism.options))
+
+
 def smaller(name: str, seed: int) -> Sequence[Any]:
     """Return tasks of a figure that take a second or two."""
     tasks = FIGURES[name].tasks(seed, True)
@@ -150,12 +165,46 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
     return chosen[name]()
 
 
-@pytest.fixture
-def small_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+# What captions say; those of trainings, which tell what their papers report as well, are tested with them.
+LOCAL = "replace-one adjacency, local trust model"
+SUMS = "replace-one adjacency, secure-sum trust model"
+CENTRAL = "add-or-remove-one adjacency, central trust model"
+SKETCHED = "add-or-remove-one adjacency, secure-sum trust model"
+GUARANTEES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5"), (LOCAL,)),
+    **dict.fromkeys(("cpsgd-fig1", "binomial-slack", "secure-sum-bits"), (SUMS,)),
+    **dict.fromkeys(("dprec-accounting", "dprec-communication", "dprec-bits"), (CENTRAL,)),
+    **dict.fromkeys(("price-rate", "price-bits", "price-dimension", "price-rounds", "price-rows"), (SKETCHED,)),
+    **dict.fromkeys(FREQUENCIES, ("secure-sum trust model", "local trust model", "replace-one adjacency")),
+    "plan-pareto": ("replace-one adjacency",),
+    "dprec-mean": (CENTRAL, LOCAL),
+    "price-cohort": (SKETCHED, "central trust model", "errors over that without a sketch"),
+    "price-needed-bits": ("replace-one adjacency",),
+    **dict.fromkeys(("price-layers", "price-sparse"), ()),
+    "freq-codes": ("5 clients with one item each of 40", "Nothing here is private beyond the secure sum"),
+}
+# Columns of which every number is the height of a point.
+HEIGHTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("price-layers", "price-rate", "price-cohort", "price-rounds", "price-rows"), ("squared_error",)),
+    **dict.fromkeys(("freq-fig2", "freq-fig3", "freq-fig4", "freq-fig5"), ("largest_error", "error")),
+    "freq-limits": ("bits_per_client",),
+}
+
+
+@contextmanager
+def made_smaller() -> Iterator[pytest.MonkeyPatch]:
     figures = {name: replace(entry, tasks=lambda seed, _, name=name: smaller(name, seed)) for name, entry in FIGURES.items()}
-    monkeypatch.setattr(registry, "FIGURES", MappingProxyType(figures))
-    # Accounts of sampled Gaussian noise take long, and are tested where they are computed.
-    monkeypatch.setattr(dp_rec_references, "gaussian_reference_epsilon", lambda noise_multiplier, *_: 3 / noise_multiplier)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "FIGURES", MappingProxyType(figures))
+        # Accounts of sampled Gaussian noise take long, and are tested where they are computed.
+        patch.setattr(dp_rec_references, "gaussian_reference_epsilon", lambda noise_multiplier, *_: 3 / noise_multiplier)
+        yield patch
+
+
+@pytest.fixture
+def small_figures() -> Iterator[None]:
+    with made_smaller():
+        yield
 
 
 def test_all_figures_are_there() -> None:
@@ -168,6 +217,7 @@ def test_all_figures_are_there() -> None:
         *("freq-fig2", "freq-fig3", "freq-fig4", "freq-fig5", "freq-limits", "freq-regimes", "freq-codes"),
         *TRAININGS,
     ]
+    assert set(GUARANTEES) == set(FIGURES) - set(TRAININGS)
     for name, entry in FIGURES.items():
         assert entry.name == name
         assert 1 <= len(textwrap.wrap(entry.title, TITLE_CHARACTERS)) <= 2
@@ -188,14 +238,39 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tables")
 
 
+@dataclass
+class Reproduced:
+    """A figure's name, the files that it was reproduced as, what was drawn, and the picture without the title above it."""
+
+    name: str
+    files: list[Path]
+    table: pd.DataFrame
+    picture: Figure
+
+
 # One by one, so that processes share them.
-@pytest.mark.usefixtures("small_figures")
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_writes_its_files(name: str, tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The other kinds are the same drawing, written as all figures are; below, they are those of two figures.
-    monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
-    output = tmp_path / "new" / "folder"
-    files = reproduce([name], output, seed=7, cache=tables)
+@pytest.fixture(scope="module", params=FIGURES)
+def reproduced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tables: Path) -> Reproduced:
+    drawn: list[tuple[pd.DataFrame, Figure]] = []
+
+    def save_and_keep(figure: Figure, frame: pd.DataFrame, *others: Any) -> list[Path]:
+        files = save.save_figure(figure, frame, *others)
+        figure.texts[-1].remove()
+        drawn.append((frame, figure))
+        return files
+
+    with made_smaller() as patch:
+        # The other kinds are the same drawing, written as all figures are; below, they are those of two figures.
+        patch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
+        patch.setattr(registry, "save_figure", save_and_keep)
+        files = reproduce([request.param], tmp_path_factory.mktemp("figure") / "new" / "folder", seed=7, cache=tables)
+    ((table, picture),) = drawn
+    return Reproduced(request.param, files, table, picture)
+
+
+def test_every_figure_writes_its_files(reproduced: Reproduced) -> None:
+    name, files = reproduced.name, reproduced.files
+    output = files[0].parent
     assert sorted(path.name for path in files) == [f"{name}.{kind}" for kind in ("csv", "md", "svg")]
     assert sorted(path.name for path in output.iterdir()) == sorted([*(path.name for path in files), "results"])
     entry = FIGURES[name]
@@ -205,6 +280,19 @@ def test_every_figure_writes_its_files(name: str, tmp_path: Path, tables: Path, 
     assert table["version_numpy"].notna().all()
     assert (output / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {entry.title}\n")
     assert (output / "results" / name / "results.parquet").is_file()
+
+
+def test_every_figure_fits_a_page_and_can_be_read(reproduced: Reproduced, check_page: Callable[..., None]) -> None:
+    if reproduced.name in GUARANTEES:
+        check_page(reproduced.picture, *GUARANTEES[reproduced.name])
+
+
+def test_the_errors_of_the_table_are_drawn(reproduced: Reproduced) -> None:
+    lines = [line for axes in reproduced.picture.axes for line in axes.lines]
+    points = [np.ravel(np.asarray(line.get_ydata(), dtype=float)) for line in lines]
+    for column in HEIGHTS.get(reproduced.name, ()):
+        for value in reproduced.table[column].dropna():
+            assert np.isclose(np.concatenate(points), value, rtol=1e-12).any()
 
 
 @pytest.mark.usefixtures("small_figures")

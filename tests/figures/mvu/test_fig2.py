@@ -25,10 +25,6 @@ def picture(variances: pd.DataFrame) -> Figure:
         return draw_variances(variances)
 
 
-def test_it_fits_a_page_and_can_be_read(picture: Figure, check_page: Callable[..., None]) -> None:
-    check_page(picture, "replace-one adjacency, local trust model")
-
-
 def test_fig2_draws_lines_and_points_of_every_mechanism(picture: Figure, variances: pd.DataFrame) -> None:
     figure = picture
     legend = {text.get_text() for text in figure.legends[0].get_texts()}

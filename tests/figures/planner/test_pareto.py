@@ -23,11 +23,9 @@ def frame(rows_of: RowsOf) -> pd.DataFrame:
     return FIGURES["plan-pareto"].table(rows_of([PlanPoint(seed=0, clients=200, dimension=8)]))
 
 
-def test_the_figure_fits_a_page_and_states_its_guarantee(frame: pd.DataFrame, check_page: Callable[..., None]) -> None:
+def test_every_trust_model_is_drawn_beside_what_is_possible(frame: pd.DataFrame) -> None:
     with print_style():
-        figure = draw_plan(frame)
-        check_page(figure, "replace-one adjacency")
-    (axes,) = figure.axes
+        (axes,) = draw_plan(frame).axes
     drawn = {str(line.get_label()) for line in axes.get_lines()}
     assert {"local", "secure-sum", "central Gaussian", "answer zero", "proven bound, local"} <= drawn
 

@@ -16,7 +16,7 @@ from quietbits.figures.mvu.fig2 import FIGURE, draw_variances
 @pytest.fixture(scope="module")
 def variances(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> pd.DataFrame:
     size = {"clients": 100, "batches": 10, "runs": 1}
-    return rows_of([ScalarPoint(seed=0, mechanism=name, epsilon=epsilon, **size) for epsilon in (1.0, 5.0) for name in MECHANISMS])
+    return rows_of([ScalarPoint(seed=0, mechanism=name, epsilon=epsilon, **size) for epsilon in (0.5, 3.0) for name in MECHANISMS])
 
 
 @pytest.fixture(scope="module")

@@ -75,7 +75,7 @@ def small_prices(name: str, seed: int) -> Sequence[Any]:
             return [replace(task, dimension=64, clients=5, rounds=10) for task in tasks if task.rate in (1.0, 4.0)]
         case "price-needed-bits":
             chosen = ("bounds", "sqkr", "distributed-discrete-gaussian", "central-sketch")
-            return [replace(task, dimension=16) for task in tasks if task.mechanism in chosen and task.clients <= 1000]
+            return [replace(task, dimension=16) for task in tasks if task.mechanism in chosen and task.clients <= 100]
         case "price-sparse":
             return [replace(task, dimension=256, measurements=64) for task in tasks if task.sparsity <= 4]
         case "price-dimension":

@@ -29,7 +29,8 @@ from quietbits.figures.drawing.style import TITLE_CHARACTERS
 from quietbits.figures.listing import LISTING
 from quietbits.figures.registry import FIGURES, reproduce
 
-KINDS = ("csv", "md", "pdf", "png", "svg")
+# With one picture: the other kinds are the same drawing.
+KINDS = ("csv", "md", "svg")
 MEANS: dict[str, Any] = {
     "clients": 100,
     "dimension": 12,
@@ -216,7 +217,7 @@ def small_figures() -> Iterator[None]:
 
 @pytest.fixture
 def one_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write one kind of picture: that the same figure gives the same file of every kind is tested where they are saved."""
+    """Write one kind of picture: all kinds are tested where they are saved, and where `quietbits reproduce` is typed."""
     monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
 
 
@@ -273,7 +274,6 @@ def reproduced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
         return files
 
     with made_smaller() as patch:
-        # The other kinds are the same drawing, written as all figures are; below, they are written for two figures.
         patch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
         patch.setattr(registry, "save_figure", save_and_keep)
         files = reproduce([request.param], tmp_path_factory.mktemp("figure") / "new" / "folder", seed=7, cache=tables)
@@ -284,7 +284,7 @@ def reproduced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 def test_every_figure_writes_its_files(reproduced: Reproduced) -> None:
     name, files = reproduced.name, reproduced.files
     output = files[0].parent
-    assert sorted(path.name for path in files) == [f"{name}.{kind}" for kind in ("csv", "md", "svg")]
+    assert sorted(path.name for path in files) == [f"{name}.{kind}" for kind in KINDS]
     assert sorted(path.name for path in output.iterdir()) == sorted([*(path.name for path in files), "results"])
     entry = FIGURES[name]
     table = pd.read_csv(output / f"{name}.csv")
@@ -311,7 +311,7 @@ def test_the_numbers_of_the_table_are_drawn(reproduced: Reproduced) -> None:
         assert sum(len(axes.texts) for axes in reproduced.picture.axes) == len(winners(reproduced.table)) >= 4
 
 
-@pytest.mark.usefixtures("small_figures")
+@pytest.mark.usefixtures("small_figures", "one_picture")
 def test_without_names_all_figures_are_made_and_are_one_count_of_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = ("binomial-slack", "dprec-communication")
     monkeypatch.setattr(registry, "FIGURES", {name: registry.FIGURES[name] for name in few})
@@ -347,7 +347,7 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     reproduce(["binomial-slack"], tmp_path, seed=1)
     assert len(ran) == total - 3
     reproduce(["binomial-slack"], tmp_path / "whole", seed=1)
-    for kind in ("csv", "md", "svg"):
+    for kind in KINDS:
         name = f"binomial-slack.{kind}"
         assert (tmp_path / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
@@ -356,7 +356,7 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_figure_does_not_depend_on_the_number_of_workers(tmp_path: Path) -> None:
     for workers in (1, 2):
         reproduce(["dprec-mean", "dprec-mean"], tmp_path / str(workers), workers=workers)
-    for kind in ("csv", "md", "svg"):
+    for kind in KINDS:
         assert (tmp_path / "1" / f"dprec-mean.{kind}").read_bytes() == (tmp_path / "2" / f"dprec-mean.{kind}").read_bytes()
 
 

@@ -309,6 +309,12 @@ def test_the_numbers_of_the_table_are_drawn(reproduced: Reproduced) -> None:
     if reproduced.name == "freq-regimes":
         # Each field of the map says which mechanism wins there.
         assert sum(len(axes.texts) for axes in reproduced.picture.axes) == len(winners(reproduced.table)) >= 4
+    if reproduced.name == "plan-pareto":
+        # For each trust model, the least error within a number of bits.
+        fronts = {str(line.get_label()): np.asarray(line.get_ydata()) for line in lines if line.get_drawstyle() == "steps-post"}
+        least = reproduced.table.groupby("trust_model")["predicted_error"].min().to_dict()
+        assert {name: errors[-1] for name, errors in fronts.items()} == least
+        assert all((np.diff(errors) <= 0).all() for errors in fronts.values())
 
 
 @pytest.mark.usefixtures("small_figures", "one_picture")

@@ -59,7 +59,10 @@ def check_page() -> Callable[..., None]:
         assert len(lines) <= CAPTION_LINES == 3, lines
         caption = " ".join(" ".join(lines).split())
         assert [guarantee for guarantee in guarantees if guarantee not in caption] == []
-        figure.draw_without_rendering()
+        # What was saved has its layout, and none to be solved.
+        layout = figure.get_layout_engine()
+        if layout is not None:
+            layout.execute(figure)
         box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
         assert 0 <= box.x0 < box.x1 <= width
         assert 0 <= box.y0 < box.y1 <= height

@@ -2,13 +2,13 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ...arguments import check_integer
-from ...design.contracts.options import NONE
+from ...design.contracts.options import NONE, Option
 from ...files import read_toml
 from ..random_streams import LARGEST_SEED
 from ..sweeps.blocks import block_combinations, values_of
@@ -102,25 +102,35 @@ def parse_training(document: Mapping[str, Any]) -> TrainingSpec:
     runs: list[tuple[TrainedMechanism, TrainingSetting]] = []
     for number, block in enumerate(blocks, 1):
         try:
-            runs += [_run(name, values) for name, values in block_combinations({**common, **block}, MOST_RUNS - len(runs))]
+            runs += _runs({**common, **block}, MOST_RUNS - len(runs))
         except (ValueError, TypeError) as error:
             raise ValueError(f"[[mechanism]] number {number}: {error}") from error
     return TrainingSpec(tuple(runs), values_of(seeds), every)
 
 
-def _run(name: str, values: Mapping[str, Any]) -> tuple[TrainedMechanism, TrainingSetting]:
-    by_name = {option.name: option for option in training_entry(name).options}
-    training: dict[str, Any] = {
-        key: None if key in MAY_BE_NONE and value == NONE else _as_kept(key, value) for key, value in values.items() if key in KEYS
-    }
-    # Of the option's kind: 1 and 1.0 are one number, and one task with its random stream.
-    options = {key: by_name[key].check(value) if key in by_name else value for key, value in values.items() if key not in KEYS}
-    missing = [key for key in ("clients", "clients_per_round", "rounds", "delta", "adjacency") if key not in training]
-    if missing:
-        raise ValueError(f"{missing[0]} is missing: a training must have clients, clients_per_round, rounds, delta and adjacency")
-    mechanism, setting = TrainedMechanism(name, tuple(options.items())), TrainingSetting(**training)
-    check_training(setting, name, options)
-    return mechanism, setting
+def _runs(block: Mapping[str, Any], most: int) -> Iterator[tuple[TrainedMechanism, TrainingSetting]]:
+    """Yield the runs of a block; those with the same options share their mechanism, which is looked up and checked once."""
+    known: dict[str, dict[str, Option]] = {}
+    mechanisms: dict[str, TrainedMechanism] = {}
+    for name, values in block_combinations(block, most):
+        if name not in known:
+            known[name] = {option.name: option for option in training_entry(name).options}
+        by_name = known[name]
+        training: dict[str, Any] = {
+            key: None if key in MAY_BE_NONE and value == NONE else _as_kept(key, value) for key, value in values.items() if key in KEYS
+        }
+        # Of the option's kind: 1 and 1.0 are one number, and one task with its random stream.
+        options = {key: by_name[key].check(value) if key in by_name else value for key, value in values.items() if key not in KEYS}
+        missing = [key for key in ("clients", "clients_per_round", "rounds", "delta", "adjacency") if key not in training]
+        if missing:
+            raise ValueError(f"{missing[0]} is missing: a training must have clients, clients_per_round, rounds, delta and adjacency")
+        # In words, because what is no option's value yet may be of any kind.
+        written = repr((name, options))
+        if written not in mechanisms:
+            mechanisms[written] = TrainedMechanism(name, tuple(options.items()))
+        setting = TrainingSetting(**training)
+        check_training(setting, name, options)
+        yield mechanisms[written], setting
 
 
 def _as_kept(key: str, value: Any) -> Any:

@@ -57,7 +57,9 @@ def draw_plan(frame: pd.DataFrame) -> Figure:
 
 def _turn_up(figure: Figure, axes: Axes) -> None:
     """Turn up the names that reach below the axis."""
-    figure.draw_without_rendering()
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
     for name in axes.texts:
         if isinstance(name, Annotation) and name.get_window_extent().y0 < axes.get_window_extent().y0:
             name.set(**UP)

@@ -281,14 +281,14 @@ def test_shuffled_letters_reveal_less_and_cost_more_in_a_secure_sum(answer: Answ
     assert few["accounts"]["clones"]["reason"].startswith("epsilon of a letter must be at most ln(clients / (8 ln(2 / delta)) - 1)")
 
 
-@pytest.mark.parametrize(("suffix", "beginning"), [("svg", b"<?xml"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")])
+@pytest.mark.parametrize(("suffix", "beginning"), [("svg", b"<?xml"), ("PNG", b"\x89PNG")])
 def test_plots(run: Run, folder: Path, suffix: str, beginning: bytes) -> None:
     result = run("account", *VECTOR, "--norm", "inf", "--delta", "1e-5", "--rounds", 4, "--plot", f"plot.{suffix}")
     assert result.exit_code == 0, result.output
     assert (folder / f"plot.{suffix}").read_bytes().startswith(beginning)
 
 
-@pytest.mark.parametrize("typed", [GAUSSIAN, DISCRETE, CPSGD, DP_REC, ["binomial", "--trials", "2000", *SENSITIVITIES, "--rounds", "3"]])
+@pytest.mark.parametrize("typed", [GAUSSIAN, DISCRETE, CPSGD, DP_REC])
 def test_plots_of_others(run: Run, folder: Path, typed: list[str]) -> None:
     result = run("account", *typed, "--plot", "plot.png")
     assert result.exit_code == 0, result.output

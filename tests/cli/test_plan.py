@@ -75,7 +75,7 @@ def test_files_of_every_kind_are_written(run: Run, folder: Path) -> None:
 
 
 def test_what_people_read_has_a_table_for_each_trust_model(run: Run) -> None:
-    result = run(*ITEMS, "--delta", 1e-5, "--check")
+    result = run(*ITEMS, "--clients", 50, "--delta", 1e-5, "--check")
     assert result.exit_code == 0, result.output
     for text in ("Trust model: local", "Trust model: secure-sum", "References", "Commands:", "Cannot serve", "off by"):
         assert text in result.stdout

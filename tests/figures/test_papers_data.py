@@ -221,13 +221,13 @@ def test_without_names_figures_are_made_whose_data_are_there(data: Path, tmp_pat
     monkeypatch.setattr(registry, "_write", lambda *_: [])
     monkeypatch.setattr(network, "find_spec", lambda _: "there")
     (mnist,) = found_data(data, ("mnist",))
-    reproduce([], tmp_path, data=mnist.folder, on_step=lambda *step: told.append(step[2]))
+    reproduce([], tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: told.append(step[2]))
     assert made == ["mvu-fig4", "mvu-fig6", "cpsgd-fig2", "dprec-table1"]
     assert told[0].startswith("left out, without data: ")
     assert "price-training, " in told[0]
     monkeypatch.setattr(network, "find_spec", lambda _: None)
     made.clear()
-    reproduce([], tmp_path, data=mnist.folder, on_step=lambda *step: told.append(step[2]))
+    reproduce([], tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: told.append(step[2]))
     assert made == ["mvu-fig4", "cpsgd-fig2"]
     assert told[-1].startswith("left out, without torch: mvu-fig6, dprec-table1; without data: ")
     (tmp_path / "empty").mkdir()

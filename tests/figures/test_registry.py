@@ -1,21 +1,25 @@
-"""Figures by name: their files, what a killed run leaves, and what is refused."""
+"""Figures by name: their files, their pictures, what a killed run leaves, and what is refused."""
 
 import textwrap
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from quietbits.analysis.comparisons import dp_rec_references
 from quietbits.analysis.comparisons.binomial_slack import SlackPoint
 from quietbits.analysis.comparisons.cpsgd import NoisePoint
 from quietbits.analysis.comparisons.dp_rec_mean import mean_points
+from quietbits.analysis.comparisons.frequencies.regimes import winners
 from quietbits.analysis.comparisons.secure_sum import sum_points
-from quietbits.analysis.comparisons.vector_mean import COMPARISONS, vector_mean_tasks, with_small_tables
+from quietbits.analysis.comparisons.vector_mean import BITS_EPSILON, COMPARISONS, vector_mean_tasks, with_small_tables
 from quietbits.analysis.sweeps.run import IncompleteSweepError
 from quietbits.analysis.training.task import TrainedMechanism
 from quietbits.errors import InfeasibleError
@@ -25,7 +29,8 @@ from quietbits.figures.drawing.style import TITLE_CHARACTERS
 from quietbits.figures.listing import LISTING
 from quietbits.figures.registry import FIGURES, reproduce
 
-KINDS = ("csv", "md", "pdf", "png", "svg")
+# With one picture: the other kinds are the same drawing.
+KINDS = ("csv", "md", "svg")
 MEANS: dict[str, Any] = {
     "clients": 100,
     "dimension": 12,
@@ -42,7 +47,8 @@ MEANS: dict[str, Any] = {
 }
 VECTORS: dict[str, Any] = {
     "comparisons": tuple(with_small_tables(one, bits_in=2, most_bits_out=1) for one in COMPARISONS),
-    "epsilons": (2.0,),
+    # That of the comparison by bits: their tables are the same.
+    "epsilons": (BITS_EPSILON,),
     "clients": 30,
     "dimension": 4,
     "repetitions": 2,
@@ -62,19 +68,26 @@ def small_prices(name: str, seed: int) -> Sequence[Any]:
     """Return tasks of a figure of linear compression on a few short vectors."""
     tasks = FIGURES[name].tasks(seed, True)
     match name:
+        case "price-rate":
+            return [replace(task, dimension=650, clients=20) for task in tasks if task.noise_multiplier in (0.1, 0.7) and task.rate != 2.0]
         case "price-layers":
             return [replace(task, hidden=(), clients=20) for task in tasks if task.repetition < 2 and task.rate in (2.0, 10.0)]
         case "price-rounds":
             return [replace(task, dimension=64, clients=5, rounds=10) for task in tasks if task.rate in (1.0, 4.0)]
         case "price-needed-bits":
             chosen = ("bounds", "sqkr", "distributed-discrete-gaussian", "central-sketch")
-            return [replace(task, dimension=16) for task in tasks if task.mechanism in chosen and task.clients <= 1000]
+            return [replace(task, dimension=16) for task in tasks if task.mechanism in chosen and task.clients <= 100]
         case "price-sparse":
             return [replace(task, dimension=256, measurements=64) for task in tasks if task.sparsity <= 4]
         case "price-dimension":
             return [replace(task, dimension=task.dimension // 16, clients=20) for task in tasks]
         case "price-cohort":
-            return [replace(task, dimension=650) for task in tasks if task.clients < 200 and task.rate < 10]
+            # Gradients are for the most clients.
+            return [
+                replace(task, dimension=650, clients=task.clients // 5)
+                for task in tasks
+                if task.clients != 100 and task.rate in (1.0, 11.5)
+            ]
     return [replace(task, dimension=650, clients=20) for task in tasks if task.rate in (1.0, 4.0, 10.0) and task.rows in (5, 15)]
 
 
@@ -85,7 +98,11 @@ def small_frequencies(name: str, seed: int) -> Sequence[Any]:
         case "freq-limits":
             return [replace(task, categories=20, clients=50) for task in tasks if task.clients == 100]
         case "freq-regimes":
-            return [replace(task, categories=task.categories // 20, clients=50) for task in tasks if task.clients == 1000]
+            tasks = [replace(task, categories=task.categories // 20, clients=50) for task in tasks if task.clients == 1000]
+            return [replace(task, budgets=(min(task.budgets), max(task.budgets))) for task in tasks]
+        case "freq-fig3":
+            # As figure 2, of other items.
+            tasks = [task for task in tasks if task.clients == 1000]
     return [replace(task, categories=50, clients=task.clients // 40) for task in tasks if task.epsilon == 10.0 and task.clients <= 2000]
 
 
@@ -98,6 +115,7 @@ def small_trainings(name: str, seed: int) -> Sequence[Any]:
             tasks = [one for one in tasks if all(value in given[key] for key, value in one.mechanism.options if key in given)]
             # One step of each.
             tasks = list({(one.mechanism, one.training.sampling): one for one in tasks if one.seed == seed}.values())
+            tasks = [replace(one, mechanism=with_fewer_inputs(one.mechanism)) for one in tasks]
             changed = {"clients": 100, "clients_per_round": 20, "model": "softmax"}
         case "cpsgd-fig2":
             tasks = [one for one in tasks if dict(one.mechanism.options).get("bits", 18) == 18 and one.training.epsilon in (None, 4.0)]
@@ -126,6 +144,11 @@ def shorter(mechanism: TrainedMechanism) -> TrainedMechanism:
     return replace(mechanism, options=tuple(options.items()))
 
 
+def with_fewer_inputs(mechanism: TrainedMechanism) -> TrainedMechanism:
+    """Return a mechanism whose tables, if it has some, are designed sooner."""
+    return replace(mechanism, options=tuple((name, 4 if name == "bits_in" else value) for name, value in mechanism.options))
+
+
 def smaller(name: str, seed: int) -> Sequence[Any]:
     """Return tasks of a figure that take a second or two."""
     tasks = FIGURES[name].tasks(seed, True)
@@ -133,11 +156,11 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "mvu-fig1": lambda: [replace(task, bits_in=2, bits_out=2) for task in tasks[:1]],
         "mvu-fig2": lambda: [replace(task, clients=100, batches=10, runs=1) for task in tasks if task.epsilon == 3.0],
         "mvu-fig3": lambda: vector_mean_tasks(seed, **VECTORS),
-        "mvu-fig5": lambda: [replace(task, bits_in=2) for task in tasks if task.bits_out <= 2],
+        "mvu-fig5": lambda: [replace(task, bits_in=2) for task in tasks if task.bits_out <= (2 if task.epsilon == 3.0 else 1)],
         "cpsgd-fig1": lambda: [task for task in tasks if task.scale not in (0.01, 0.001)],
         "binomial-slack": lambda: [task for task in tasks if task.trials in (10**4, 10**5)],
         "secure-sum-bits": lambda: sum_points(seed, dimension=16, clients=(150,), bits=(10, 12), simulated_bits=(12,), repetitions=2),
-        "plan-pareto": lambda: [replace(task, clients=100, dimension=4) for task in tasks],
+        "plan-pareto": lambda: [replace(task, clients=20, dimension=4) for task in tasks],
         "dprec-accounting": lambda: tasks,
         "dprec-mean": lambda: mean_points(seed, **MEANS),
         "dprec-communication": lambda: [task for task in tasks if task.federation.dataset in ("MNIST", "Shakespeare")],
@@ -150,12 +173,52 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
     return chosen[name]()
 
 
-@pytest.fixture
-def small_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+# What captions say; those of trainings, which tell what their papers report as well, are tested with them.
+LOCAL = "replace-one adjacency, local trust model"
+SUMS = "replace-one adjacency, secure-sum trust model"
+CENTRAL = "add-or-remove-one adjacency, central trust model"
+SKETCHED = "add-or-remove-one adjacency, secure-sum trust model"
+GUARANTEES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("mvu-fig1", "mvu-fig2", "mvu-fig3", "mvu-fig5"), (LOCAL,)),
+    **dict.fromkeys(("cpsgd-fig1", "binomial-slack", "secure-sum-bits"), (SUMS,)),
+    **dict.fromkeys(("dprec-accounting", "dprec-communication", "dprec-bits"), (CENTRAL,)),
+    **dict.fromkeys(("price-rate", "price-bits", "price-dimension", "price-rounds", "price-rows"), (SKETCHED,)),
+    **dict.fromkeys(FREQUENCIES, ("secure-sum trust model", "local trust model", "replace-one adjacency")),
+    "plan-pareto": ("replace-one adjacency",),
+    "dprec-mean": (CENTRAL, LOCAL),
+    "price-cohort": (SKETCHED, "central trust model", "errors over that without a sketch"),
+    "price-needed-bits": ("replace-one adjacency",),
+    **dict.fromkeys(("price-layers", "price-sparse"), ()),
+    "freq-codes": ("5 clients with one item each of 40", "Nothing here is private beyond the secure sum"),
+}
+# Columns of which every number is the height of a point.
+HEIGHTS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("price-layers", "price-rate", "price-cohort", "price-rounds", "price-rows"), ("squared_error",)),
+    **dict.fromkeys(("freq-fig2", "freq-fig3", "freq-fig4", "freq-fig5"), ("largest_error", "error")),
+    "freq-limits": ("bits_per_client",),
+}
+
+
+@contextmanager
+def made_smaller() -> Iterator[pytest.MonkeyPatch]:
     figures = {name: replace(entry, tasks=lambda seed, _, name=name: smaller(name, seed)) for name, entry in FIGURES.items()}
-    monkeypatch.setattr(registry, "FIGURES", MappingProxyType(figures))
-    # Accounts of sampled Gaussian noise take long, and are tested where they are computed.
-    monkeypatch.setattr(dp_rec_references, "gaussian_reference_epsilon", lambda noise_multiplier, *_: 3 / noise_multiplier)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "FIGURES", MappingProxyType(figures))
+        # Accounts of sampled Gaussian noise take long, and are tested where they are computed.
+        patch.setattr(dp_rec_references, "gaussian_reference_epsilon", lambda noise_multiplier, *_: 3 / noise_multiplier)
+        yield patch
+
+
+@pytest.fixture
+def small_figures() -> Iterator[None]:
+    with made_smaller():
+        yield
+
+
+@pytest.fixture
+def one_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write one kind of picture: all kinds are tested where they are saved, and where `quietbits reproduce` is typed."""
+    monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
 
 
 def test_all_figures_are_there() -> None:
@@ -168,6 +231,7 @@ def test_all_figures_are_there() -> None:
         *("freq-fig2", "freq-fig3", "freq-fig4", "freq-fig5", "freq-limits", "freq-regimes", "freq-codes"),
         *TRAININGS,
     ]
+    assert set(GUARANTEES) == set(FIGURES) - set(TRAININGS)
     for name, entry in FIGURES.items():
         assert entry.name == name
         assert 1 <= len(textwrap.wrap(entry.title, TITLE_CHARACTERS)) <= 2
@@ -188,15 +252,39 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tables")
 
 
+@dataclass
+class Reproduced:
+    """A figure's name, the files that it was reproduced as, what was drawn, and the picture without the title above it."""
+
+    name: str
+    files: list[Path]
+    table: pd.DataFrame
+    picture: Figure
+
+
 # One by one, so that processes share them.
-@pytest.mark.usefixtures("small_figures")
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_writes_its_files(name: str, tmp_path: Path, tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The other kinds are the same drawing, written as all figures are; below, they are those of two figures.
-    monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
-    output = tmp_path / "new" / "folder"
-    files = reproduce([name], output, seed=7, cache=tables)
-    assert sorted(path.name for path in files) == [f"{name}.{kind}" for kind in ("csv", "md", "svg")]
+@pytest.fixture(scope="module", params=FIGURES)
+def reproduced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tables: Path) -> Reproduced:
+    drawn: list[tuple[pd.DataFrame, Figure]] = []
+
+    def save_and_keep(figure: Figure, frame: pd.DataFrame, *others: Any) -> list[Path]:
+        files = save.save_figure(figure, frame, *others)
+        figure.texts[-1].remove()
+        drawn.append((frame, figure))
+        return files
+
+    with made_smaller() as patch:
+        patch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
+        patch.setattr(registry, "save_figure", save_and_keep)
+        files = reproduce([request.param], tmp_path_factory.mktemp("figure") / "new" / "folder", seed=7, cache=tables)
+    ((table, picture),) = drawn
+    return Reproduced(request.param, files, table, picture)
+
+
+def test_every_figure_writes_its_files(reproduced: Reproduced) -> None:
+    name, files = reproduced.name, reproduced.files
+    output = files[0].parent
+    assert sorted(path.name for path in files) == [f"{name}.{kind}" for kind in KINDS]
     assert sorted(path.name for path in output.iterdir()) == sorted([*(path.name for path in files), "results"])
     entry = FIGURES[name]
     table = pd.read_csv(output / f"{name}.csv")
@@ -207,7 +295,29 @@ def test_every_figure_writes_its_files(name: str, tmp_path: Path, tables: Path, 
     assert (output / "results" / name / "results.parquet").is_file()
 
 
-@pytest.mark.usefixtures("small_figures")
+def test_every_figure_fits_a_page_and_can_be_read(reproduced: Reproduced, check_page: Callable[..., None]) -> None:
+    if reproduced.name in GUARANTEES:
+        check_page(reproduced.picture, *GUARANTEES[reproduced.name])
+
+
+def test_the_numbers_of_the_table_are_drawn(reproduced: Reproduced) -> None:
+    lines = [line for axes in reproduced.picture.axes for line in axes.lines]
+    points = [np.ravel(np.asarray(line.get_ydata(), dtype=float)) for line in lines]
+    for column in HEIGHTS.get(reproduced.name, ()):
+        for value in reproduced.table[column].dropna():
+            assert np.isclose(np.concatenate(points), value, rtol=1e-12).any()
+    if reproduced.name == "freq-regimes":
+        # Each field of the map says which mechanism wins there.
+        assert sum(len(axes.texts) for axes in reproduced.picture.axes) == len(winners(reproduced.table)) >= 4
+    if reproduced.name == "plan-pareto":
+        # For each trust model, the least error within a number of bits.
+        fronts = {str(line.get_label()): np.asarray(line.get_ydata()) for line in lines if line.get_drawstyle() == "steps-post"}
+        least = reproduced.table.groupby("trust_model")["predicted_error"].min().to_dict()
+        assert {name: errors[-1] for name, errors in fronts.items()} == least
+        assert all((np.diff(errors) <= 0).all() for errors in fronts.values())
+
+
+@pytest.mark.usefixtures("small_figures", "one_picture")
 def test_without_names_all_figures_are_made_and_are_one_count_of_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = ("binomial-slack", "dprec-communication")
     monkeypatch.setattr(registry, "FIGURES", {name: registry.FIGURES[name] for name in few})
@@ -222,7 +332,7 @@ def test_without_names_all_figures_are_made_and_are_one_count_of_steps(tmp_path:
     assert steps[-1][2].startswith("dprec-communication: ")
 
 
-@pytest.mark.usefixtures("small_figures")
+@pytest.mark.usefixtures("small_figures", "one_picture")
 def test_a_run_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[int] = []
     run = SlackPoint.run
@@ -248,7 +358,7 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
         assert (tmp_path / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-@pytest.mark.usefixtures("small_figures")
+@pytest.mark.usefixtures("small_figures", "one_picture")
 def test_a_figure_does_not_depend_on_the_number_of_workers(tmp_path: Path) -> None:
     for workers in (1, 2):
         reproduce(["dprec-mean", "dprec-mean"], tmp_path / str(workers), workers=workers)

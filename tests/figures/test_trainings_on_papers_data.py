@@ -47,6 +47,13 @@ def coarse(task: TrainingTask) -> TrainingTask:
     return replace(task, mechanism=TrainedMechanism(task.mechanism.name, options))
 
 
+def fits(figure: Figure) -> bool:
+    """Return whether all that is drawn is on the page."""
+    figure.get_layout_engine().execute(figure)
+    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    return bool(0 <= box.x0 < box.x1 <= width and 0 <= box.y0 < box.y1 <= height)
+
+
 def axes_labels(figure: Figure) -> set[str]:
     return {label for axes in figure.axes for label in axes.get_legend_handles_labels()[1]}
 
@@ -80,7 +87,6 @@ def test_compression_is_drawn_for_each_data(data: Path) -> None:
     ]
     with print_style():
         figure = FIGURES["price-training"].draw(pd.DataFrame(rows))
-        figure.draw_without_rendering()
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [f"{name}, {cohort} clients a round" for name in ("FEMNIST", "StackOverflow words") for cohort in ("100", "1,000")]
     labels = axes_labels(figure)
@@ -88,9 +94,7 @@ def test_compression_is_drawn_for_each_data(data: Path) -> None:
     assert "keeps ε of 12,345 (z = 0.5), the more bits the less" in caption(figure)
     for text in ("80.13 % with 1000 and rate 50", "z = 0.5, 1000 clients, 21.21 % at 1, 21.11 % at 5, 20.74 % at 10", "18 bits"):
         assert text in caption(figure)
-    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
-    assert 0 <= box.x0 < box.x1 <= width
-    assert 0 <= box.y0 < box.y1 <= height
+    assert fits(figure)
 
 
 def test_next_words_are_trained_where_torch_is_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,16 +162,13 @@ def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_p
     ]
     with print_style():
         figure = FIGURES["dprec-table1"].draw(pd.concat(rows, ignore_index=True))
-        figure.draw_without_rendering()
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == [
         *("MNIST, ε = 3", "MNIST, ε = 6", "FEMNIST, ε = 1", "FEMNIST, ε = 3", "FEMNIST, ε = 6"),
         *("Shakespeare, ε = 3", "StackOverflow tags, ε = 1"),
     ]
     assert "Paper, ε = 3: dp-fedavg 82.1, dp-rec 69.5; ε = 6: dp-fedavg 90, dp-rec 83.7 %" in caption(figure)
-    box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
-    assert 0 <= box.x0 < box.x1 <= width
-    assert 0 <= box.y0 < box.y1 <= height
+    assert fits(figure)
 
 
 def test_models_of_torch_are_trained_where_it_is_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,8 +27,8 @@ def test_where():
 """
 
 
-# Unlike the others, the last one is not loaded by pytest itself.
-@pytest.mark.parametrize("name", ["copy", "random", "wave"])
+# Unlike the first, the second is not loaded by pytest itself.
+@pytest.mark.parametrize("name", ["copy", "wave"])
 def test_tests_are_collected_and_run_in_a_folder_of_any_name(name: str, tmp_path: Path, copy_project: Callable[[Path], None]) -> None:
     checkout, importable = tmp_path / name, tmp_path / "importable"
     copy_project(checkout)

@@ -2,7 +2,7 @@
 
 import ast
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -52,10 +52,16 @@ def imports(source: str, module: tuple[str, ...]) -> Iterator[Import]:
             yield from (Import(node.lineno, ".".join([*parent, alias.name]), relative=bool(node.level)) for alias in node.names)
 
 
-def violations(source: str, module: tuple[str, ...]) -> list[str]:
+@cache
+def imports_of(path: Path) -> list[Import]:
+    """Return what a file imports."""
+    return list(imports(path.read_text(encoding="utf-8"), path.relative_to(ROOT).with_suffix("").parts))
+
+
+def violations(imported: Iterable[Import], module: tuple[str, ...]) -> list[str]:
     """Return the imports from a floor above the module's own, and those of quietbits that are not relative."""
     found = []
-    for line, name, relative in imports(source, module):
+    for line, name, relative in imported:
         top, *inside = name.split(".")
         if not relative and (top == "quietbits" or top in FLOORS):
             found.append(f"line {line}: {name} belongs to quietbits and is not imported relatively")
@@ -68,12 +74,7 @@ def violations(source: str, module: tuple[str, ...]) -> list[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_modules_import_only_from_their_floor_and_below(path: Path) -> None:
-    assert violations(path.read_text(encoding="utf-8"), path.relative_to(ROOT).with_suffix("").parts) == []
-
-
-@cache
-def all_imports() -> dict[Path, list[Import]]:
-    return {path: list(imports(path.read_text(encoding="utf-8"), path.relative_to(ROOT).with_suffix("").parts)) for path in MODULES}
+    assert violations(imports_of(path), path.relative_to(ROOT).with_suffix("").parts) == []
 
 
 @pytest.mark.parametrize(
@@ -83,8 +84,8 @@ def all_imports() -> dict[Path, list[Import]]:
 def test_packages_that_belong_to_a_floor_are_imported_there_alone(package: str, users: set[str]) -> None:
     importing = {
         path.relative_to(ROOT).parts[0]
-        for path, all_of_it in all_imports().items()
-        for imported in all_of_it
+        for path in MODULES
+        for imported in imports_of(path)
         if not imported.relative and imported.name.partition(".")[0] == package
     }
     assert importing == users
@@ -120,7 +121,7 @@ def test_every_module_of_the_checkout_has_a_floor_and_is_installed() -> None:
     ],
 )
 def test_a_forbidden_import_is_found(module: tuple[str, ...], source: str) -> None:
-    assert len(violations(source, module)) == 1
+    assert len(violations(imports(source, module), module)) == 1
 
 
 @pytest.mark.parametrize(
@@ -138,4 +139,4 @@ def test_a_forbidden_import_is_found(module: tuple[str, ...], source: str) -> No
     ],
 )
 def test_a_valid_import_passes(module: tuple[str, ...], source: str) -> None:
-    assert violations(source, module) == []
+    assert violations(imports(source, module), module) == []

@@ -24,10 +24,6 @@ def picture(sums: pd.DataFrame) -> Figure:
         return draw_bits(sums)
 
 
-def test_it_fits_a_page_and_can_be_read(picture: Figure, check_page: Callable[..., None]) -> None:
-    check_page(picture, "replace-one adjacency, secure-sum trust model")
-
-
 def test_secure_sums_are_drawn_as_lines_and_points_beside_the_trusted_server(picture: Figure, sums: pd.DataFrame) -> None:
     legend = {text.get_text() for text in picture.legends[0].get_texts()}
     assert legend == {*sums["series"], "trusted server, Gaussian", "fewest bits"}

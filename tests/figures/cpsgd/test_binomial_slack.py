@@ -24,10 +24,6 @@ def picture(slack: pd.DataFrame) -> Figure:
         return draw_slack(slack)
 
 
-def test_it_fits_a_page_and_can_be_read(picture: Figure, check_page: Callable[..., None]) -> None:
-    check_page(picture, "replace-one adjacency, secure-sum trust model")
-
-
 def test_the_slack_is_drawn_where_there_are_both_accounts(picture: Figure, slack: pd.DataFrame) -> None:
     left, right = picture.axes
     drawn = [np.asarray(line.get_ydata()) for line in left.lines]

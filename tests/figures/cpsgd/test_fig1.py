@@ -32,10 +32,6 @@ def picture(noise: pd.DataFrame) -> Figure:
         return draw_noise(noise)
 
 
-def test_it_fits_a_page_and_can_be_read(picture: Figure, check_page: Callable[..., None]) -> None:
-    check_page(picture, "replace-one adjacency, secure-sum trust model")
-
-
 def test_cpsgd_fig1_draws_every_series_and_hollow_points_where_a_condition_binds(picture: Figure, noise: pd.DataFrame) -> None:
     for axes, accounting in zip(picture.axes, ("theorem", "exact"), strict=True):
         drawn = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]

@@ -57,10 +57,6 @@ def test_every_account_is_drawn_in_both_panels_and_in_the_legend(frame: pd.DataF
     assert len(picture.legends[0].get_texts()) == len(MARKS) + 2
 
 
-def test_it_fits_a_page_and_says_what_the_guarantee_is(picture: Figure, check_page: Callable[..., None]) -> None:
-    check_page(picture, "add-or-remove-one adjacency, central trust model")
-
-
 def test_what_is_drawn_by_default() -> None:
     points = FIGURE.tasks(0, False)
     assert [point.published for point in points[::6]] == list(references.PUBLISHED_SETTINGS)

@@ -46,10 +46,6 @@ def test_the_figure_draws_every_line_and_every_point(frame: pd.DataFrame, pictur
             assert [own["floor"].iloc[0]] * 2 in lines
 
 
-def test_the_figure_fits_a_page_and_says_what_the_guarantee_is(picture: Figure, check_page: Callable[..., None]) -> None:
-    check_page(picture, "add-or-remove-one adjacency, central trust model")
-
-
 def test_what_is_drawn_by_default() -> None:
     tasks = FIGURE.tasks(0, False)
     assert len(tasks) == 4 * 2 * 17

@@ -19,9 +19,7 @@ def frame(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> pd.DataFrame:
 @pytest.fixture(scope="module")
 def picture(frame: pd.DataFrame) -> Figure:
     with print_style():
-        figure = draw_bytes(frame)
-        figure.draw_without_rendering()
-    return figure
+        return draw_bytes(frame)
 
 
 def test_every_number_of_the_table_is_drawn(frame: pd.DataFrame, picture: Figure) -> None:

@@ -51,10 +51,6 @@ def test_every_series_is_drawn(frame: pd.DataFrame, picture: Figure) -> None:
                 assert series["predicted_squared_error"].tolist() in drawn, keys
 
 
-def test_the_figure_fits_a_page_and_says_what_the_guarantees_are(picture: Figure, check_page: Callable[..., None]) -> None:
-    check_page(picture, "add-or-remove-one adjacency, central trust model", "replace-one adjacency, local trust model")
-
-
 def test_what_is_drawn_by_default() -> None:
     points = FIGURE.tasks(0, False)
     assert {(point.of.clients, point.of.dimension) for point in points} == {(10_000, 200)}

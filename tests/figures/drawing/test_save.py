@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread as read_png
 
 from quietbits.analysis.comparisons.table_entries import DesignPoint
+from quietbits.figures.drawing import save
 from quietbits.figures.drawing.save import DOTS_PER_INCH, save_figure
 from quietbits.figures.drawing.style import TITLE_GAP, TITLE_LINE, print_style
 from quietbits.figures.mvu.fig1 import draw_tables
@@ -43,7 +44,8 @@ def test_files_are_the_same_each_time_and_the_table_reads_back(entries: pd.DataF
             assert back[column].tolist() == values.tolist()
 
 
-def test_the_svg_stands_alone(entries: pd.DataFrame, tmp_path: Path) -> None:
+def test_the_svg_stands_alone(entries: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
     with print_style():
         save_figure(draw_bits_out(entries, 1.0), entries, tmp_path, "figure", "A title", "# A title\n")
     text = (tmp_path / "figure.svg").read_text(encoding="utf-8")
@@ -56,7 +58,8 @@ def test_the_svg_stands_alone(entries: pd.DataFrame, tmp_path: Path) -> None:
     assert all(link.startswith("data:image/png;base64,") for link in pictures)
 
 
-def test_a_title_stands_above_a_legend_outside_and_moves_nothing(tmp_path: Path) -> None:
+def test_a_title_stands_above_a_legend_outside_and_moves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(save, "METADATA", {"png": save.METADATA["png"]})
     pictures = []
     for title in ("Short", "A finding that is too long for a single line of the width of a page, which takes another line of its own"):
         with print_style():

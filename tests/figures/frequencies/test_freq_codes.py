@@ -28,10 +28,6 @@ def figure(table: pd.DataFrame) -> Figure:
         return FIGURE.draw(table)
 
 
-def test_it_fits_a_page_and_can_be_read(figure: Figure, check_page: Callable[..., None]) -> None:
-    check_page(figure, "5 clients with one item each of 40", "Nothing here is private beyond the secure sum")
-
-
 def test_the_table_is_drawn_with_its_bounds(table: pd.DataFrame, figure: Figure) -> None:
     assert len(figure.axes) == 3
     for axes, prior in zip(figure.axes, ("uniform", "zipf", "geometric"), strict=True):

@@ -1,7 +1,5 @@
 """Figure 1 of the MVU paper: tables, letters and certificates as they were designed."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,10 +16,6 @@ from quietbits.figures.mvu.fig1 import FIGURE, draw_tables
 def picture(entries: pd.DataFrame) -> Figure:
     with print_style():
         return draw_tables(entries[entries["bits_out"] == 2])
-
-
-def test_it_fits_a_page_and_can_be_read(picture: Figure, check_page: Callable[..., None]) -> None:
-    check_page(picture, "replace-one adjacency, local trust model")
 
 
 def test_fig1_shows_the_tables_and_their_certificates(picture: Figure) -> None:

@@ -26,10 +26,6 @@ def picture(vector_means: pd.DataFrame) -> Figure:
         return draw_comparison(vector_means)
 
 
-def test_it_fits_a_page_and_can_be_read(picture: Figure, check_page: Callable[..., None]) -> None:
-    check_page(picture, "replace-one adjacency, local trust model")
-
-
 def test_fig3_draws_every_series_against_epsilon_and_against_bits(picture: Figure, vector_means: pd.DataFrame) -> None:
     figure = picture
     for row, panel in enumerate(("epsilon", "bits")):

@@ -1,7 +1,5 @@
 """Figure 5 of the MVU paper: maps, variances and bounds, and where more bits stop helping."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,10 +16,6 @@ from quietbits.figures.mvu.fig5 import FIGURE, draw_bits_out
 def picture(entries: pd.DataFrame) -> Figure:
     with print_style():
         return draw_bits_out(entries, 5.0)
-
-
-def test_it_fits_a_page_and_can_be_read(picture: Figure, check_page: Callable[..., None]) -> None:
-    check_page(picture, "replace-one adjacency, local trust model")
 
 
 def test_fig5_draws_variances_over_the_bound_and_marks_where_more_bits_stop_helping(picture: Figure, entries: pd.DataFrame) -> None:

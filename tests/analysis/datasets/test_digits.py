@@ -12,6 +12,7 @@ from quietbits.analysis.datasets.counted_uniforms import counted_uniforms
 from quietbits.analysis.datasets.deformation import NUMBERS, Deformation, deformed
 from quietbits.analysis.datasets.digits import digits_data
 from quietbits.analysis.datasets.federated_data import Cohort, FederatedData
+from quietbits.analysis.simulation.digit_gradients import digits
 
 MANY = 25_000_000
 
@@ -25,6 +26,12 @@ def assert_same(found: Cohort, data: FederatedData, clients: list[int]) -> None:
     assert found.sizes.tolist() == [len(one) for one in alone]
     assert (found.examples.inputs == np.concatenate([one.inputs for one in alone])).all()
     assert (found.examples.labels == np.concatenate([one.labels for one in alone])).all()
+
+
+def test_the_images_are_those_that_scikit_learn_loads() -> None:
+    found, whole = digits(), load_digits()
+    np.testing.assert_array_equal(found.images, whole.data / 16)
+    np.testing.assert_array_equal(found.labels, whole.target)
 
 
 def test_dealt_out_every_image_is_somebodys_once_and_the_rest_is_the_test() -> None:

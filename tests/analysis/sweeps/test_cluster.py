@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from nap_tasks import Deadly, Nap
 
-from quietbits.analysis.sweeps import engine
+from quietbits.analysis.sweeps import engine, workers
 from quietbits.analysis.sweeps.run import IncompleteSweepError, run_tasks
 from quietbits.analysis.sweeps.store import RESULTS_NAME, STORE_NAME
 from quietbits.analysis.table_grid.run import design_tables
@@ -63,6 +63,13 @@ def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+@pytest.fixture(autouse=True)
+def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for workers more often than once in a second."""
+    monkeypatch.setattr(engine, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(workers, "POLL_SECONDS", 0.1)
 
 
 @pytest.fixture
@@ -130,7 +137,7 @@ def test_the_death_of_the_scheduler_takes_one_line_and_loses_nothing(cluster: Cl
             threading.Thread(target=cluster.scheduler.kill).start()
 
     with pytest.raises(ConnectionError, match=f"the scheduler at {cluster.address} is gone: what was finished is saved"):
-        run_tasks([Nap(number, 0.3) for number in range(60)], tmp_path / "there", dask=cluster.address, on_step=on_step)
+        run_tasks([Nap(number, 0.1) for number in range(60)], tmp_path / "there", dask=cluster.address, on_step=on_step)
     steps: list[int] = []
     run_tasks([Nap(number, 0.0) for number in range(60)], tmp_path / "there", on_step=lambda number, *_: steps.append(number))
     assert steps[0] == done[-1] > 5

@@ -127,7 +127,11 @@ def test_nobody_is_waited_for_in_silence_and_a_deadly_task_fails_by_itself(clust
     assert "no worker is connected: waiting for one" in told
 
 
-def test_the_death_of_the_scheduler_takes_one_line_and_loses_nothing(cluster: Cluster, tmp_path: Path) -> None:
+def test_the_death_of_the_scheduler_takes_one_line_and_loses_nothing(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A scheduler that dies just when it is asked for its workers is waited for for half a minute.
+    monkeypatch.setattr(workers, "POLL_SECONDS", 1.0)
     cluster.worker()
     done: list[int] = []
 

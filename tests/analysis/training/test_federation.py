@@ -132,7 +132,7 @@ def test_adaptive_clipping_is_refused_where_its_question_is_not_private(task: Ta
 def test_learning_happens(
     name: str, options: dict[str, object], fields: dict[str, float], floor: float, task: Tasks, federation: Federations
 ) -> None:
-    run = federation(task(name, options, clients=1442, clients_per_round=600, rounds=40, evaluate_every=40, **fields))
+    run = federation(task(name, options, clients=1442, clients_per_round=600, rounds=30, evaluate_every=30, **fields))
     run.run()
     assert run.accuracy() == run.records["accuracy"][-1] >= floor
     assert np.isnan(run.records["accuracy"][:-1]).all()

@@ -190,8 +190,11 @@ def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_m
             found: dict[str, Any] = json.loads(output.read_text())
             return found
 
-        local = result(begin("local", f'mechanism="sqkr" epsilon={LOCAL_EPSILON} largest-epsilon={LOCAL_EPSILON}'))
+        local_output = begin("local", f'mechanism="sqkr" epsilon={LOCAL_EPSILON} largest-epsilon={LOCAL_EPSILON}')
+        # The other run starts while the nodes train: nobody is killed before they have answered.
+        wait_for(lambda: log.read_text().count("[Fleet.GetRun]") == 3, "inviting SuperNodes", log)
         output = begin("sums", f"epsilon={EPSILON} largest-epsilon={LARGEST} rounds=2 training-timeout={TIMEOUT}")
+        local = result(local_output)
         for number in (1, 2):
             # Where the second training is over before a slow machine has begun it, there is nobody to kill.
             wait_for(lambda path=Path(f"{lost}{number}"): path.exists() or output.exists(), "training", log)

@@ -159,9 +159,9 @@ class LoudCode(DpRecMechanism):
 @pytest.mark.parametrize(
     ("mechanism", "repetitions"),
     [
-        (LoudTable(generalised_randomised_response(2.0, 2)), 50_000),
-        (LoudLaplace(2.0, (0.0, 1.0)), 50_000),
-        (LoudUnit(2.0, NormBall(3, 2.0)), 50_000),
+        (LoudTable(generalised_randomised_response(2.0, 2)), 25_000),
+        (LoudLaplace(2.0, (0.0, 1.0)), 25_000),
+        (LoudUnit(2.0, NormBall(3, 2.0)), 25_000),
         (LoudCode(NormBall(2, 2.0), 1.0, uniform_layout(2, 2, 3), 1e-2), 1500),
     ],
     ids=lambda value: type(value).__name__,

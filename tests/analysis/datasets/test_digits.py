@@ -84,8 +84,8 @@ def test_deformed_digits_can_still_be_read_and_teach_what_digits_look_like() -> 
 
 def test_dirichlet_shares_have_their_alpha() -> None:
     for alpha in (0.05, 1.0, 100.0):
-        dealt = digits_data(3000, seed=0, split="dirichlet", alpha=alpha, samples=50).cohort(np.arange(300))
-        shares = np.stack([np.bincount(one, minlength=10) for one in dealt.examples.labels.reshape(300, 50)]) / 50
+        dealt = digits_data(3000, seed=0, split="dirichlet", alpha=alpha, samples=50).cohort(np.arange(150))
+        shares = np.stack([np.bincount(one, minlength=10) for one in dealt.examples.labels.reshape(150, 50)]) / 50
         # Of 50 draws: the sum of the shares' squares is (1 + alpha) / (1 + 10 alpha), and the draws' own variance.
         exact = (1 + alpha) / (1 + 10 * alpha)
         assert (shares**2).sum(axis=1).mean() == pytest.approx(exact + (1 - exact) / 50, rel=0.1)

@@ -159,25 +159,24 @@ def _best_event(first: FloatArray, second: FloatArray, delta: float, confidence:
     # Ranks near both ends: events that few outputs belong to are the ones that tell most at small deltas.
     thresholds = np.unique(ascending[np.unique(np.concatenate([ranks, total - 1 - np.array(ranks)]))])
     sorted_scores = [np.sort(scores) for scores in (first, second)]
-    best, proven = _Event(float(thresholds[-1]), above=True, first_is_likelier=True), -math.inf
-    for above in (True, False):
-        if above:
-            counts = [len(scores) - np.searchsorted(scores, thresholds, side="left") for scores in sorted_scores]
-        else:
-            counts = [np.searchsorted(scores, thresholds, side="right") for scores in sorted_scores]
-        for first_is_likelier in (True, False):
-            likely, unlikely = counts if first_is_likelier else counts[::-1]
-            bounds = _lower_bounds(likely, unlikely, len(first), delta, confidence)
-            place = int(bounds.argmax())
-            if bounds[place] > proven:
-                best, proven = _Event(float(thresholds[place]), above, first_is_likelier), float(bounds[place])
-    return best
+    above = [len(scores) - np.searchsorted(scores, thresholds, side="left") for scores in sorted_scores]
+    below = [np.searchsorted(scores, thresholds, side="right") for scores in sorted_scores]
+    likely, unlikely = np.concatenate([*above, *below]), np.concatenate([*above[::-1], *below[::-1]])
+    bounds = _lower_bounds(likely, unlikely, len(first), delta, confidence)
+    place = int(bounds.argmax())
+    if bounds[place] == -math.inf:
+        return _Event(float(thresholds[-1]), above=True, first_is_likelier=True)
+    kind, which = divmod(place, len(thresholds))
+    return _Event(float(thresholds[which]), above=kind < 2, first_is_likelier=kind % 2 == 0)
 
 
 def _lower_bounds(likely: NDArray[np.int64], unlikely: NDArray[np.int64], draws: int, delta: float, confidence: float) -> FloatArray:
     """Return ln((p - delta) / q), p and q being the ends of one-sided Clopper-Pearson intervals; -inf where p is not above delta."""
     failure = (1 - confidence) / 2
+    # Few draws have the same counts for many events: each count's bounds are computed once.
+    counts, place = np.unique(likely, return_inverse=True)
     # The inverse of the incomplete beta function takes no zero for a parameter: without an event p is 0, with nothing else q is 1.
-    low = np.where(likely > 0, betaincinv(np.maximum(likely, 1), draws - likely + 1, failure), 0.0)
-    high = np.where(unlikely < draws, betaincinv(unlikely + 1, np.maximum(draws - unlikely, 1), 1 - failure), 1.0)
+    low = np.where(counts > 0, betaincinv(np.maximum(counts, 1), draws - counts + 1, failure), 0.0)[place]
+    counts, place = np.unique(unlikely, return_inverse=True)
+    high = np.where(counts < draws, betaincinv(counts + 1, np.maximum(draws - counts, 1), 1 - failure), 1.0)[place]
     return np.log(np.maximum(low - delta, 0.0), where=low > delta, out=np.full(len(low), -math.inf)) - np.log(high)

@@ -12,7 +12,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial import Chebyshev
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize_scalar
 
 from ...arguments import check_integer
 from ...arrays import FloatArray
@@ -135,6 +134,9 @@ def least_error_clip_ratio(dimension: int, groups: int, bits: int, clients: int)
     >>> [round(least_error_clip_ratio(200, groups=1, bits=bits, clients=10_000), 2) for bits in (1, 7)]
     [0.59, 1.55]
     """
+    # To import it takes longer than most of what imports this module.
+    from scipy.optimize import minimize_scalar
+
     found = minimize_scalar(
         lambda log_ratio: worst_mean_error(math.exp(log_ratio), dimension, groups, bits, clients),
         bounds=(math.log(SMALLEST_USEFUL_RATIO), math.log(LARGEST_SHIFT)),

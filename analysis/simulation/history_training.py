@@ -22,6 +22,7 @@ from ...design.relative_entropy.group_layout import uniform_layout
 from ..accounting.dp_rec import dp_rec_account
 from ..provenance_columns import with_provenance
 from ..random_streams import named_stream
+from .digit_gradients import digits
 
 CLASSES = 10
 PIXELS = 64
@@ -83,13 +84,10 @@ def digit_clients(population: int, rng: np.random.Generator) -> DigitClients:
     (100, (15, 65), 360)
     """
     population = check_integer("population", population, low=1, high=TRAINING_EXAMPLES)
-    # scikit-learn takes a second to import, and only this needs it.
-    from sklearn.datasets import load_digits
-
-    bunch = load_digits()
-    order = rng.permutation(len(bunch.target))
-    features = np.column_stack([bunch.data / 16.0, np.ones(len(order))])[order]
-    labels = np.asarray(bunch.target, dtype=np.int64)[order]
+    data = digits()
+    order = rng.permutation(len(data.labels))
+    features = np.column_stack([data.images, np.ones(len(order))])[order]
+    labels = data.labels[order]
     return DigitClients(
         features=tuple(np.array_split(features[:TRAINING_EXAMPLES], population)),
         labels=tuple(np.array_split(labels[:TRAINING_EXAMPLES], population)),

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from ...progress import OnStep, silent
 from ..sweeps.run import run_sweep, run_tasks
 from .models.network import check_installed
 from .spec import TrainingSpec
 from .task import CHECKPOINTS, PROGRESS, TrainingTask
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Seconds between two looks at how far runs are.
 LOOK_SECONDS = 0.5
@@ -69,7 +71,7 @@ def run_training_tasks(
     cache: Path | None = None,
     dask: str | None = None,
     on_step: OnStep = silent,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Run trainings as `run_tasks` does, those that were cut off from their checkpoints; no final model is kept."""
     folder = output.absolute()
     with _keeping_state(folder, on_step) as step:

@@ -165,8 +165,8 @@ def test_others_on_the_other_side_of_the_prior_refute_any_bits() -> None:
     clip_ratio, population, samples, delta = 0.545, 10, 64, 1e-3
     report = dp_rec_account(clip_ratio, population, 1, 1, 6, delta)
     assert report.epsilon_by("any-bits") == pytest.approx(0.3714, abs=1e-4)
-    points = clip_ratio * np.random.default_rng(0).standard_normal((100_000, samples))
-    own, others = (np.exp(sign * points) / np.exp(sign * points).mean(axis=1, keepdims=True) for sign in (1, -1))
+    weights = np.exp(clip_ratio * np.random.default_rng(0).standard_normal((60_000, samples)))
+    own, others = (one / one.mean(axis=1, keepdims=True) for one in (weights, 1 / weights))
 
     def deltas(epsilon: float) -> tuple[float, float]:
         """Delta, and five standard errors of it."""
@@ -205,14 +205,19 @@ def test_any_bits_and_groups_need_nothing_of_delta(setting: PublishedSetting) ->
 
 
 @pytest.mark.parametrize("account", TRAINING_ACCOUNTS)
-@pytest.mark.parametrize("setting", PUBLISHED_SETTINGS, ids=of_paper)
+@pytest.mark.parametrize("setting", PUBLISHED_SETTINGS[::2], ids=of_paper)
 @pytest.mark.parametrize("epsilon", [0.05, 3.0])
 def test_calibration_ends_on_the_safe_side(setting: PublishedSetting, epsilon: float, account: str) -> None:
     found = calibrated(epsilon, *budget(setting, 60), account)
     assert 0 <= epsilon - found.report.epsilon_by(account) <= 1e-6 * min(1.0, epsilon)
-    ratio = found["clip_ratio"]
-    assert dp_rec_account(ratio, *budget(setting, 60)).epsilon_by(account) == found.report.epsilon_by(account)
-    assert dp_rec_account(ratio * (1 + 1e-5), *budget(setting, 60)).epsilon_by(account) > epsilon
+    population, clients_per_round, rounds, bits, delta = budget(setting, 60)
+
+    def epsilon_of(clip_ratio: float) -> float:
+        # The other accounts are not asked.
+        return DpRecTraining(clip_ratio, population, clients_per_round, bits).privacy().epsilon(delta, rounds=rounds, account=account)
+
+    assert epsilon_of(found["clip_ratio"]) == found.report.epsilon_by(account)
+    assert epsilon_of(found["clip_ratio"] * (1 + 1e-5)) > epsilon
 
 
 def test_calibration_keeps_what_is_proven_unless_an_account_is_asked_for() -> None:

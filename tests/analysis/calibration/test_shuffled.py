@@ -17,13 +17,18 @@ from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.sampling import FixedSizeSampling
 
 
-@pytest.mark.parametrize("target", [Target(0.1, 1e-6), Target(1.0, 1e-6), Target(1.0, 1e-6, rounds=4), Target(3.0, 1e-3)], ids=str)
-def test_the_local_epsilon_keeps_the_target(target: Target) -> None:
-    found = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 3000), target)
-    assert (
-        0 <= target.epsilon - shuffled_response_privacy(found, 4, 3000).epsilon(target.delta, rounds=target.rounds) <= 1e-3 * target.epsilon
-    )
-    assert shuffled_response_privacy(found * 1.01, 4, 3000).epsilon(target.delta, rounds=target.rounds) > target.epsilon
+@pytest.mark.parametrize(
+    ("clients", "target"),
+    [(3000, Target(0.1, 1e-6)), (3000, Target(1.0, 1e-6)), (3000, Target(1.0, 1e-6, rounds=4)), (300, Target(3.0, 1e-3))],
+    ids=str,
+)
+def test_the_local_epsilon_keeps_the_target(clients: int, target: Target) -> None:
+    def epsilon_of(local: float) -> float:
+        return shuffled_response_privacy(local, 4, clients).epsilon(target.delta, rounds=target.rounds)
+
+    found = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, clients), target)
+    assert 0 <= target.epsilon - epsilon_of(found) <= 1e-3 * target.epsilon
+    assert epsilon_of(found * 1.01) > target.epsilon
 
 
 def test_a_secret_sample_allows_more() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -24,10 +25,12 @@ from quietbits.errors import InfeasibleError
 BALL, TARGET = NormBall(8000, 2.0, 3.0), Target(1.0, 1e-5)
 
 
+@cache
 def summed(choice: SketchChoice, *, ball: NormBall = BALL, clients: int = 200, bits: int = 16, target: Target = TARGET) -> Any:
     return calibrate_sketched_sum(ball, clients, bits, target, choice)
 
 
+@cache
 def central(choice: SketchChoice, *, ball: NormBall = BALL, clients: int = 200, target: Target = TARGET) -> Any:
     return calibrate_central_sketch(ball, clients, target, choice)
 

@@ -12,6 +12,7 @@ from quietbits.analysis.datasets.counted_uniforms import counted_uniforms
 from quietbits.analysis.datasets.deformation import NUMBERS, Deformation, deformed
 from quietbits.analysis.datasets.digits import digits_data
 from quietbits.analysis.datasets.federated_data import Cohort, FederatedData
+from quietbits.analysis.simulation.digit_gradients import digits
 
 MANY = 25_000_000
 
@@ -25,6 +26,12 @@ def assert_same(found: Cohort, data: FederatedData, clients: list[int]) -> None:
     assert found.sizes.tolist() == [len(one) for one in alone]
     assert (found.examples.inputs == np.concatenate([one.inputs for one in alone])).all()
     assert (found.examples.labels == np.concatenate([one.labels for one in alone])).all()
+
+
+def test_the_images_are_those_that_scikit_learn_loads() -> None:
+    found, whole = digits(), load_digits()
+    np.testing.assert_array_equal(found.images, whole.data / 16)
+    np.testing.assert_array_equal(found.labels, whole.target)
 
 
 def test_dealt_out_every_image_is_somebodys_once_and_the_rest_is_the_test() -> None:
@@ -77,8 +84,8 @@ def test_deformed_digits_can_still_be_read_and_teach_what_digits_look_like() -> 
 
 def test_dirichlet_shares_have_their_alpha() -> None:
     for alpha in (0.05, 1.0, 100.0):
-        dealt = digits_data(3000, seed=0, split="dirichlet", alpha=alpha, samples=50).cohort(np.arange(300))
-        shares = np.stack([np.bincount(one, minlength=10) for one in dealt.examples.labels.reshape(300, 50)]) / 50
+        dealt = digits_data(3000, seed=0, split="dirichlet", alpha=alpha, samples=50).cohort(np.arange(150))
+        shares = np.stack([np.bincount(one, minlength=10) for one in dealt.examples.labels.reshape(150, 50)]) / 50
         # Of 50 draws: the sum of the shares' squares is (1 + alpha) / (1 + 10 alpha), and the draws' own variance.
         exact = (1 + alpha) / (1 + 10 * alpha)
         assert (shares**2).sum(axis=1).mean() == pytest.approx(exact + (1 - exact) / 50, rel=0.1)

@@ -70,9 +70,9 @@ def test_images_without_end_are_deformed_ones_of_their_classes(tmp_path: Path) -
     data = mnist_data(write(tmp_path, MNIST, bars, LABELS), 25_000_000, 0, samples=2)
     assert (data.clients, data.features, data.image_shape) == (25_000_000, 784, (28, 28, 1))
     assert (data.test.inputs == bars[15:].reshape(5, -1) / 255).all()
-    found = data.cohort(np.arange(24_999_000, 25_000_000))
+    found = data.cohort(np.arange(24_999_600, 25_000_000))
     assert (found.sizes == 2).all()
-    assert len(np.unique(found.examples.inputs, axis=0)) == 2000
+    assert len(np.unique(found.examples.inputs, axis=0)) == 800
     assert (data.client_examples(24_999_999).inputs == found.examples.inputs[-2:]).all()
     across = found.examples.inputs.reshape(-1, 28, 28).sum(axis=1)
     places = (across @ np.arange(28)) / across.sum(axis=1)

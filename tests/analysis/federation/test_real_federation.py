@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 import quietbits
 from quietbits import NormBall, Task
@@ -29,7 +30,12 @@ DOCUMENT = (ROOT / "docs" / "flower.md").read_text(encoding="utf-8")
 COMMANDS = Path(sys.executable).parent
 EPSILON, LARGEST, LOCAL_EPSILON = 1000.0, 2500.0, 20.0
 # Of the second round's training.
-TIMEOUT = 10.0
+TIMEOUT = 5.0
+# The app's data, which its clients read from a file: scikit-learn would take each of their many processes longer to import than all else.
+DATA = """    from sklearn.datasets import load_digits
+
+    pixels, digits = load_digits(return_X_y=True)
+"""
 APP = "app = ClientApp(mods=[PrivateUpdateMod()])"
 # In a secure sum's first round the last node says that it trains, and does not stop; in the second one the node before.
 LOST = """
@@ -71,7 +77,7 @@ class Impatient:
         nodes = [one.metadata.dst_node_id for one in messages]
         missing, replies = dict(zip(self.grid.push_messages(messages), nodes)), []
         while set(missing.values()) - self.dead:
-            sleep(0.5)
+            sleep(0.2)
             arrived = list(self.grid.pull_messages(missing))
             replies += arrived
             for reply in arrived:
@@ -134,7 +140,13 @@ def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_m
     (app / "digits").mkdir(parents=True)
     (app / "pyproject.toml").write_text(block("toml", "[tool.flwr.app]"))
     (app / "digits" / "__init__.py").touch()
-    (app / "digits" / "client.py").write_text(block("python", APP).replace(APP, LOST))
+    data = tmp_path / "digits.npz"
+    np.savez(data, *load_digits(return_X_y=True))
+    client = block("python", APP)
+    for stated, changed in ((APP, LOST), (DATA, f"    pixels, digits = np.load({str(data)!r}).values()\n")):
+        assert stated in client
+        client = client.replace(stated, changed)
+    (app / "digits" / "client.py").write_text(client)
     server = block("python", START).replace(START, f"strategy.start(Impatient(grid, {str(tmp_path / 'killed')!r}),") + IMPATIENT
     # Whoever is there, as a node that was killed may have been noticed; and the adjacency of local mechanisms.
     for stated, changed in ((CHOICE, "min_train_nodes=2, min_available_nodes=2"), ('"add-or-remove-one"', '"replace-one"')):
@@ -178,10 +190,14 @@ def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_m
             found: dict[str, Any] = json.loads(output.read_text())
             return found
 
-        local = result(begin("local", f'mechanism="sqkr" epsilon={LOCAL_EPSILON} largest-epsilon={LOCAL_EPSILON}'))
+        local_output = begin("local", f'mechanism="sqkr" epsilon={LOCAL_EPSILON} largest-epsilon={LOCAL_EPSILON}')
+        # The other run starts while the nodes train: nobody is killed before they have answered.
+        wait_for(lambda: log.read_text().count("[Fleet.GetRun]") == 3, "inviting SuperNodes", log)
         output = begin("sums", f"epsilon={EPSILON} largest-epsilon={LARGEST} rounds=2 training-timeout={TIMEOUT}")
+        local = result(local_output)
         for number in (1, 2):
-            wait_for(Path(f"{lost}{number}").exists, "training", log)
+            # Where the second training is over before a slow machine has begun it, there is nobody to kill.
+            wait_for(lambda path=Path(f"{lost}{number}"): path.exists() or output.exists(), "training", log)
             kill(supernodes[-number])
             (tmp_path / "killed").touch()
         sums = result(output)

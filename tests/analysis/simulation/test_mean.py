@@ -294,11 +294,11 @@ def test_errors_are_what_variances_predict(name: str, domain: Any, clients: int)
         chunks = input_chunks(population, domain, clients, rng(1, repetition), **scale)
         return simulate_mean(mechanism.renewed(repetition), chunks, rng(2, repetition))
 
-    results = [result(repetition) for repetition in range(50)]
+    results = [result(repetition) for repetition in range(30)]
     measured, predicted, worst = np.array([(one.squared_error, one.predicted_squared_error, one.worst_squared_error) for one in results]).T
-    # 5 standard errors of the mean of 50 runs; the mean of a chi-square-like quantity is close to normal. The bias of random
+    # 5 standard errors of the mean of 30 runs; the mean of a chi-square-like quantity is close to normal. The bias of random
     # coding is predicted; of that of secure sums a bound is known.
-    margin = 5 * (measured - predicted).std(ddof=1) / math.sqrt(50)
+    margin = 5 * (measured - predicted).std(ddof=1) / math.sqrt(30)
     unknown_bias = 0.0 if name in ("dp-rec", "minimal-random-coding-plain") else mechanism.bias_bound
     assert -margin <= (measured - predicted).mean() <= margin + unknown_bias**2
     assert (predicted <= worst * (1 + 1e-9) + mechanism.bias_bound**2).all()

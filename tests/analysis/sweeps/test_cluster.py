@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from nap_tasks import Deadly, Nap
 
-from quietbits.analysis.sweeps import engine
+from quietbits.analysis.sweeps import engine, workers
 from quietbits.analysis.sweeps.run import IncompleteSweepError, run_tasks
 from quietbits.analysis.sweeps.store import RESULTS_NAME, STORE_NAME
 from quietbits.analysis.table_grid.run import design_tables
@@ -31,7 +31,8 @@ class Cluster:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._file = folder / "scheduler.json"
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", self._file)
-        wait_until(self._file.exists)
+        # An empty file is one that is being written.
+        wait_until(lambda: self._file.exists() and self._file.stat().st_size > 0)
         self.address: str = json.loads(self._file.read_text())["address"]
 
     def _start(self, kind: str, *arguments: object) -> "subprocess.Popen[bytes]":
@@ -65,6 +66,22 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.fixture(scope="module")
+def served_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Return a cluster with a worker that nobody kills."""
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    cluster.worker()
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture(autouse=True)
+def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for workers more often than once in a second."""
+    monkeypatch.setattr(engine, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(workers, "POLL_SECONDS", 0.1)
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path)
@@ -77,7 +94,7 @@ def naps(count: int) -> list[Nap]:
 
 
 def test_workers_that_come_late_and_go_early_change_no_byte(cluster: Cluster, tmp_path: Path) -> None:
-    run_tasks([Nap(task.number, 0.0, task.design) for task in naps(60)], tmp_path / "here")
+    run_tasks([Nap(task.number, 0.0, task.design) for task in naps(40)], tmp_path / "here")
     first = cluster.worker()
     told: list[str] = []
     others: list[subprocess.Popen[bytes]] = []
@@ -86,23 +103,28 @@ def test_workers_that_come_late_and_go_early_change_no_byte(cluster: Cluster, tm
         told.append(text)
         if done > 10 and not others:
             others.append(cluster.worker())
-        if done > 35 and first.poll() is None:
+        if done > 25 and first.poll() is None:
             first.kill()
 
-    run_tasks(naps(60), tmp_path / "there", dask=cluster.address, cache=Path("cache"), on_step=on_step)
+    run_tasks(naps(40), tmp_path / "there", dask=cluster.address, cache=Path("cache"), on_step=on_step)
     assert (tmp_path / "there" / RESULTS_NAME).read_bytes() == (tmp_path / "here" / RESULTS_NAME).read_bytes()
     assert first.poll() is not None
     assert others[0].poll() is None
 
 
-def test_a_cluster_designs_tables_that_are_written_where_the_command_was_given(cluster: Cluster, tmp_path: Path) -> None:
-    cluster.worker()
+def test_a_cluster_designs_tables_that_are_written_where_the_command_was_given(served_cluster: Cluster, tmp_path: Path) -> None:
     grid = TableGrid(epsilon=(1.0, 2.0), bits_in=(1,), bits_out=(1, 2), interval=((0.0, 1.0), (-1.0, 1.0)))
-    design_tables(grid, tmp_path / "there", dask=cluster.address)
+    design_tables(grid, tmp_path / "there", dask=served_cluster.address)
     design_tables(grid, tmp_path / "here")
     here, there = ({path.name: path.read_bytes() for path in folder.iterdir()} for folder in (tmp_path / "here", tmp_path / "there"))
     assert len(here) == 2 * 8 + 2
     assert {name for name in here if here[name] != there.get(name)} <= {STORE_NAME}
+
+
+def test_workers_with_other_code_are_refused(served_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "code_version", lambda: "another")
+    with pytest.raises(DataError, match="a worker has other versions of quietbits or its libraries than this process"):
+        run_tasks(naps(4), tmp_path / "there", dask=served_cluster.address)
 
 
 def test_nobody_is_waited_for_in_silence_and_a_deadly_task_fails_by_itself(cluster: Cluster, tmp_path: Path) -> None:
@@ -120,7 +142,11 @@ def test_nobody_is_waited_for_in_silence_and_a_deadly_task_fails_by_itself(clust
     assert "no worker is connected: waiting for one" in told
 
 
-def test_the_death_of_the_scheduler_takes_one_line_and_loses_nothing(cluster: Cluster, tmp_path: Path) -> None:
+def test_the_death_of_the_scheduler_takes_one_line_and_loses_nothing(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A scheduler that dies just when it is asked for its workers is waited for for half a minute.
+    monkeypatch.setattr(workers, "POLL_SECONDS", 1.0)
     cluster.worker()
     done: list[int] = []
 
@@ -130,14 +156,7 @@ def test_the_death_of_the_scheduler_takes_one_line_and_loses_nothing(cluster: Cl
             threading.Thread(target=cluster.scheduler.kill).start()
 
     with pytest.raises(ConnectionError, match=f"the scheduler at {cluster.address} is gone: what was finished is saved"):
-        run_tasks([Nap(number, 0.3) for number in range(60)], tmp_path / "there", dask=cluster.address, on_step=on_step)
+        run_tasks([Nap(number, 0.1) for number in range(60)], tmp_path / "there", dask=cluster.address, on_step=on_step)
     steps: list[int] = []
     run_tasks([Nap(number, 0.0) for number in range(60)], tmp_path / "there", on_step=lambda number, *_: steps.append(number))
     assert steps[0] == done[-1] > 5
-
-
-def test_workers_with_other_code_are_refused(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster.worker()
-    monkeypatch.setattr(engine, "code_version", lambda: "another")
-    with pytest.raises(DataError, match="a worker has other versions of quietbits or its libraries than this process"):
-        run_tasks(naps(4), tmp_path / "there", dask=cluster.address)

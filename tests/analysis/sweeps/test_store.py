@@ -23,7 +23,7 @@ def flipped(content: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_no_flipped_bit_enters_the_results(seed: int, tmp_path: Path) -> None:
     store, results = whole().store, whole().results
     for bit in np.random.default_rng(seed).integers(0, 8 * len(store), 20).tolist():

@@ -73,13 +73,13 @@ def test_guarantees_are_of_all_rounds_with_their_sampling() -> None:
     def prepared(**changes: Any) -> PreparedMean:
         return task_of("distributed-discrete-gaussian", NormBall(3, 2.0), adjacency="add-or-remove-one", **changes).prepare(None)
 
-    for changes in ({"rounds": 5}, {"rounds": 5, "sampling": PoissonSampling(0.1)}):
-        found = prepared(**changes)
-        report = found.mechanism.privacy().report(1e-3, "add-or-remove-one", 5, changes.get("sampling"))
+    whole, sampled = prepared(rounds=5), prepared(rounds=5, sampling=PoissonSampling(0.1))
+    for found, sampling in ((whole, None), (sampled, PoissonSampling(0.1))):
+        report = found.mechanism.privacy().report(1e-3, "add-or-remove-one", 5, sampling)
         assert found.guarantee == report.guarantee
         assert 2.9 < found.guarantee.epsilon <= 3.0
     # Sampled rounds need less noise, each of them.
-    assert prepared(rounds=5, sampling=PoissonSampling(0.1)).mechanism.worst_variance < prepared(rounds=5).mechanism.worst_variance / 2
+    assert sampled.mechanism.worst_variance < whole.mechanism.worst_variance / 2
 
 
 def test_references_are_those_of_the_budget_that_was_asked_for() -> None:

@@ -30,7 +30,7 @@ from pathlib import Path
 from quietbits.analysis.table_grid.run import design_tables
 from quietbits.analysis.table_grid.spec import TableGrid
 
-design_tables({grid!r}, Path(sys.argv[1]), on_step=lambda *_: time.sleep(0.2))
+design_tables({grid!r}, Path(sys.argv[1]), on_step=lambda *_: time.sleep(0.1))
 """
 
 

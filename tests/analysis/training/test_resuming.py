@@ -88,10 +88,9 @@ def test_a_grid_on_two_processes_that_is_killed_ends_with_the_same_bytes(whole: 
         "import sys; from pathlib import Path\n"
         "from quietbits.analysis.training.run import run_training\n"
         "from quietbits.analysis.training.spec import parse_training\n"
-        f"run_training(parse_training({GRID!r}), Path(sys.argv[1]), workers=int(sys.argv[2]))\n"
+        f"run_training(parse_training({GRID!r}), Path(sys.argv[1]))\n"
     )
-    command = [sys.executable, "-c", program, str(tmp_path), "1"]
-    process = subprocess.Popen(command, start_new_session=True)
+    process = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], start_new_session=True)
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob("checkpoints/*")) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -99,7 +98,7 @@ def test_a_grid_on_two_processes_that_is_killed_ends_with_the_same_bytes(whole: 
     process.wait()
     # The owner's file of a killed process stays until the next one ends.
     assert "results.parquet" not in contents(tmp_path)
-    subprocess.run([*command[:-1], "2"], check=True)
+    run_training(parse_training(GRID), tmp_path, workers=2)
     assert contents(tmp_path) == whole
 
 

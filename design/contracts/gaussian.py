@@ -18,7 +18,7 @@ from ...solvers.accounting.gaussian_privacy import (
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampled_noise import is_loss_affordable, sampled_gaussian_curve, sampled_gaussian_loss
 from ...solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling, sampled_share
-from .accounts import amplified_rounds, composed_loss, loss_account, renyi_account
+from .accounts import ComposableLoss, amplified_rounds, composed_loss, loss_account, renyi_account
 from .guarantee import ADJACENCIES, TRUST_MODELS
 from .mechanism import EPSILON_HIGH, EPSILON_LOW, MOST_CLIENTS, check_vector_epsilon
 from .norm_ball import NormBall
@@ -66,6 +66,10 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
     def sampled_curve(sampling: Sampling) -> RenyiCurve:
         return sampled_gaussian_curve(multiplier, sampling, adjacency)
 
+    @cache
+    def sampled_loss(sampling: Sampling) -> ComposableLoss:
+        return sampled_gaussian_loss(multiplier, sampling, adjacency)
+
     def by_loss(rounds: int, delta: float) -> float | None:
         of_all_rounds = multiplier / math.sqrt(rounds)
         within = of_all_rounds >= SMALLEST_MULTIPLIER and delta >= SMALLEST_DELTA
@@ -77,7 +81,7 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
             return None
         if not is_loss_affordable(multiplier, sampling.probability, rounds, sampled_curve(sampling)):
             return None
-        return composed_loss(sampled_gaussian_loss(multiplier, sampling, adjacency), rounds, delta)
+        return composed_loss(sampled_loss(sampling), rounds, delta)
 
     return Privacy(
         trust_model,

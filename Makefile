@@ -16,9 +16,11 @@ demo: $(INSTALLED)
 
 # Run all tests on three processes, of which one or another often waits for servers and workers that it has started, with one thread of
 # linear algebra in each. Modules are compiled once, also where Python is told to write no bytecode: each worker would compile all tests anew,
-# and each process that a test starts the whole package.
+# and each process that a test starts the whole package. Memory that arrays leave is kept for the next ones (glibc's two thresholds): given
+# back to the system, it comes with a page fault for every 4 KiB.
 test: $(INSTALLED)
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(VENV)/bin/pytest --numprocesses 3 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 MALLOC_TRIM_THRESHOLD_=1000000000 MALLOC_MMAP_THRESHOLD_=33554432 \
+	$(VENV)/bin/pytest --numprocesses 3 --dist worksteal
 
 # Install torch, and test the models that are made of it.
 TORCH ?= torch>=2.4

@@ -68,7 +68,8 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
 
     @cache
     def sampled_loss(sampling: Sampling) -> ComposableLoss:
-        return sampled_gaussian_loss(multiplier, sampling, adjacency)
+        loss: ComposableLoss = sampled_gaussian_loss(multiplier, sampling, adjacency)
+        return loss
 
     def by_loss(rounds: int, delta: float) -> float | None:
         of_all_rounds = multiplier / math.sqrt(rounds)

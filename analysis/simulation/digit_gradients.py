@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.metadata import distribution
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from scipy.special import log_softmax, softmax
@@ -24,6 +25,8 @@ from ..random_streams import named_stream
 
 PIXELS, CLASSES, IMAGES = 64, 10, 1797
 WIDEST, MOST_HIDDEN, MOST_STEPS = 2**14, 8, 10_000
+# What scikit-learn's `load_digits` reads.
+DIGITS_FILE = "sklearn/datasets/data/digits.csv.gz"
 BATCH, LEARNING_RATE = 64, 0.1
 USUAL_STEPS = 20
 # Coordinates of a chunk's gradients.
@@ -55,10 +58,15 @@ class Digits:
 
 @cache
 def digits() -> Digits:
-    """Return the data, from the file that ``load_digits`` reads: to import scikit-learn takes a second, in every process."""
-    file = distribution("scikit-learn").locate_file("sklearn/datasets/data/digits.csv.gz")
-    found = np.loadtxt(str(file), delimiter=",")
-    return Digits(found[:, :-1] / 16.0, found[:, -1].astype(np.int64))
+    """Return the data; from scikit-learn's file, where it is: to import ``load_digits`` takes a second, in every process."""
+    file = Path(str(distribution("scikit-learn").locate_file(DIGITS_FILE)))
+    if file.is_file():
+        found = np.loadtxt(file, delimiter=",")
+        return Digits(found[:, :-1] / 16.0, found[:, -1].astype(np.int64))
+    from sklearn.datasets import load_digits
+
+    bunch = load_digits()
+    return Digits(np.asarray(bunch.data / 16.0, dtype=float), np.asarray(bunch.target, dtype=np.int64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from quietbits.analysis.datasets.counted_uniforms import counted_uniforms
 from quietbits.analysis.datasets.deformation import NUMBERS, Deformation, deformed
 from quietbits.analysis.datasets.digits import digits_data
 from quietbits.analysis.datasets.federated_data import Cohort, FederatedData
-from quietbits.analysis.simulation.digit_gradients import digits
+from quietbits.analysis.simulation import digit_gradients
 
 MANY = 25_000_000
 
@@ -28,8 +28,11 @@ def assert_same(found: Cohort, data: FederatedData, clients: list[int]) -> None:
     assert (found.examples.labels == np.concatenate([one.labels for one in alone])).all()
 
 
-def test_the_images_are_those_that_scikit_learn_loads() -> None:
-    found, whole = digits(), load_digits()
+@pytest.mark.parametrize("file", [digit_gradients.DIGITS_FILE, "sklearn/somewhere/else"])
+def test_the_images_are_those_that_scikit_learn_loads(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digit_gradients, "DIGITS_FILE", file)
+    # As in a new process.
+    found, whole = digit_gradients.digits.__wrapped__(), load_digits()
     np.testing.assert_array_equal(found.images, whole.data / 16)
     np.testing.assert_array_equal(found.labels, whole.target)
 

@@ -30,7 +30,7 @@ DOCUMENT = (ROOT / "docs" / "flower.md").read_text(encoding="utf-8")
 COMMANDS = Path(sys.executable).parent
 EPSILON, LARGEST, LOCAL_EPSILON = 1000.0, 2500.0, 20.0
 # Of the second round's training.
-TIMEOUT = 5.0
+TIMEOUT = 10.0
 # The app's data, which its clients read from a file: scikit-learn would take each of their many processes longer to import than all else.
 DATA = """    from sklearn.datasets import load_digits
 

@@ -72,9 +72,10 @@ def violations(imported: Iterable[Import], module: tuple[str, ...]) -> list[str]
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_modules_import_only_from_their_floor_and_below(path: Path) -> None:
-    assert violations(imports_of(path), path.relative_to(ROOT).with_suffix("").parts) == []
+def test_modules_import_only_from_their_floor_and_below() -> None:
+    found = {path.relative_to(ROOT): violations(imports_of(path), path.relative_to(ROOT).with_suffix("").parts) for path in MODULES}
+    assert len(found) > 500
+    assert {path.as_posix(): wrong for path, wrong in found.items() if wrong} == {}
 
 
 @pytest.mark.parametrize(

@@ -96,14 +96,14 @@ def small_frequencies(name: str, seed: int) -> Sequence[Any]:
     tasks = FIGURES[name].tasks(seed, True)
     match name:
         case "freq-limits":
-            return [replace(task, categories=20, clients=50) for task in tasks if task.clients == 100]
+            return [replace(task, categories=20, clients=20) for task in tasks if task.clients == 100]
         case "freq-regimes":
-            tasks = [replace(task, categories=task.categories // 20, clients=50) for task in tasks if task.clients == 1000]
+            tasks = [replace(task, categories=task.categories // 20, clients=20) for task in tasks if task.clients == 1000]
             return [replace(task, budgets=(min(task.budgets), max(task.budgets))) for task in tasks]
         case "freq-fig3":
             # As figure 2, of other items.
             tasks = [task for task in tasks if task.clients == 1000]
-    return [replace(task, categories=50, clients=task.clients // 40) for task in tasks if task.epsilon == 10.0 and task.clients <= 2000]
+    return [replace(task, categories=50, clients=task.clients // 100) for task in tasks if task.epsilon == 10.0 and task.clients <= 2000]
 
 
 def small_trainings(name: str, seed: int) -> Sequence[Any]:

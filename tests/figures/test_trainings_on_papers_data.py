@@ -128,7 +128,7 @@ def test_linear_models_are_trained_on_both_data_in_a_row_of_panels_each(
 
 def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [
-        shortened(coarse(task), secret_sampling=task.mechanism.name != "dp-fedavg")
+        shortened(coarse(task), clients_per_round=1, secret_sampling=task.mechanism.name != "dp-fedavg")
         for task in FIGURES["dprec-table1"].on_data(0, True, data)
         if task.training.data == "stackoverflow-tags" and task.mechanism.name in ("none", "dp-fedavg", "dp-rec-training")
     ]

@@ -128,10 +128,10 @@ def small_trainings(name: str, seed: int) -> Sequence[Any]:
             # Accounts of sampled sums take long; DP-REC's are for secret draws alone.
             tasks = [replace(one, training=replace(one.training, secret_sampling="dp-rec" in one.mechanism.name)) for one in tasks]
         case "price-training-model":
-            changed = {"clients": 400, "clients_per_round": 20}
+            changed = {"clients": 200, "clients_per_round": 20}
             tasks = [one for one in tasks if one.seed == seed and one.training.model == "softmax"]
         case _:
-            changed = {"clients": 400, "model": "softmax"}
+            changed = {"clients": 200, "model": "softmax"}
             cohort = 100 if name == "price-training-heat-map" else 50
             kept = [one for one in tasks if one.seed == seed and one.training.clients_per_round == cohort]
             kept = [one for one in kept if dict(one.mechanism.options).get("bits", 16) in (8, 16)]

@@ -19,7 +19,7 @@ HEAVY = {
     *("numpy", "scipy", "pandas", "pyarrow", "matplotlib", "jinja2", "jsonschema"),
     *("sklearn", "highspy", "cvxpy", "joblib", "dp_accounting"),
 }
-DESIGN = ["design", "mvu", "--epsilon", "2", "--bits-in", "2", "--bits-out", "2"]
+DESIGN = ["design", "mvu", "--epsilon", "2", "--bits-in", "2", "--bits-out", "1"]
 
 
 def typed(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -160,7 +160,7 @@ def test_shell_completion(folder: Path) -> None:
 
 
 def test_design_writes_a_table_that_verifies(folder: Path) -> None:
-    result = typed(*DESIGN, "--seed", "5", "--interval", "-1", "1", "--output", "t.json", folder=folder)
+    result = typed(*DESIGN, "--bits-out", "2", "--seed", "5", "--interval", "-1", "1", "--output", "t.json", folder=folder)
     assert result.returncode == 0, result.stderr
     table = read_table(folder / "t.json")
     assert (table.epsilon, table.bits_in, table.bits_out, table.interval, table.provenance.seed) == (2.0, 2, 2, (-1.0, 1.0), 5)
@@ -346,10 +346,10 @@ def test_equal_values_make_no_interval(folder: Path) -> None:
 
 def test_the_demo_writes_report_results_and_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
-    result = run("demo", "--output", "a/demo", "--bits-in", 3)
+    result = run("demo", "--output", "a/demo", "--bits-in", 2)
     assert result.exit_code == 0, result.stderr
     assert sorted(path.name for path in (folder / "a" / "demo").iterdir()) == ["report.html", "results.json", "table.json"]
-    assert read_table(folder / "a" / "demo" / "table.json").bits_in == 3
+    assert read_table(folder / "a" / "demo" / "table.json").bits_in == 2
     assert "body mass index" in (folder / "a" / "demo" / "report.html").read_text(encoding="utf-8")
     # The bar is on stderr, and only where there is a terminal.
     assert "9/9" in result.stderr

@@ -31,7 +31,7 @@ def ran(monkeypatch: pytest.MonkeyPatch, name: str, tasks: Sequence[TrainingTask
     monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
     entry = replace(FIGURES[name], on_data=lambda *_: tasks)
     monkeypatch.setattr(registry, "FIGURES", MappingProxyType({name: entry}))
-    reproduce([name], output, data=output)
+    reproduce([name], output, data=output, cache=output / "tables")
     table = pd.read_csv(output / f"{name}.csv")
     with print_style():
         return table, entry.draw(table)
@@ -42,8 +42,9 @@ def shortened(task: TrainingTask, **changed: Any) -> TrainingTask:
 
 
 def coarse(task: TrainingTask) -> TrainingTask:
-    """Return a task whose messages of DP-REC have few candidates."""
-    options = tuple((name, 2 if name == "group_bits" else value) for name, value in task.mechanism.options)
+    """Return a task whose messages of DP-REC have few candidates, and whose tables have few inputs."""
+    fewer = {"group_bits": 2, "bits_in": 4}
+    options = tuple((name, fewer.get(name, value)) for name, value in task.mechanism.options)
     return replace(task, mechanism=TrainedMechanism(task.mechanism.name, options))
 
 
@@ -112,7 +113,7 @@ def test_linear_models_are_trained_on_both_data_in_a_row_of_panels_each(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tasks = [
-        shortened(task, clients_per_round=4)
+        shortened(coarse(task), clients_per_round=4)
         for task in FIGURES["mvu-fig4"].on_data(0, True, data)
         if task.mechanism.name == "none" or str(task.mechanism) in ("sign-gaussian (noise_multiplier 2.5)", ONE_BIT)
     ]
@@ -127,7 +128,7 @@ def test_linear_models_are_trained_on_both_data_in_a_row_of_panels_each(
 
 def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [
-        shortened(coarse(task), secret_sampling=task.mechanism.name != "dp-fedavg")
+        shortened(coarse(task), clients_per_round=1, secret_sampling=task.mechanism.name != "dp-fedavg")
         for task in FIGURES["dprec-table1"].on_data(0, True, data)
         if task.training.data == "stackoverflow-tags" and task.mechanism.name in ("none", "dp-fedavg", "dp-rec-training")
     ]

@@ -25,8 +25,9 @@ def copy_project(project_files: list[Path]) -> Callable[[Path], None]:
     """Return a function that copies the project's files, and nothing else of the checkout, to a new folder."""
 
     def copy(folder: Path) -> None:
+        for parent in sorted({path.parent for path in project_files}):
+            (folder / parent).mkdir(parents=True, exist_ok=True)
         for path in project_files:
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / path, folder / path)
 
     return copy

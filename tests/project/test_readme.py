@@ -6,6 +6,8 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ import typer
 from typer.testing import CliRunner
 
 import quietbits
+from quietbits.analysis.study import mean_study
 from quietbits.analysis.study.demo_data import body_mass_index
 from quietbits.cli.main import app
 from quietbits.figures.report.report_figures import variance_figure
@@ -78,6 +81,14 @@ adjacency = "replace-one"
 name = ["none", "cldp"]
 round_epsilon = 4.0
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def studies_design_once() -> Iterator[None]:
+    """Design the tables of `quietbits demo` once for all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mean_study, "design_mvu", cache(mean_study.design_mvu))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,20 +1,29 @@
 """Scalar means: simulated variances sit on the exact ones, and no mechanism averages below the certified bound."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from quietbits.analysis.comparisons import scalar_mean
 from quietbits.analysis.comparisons.scalar_mean import MECHANISMS, PreparedScalar, ScalarPoint, grid_averages, simulate_variance
 from quietbits.design.local.cldp import CLDPMechanism
 from quietbits.design.tables.mvu import design_mvu
 
 Rows = Callable[[Sequence[Any]], pd.DataFrame]
 SMALL = {"clients": 2500, "batches": 500, "runs": 2}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables_designed_once() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scalar_mean, "design_mvu", cache(design_mvu))
+        yield
 
 
 @pytest.fixture(scope="module")

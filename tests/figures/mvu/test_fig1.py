@@ -6,7 +6,6 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from quietbits.design.tables.mvu import design_mvu
 from quietbits.figures.drawing.directed_rounding import rounded_down, rounded_up
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.mvu.fig1 import FIGURE, draw_tables
@@ -18,15 +17,15 @@ def picture(entries: pd.DataFrame) -> Figure:
         return draw_tables(entries[entries["bits_out"] == 2])
 
 
-def test_fig1_shows_the_tables_and_their_certificates(picture: Figure) -> None:
+def test_fig1_shows_the_tables_and_their_certificates(picture: Figure, entries: pd.DataFrame) -> None:
     figure = picture
     for axes, epsilon in zip(figure.axes, (1.0, 5.0), strict=False):
-        table = design_mvu(epsilon, 2, 2, seed=0)
+        table = entries[(entries["epsilon"] == epsilon) & (entries["bits_out"] == 2)]
         (image,) = axes.images
         assert image.origin == "lower"
-        assert np.array_equal(image.get_array(), table.probabilities)
+        assert np.array_equal(image.get_array(), table["probability"].to_numpy().reshape(4, 4))
         shown = {text.get_text() for text in figure.findobj(Text)}
-        certificate = table.certificate
+        certificate = table.iloc[0]
         assert rounded_up(certificate.mean_variance, 5) in shown
         assert rounded_down(certificate.lower_bound, 5) in shown
         assert f"{rounded_up(100 * certificate.optimality_gap, 2)} %" in shown

@@ -1,6 +1,7 @@
 """Figure 2 of the MVU paper: lines and points of every mechanism."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from quietbits.analysis.comparisons import scalar_mean
 from quietbits.analysis.comparisons.scalar_mean import MECHANISMS, ScalarPoint
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.mvu.fig2 import FIGURE, draw_variances
@@ -16,7 +18,10 @@ from quietbits.figures.mvu.fig2 import FIGURE, draw_variances
 @pytest.fixture(scope="module")
 def variances(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> pd.DataFrame:
     size = {"clients": 100, "batches": 10, "runs": 1}
-    return rows_of([ScalarPoint(seed=0, mechanism=name, epsilon=epsilon, **size) for epsilon in (0.5, 3.0) for name in MECHANISMS])
+    with pytest.MonkeyPatch.context() as patch:
+        # Tables near the best show as much as the best ones.
+        patch.setattr(scalar_mean, "design_mvu", partial(scalar_mean.design_mvu, starts=1))
+        return rows_of([ScalarPoint(seed=0, mechanism=name, epsilon=epsilon, **size) for epsilon in (0.5, 3.0) for name in MECHANISMS])
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from quietbits.design.contracts.task import Task
 from quietbits.errors import InfeasibleError
 
 Rows = Callable[[Sequence[Any]], pd.DataFrame]
-SMALL: dict[str, Any] = {"dimension": 32, "clients": (150, 400), "bits": (8, 10, 12, 14), "simulated_bits": (12, 14), "repetitions": 12}
+SMALL: dict[str, Any] = {"dimension": 32, "clients": (150, 400), "bits": (8, 9, 10, 12, 14), "simulated_bits": (12, 14), "repetitions": 12}
 
 
 @pytest.fixture(scope="module")

@@ -40,14 +40,14 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "fast-projunit": {"projected": 2},
     "shuffled-mvu": {"bits_in": 2, "bits_out": 3},
     "shuffled-randomised-response": {"bits": 2},
-    "cpsgd": {"bits": 12},
+    "cpsgd": {"bits": 10},
     "poisson-binomial": {"bits": 4},
     "exact-histogram": {"code": "identity"},
     **SKETCHES,
     **ITEM_SKETCHES,
 }
 # And the same for 200 clients.
-OPTIONS_OF_MANY: Mapping[str, Mapping[str, Any]] = {"cpsgd": {"bits": 16}, "poisson-binomial": {"bits": 9}}
+OPTIONS_OF_MANY: Mapping[str, Mapping[str, Any]] = {"cpsgd": {"bits": 14}, "poisson-binomial": {"bits": 9}}
 # Parameters that calibration asks for and a task does not have; a number is a vector of one coordinate.
 GIVEN: Mapping[str, Mapping[str, Any]] = {
     "mvu": {"dimension": 1, "norm": "inf"},

@@ -14,6 +14,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
@@ -150,12 +151,12 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
     # The optimal multiplier lies between the slope of g, as a function of a**2, at the largest a, and that of a long way to there.
     typical = math.sqrt(budget / dimension)
     scale = bound.square + bound.linear
-    nodes = _nodes(bound, orders, largest)
+    nodes, far = _nodes(bound, orders, largest), _far(bound, orders)
     low, high = np.log(scale * 1e-4), np.log(scale) + math.log(1e3 * max(1.0, 1 / typical))
 
     def relaxed(log_multiplier: FloatArray) -> FloatArray:
         multiplier = np.exp(log_multiplier)
-        return multiplier * budget + dimension * _largest_excess(bound, nodes, multiplier, largest)
+        return multiplier * budget + dimension * _largest_excess(nodes, far, multiplier, largest)
 
     # Golden sections of a function that falls and then rises.
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
@@ -169,55 +170,71 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
         at_fresh = relaxed(fresh)
         left, right = np.where(lower, fresh, kept), np.where(lower, kept, fresh)
         at_left, at_right = np.where(lower, at_fresh, at_kept), np.where(lower, at_kept, at_fresh)
-    every = dimension * _largest_excess(bound, nodes, np.full_like(orders, LEAST_MULTIPLIER), largest)
+    every = dimension * _largest_excess(nodes, far, np.full_like(orders, LEAST_MULTIPLIER), largest)
     return np.asarray(np.minimum(np.minimum(at_left, at_right), every) * UPWARD)
 
 
 @dataclass(frozen=True, eq=False)
 class _Nodes:
-    """What the largest excess needs for every multiplier: columns of orders, rows of whole numbers that shifts start from."""
+    """What the largest excess needs for every multiplier: rows of whole numbers that shifts start from, columns of orders."""
 
     power: FloatArray
     start: FloatArray
     ends: FloatArray
     lower: FloatArray
     growth: FloatArray
+    offset: FloatArray
+    squared_offset: FloatArray
+    ahead: NDArray[np.bool_]
 
 
 def _nodes(bound: FairBinomialBound, orders: FloatArray, largest: float) -> _Nodes:
-    start = np.arange(min(NODES, math.ceil(largest)), dtype=float)
-    power = (orders - 1)[:, None]
-    rise = bound.square[:, None] * (2 * start + 1) + bound.linear
-    lower = bound.square[:, None] * start**2 + bound.linear * start
+    start = np.arange(min(NODES, math.ceil(largest)), dtype=float)[:, None]
+    power = orders - 1
+    rise = bound.square * (2 * start + 1) + bound.linear
+    lower = bound.square * start**2 + bound.linear * start
     # Beyond the largest exponent a divergence is infinite, in effect.
     growth = np.where(power * rise < LARGEST_EXPONENT, np.expm1(np.minimum(power * rise, LARGEST_EXPONENT)), np.inf)
-    return _Nodes(power, start, np.minimum(start + 1, largest), lower, growth)
-
-
-def _largest_excess(bound: FairBinomialBound, nodes: _Nodes, multiplier: FloatArray, largest: float) -> FloatArray:
-    """Return an upper bound on max_a (g(a) - multiplier a**2), for each order."""
     # g'(a) = 1 / (power (a + offset)) between start and start + 1; small divergences must not cancel out.
-    offset = 1 / nodes.growth - nodes.start
-    share = 1 / (multiplier[:, None] * nodes.power)
-    root = np.sqrt(offset**2 + 2 * share)
-    best = np.where(offset > 0, share / (root + np.abs(offset)), (root - offset) / 2)
+    offset = 1 / growth - start
+    return _Nodes(power, start, np.minimum(start + 1, largest), lower, growth, offset, offset**2, offset > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Far:
+    """The bound from NODES on, for each order: ``square a**2 + slope a + constant``."""
+
+    square: FloatArray
+    slope: FloatArray
+    constant: FloatArray
+
+
+def _far(bound: FairBinomialBound, orders: FloatArray) -> _Far:
+    power = orders - 1
+    step = bound.square + bound.linear
+    steep = power * bound.square * NODES >= 4
+    slope = np.where(steep, bound.linear, bound.linear + power * bound.square * step / 2)
+    constant = np.where(steep, step, bound.square / 4 + power * step**2 / 8)
+    return _Far(bound.square * (1 + power * bound.square / 2), slope, constant)
+
+
+def _largest_excess(nodes: _Nodes, far: _Far, multiplier: FloatArray, largest: float) -> FloatArray:
+    """Return an upper bound on max_a (g(a) - multiplier a**2), for each order."""
+    share = 1 / (multiplier * nodes.power)
+    root = np.sqrt(nodes.squared_offset + 2 * share)
+    best = np.where(nodes.ahead, share / (root + np.abs(nodes.offset)), (root - nodes.offset) / 2)
     best = np.minimum(np.maximum(best, nodes.start), nodes.ends)
     # Infinite, not undefined, where a shift of no more than the start has a growth that is infinite.
     fraction = np.maximum(best - nodes.start, LEAST_FRACTION)
     value = nodes.lower + np.log1p(fraction * nodes.growth) / nodes.power
     # Where almost nothing is left of the difference, rounding counts: coordinates multiply it.
-    lagged = multiplier[:, None] * best**2
-    excess = np.asarray((value - lagged + SLACK * (value + lagged)).max(axis=1))
+    lagged = multiplier * best**2
+    excess = np.asarray((value - lagged + SLACK * (value + lagged)).max(axis=0))
     if largest > NODES:
-        power = nodes.power[:, 0]
-        step = bound.square + bound.linear
-        steep = power * bound.square * NODES >= 4
-        slope = np.where(steep, bound.linear, bound.linear + power * bound.square * step / 2)
-        constant = np.where(steep, step, bound.square / 4 + power * step**2 / 8)
-        curvature = bound.square * (1 + power * bound.square / 2) - multiplier
-        vertex = np.divide(-slope, 2 * curvature, out=np.full_like(curvature, largest), where=curvature < 0)
-        point = np.clip(vertex, NODES, largest)
-        slack = SLACK * (bound.square * (1 + power * bound.square / 2) + multiplier)
-        beyond = np.maximum(*((curvature + slack) * at**2 + slope * at for at in (point, np.full_like(point, largest))))
-        excess = np.maximum(excess, beyond + constant)
+        curvature = far.square - multiplier
+        vertex = np.divide(-far.slope, 2 * curvature, out=np.full_like(curvature, largest), where=curvature < 0)
+        point = np.minimum(np.maximum(vertex, NODES), largest)
+        leading = curvature + SLACK * (far.square + multiplier)
+        beyond = np.maximum(*(leading * at**2 + far.slope * at for at in (point, largest)))
+        excess = np.maximum(excess, beyond + far.constant)
     return excess

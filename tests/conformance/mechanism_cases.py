@@ -120,7 +120,9 @@ class Case:
 
     @property
     def of_many(self) -> Mechanism:
-        """The mechanism for 200 clients, where not everything is enumerated."""
+        """The mechanism for 200 clients, where not everything is enumerated; a message that is private by itself knows of no others."""
+        if self.entry.trust_model == "local":
+            return self.mechanism
         return self.built(OPTIONS_OF_MANY.get(self.entry.name), clients=200)
 
     @property

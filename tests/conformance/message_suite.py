@@ -122,7 +122,7 @@ class MessageSuite:
 
     def test_secure_messages_decode_to_the_mean(self, one_case: Case) -> None:
         mechanism, inputs = one_case.mechanism, one_case.inputs(CLIENTS)
-        rounds = 100 if one_case.is_slow else 300
+        rounds = 100 if one_case.is_slow else 150
         renewed = [mechanism.renewed(seed) for seed in range(rounds)]
         estimates = [one.decode(one.aggregate(one.encode(inputs, secure_words)), CLIENTS) for one in renewed]
         error = mechanism.error(inputs)

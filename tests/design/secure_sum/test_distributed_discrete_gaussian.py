@@ -88,7 +88,7 @@ def test_chunks_add_up_modulo_the_modulus(bits: int) -> None:
 @pytest.mark.parametrize("rotation", ROTATIONS)
 def test_with_few_bits_sums_wrap_as_often_as_predicted_at_most(rotation: str) -> None:
     # The same draws with more bits tell the true sum. Half the modulus is 2.7 standard deviations.
-    rounds, wrapped = 250, 0
+    rounds, wrapped = 500, 0
     few = made(ball=NormBall(8, 2.0, 40.0), clients=10, bits=10, local_sigma=40.0, rotation=rotation)
     vectors = np.tile(np.eye(8)[0] * 40.0, (10, 1))
     for seed in range(rounds):

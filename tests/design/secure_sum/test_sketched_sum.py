@@ -83,10 +83,10 @@ def test_the_sum_of_messages_is_decoded_once(name: str) -> None:
 @pytest.mark.parametrize("name", SKETCHES)
 def test_the_measured_error_is_the_predicted_one(name: str) -> None:
     mechanism, vectors = summed(SKETCHES[name]), population(CLIENTS)
-    squares = squared_errors(mechanism, vectors, 200, seed=4)
+    squares = squared_errors(mechanism, vectors, 400, seed=4)
     error = mechanism.error(vectors)
     predicted = error.variance / CLIENTS + error.shared
-    assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(200)
+    assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(400)
     assert error.variance <= mechanism.worst_variance
     assert error.shared <= mechanism.worst_shared_variance == pytest.approx(SKETCHES[name].distortion, rel=1e-14)
 
@@ -97,9 +97,9 @@ def test_the_error_is_predicted_for_any_size(dimension: int, size: int, rows: in
     # Compression or noise has most of it.
     mechanism = summed(CountMeanSketch.of_size(dimension, size, rows), clients, sigma=sigma)
     vectors = population(clients, dimension)
-    squares = squared_errors(mechanism, vectors, 50, seed=5)
+    squares = squared_errors(mechanism, vectors, 100, seed=5)
     error = mechanism.error(vectors)
-    assert abs(squares.mean() - (error.variance / clients + error.shared)) < 5 * squares.std() / math.sqrt(50)
+    assert abs(squares.mean() - (error.variance / clients + error.shared)) < 5 * squares.std() / math.sqrt(100)
 
 
 def test_over_rounds_what_is_unbiased_averages_out() -> None:

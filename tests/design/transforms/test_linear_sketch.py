@@ -18,7 +18,7 @@ from quietbits.design.transforms.hadamard_sketch import HadamardSketch
 from quietbits.design.transforms.layered_sketch import LayeredSketch
 from quietbits.design.transforms.linear_sketch import IdentitySketch, LinearSketch
 
-DIMENSION, ROUNDS = 40, 500
+DIMENSION, ROUNDS = 40, 1000
 MADE: dict[str, Callable[[int], LinearSketch]] = {
     "one row": lambda seed: CountMeanSketch(DIMENSION, 1, 8, seed),
     "four rows": lambda seed: CountMeanSketch(DIMENSION, 4, 5, seed),

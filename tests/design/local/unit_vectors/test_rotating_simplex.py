@@ -56,7 +56,7 @@ def test_the_closest_corners_are_likelier_by_e_to_the_epsilon(epsilon: float, bi
 
 def test_numbers_are_drawn_with_their_probabilities() -> None:
     mechanism = RotatingSimplexMechanism(2.0, 3, NormBall(10, 2.0))
-    vectors = np.tile(np.eye(1, 10), (1250, 1))
+    vectors = np.tile(np.eye(1, 10), (2500, 1))
     messages = mechanism.encode(vectors, np.random.default_rng(1))
     own = np.array([mechanism.number_probabilities(vectors[0], int(seed))[number] for seed, number in messages])
     share = np.mean(own == own.max())

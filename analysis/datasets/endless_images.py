@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import gammaincinv
 
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import IntegerArray
@@ -63,7 +63,7 @@ class EndlessImages:
                 chosen = (places * len(self.labels)).astype(np.int64).ravel()
             else:
                 # Shares with a symmetric Dirichlet distribution are gamma numbers over their sum.
-                gammas = gammaincinv(alpha, counted_uniforms(seed, f"{self.name}, shares of classes", numbers, self.classes))
+                gammas = scipy.special.gammaincinv(alpha, counted_uniforms(seed, f"{self.name}, shares of classes", numbers, self.classes))
                 # Nobody has any of a class that is not there.
                 gammas *= by_class.sizes > 0
                 aims = counted_uniforms(seed, f"{self.name}, classes", numbers, count)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from scipy.special import log_softmax, softmax
+import scipy
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
@@ -97,7 +97,7 @@ class DigitModel:
 
     def losses(self, images: FloatArray, labels: IntegerArray) -> FloatArray:
         """Return the cross-entropy of each image, of shapes (..., 64) and (...)."""
-        log_shares = log_softmax(self._activations(images)[-1], axis=-1)
+        log_shares = scipy.special.log_softmax(self._activations(images)[-1], axis=-1)
         return np.asarray(-np.take_along_axis(log_shares, labels[..., None], axis=-1)[..., 0])
 
     def accuracy(self) -> float:
@@ -141,7 +141,7 @@ class DigitModel:
     def _backward(self, images: FloatArray, labels: IntegerArray) -> tuple[list[FloatArray], list[FloatArray]]:
         """Return what goes into every layer, and the derivatives of a client's mean loss by each layer's sums."""
         *activations, scores = self._activations(images)
-        error = softmax(scores, axis=-1)
+        error = scipy.special.softmax(scores, axis=-1)
         np.put_along_axis(error, labels[..., None], np.take_along_axis(error, labels[..., None], axis=-1) - 1, axis=-1)
         errors = [error / labels.shape[-1]]
         for weight, inputs in zip(self.weights[:0:-1], activations[:0:-1], strict=True):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import erf
 
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
@@ -252,7 +252,7 @@ class SignGaussianMechanism(VectorMechanism):
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return ``unit**2`` times the variances of the signs, for each vector."""
-        means = erf(self.ball.clip(vectors) / (self.deviation * math.sqrt(2)))
+        means = scipy.special.erf(self.ball.clip(vectors) / (self.deviation * math.sqrt(2)))
         return np.asarray(self.unit**2 * (1 - means**2).sum(axis=1))
 
     def privacy(self) -> Privacy:

@@ -132,14 +132,14 @@ def _log_delta(noise_multiplier: float, epsilon: float) -> float:
     """
     shift = 1 / noise_multiplier
     low = epsilon * noise_multiplier - shift / 2
-    log_first = float(scipy.special.log_ndtr(-low))
-    if low > FAR:
-        return log_first
-    if shift <= 1:
+    if shift <= 1 and low <= FAR:
         # The difference of two close values is the integral of -M'(x) = 1 - x M(x) over a short interval, where it is smooth.
         points = low / math.sqrt(2) + shift * PLACES
         slopes = 1 - math.sqrt(math.pi) * points * scipy.special.erfcx(points)
-        return -(low**2) / 2 - math.log(2 * math.pi) / 2 + math.log(shift / 2 * float(slopes @ WEIGHTS))
+        return -(low**2) / 2 - math.log(2 * math.pi) / 2 + math.log(shift / 2 * float(slopes.dot(WEIGHTS)))
+    log_first = float(scipy.special.log_ndtr(-low))
+    if low > FAR:
+        return log_first
     if low > 0:
         ratio = float(scipy.special.erfcx((low + shift) / math.sqrt(2)) / scipy.special.erfcx(low / math.sqrt(2)))
     else:

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from typing import Protocol, TypeGuard
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from ....arguments import check_integer
 from ....arrays import FloatArray, IntegerArray
@@ -71,7 +71,7 @@ def score_errors(scores: FloatArray, labels: IntegerArray, scale: float = 1.0) -
     if labels.ndim == scores.ndim:
         if labels.shape != scores.shape:
             raise ValueError(f"model must give a score for each label, of shape {labels.shape}, got one of shape {scores.shape}")
-        errors = expit(scores) - labels
+        errors = scipy.special.expit(scores) - labels
     else:
         # Softmax, in place.
         errors = np.subtract(scores, scores.max(axis=-1, keepdims=True), order="C")

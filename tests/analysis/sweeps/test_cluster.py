@@ -24,10 +24,11 @@ PATIENCE = 30.0
 
 
 class Cluster:
-    """A scheduler, and workers that are started when they are asked for."""
+    """A scheduler, and workers that are started when they are asked for; so many of them may be lost with a task before it is given up."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, allowed_failures: int = 1) -> None:
         self._folder = folder
+        self._failures = str(allowed_failures)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._file = folder / "scheduler.json"
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", self._file)
@@ -36,7 +37,8 @@ class Cluster:
         self.address: str = json.loads(self._file.read_text())["address"]
 
     def _start(self, kind: str, *arguments: object) -> "subprocess.Popen[bytes]":
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
+        setting = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": self._failures}
+        environment = os.environ | setting | {"PYTHONPATH": os.pathsep.join(sys.path)}
         program = f"from distributed.cli.dask_{kind} import main; main()"
         command = [sys.executable, "-W", "ignore", "-c", program, *map(str, arguments)]
         process = subprocess.Popen(command, cwd=self._folder, env=environment, stderr=subprocess.DEVNULL)
@@ -47,6 +49,11 @@ class Cluster:
         """Start a worker of one thread; with a nanny, it starts again when it ends."""
         watched = "--nanny" if nanny else "--no-nanny"
         return self._start("worker", self.address, watched, "--nthreads", "1", "--no-dashboard", "--local-directory", self._folder)
+
+    @property
+    def last(self) -> "subprocess.Popen[bytes]":
+        """What was started last."""
+        return self._processes[-1]
 
     def close(self) -> None:
         """End all processes, the scheduler last: workers that cannot tell it that they leave wait for it."""
@@ -68,7 +75,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def served_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Return a cluster with a worker that nobody kills."""
+    """Return a cluster that always has a worker, the last one that was started."""
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     cluster.worker()
     yield cluster
@@ -89,24 +96,30 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     cluster.close()
 
 
+@pytest.fixture
+def unforgiving_cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """Return a cluster that gives up a task, and those beside it, with the first worker that is lost: fewer have to start again."""
+    cluster = Cluster(tmp_path, allowed_failures=0)
+    yield cluster
+    cluster.close()
+
+
 def naps(count: int) -> list[Nap]:
     return [Nap(number, design=None if number % 3 else "soft") for number in range(count)]
 
 
-def test_workers_that_come_late_and_go_early_change_no_byte(cluster: Cluster, tmp_path: Path) -> None:
+def test_workers_that_come_late_and_go_early_change_no_byte(served_cluster: Cluster, tmp_path: Path) -> None:
     run_tasks([Nap(task.number, 0.0, task.design) for task in naps(40)], tmp_path / "here")
-    first = cluster.worker()
-    told: list[str] = []
+    first = served_cluster.last
     others: list[subprocess.Popen[bytes]] = []
 
-    def on_step(done: int, _: int, text: str) -> None:
-        told.append(text)
+    def on_step(done: int, _: int, __: str) -> None:
         if done > 10 and not others:
-            others.append(cluster.worker())
+            others.append(served_cluster.worker())
         if done > 25 and first.poll() is None:
             first.kill()
 
-    run_tasks(naps(40), tmp_path / "there", dask=cluster.address, cache=Path("cache"), on_step=on_step)
+    run_tasks(naps(40), tmp_path / "there", dask=served_cluster.address, cache=Path("cache"), on_step=on_step)
     assert (tmp_path / "there" / RESULTS_NAME).read_bytes() == (tmp_path / "here" / RESULTS_NAME).read_bytes()
     assert first.poll() is not None
     assert others[0].poll() is None
@@ -127,8 +140,8 @@ def test_workers_with_other_code_are_refused(served_cluster: Cluster, tmp_path: 
         run_tasks(naps(4), tmp_path / "there", dask=served_cluster.address)
 
 
-def test_nobody_is_waited_for_in_silence_and_a_deadly_task_fails_by_itself(cluster: Cluster, tmp_path: Path) -> None:
-    told: list[str] = []
+def test_nobody_is_waited_for_in_silence_and_a_deadly_task_fails_by_itself(unforgiving_cluster: Cluster, tmp_path: Path) -> None:
+    cluster, told = unforgiving_cluster, list[str]()
 
     def on_step(_: int, __: int, text: str) -> None:
         told.append(text)

@@ -39,9 +39,10 @@ CASES = [
 def test_every_mechanism_travels_to_workers_and_makes_rows(name: str, domain: Domain) -> None:
     task = pickle.loads(pickle.dumps(task_of(name, domain)))  # noqa: S301 - what was just pickled
     assert task == task_of(name, domain)
-    prepared = pickle.loads(pickle.dumps(task.prepare(None)))  # noqa: S301
+    at_home = task_of(name, domain).prepare(None)
+    prepared = pickle.loads(pickle.dumps(at_home))  # noqa: S301
     rows = task.run(prepared)
-    assert rows == task_of(name, domain).run(task.prepare(None))
+    assert rows == task_of(name, domain).run(at_home)
     modular = REGISTRY[name].trust_model == "secure-sum"
     assert [row["metric"] for row in rows] == list(METRICS if modular else METRICS[:-1])
     words = named_stream(5, f"messages: {task.name}")

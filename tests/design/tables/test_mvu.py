@@ -62,9 +62,7 @@ def designed(epsilon: float, bits_in: int, bits_out: int, metric: str | None = N
 
 
 # The alternating search does not come near at epsilon 1.
-@pytest.mark.parametrize(
-    ("epsilon", "solvers"), [(1, ["trust-region"]), (3, ["trust-region", "alternating"]), (5, ["trust-region", "alternating"])]
-)
+@pytest.mark.parametrize(("epsilon", "solvers"), [(1, ["trust-region"]), (5, ["trust-region", "alternating"])])
 def test_the_design_is_not_worse_than_any_other_method(epsilon: float, solvers: list[str]) -> None:
     table = designed(epsilon, 3, 3)
     check_exactness(table)

@@ -45,7 +45,7 @@ def test_dithering_to_the_same_grid_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(("bits_in", "bits_out"), [(3, 3), (3, 4), (4, 3), (4, 4), (4, 2)])
-@pytest.mark.parametrize(("epsilon", "metric"), [(2, None), (2, "l1"), (2, "l2"), (5, "l1"), (10, None), (10, "l1"), (10, "l2")])
+@pytest.mark.parametrize(("epsilon", "metric"), [(2, None), (2, "l1"), (5, "l1"), (10, None), (10, "l1"), (10, "l2")])
 def test_dithered_optima_are_unbiased_and_private(epsilon: float, bits_in: int, bits_out: int, metric: str | None) -> None:
     constraint, weights = ratio_constraint(epsilon, bits_in, metric), np.full(2**bits_in, 2.0**-bits_in)
     table = dithered_staircase(bits_in, bits_out, constraint, weights)

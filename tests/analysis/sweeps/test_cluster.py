@@ -37,8 +37,10 @@ class Cluster:
         self.address: str = json.loads(self._file.read_text())["address"]
 
     def _start(self, kind: str, *arguments: object) -> "subprocess.Popen[bytes]":
-        setting = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": self._failures}
-        environment = os.environ | setting | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        # For as long Dask would try to reach a worker that was killed while it had results: it is half a minute.
+        settings = {"SCHEDULER__ALLOWED_FAILURES": self._failures, "COMM__TIMEOUTS__CONNECT": "5s"}
+        environment = os.environ | {f"DASK_DISTRIBUTED__{name}": value for name, value in settings.items()}
+        environment["PYTHONPATH"] = os.pathsep.join(sys.path)
         program = f"from distributed.cli.dask_{kind} import main; main()"
         command = [sys.executable, "-W", "ignore", "-c", program, *map(str, arguments)]
         process = subprocess.Popen(command, cwd=self._folder, env=environment, stderr=subprocess.DEVNULL)

@@ -20,7 +20,7 @@ demo: $(INSTALLED)
 # back to the system, it comes with a page fault for every 4 KiB.
 test: $(INSTALLED)
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 MALLOC_TRIM_THRESHOLD_=1000000000 MALLOC_MMAP_THRESHOLD_=33554432 \
-	$(VENV)/bin/pytest --numprocesses 3 --dist worksteal
+	$(VENV)/bin/pytest --quiet --numprocesses 3 --dist worksteal
 
 # Install torch, and test the models that are made of it.
 TORCH ?= torch>=2.4

@@ -1,26 +1,38 @@
 """Results show themselves in one line, a table and a picture."""
 
 import pydoc
+from collections.abc import Callable
+from functools import cache
 
 import pytest
-from matplotlib import pyplot as plt
 
 import quietbits
 from quietbits.shown import Shown
 
-TABLE = quietbits.design_mvu(3.0, 2, 2)
 TASK = quietbits.Task(quietbits.NormBall(8, 2.0), clients=100, epsilon=2.0, delta=1e-5, adjacency="replace-one")
-RESULTS = {
-    "table": TABLE,
-    "certificate": TABLE.certificate,
-    "account": quietbits.account("table", table=TABLE, delta=1e-5),
-    "privacy": quietbits.account("gaussian", noise_multiplier=2.0, delta=1e-5, rounds=3).privacy,
-    "calibration": quietbits.calibrate("gaussian", epsilon=1.0, delta=1e-5),
-    "plan": quietbits.plan_task(TASK, trust="central", timed=False),
+
+
+@cache
+def table() -> quietbits.LookupTable:
+    return quietbits.design_mvu(3.0, 2, 2)
+
+
+# Made by the tests: every process that runs some of all tests imports this.
+RESULTS: dict[str, Callable[[], Shown]] = {
+    "table": table,
+    "certificate": lambda: table().certificate,
+    "account": lambda: quietbits.account("table", table=table(), delta=1e-5),
+    "privacy": lambda: quietbits.account("gaussian", noise_multiplier=2.0, delta=1e-5, rounds=3).privacy,
+    "calibration": lambda: quietbits.calibrate("gaussian", epsilon=1.0, delta=1e-5),
+    "plan": lambda: quietbits.plan_task(TASK, trust="central", timed=False),
 }
 
 
-@pytest.mark.parametrize("result", RESULTS.values(), ids=RESULTS)
+@pytest.fixture(scope="module", params=RESULTS)
+def result(request: pytest.FixtureRequest) -> Shown:
+    return RESULTS[request.param]()
+
+
 class TestShown:
     def test_a_result_is_one_line(self, result: Shown) -> None:
         assert "\n" not in repr(result)
@@ -34,6 +46,8 @@ class TestShown:
             assert f"<th>{name}</th>" in shown
 
     def test_a_picture_has_labels(self, result: Shown) -> None:
+        from matplotlib import pyplot as plt
+
         axes = result.plot()
         assert axes.get_xlabel()
         assert axes.has_data()
@@ -42,8 +56,8 @@ class TestShown:
 
 
 def test_the_frame_of_a_table_has_its_numbers() -> None:
-    frame = TABLE.to_frame()
-    assert frame.groupby("input")["weight"].sum().unique() == [TABLE.total]
+    frame = table().to_frame()
+    assert frame.groupby("input")["weight"].sum().unique() == [table().total]
     # Unbiased: what is decoded is the input, on average.
     means = (frame["decoded"] * frame["probability"]).groupby(frame["input"]).sum()
     assert means.to_numpy() == pytest.approx(means.index.to_numpy(), abs=1e-12)

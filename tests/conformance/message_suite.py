@@ -186,8 +186,8 @@ class MessageSuite:
                 for wrong in (wide, wide[0], wide[:, :1]):
                     assert "must have the shape (clients, " in reason(lambda: function(wrong))  # noqa: B023
 
-    @pytest.mark.parametrize("clients", [0, -1, 1.5])
-    def test_a_number_of_clients_that_cannot_be_is_refused(self, case: Case, clients: float) -> None:
+    def test_a_number_of_clients_that_cannot_be_is_refused(self, case: Case) -> None:
         mechanism = case.mechanism
         aggregate = mechanism.aggregate(mechanism.encode(case.inputs(CLIENTS), np.random.default_rng(0)))
-        assert reason(lambda: mechanism.decode(aggregate, clients)).startswith("clients must be ")
+        for clients in (0, -1, 1.5):
+            assert reason(lambda: mechanism.decode(aggregate, clients)).startswith("clients must be ")  # noqa: B023

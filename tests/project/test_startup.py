@@ -69,7 +69,7 @@ STATEMENTS = [
 ]
 
 
-# What is special is loaded by those who need it, and there is none of it before.
+# Special packages are loaded by the statements that need them, and not earlier.
 NEEDY = [
     ("import quietbits.figures.drawing.style", {"matplotlib"}),
     ("quietbits.design_mvu(1, 1, 1, solver='alternating', starts=1)", {"matplotlib", "cvxpy"}),

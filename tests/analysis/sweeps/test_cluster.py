@@ -24,7 +24,7 @@ PATIENCE = 30.0
 
 
 class Cluster:
-    """A scheduler, and workers that are started when they are asked for; so many of them may be lost with a task before it is given up."""
+    """A scheduler, and workers that are started on request; a task is given up when more than `allowed_failures` of them died with it."""
 
     def __init__(self, folder: Path, allowed_failures: int = 1) -> None:
         self._folder = folder

@@ -108,7 +108,7 @@ def test_the_worst_variance_is_reached(metric_table: LookupTable) -> None:
 
 
 class OneWordEach(WordSource):
-    """The same word for each of so many vectors, for those who ask for one each."""
+    """A source of one word for each vector: the same one for all."""
 
     def __init__(self, word: int, vectors: int) -> None:
         self.word, self.vectors = word, vectors

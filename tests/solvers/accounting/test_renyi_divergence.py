@@ -148,7 +148,7 @@ def test_blocks_of_rows_find_the_largest_of_each_distance(order: float, silent: 
 @pytest.mark.parametrize("kind", ["alike", "unlike", "narrow", "silent"])
 def test_the_largest_of_all_pairs_is_found_at_every_order(kind: str) -> None:
     # Plain sums at small orders, chords between some of them, shifted sums and bounds from the order before at large ones; more pairs
-    # than are computed at a time, and in the narrow table so many alike that one stands for all.
+    # than are computed at a time. Many pairs of the narrow table are alike: only one of them is computed.
     generator = np.random.default_rng(8)
     size = 60 if kind == "narrow" else 48
     orders = (1.01, 1.5, 1.55, 1.6, 1.7, 3.0, 3.0, 3.3, 3.5, 3.9, 20.0, 21.0, 23.5, 25.0, 60.0, 90.0, 400.0, 1000.0, 65536.0, math.inf)

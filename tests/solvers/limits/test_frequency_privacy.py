@@ -135,7 +135,7 @@ def test_the_affinity_that_is_lost_on_signs_of_pairs(epsilon: float, moved: floa
     bound = lost_affinity(items, np.array([moved]), epsilon)
     signs = np.array(list(itertools.product([-1, 1], repeat=items // 2)))
     sources = np.stack([1 + moved * signs, 1 - moved * signs], axis=2).reshape(len(signs), items) / items
-    # Where the signs are those of another row, but for that of each pair.
+    # For each row of signs and each pair, the row that differs in the sign of that pair alone.
     flipped = np.arange(len(signs))[:, None] ^ (1 << np.arange(items // 2))
     assert (np.abs(signs[:, None] - signs[flipped]).sum(axis=2) == 2).all()
     largest = 0.0

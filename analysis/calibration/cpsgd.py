@@ -107,7 +107,7 @@ def calibrate_cpsgd(
         return math.sqrt(clients * trials) / 2 >= multiplier * quantised_l2_bound(one.padded_dimension, one.distance / one.step, delta)
 
     most = min(MOST_CLIENT_TRIALS, MOST_TRIALS // smallest.clients)
-    trials = first_true(1, most, lambda number: enough(2, number), start=first_true(1, most, lambda number: likely(2, number)))
+    trials = _first(1, most, lambda number: (2, number), enough, likely)
     if not enough(2, trials):
         raise InfeasibleError(f"epsilon or delta must be larger: not even {most} trials of each client give {epsilon:g} at delta {delta:g}")
     fewest = (replace(smallest, trials=trials).modulus - 1).bit_length()
@@ -135,6 +135,12 @@ def _keeps(mechanism: CpsgdMechanism, target: Target) -> bool:
     return any(bound(name).epsilon <= target.epsilon for name in (PROVEN if target.method is None else (target.method,)))
 
 
+def _first(low: int, high: int, levels_and_trials: Callable[[int], tuple[int, int]], enough: Enough, likely: Enough) -> int:
+    """Return the first number whose levels and trials are enough; the search begins at the first for which they are likely to be."""
+    start = first_true(low, high, lambda number: likely(*levels_and_trials(number)))
+    return first_true(low, high, lambda number: enough(*levels_and_trials(number)), start=start)
+
+
 def _best(smallest: CpsgdMechanism, bits: int, enough: Enough, likely: Enough) -> CpsgdMechanism:
     """Return the mechanism with the smallest error among those within the bits, of which there is one."""
     room = ((1 << bits) - 1) // smallest.clients
@@ -143,18 +149,14 @@ def _best(smallest: CpsgdMechanism, bits: int, enough: Enough, likely: Enough) -
     def widest(trials: int) -> int:
         return min(room - trials + 1, MOST_LEVELS)
 
-    def first(low: int, high: int, levels_and_trials: Callable[[int], tuple[int, int]]) -> int:
-        start = first_true(low, high, lambda number: likely(*levels_and_trials(number)))
-        return first_true(low, high, lambda number: enough(*levels_and_trials(number)), start=start)
-
     def most_levels(trials: int, ceiling: int) -> int:
-        return ceiling - first(0, ceiling - 2, lambda fewer: (ceiling - fewer, trials))
+        return ceiling - _first(0, ceiling - 2, lambda fewer: (ceiling - fewer, trials), enough, likely)
 
     def fewest_trials(levels: int, ceiling: int) -> int:
-        return first(1, ceiling, lambda trials: (levels, trials))
+        return _first(1, ceiling, lambda trials: (levels, trials), enough, likely)
 
     # With the bits used up, epsilon falls with the trials: levels make room for them.
-    crossing = first(1, most, lambda trials: (widest(trials), trials))
+    crossing = _first(1, most, lambda trials: (widest(trials), trials), enough, likely)
     levels = most_levels(crossing, widest(crossing))
     pairs = [(fewer, fewest_trials(fewer, crossing)) for fewer in range(levels, max(1, levels - TRIED), -1)]
     pairs += [

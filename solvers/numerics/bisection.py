@@ -60,12 +60,11 @@ def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int
             stride *= growth
             below, above = max(low - 1, below + 1 - stride), below
     else:
-        origin = below
-        while above < high:
+        origin, found = below, False
+        while not found:
             stride *= growth
             below, above = above, min(high, origin + stride)
-            if above < high and holds(above):
-                break
+            found = above == high or holds(above)
     return below + 1 + bisect_left(range(below + 1, above), True, key=holds)
 
 

@@ -50,7 +50,7 @@ def check_page() -> Callable[..., None]:
     # Here, so that tests of numerics alone do not load matplotlib.
     from matplotlib.text import Text
 
-    from quietbits.figures.drawing.style import CAPTION_LINES, SMALLEST_TYPE, WIDTH
+    from quietbits.figures.drawing.style import CAPTION_LINES, SMALLEST_TYPE, WIDTH, solve_layout
 
     def check(figure: "Figure", *guarantees: str) -> None:
         assert figure.get_size_inches()[0] == WIDTH <= 7
@@ -59,10 +59,7 @@ def check_page() -> Callable[..., None]:
         assert len(lines) <= CAPTION_LINES == 3, lines
         caption = " ".join(" ".join(lines).split())
         assert [guarantee for guarantee in guarantees if guarantee not in caption] == []
-        # What was saved has its layout, and none to be solved.
-        layout = figure.get_layout_engine()
-        if layout is not None:
-            layout.execute(figure)
+        solve_layout(figure)
         box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
         assert 0 <= box.x0 < box.x1 <= width
         assert 0 <= box.y0 < box.y1 <= height

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...files import write_atomically
-from .style import add_title
+from .style import add_title, solve_layout
 
 DOTS_PER_INCH = 220
 # No dates and no random identifiers: the same figure gives the same files.
@@ -41,9 +41,7 @@ def _settle_layout(figure: Figure) -> None:
     The solver of constrained layouts visits its variables in an order that changes from figure to figure, and so does the last bit of
     its solution, which would change the identifiers in the SVG.
     """
-    engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.execute(figure)
+    solve_layout(figure)
     # None at all, for whose sake each of the formats would be drawn twice.
     figure.set_layout_engine(None)
     for axes in figure.axes:

@@ -81,3 +81,10 @@ def _broken(text: str) -> list[str]:
 
 def _write_caption(figure: Figure, lines: list[str]) -> None:
     figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=SMALLEST_TYPE, linespacing=1.35)
+
+
+def solve_layout(figure: Figure) -> None:
+    """Put everything where the figure's layout has it, without drawing; what was saved has a fixed layout, and stays as it is."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)

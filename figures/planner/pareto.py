@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter
 
 from ...analysis.planner.point import PlanPoint, design_rows
 from ..drawing.marks import BLUE, GREEN, ORANGE, VERMILION, Mark
-from ..drawing.style import GREY, WIDTH, add_caption
+from ..drawing.style import GREY, WIDTH, add_caption, solve_layout
 from ..entry import FigureEntry
 
 MARKS: Mapping[str, Mark] = MappingProxyType({"local": BLUE, "shuffled": ORANGE, "secure-sum": VERMILION, "central": GREEN})
@@ -57,9 +57,7 @@ def draw_plan(frame: pd.DataFrame) -> Figure:
 
 def _turn_up(figure: Figure, axes: Axes) -> None:
     """Turn up the names that reach below the axis."""
-    layout = figure.get_layout_engine()
-    if layout is not None:
-        layout.execute(figure)
+    solve_layout(figure)
     for name in axes.texts:
         if isinstance(name, Annotation) and name.get_window_extent().y0 < axes.get_window_extent().y0:
             name.set(**UP)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from quietbits.analysis.training.task import TrainedMechanism, TrainingTask
 from quietbits.figures import registry
 from quietbits.figures.drawing import save
-from quietbits.figures.drawing.style import print_style
+from quietbits.figures.drawing.style import print_style, solve_layout
 from quietbits.figures.registry import FIGURES, reproduce
 from quietbits.figures.training_settings import training_settings
 
@@ -50,7 +50,7 @@ def coarse(task: TrainingTask) -> TrainingTask:
 
 def fits(figure: Figure) -> bool:
     """Return whether all that is drawn is on the page."""
-    figure.get_layout_engine().execute(figure)
+    solve_layout(figure)
     box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
     return bool(0 <= box.x0 < box.x1 <= width and 0 <= box.y0 < box.y1 <= height)
 

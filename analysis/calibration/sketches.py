@@ -21,6 +21,7 @@ from ...design.transforms.hadamard_sketch import HadamardSketch
 from ...design.transforms.linear_sketch import LinearSketch
 from ...design.transforms.rotation import rotated_dimension
 from ...errors import InfeasibleError
+from ...solvers.numerics.bisection import first_true
 from .gaussian_noise import calibrate_noise_multiplier
 from .shared_noise import ADJACENCIES, calibrate_discrete_gaussian, discrete_gaussian_of_noise, finest_steps
 
@@ -85,11 +86,8 @@ class SketchChoice:
         """Return the fewest coordinates with at most a distortion; None where the vectors themselves have no more."""
         if self.longest(dimension).distortion > distortion:
             return None
-        low, high = 0, self._most_units(dimension)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.sketch(dimension, middle * self.unit).distortion <= distortion else (middle, high)
-        return high * self.unit
+        most = self._most_units(dimension)
+        return self.unit * first_true(1, most, lambda units: self.sketch(dimension, units * self.unit).distortion <= distortion)
 
     def round_up(self, sketch_dimension: int) -> int:
         """Return the least size that a sketch can have from a number on."""

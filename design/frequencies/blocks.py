@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
+from ...solvers.numerics.rounding import SHORT_SLACK
 from .support import SupportMechanism
 
 
@@ -124,7 +125,7 @@ class BlockMechanism(SupportMechanism):
     @property
     def lie_probability(self) -> float:
         """Probability with which any output is sent, all being as likely, and otherwise one of the item's set; rounded upward."""
-        return min(1.0, math.exp(-self.epsilon) * self._scaled(self.blocks * self.block_outputs) * (1 + 1e-14))
+        return min(1.0, math.exp(-self.epsilon) * self._scaled(self.blocks * self.block_outputs) * (1 + SHORT_SLACK))
 
     @property
     def unit(self) -> float:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import IntegerArray
+from ...solvers.numerics.rounding import SHORT_SLACK
 from ..local.message_checks import checked_messages
 from ..noise.packed_bits import bits_at, packed_bytes, sum_of_bits
 from ..noise.random_subsets import listed_subsets, packed_subsets
@@ -96,7 +97,7 @@ class SubsetSelection(SupportCounts):
         """Return each client's subset, shape (clients, subset_size) or (clients, bytes): see `is_listed`."""
         words, held = word_source(words), self.domain.clip(items)
         # A uniform number of 53 bits is below a probability at least as often as it should be: rounding errs toward privacy.
-        included = words.uniforms(held.shape) >= self.held_denial * (1 + 1e-14)
+        included = words.uniforms(held.shape) >= self.held_denial * (1 + SHORT_SLACK)
         draw = listed_subsets if self.is_listed else packed_subsets
         return draw(held, included, self.subset_size, self.categories, words)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import IntegerArray
+from ...solvers.numerics.rounding import SHORT_SLACK
 from ..local.message_checks import checked_messages
 from ..noise.packed_bits import PackedBits, bits_at, packed_bytes, random_bits, set_bits, sum_of_bits
 from ..noise.random_words import WordsLike, word_source
@@ -59,7 +60,7 @@ class UnaryEncoding(SupportCounts):
         """Return each client's bits, eight to a byte, shape (clients, bytes); a message takes categories/8 bytes."""
         words, held = word_source(words), self.domain.clip(items)
         # Coins are rounded toward more noise.
-        packed = random_bits(min(0.5, self.other_support * (1 + 1e-14)), len(held), self.categories, words)
+        packed = random_bits(min(0.5, self.other_support * (1 + SHORT_SLACK)), len(held), self.categories, words)
         set_bits(packed, held, words.integers(2, held.shape) == 1)
         return packed
 

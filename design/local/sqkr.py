@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
+from ...solvers.numerics.rounding import SHORT_SLACK
 from ..contracts.accounts import pure_privacy
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
@@ -180,7 +181,7 @@ class SQKRMechanism(VectorMechanism):
         """Probability that a symbol is drawn again, 1 - C, without the cancellation; rounded upward."""
         others = math.exp(-self.epsilon)
         symbols = 1 << self.bits
-        return symbols * others / (1 + (symbols - 1) * others) * (1 + 1e-14)
+        return symbols * others / (1 + (symbols - 1) * others) * (1 + SHORT_SLACK)
 
     @property
     def _constant(self) -> float:

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from ...arguments import check_integer, check_real
+from ..numerics.bisection import first_true
 
 LARGEST_POPULATION = 10**12
 # What the incomplete beta function may be off by, as a share; 6e-14 was seen.
@@ -115,14 +116,8 @@ def likely_participations(probability: float, rounds: int, failure: float) -> in
 
     if failure <= 0:
         return rounds
-    low, high = 0, rounds
-    while low < high:
-        middle = (low + high) // 2
-        if betainc(middle + 1, rounds - middle, probability) <= failure * (1 - TAIL_ERROR):
-            high = middle
-        else:
-            low = middle + 1
-    return high
+    allowed = failure * (1 - TAIL_ERROR)
+    return first_true(0, rounds, lambda most: bool(betainc(most + 1, rounds - most, probability) <= allowed))
 
 
 def delta_of_everyone(delta: float, share: float) -> float:

@@ -45,4 +45,5 @@ def minimal_random_coding_epsilon(epsilon: float, candidates: int) -> float:
     """
     epsilon = check_real("epsilon", epsilon, low=1e-6, high=LARGEST_EPSILON)
     others = check_integer("candidates", candidates, low=1, high=MOST_CANDIDATES) - 1
-    return epsilon + math.log((1 + others * math.exp(epsilon)) / (math.exp(epsilon) + others))
+    # The logarithm's argument is 1 and what follows: nothing cancels for small epsilon.
+    return epsilon + math.log1p((others - 1) * math.expm1(epsilon) / (math.exp(epsilon) + others))

@@ -10,12 +10,14 @@ import numpy as np
 
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray
+from ..numerics.bisection import bisect
 from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
 
 LARGEST_DIMENSION = 2**53
 MOST_CLIENTS = 2**53
 MOST_BITS = 1e25
 LARGEST_RADIUS = 1e100
+HALVINGS = 100
 
 
 def compression_bound(dimension: int, bits: float, *, radius: float = 1.0, shared_randomness: bool = True) -> float:
@@ -146,11 +148,8 @@ def necessary_bits(error: float, dimension: int, clients: int, trust_model: str,
     low, high = 0.0, 1.0
     while bound(high) > error:
         low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if bound(middle) > error else (low, middle)
     # The bound exceeds the error there, and with fewer bits all the more.
-    return low
+    return bisect(lambda bits: bound(bits) > error, low, high, HALVINGS).holds
 
 
 def _checked(dimension: int, bits: float, radius: float) -> tuple[int, float, float]:

@@ -5,18 +5,18 @@ all constants. `docs/exact-histograms.md` has the proofs. The entries of S are i
 """
 
 import math
-from collections.abc import Callable
+import sys
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arguments import check_integer, check_probability
 from ...arrays import FloatArray, IntegerArray
+from ..numerics.bisection import first_true
 from ..numerics.rounding import UNIT
 
 MOST_CLIENTS = 2000
 LARGEST_DIMENSION = 2**40
-LARGEST_SIZE = 2**40
 # Up to here the sum over k is taken term by term; it takes time of the third power.
 TERMWISE_CLIENTS = 256
 
@@ -133,17 +133,7 @@ def _least_rows(log_counts: FloatArray, failure_probability: float) -> int:
         top = float((exponents + slack).max())
         return top + math.log(float(np.exp(exponents + slack - top).sum())) + 1e-12
 
-    return _least(lambda rows: bound(rows) <= math.log(failure_probability))
-
-
-def _least(holds: Callable[[int], bool]) -> int:
-    low, high = 0, 1
-    while not holds(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return first_true(1, sys.maxsize, lambda rows: bound(rows) <= math.log(failure_probability))
 
 
 def _log_zero_probabilities(largest: int) -> FloatArray:

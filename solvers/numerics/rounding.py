@@ -8,5 +8,7 @@ signs cancel, the error is counted relative to the largest of them.
 """
 
 UNIT = 2.0**-53
-# Slack for chains of up to 9000 units: 9000 * 2^-53 < 1e-12. Who multiplies by it says, beside it, how many units there are.
+# Slack for chains of up to 9000 units: 9000 * 2^-53 < 1e-12. Each use states, beside it, how many units there are.
 SLACK = 1e-12
+# The same for closed forms of up to 90 units, 90 * 2^-53 < 1e-14: an exponential, a logarithm and ten other operations have 18.
+SHORT_SLACK = 1e-14

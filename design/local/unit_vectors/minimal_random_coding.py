@@ -15,6 +15,7 @@ from ....arguments import check_integer, check_real
 from ....arrays import FloatArray
 from ....errors import InfeasibleError
 from ....solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
+from ....solvers.numerics.rounding import SHORT_SLACK
 from ...contracts.accounts import pure_privacy
 from ...contracts.norm_ball import NormBall
 from ...contracts.privacy import Privacy
@@ -110,7 +111,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
         """
         share, cap = inside / self.candidates, self.cap_probability
         part = 1 - share if share > cap else 1 - cap + math.exp(self.epsilon) * (cap - share)
-        return min(1.0, part / self._constant(cap) * (1 + 1e-14))
+        return min(1.0, part / self._constant(cap) * (1 + SHORT_SLACK))
 
     def _constant(self, cap: float) -> float:
         """Return Z for a cap of this probability."""

@@ -16,6 +16,8 @@ from ....arguments import check_integer, check_real
 from ....arrays import FloatArray
 from ....solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ....solvers.divergences.candidate_coding_privacy import minimal_random_coding_epsilon
+from ....solvers.numerics.bisection import bisect
+from ....solvers.numerics.rounding import SHORT_SLACK
 from ...contracts.accounts import pure_privacy
 from ...contracts.norm_ball import NormBall
 from ...contracts.privacy import Privacy
@@ -71,7 +73,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
     @property
     def epsilon(self) -> float:
         """Pure privacy parameter that is proven; errs upward."""
-        return minimal_random_coding_epsilon(self.coded_epsilon, self.candidates) * (1 + 1e-14)
+        return minimal_random_coding_epsilon(self.coded_epsilon, self.candidates) * (1 + SHORT_SLACK)
 
     @cached_property
     def coded(self) -> PrivUnitGMechanism:
@@ -161,9 +163,8 @@ def plain_random_coding_mechanism(epsilon: float, bits: int, ball: NormBall, *, 
     (4.0, 2.0142)
     """
     epsilon = check_real("epsilon", epsilon, low=EPSILON_LOW, high=EPSILON_HIGH)
-    low, high = epsilon / 2 * (1 - 1e-9), epsilon
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        kept = PlainRandomCodingMechanism(middle, bits, ball).epsilon <= epsilon
-        low, high = (middle, high) if kept else (low, middle)
-    return PlainRandomCodingMechanism(low, bits, ball, unbiased)
+
+    def kept(coded_epsilon: float) -> bool:
+        return PlainRandomCodingMechanism(coded_epsilon, bits, ball).epsilon <= epsilon
+
+    return PlainRandomCodingMechanism(bisect(kept, epsilon / 2 * (1 - 1e-9), epsilon, HALVINGS).holds, bits, ball, unbiased)

@@ -115,11 +115,6 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
         return self._cap_privacy.renyi_divergences(orders)
 
     @property
-    def revealing_probability(self) -> float:
-        """Largest probability, over pairs of vectors, that a message lies in the threshold's cap of one and not of the other."""
-        return self._cap_privacy.revealing
-
-    @property
     def _cap_privacy(self) -> CapPrivacy:
         return CapPrivacy.of_cap(
             self.epsilon, float(scipy.special.log_ndtr(-self.threshold)), float(scipy.special.log_ndtr(self.threshold))

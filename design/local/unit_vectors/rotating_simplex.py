@@ -15,8 +15,10 @@ from ....arguments import check_integer, check_real
 from ....arrays import FloatArray
 from ....errors import InfeasibleError
 from ....solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
+from ....solvers.numerics.bisection import first_true
 from ....solvers.numerics.normal_order_sums import largest_normals_sum
 from ....solvers.numerics.projected_norm import mean_norm
+from ....solvers.numerics.rounding import SHORT_SLACK
 from ....solvers.numerics.walsh_hadamard import hadamard_entries, walsh_hadamard
 from ...contracts.accounts import pure_privacy
 from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism
@@ -86,11 +88,7 @@ class RotatingSimplexMechanism(VectorMechanism):
     def closest(self) -> int:
         """Number k of the closest corners that are likelier: that with the largest mean; privacy does not depend on it."""
         # Largest sums are concave in k, and so is their ratio to a linear function unimodal.
-        low, high = 1, self.corners // 2
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self._mean(middle + 1) > self._mean(middle) else (low, middle)
-        return low
+        return first_true(1, self.corners // 2, lambda number: self._mean(number + 1) <= self._mean(number))
 
     @property
     def projection_mean(self) -> float:
@@ -155,7 +153,7 @@ class RotatingSimplexMechanism(VectorMechanism):
     def _far_probability(self) -> float:
         """Probability of a corner that is not among the closest; rounded upward."""
         others = self.corners - self.closest
-        return min(1.0, others / (self.closest * math.exp(self.epsilon) + others) * (1 + 1e-14))
+        return min(1.0, others / (self.closest * math.exp(self.epsilon) + others) * (1 + SHORT_SLACK))
 
     def _mean(self, closest: int) -> float:
         count, others = self.corners, self.corners - closest

@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -70,3 +71,13 @@ def test_the_epsilon_that_is_asked_for_is_kept_and_used(epsilon: float, bits: in
 def test_other_norms_are_refused() -> None:
     with pytest.raises(ValueError, match="ball must be of norm 2 for minimal random coding, got norm 1"):
         PlainRandomCodingMechanism(1.0, 3, NormBall(3, 1.0))
+
+
+@pytest.mark.parametrize("bits", [1, 2, 5, 12])
+@pytest.mark.parametrize("epsilon", [1e-4, 1.3e-4, 0.0123, 1.0, 20.0])
+def test_epsilon_is_rounded_upward(epsilon: float, bits: int) -> None:
+    with mpmath.workdps(50):
+        density, others = mpmath.exp(epsilon), 2**bits - 1
+        exact = epsilon + mpmath.log((1 + others * density) / (density + others))
+        found = PlainRandomCodingMechanism(epsilon, bits, NormBall(8, 2.0)).epsilon
+        assert exact < found < exact * (1 + mpmath.mpf("2e-14"))

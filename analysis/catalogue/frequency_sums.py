@@ -35,7 +35,6 @@ from ..calibration.frequency_sums import (
 from ..calibration.item_sketches import LARGEST_MESSAGE, LARGEST_SLACK, ItemSketchChoice, predicted_error
 from ..calibration.sparse_frequencies import calibrate_sparse_frequencies
 from .lower_bounds import frequency_lower_bound
-from .secure_sum import target_of
 from .shared_options import CLIENTS
 
 PAPER = "Chen, Özgür, Cormode, Bharadwaj 2023, The communication cost of security and privacy in federated frequency estimation"
@@ -150,7 +149,7 @@ def _entry(
 ) -> Entry:
     def build(task: Task, values: Values) -> Mechanism:
         categories = check_integer("categories", task.categories(name), low=2, high=MOST_CATEGORIES)
-        return calibrate(categories, task.clients, target_of(task, name), values)
+        return calibrate(categories, task.clients, Target.of(task, name), values)
 
     def account(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
         neighbours = usual_adjacency(adjacency, sampling, adjacencies)

@@ -28,7 +28,7 @@ from ..calibration.sketches import (
 )
 from .local import NOISE_MULTIPLIER
 from .lower_bounds import central_lower_bound
-from .secure_sum import BITS, BOTH, CLIP_NORM, GRANULARITY, LOCAL_SIGMA, target_of
+from .secure_sum import BITS, BOTH, CLIP_NORM, GRANULARITY, LOCAL_SIGMA
 from .shared_options import CLIENTS, DIMENSION, sum_bits
 
 MANY_ROUNDS = 100
@@ -71,18 +71,18 @@ def sketch_choice(options: Values) -> SketchChoice:
 def _sketched(task: Task, options: Values) -> Mechanism:
     name = "sketched-discrete-gaussian"
     return calibrate_sketched_sum(
-        task.ball(name, (2.0,)), task.clients, options["bits"], target_of(task, name), sketch_choice(options)
+        task.ball(name, (2.0,)), task.clients, options["bits"], Target.of(task, name), sketch_choice(options)
     ).mechanism
 
 
 def _central(task: Task, options: Values) -> Mechanism:
     name = "central-sketch"
-    return calibrate_central_sketch(task.ball(name, (2.0,)), task.clients, target_of(task, name), sketch_choice(options)).mechanism
+    return calibrate_central_sketch(task.ball(name, (2.0,)), task.clients, Target.of(task, name), sketch_choice(options)).mechanism
 
 
 def _sparse(task: Task, options: Values) -> Mechanism:
     name = "sparse-discrete-gaussian"
-    ball, target = task.ball(name, (2.0,)), target_of(task, name)
+    ball, target = task.ball(name, (2.0,)), Target.of(task, name)
     return calibrate_sparse_sum(
         ball, task.clients, options["bits"], target, sketch_choice(options), options["sparsity"], refit=options["refit"]
     )

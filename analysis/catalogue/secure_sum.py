@@ -140,18 +140,13 @@ def _fitting(given: Values) -> dict[str, Any]:
     return named | {"dimension": rotated_dimension(given["rotation"], given["dimension"]), "clip_norm": given["clip"]}
 
 
-def target_of(task: Task, name: str) -> Target:
-    """Return a task's budget as calibration asks for it; delta must be above 0."""
-    return Target(task.epsilon, task.check_delta(name), task.rounds, task.adjacency, task.sampling)
-
-
 def _rounded(
     name: str, mechanism: Callable[..., SecureSumMechanism], calibrate: Callable[..., dict[str, float]], noise: str
 ) -> Callable[[Task, Values], SecureSumMechanism]:
     """Return how a sum of rounded vectors is built for a budget; `noise` is what the calibration calls its size."""
 
     def build(task: Task, options: Values) -> SecureSumMechanism:
-        ball, target, bits, rotation = task.ball(name, (2.0,)), target_of(task, name), options["bits"], options["rotation"]
+        ball, target, bits, rotation = task.ball(name, (2.0,)), Target.of(task, name), options["bits"], options["rotation"]
         padded = rotated_dimension(rotation, ball.dimension)
         found = finest_steps(calibrate, task.clients, padded, ball.clip_norm, bits, target)
         fitting = (ball, task.clients, bits, found["granularity"], found[noise])
@@ -161,7 +156,7 @@ def _rounded(
 
 
 def _cpsgd(task: Task, options: Values) -> SecureSumMechanism:
-    ball, target = task.ball("cpsgd", (2.0,)), target_of(task, "cpsgd")
+    ball, target = task.ball("cpsgd", (2.0,)), Target.of(task, "cpsgd")
     bits = None if options["bits"] is None else min(options["bits"], MOST_CPSGD_BITS)
     return calibrate_cpsgd(ball, task.clients, bits, target, rotated=options["rotated"], rotation_seed=options["rotation_seed"])
 
@@ -220,7 +215,7 @@ def _solve_cpsgd(target: Target, given: Values) -> Accounted:
 
 
 def _poisson_binomial(task: Task, options: Values) -> SecureSumMechanism:
-    ball, target = task.ball("poisson-binomial", (2.0,)), target_of(task, "poisson-binomial")
+    ball, target = task.ball("poisson-binomial", (2.0,)), Target.of(task, "poisson-binomial")
     return calibrate_poisson_binomial(ball, task.clients, options["bits"], target, frame_seed=options["rotation_seed"])
 
 

@@ -31,7 +31,7 @@ NORM = Option("norm", str, "p of the L_p norm, 1 or more, or inf.")
 TRUST_MODEL = Option(
     "trust_model",
     str,
-    "Whom it is against; local by default, central for sampled Gaussian noise.",
+    "Trust model; local by default, central for sampled Gaussian noise.",
     None,
     choices=("local", "secure-sum", "central"),
 )

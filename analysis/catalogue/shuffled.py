@@ -36,10 +36,6 @@ CATEGORIES = Option("categories", int, "Number of items.", low=2, high=2**31)
 MVU_OPTIONS = (replace(BITS_IN, default=3), replace(BITS_OUT, default=4))
 
 
-def _target(task: Task) -> Target:
-    return Target(task.epsilon, task.delta, task.rounds, task.adjacency, task.sampling)
-
-
 def _accounted(mechanism: ShuffledMechanism, title: str, local: float, adjacency: str | None, **details: float) -> Accounted:
     return Accounted(
         f"{title}, {mechanism.clients} clients shuffled",
@@ -66,7 +62,7 @@ def _table_entry(
     candidates: Callable[[Task], Sequence[Values]],
 ) -> Entry:
     def calibrate(task: Task, values: Values) -> Mechanism:
-        table = table_for(values, task.clients, _target(task))
+        table = table_for(values, task.clients, Target.of(task))
         return ShuffledTableMechanism(table.with_interval(*task.interval(name)), task.clients, task.delta)
 
     def solve(target: Target, given: Values) -> Accounted:
@@ -118,7 +114,7 @@ def _account_response(values: Values, adjacency: str | None, _: Sampling | None)
 
 def _build_items(task: Task, _: Values) -> Mechanism:
     categories, clients = task.categories("shuffled-frequency-randomised-response"), task.clients
-    return ShuffledRandomisedResponse(_items_epsilon(_target(task), categories, clients), categories, clients, task.delta)
+    return ShuffledRandomisedResponse(_items_epsilon(Target.of(task), categories, clients), categories, clients, task.delta)
 
 
 def _items_epsilon(target: Target, categories: int, clients: int) -> float:

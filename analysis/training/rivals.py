@@ -96,13 +96,13 @@ def needs_budget(entry: Entry, values: Values) -> bool:
 
 
 def _of_noise(task: Task, options: Values) -> Mechanism:
-    ball, target = task.ball("distributed-discrete-gaussian", (2.0,)), _target(task, "distributed-discrete-gaussian")
+    ball, target = task.ball("distributed-discrete-gaussian", (2.0,)), Target.of(task, "distributed-discrete-gaussian")
     rotation = {"rotation": options["rotation"], "rotation_seed": options["rotation_seed"]}
     return discrete_gaussian_of_noise(ball, task.clients, options["bits"], target, options[NOISE.name], **rotation)
 
 
 def _sketched_of_noise(task: Task, options: Values) -> Mechanism:
-    ball, target = task.ball("sketched-discrete-gaussian", (2.0,)), _target(task, "sketched-discrete-gaussian")
+    ball, target = task.ball("sketched-discrete-gaussian", (2.0,)), Target.of(task, "sketched-discrete-gaussian")
     return sketched_sum_of_noise(ball, task.clients, options["bits"], target, sketch_choice(options), options[NOISE.name])
 
 
@@ -162,14 +162,10 @@ def _quantised(task: Task, options: Values) -> Mechanism:
     return QuantisedMechanism(task.ball("quantised"), options["bits"])
 
 
-def _target(task: Task, name: str) -> Target:
-    return Target(task.epsilon, task.check_delta(name), task.rounds, task.adjacency, task.sampling)
-
-
 def _dp_fedavg(task: Task, options: Values) -> Mechanism:
     multiplier, deviation = options["noise_multiplier"], options["count_deviation"]
     if multiplier is None:
-        multiplier = calibrate_noise_multiplier(_target(task, "dp-fedavg"), "central")
+        multiplier = calibrate_noise_multiplier(Target.of(task, "dp-fedavg"), "central")
         if deviation is not None:
             multiplier = sum_noise_multiplier(multiplier, deviation, task.adjacency)
     return CentralGaussianMechanism(task.ball("dp-fedavg"), task.clients, multiplier, task.delta, task.adjacency, deviation)
@@ -178,7 +174,7 @@ def _dp_fedavg(task: Task, options: Values) -> Mechanism:
 def _sign_gaussian(task: Task, options: Values) -> Mechanism:
     multiplier = options["noise_multiplier"]
     if multiplier is None:
-        multiplier = calibrate_noise_multiplier(_target(task, "sign-gaussian"), "local")
+        multiplier = calibrate_noise_multiplier(Target.of(task, "sign-gaussian"), "local")
     return SignGaussianMechanism(task.ball("sign-gaussian"), multiplier, task.delta)
 
 

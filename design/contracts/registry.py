@@ -147,6 +147,12 @@ class Target:
     sampling: Sampling | None = None
     method: str | None = None
 
+    @classmethod
+    def of(cls, task: Task, mechanism: str | None = None) -> "Target":
+        """Return a task's budget; delta must be above 0 for the mechanism that is named."""
+        delta = task.delta if mechanism is None else task.check_delta(mechanism)
+        return cls(task.epsilon, delta, task.rounds, task.adjacency, task.sampling)
+
 
 Account = Callable[[Values, str | None, Sampling | None], Accounted]
 """Makes an `Accounted` from parameters, the adjacency that was asked for if any, and the sampling, which decides the usual adjacency.

@@ -42,16 +42,12 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
         _draw_panel(axes, panel)
     grid[0].set_ylabel("squared L2 error of the mean (squared clip norms)")
     names = [name for name in MARKS if name in set(frame["series"])]
-    handles = [Line2D([], [], label=name, **_look(MARKS[name])) for name in names]
+    handles = [Line2D([], [], label=name, **MARKS[name].look) for name in names]
     handles.append(Line2D([], [], label="trusted server, Gaussian", **CENTRAL_LOOK))
     handles.append(Line2D([], [], label="fewest bits", color=GREY, **CIRCLE))
     figure.legend(handles=handles, loc="outside upper center", ncols=4, handlelength=3.0, columnspacing=1.5)
     add_caption(figure, _caption(frame))
     return figure
-
-
-def _look(mark: Mark) -> dict[str, Any]:
-    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
 
 
 def _draw_panel(axes: Axes, panel: pd.DataFrame) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -30,7 +29,7 @@ def draw_slack(frame: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     left, right = figure.subplots(1, 2)
     for scale, series in frame[frame["epsilon_exact"] <= LARGEST_EPSILON].groupby("scale", sort=False):
-        look = _look(MARKS[float(str(scale))])
+        look = MARKS[float(str(scale))].look
         left.plot(series["trials"], series["epsilon"].where(series["epsilon"] <= LARGEST_EPSILON), **look)
         left.plot(series["trials"], series["epsilon_exact"], **look | {"linestyle": EXACT_LINE, "markerfacecolor": "white"})
         right.plot(series["epsilon_exact"], series["ratio"], **look)
@@ -43,7 +42,7 @@ def draw_slack(frame: pd.DataFrame) -> Figure:
         axis.set_major_formatter("{x:g}")
     for axes in (left, right):
         axes.grid(visible=True)
-    handles = [Line2D([], [], label=f"s = {scale:g}", **_look(MARKS[scale])) for scale in frame["scale"].unique()]
+    handles = [Line2D([], [], label=f"s = {scale:g}", **MARKS[scale].look) for scale in frame["scale"].unique()]
     handles.append(Line2D([], [], color=GREY, marker="o", label="by Theorem 1"))
     handles.append(Line2D([], [], color=GREY, marker="o", markerfacecolor="white", linestyle=EXACT_LINE, label="exact"))
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), handlelength=3.5)
@@ -56,10 +55,6 @@ def draw_slack(frame: pd.DataFrame) -> Figure:
         f"{first['trust_model']} trust model.",
     )
     return figure
-
-
-def _look(mark: Mark) -> dict[str, Any]:
-    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
 
 
 def slack_tasks(seed: int, _: bool) -> list[SlackPoint]:

@@ -38,7 +38,7 @@ def draw_noise(frame: pd.DataFrame) -> Figure:
         _draw_panel(axes, frame, accounting)
     panels[0].set_ylabel("variance of the noise (squared sensitivities)")
     scales = sorted(frame["scale"].dropna().unique(), reverse=True)
-    handles = [Line2D([], [], label=f"binomial, s = {scale:g}", **_look(MARKS[scale])) for scale in scales]
+    handles = [Line2D([], [], label=f"binomial, s = {scale:g}", **MARKS[scale].look) for scale in scales]
     handles.append(Line2D([], [], label="Gaussian, analytic", **ANALYTIC_LOOK))
     handles.append(Line2D([], [], label="Gaussian, classic rule", **CLASSIC_LOOK))
     handles.append(Line2D([], [], label="certified lower bound", **BOUND_LOOK))
@@ -53,10 +53,6 @@ def draw_noise(frame: pd.DataFrame) -> Figure:
     return figure
 
 
-def _look(mark: Mark) -> dict[str, Any]:
-    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
-
-
 def _draw_panel(axes: Axes, frame: pd.DataFrame, accounting: str) -> None:
     gaussian = frame[frame["mechanism"] == "Gaussian"]
     analytic, classic = (gaussian[gaussian["accounting"] == name] for name in ("analytic", "classic"))
@@ -65,7 +61,7 @@ def _draw_panel(axes: Axes, frame: pd.DataFrame, accounting: str) -> None:
     axes.plot(kept["epsilon"], kept["squared_error"], zorder=3, **CLASSIC_LOOK)
     axes.plot(analytic["epsilon"], analytic["certified_error"], **BOUND_LOOK)
     for scale, series in frame[frame["accounting"] == accounting].groupby("scale", sort=False):
-        look = _look(MARKS[float(str(scale))])
+        look = MARKS[float(str(scale))].look
         axes.plot(series["epsilon"], series["squared_error"], **look | {"marker": ""})
         for binds, points in series.groupby("condition_binds"):
             face = "white" if binds else look["color"]

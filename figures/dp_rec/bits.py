@@ -49,16 +49,12 @@ def draw_bias(frame: pd.DataFrame) -> Figure:
         axes.xaxis.set_major_locator(MultipleLocator(4))
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.grid(visible=True)
-    handles = [Line2D([], [], label=f"clip ratio {ratio:g}", **_look(mark)) for ratio, mark in marks.items()]
+    handles = [Line2D([], [], label=f"clip ratio {ratio:g}", **mark.look) for ratio, mark in marks.items()]
     handles.append(Line2D([], [], color=GREY, linestyle=FLOOR_LINE, label="leading term; floor"))
     handles.append(Line2D([], [], color=GREY, label=f"lemma 2, {frame['lost'].iloc[0]:g}", **LEMMA_LOOK))
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.5)
     add_caption(figure, _caption(frame))
     return figure
-
-
-def _look(mark: Mark) -> dict[str, Any]:
-    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
 
 
 def _draw_bias(axes: Axes, frame: pd.DataFrame, mark: Mark) -> None:

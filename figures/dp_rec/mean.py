@@ -61,17 +61,13 @@ def draw_errors(frame: pd.DataFrame) -> Figure:
     by_bits.set(title="no privacy", xlabel="bits per client", ylabel="squared L2 error of the mean")
     by_ratio.set(title="no privacy, one bit", xlabel="clip ratio")
     by_epsilon.set(title="with privacy", xlabel="ε")
-    handles = [Line2D([], [], label=name, **_look(mark)) for name, mark in MARKS.items()]
+    handles = [Line2D([], [], label=name, **mark.look) for name, mark in MARKS.items()]
     handles.append(Line2D([], [], color=GREY, label="messages really coded", **CODED_LOOK))
     handles.append(Line2D([], [], label=f"the paper, {PAPER_CLIENTS:,} vectors", **PAPER_LOOK))
     handles.append(Line2D([], [], label="trusted server, Gaussian", **CENTRAL_LOOK))
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.5)
     add_caption(figure, _caption(frame))
     return figure
-
-
-def _look(mark: Mark) -> dict[str, Any]:
-    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
 
 
 def _draw_series(axes: Axes, series: pd.DataFrame, by: str, mark: Mark, face: str | None = None) -> None:

@@ -1,6 +1,7 @@
 """How the series of a figure look: Okabe and Ito's palette and a grey, which stay distinct under the common kinds of colour blindness."""
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,11 @@ class Mark:
     colour: str
     marker: str
     line: str | tuple[float, tuple[float, ...]]
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """The mark as keywords of matplotlib's lines."""
+        return {"color": self.colour, "linestyle": self.line, "marker": self.marker}
 
 
 BLUE = Mark("#0072B2", "o", "-")

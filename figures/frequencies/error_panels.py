@@ -47,15 +47,11 @@ def draw_errors(frame: pd.DataFrame, across: str, panel_by: str) -> Figure:
     for axes in grid[-1]:
         axes.set_xlabel("clients n (thousands)" if across == "clients" else "privacy parameter ε")
         axes.set_xticks(ticks, [f"{value / 1000:g}" if across == "clients" else f"{value:g}" for value in ticks])
-    handles = [Line2D([], [], label=name, **_look(mark)) for name, mark in MARKS.items() if name in set(frame["series"])]
+    handles = [Line2D([], [], label=name, **mark.look) for name, mark in MARKS.items() if name in set(frame["series"])]
     handles.append(Line2D([], [], label="lower bound, worst data", **BOUND_LOOK))
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.0, columnspacing=1.5)
     add_caption(figure, _caption(frame))
     return figure
-
-
-def _look(mark: Mark) -> dict[str, Any]:
-    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
 
 
 def _draw_panel(axes: Axes, panel: pd.DataFrame, across: str, column: str) -> None:

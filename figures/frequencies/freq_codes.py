@@ -45,7 +45,7 @@ def draw_codes(frame: pd.DataFrame) -> Figure:
         _draw_panel(axes, frame[frame["prior"] == prior])
         axes.set(xlabel="measurements m", title=title)
     panels[0].set(ylabel="histograms recovered (%)", ylim=(-3, 103))
-    handles = [Line2D([], [], label=LABELS[code], **_look(one)) for code, one in MARKS.items()]
+    handles = [Line2D([], [], label=LABELS[code], **one.look) for code, one in MARKS.items()]
     handles += [Line2D([], [], label=label, **look) for label, look in BOUNDS.values()]
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.0, columnspacing=1.5)
     first = frame.iloc[0]
@@ -62,15 +62,11 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame) -> None:
     for code, mark in MARKS.items():
         series = panel[panel["code"] == code].sort_values("measurements")
         share = 100 * series["success"]
-        axes.plot(series["measurements"], share, clip_on=False, **_look(mark))
+        axes.plot(series["measurements"], share, clip_on=False, **mark.look)
         axes.fill_between(series["measurements"], 100 * series["low"], 100 * series["high"], color=mark.colour, alpha=0.12, linewidth=0)
     for column, (_, look) in BOUNDS.items():
         axes.axvline(panel[column].mean(), **look)
     axes.grid(visible=True)
-
-
-def _look(mark: Mark) -> dict[str, Any]:
-    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
 
 
 def code_tasks(seed: int, quick: bool) -> list[ExactRecoveryPoint]:

@@ -11,7 +11,7 @@ from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.linear_compression.sketched_sums import ALIGNED, SketchPoint, arrange_sketches
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
-from .error_panels import CENTRAL_LOOK, ZERO_LOOK, add_legend, draw_series, finish, look, marks_of, panels
+from .error_panels import CENTRAL_LOOK, ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
 
 RATES = (1.0, 4.0, 11.5, 40.0)
 MANY_ROUNDS = 100
@@ -29,7 +29,7 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
     for rate, series in aligned.groupby("rate"):
         draw_series(one, series, "clients", marks[rate])
         many.plot(series["clients"], series["predicted_squared_error"] / MANY_ROUNDS, color=marks[rate].colour, linestyle=marks[rate].line)
-        border.plot(series["clients"], series["predicted_squared_error"] / series["zero"], **look(marks[rate]))
+        border.plot(series["clients"], series["predicted_squared_error"] / series["zero"], **marks[rate].look)
     for rate, series in gradients.groupby("rate"):
         one.plot(series["clients"], series["squared_error"], **GRADIENT_LOOK, markeredgecolor=marks[rate].colour)
         border.plot(

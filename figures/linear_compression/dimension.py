@@ -7,7 +7,7 @@ from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint, arrange_sketches
 from ..drawing.style import GREY, add_caption
 from ..entry import FigureEntry
-from .error_panels import add_legend, finish, look, marks_of, panels
+from .error_panels import add_legend, finish, marks_of, panels
 
 RATES = (1.0, 2.0, 4.0, 10.0, 20.0, 40.0)
 EPSILON = 1.0
@@ -26,7 +26,7 @@ def draw_dimensions(frame: pd.DataFrame) -> Figure:
             series["rate"],
             series["squared_error"] / plain["squared_error"],
             yerr=series["standard_error"] / plain["squared_error"],
-            **look(mark) | {"linestyle": ""},
+            **mark.look | {"linestyle": ""},
             capsize=2,
         )
     axes.axhline(2.0, color=GREY, linewidth=0.9)

@@ -22,11 +22,6 @@ def marks_of(values: Sequence[Any]) -> dict[Any, Mark]:
     return dict(zip(values, MARKS, strict=False))
 
 
-def look(mark: Mark) -> dict[str, Any]:
-    """Return a mark as keywords of matplotlib's lines."""
-    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
-
-
 def panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, list[Axes]]:
     """Return a figure of the page's width with panels side by side, which share their axes where they can be compared."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
@@ -58,7 +53,7 @@ def finish(axes: Axes, values: pd.Series, label: str, title: str = "") -> None:
 
 def add_legend(figure: Figure, named: Mapping[str, Mark], *, zero: bool = True, central: bool = False, columns: int = 5) -> None:
     """Put the series, and the references that are drawn, above a figure."""
-    handles = [Line2D([], [], label=label, **look(mark)) for label, mark in named.items()]
+    handles = [Line2D([], [], label=label, **mark.look) for label, mark in named.items()]
     handles += [Line2D([], [], label="answer zero", **ZERO_LOOK)] if zero else []
     handles += [Line2D([], [], label="trusted server, no sketch", **CENTRAL_LOOK)] if central else []
     figure.legend(handles=handles, loc="outside upper center", ncols=min(columns, len(handles)), handlelength=3.0, columnspacing=1.5)

@@ -7,7 +7,7 @@ from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint, arrange_sketches
 from ..drawing.style import GREY, add_caption
 from ..entry import FigureEntry
-from .error_panels import ZERO_LOOK, add_legend, draw_series, look, marks_of, panels
+from .error_panels import ZERO_LOOK, add_legend, draw_series, marks_of, panels
 
 ROWS = (1, 2, 5, 10, 15, 20, 25)
 RATES = (4.0, 10.0, 40.0)
@@ -20,7 +20,7 @@ def draw_rows(frame: pd.DataFrame) -> Figure:
     for rate, series in frame.groupby("rate"):
         series = series.sort_values("rows")
         ratio, spread = (series[name] / series["predicted_compression"] for name in ("compression", "compression_standard_error"))
-        left.errorbar(series["rows"], ratio, yerr=spread, capsize=2, **look(marks[rate]))
+        left.errorbar(series["rows"], ratio, yerr=spread, capsize=2, **marks[rate].look)
         draw_series(right, series, "rows", marks[rate])
     left.axhline(1.0, color=GREY, linewidth=0.9)
     right.axhline(frame["zero"].mean(), **ZERO_LOOK)

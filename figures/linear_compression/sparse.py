@@ -14,7 +14,7 @@ from ...analysis.comparisons.linear_compression.sparse_recovery import (
 from ..drawing.marks import BLUE, GREEN, ORANGE, VERMILION, Mark
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
-from .error_panels import ZERO_LOOK, add_legend, look
+from .error_panels import ZERO_LOOK, add_legend
 
 MARKS: dict[str, Mark] = {"ordinary": ORANGE, "lasso": GREEN, "lasso-refit": BLUE, "oracle": VERMILION}
 LABELS = {"ordinary": "ordinary decoder", "lasso": "Lasso", "lasso-refit": "Lasso, refitted", "oracle": "oracle, knows the places"}
@@ -30,7 +30,7 @@ def draw_sparse(frame: pd.DataFrame) -> Figure:
     panel = frame[frame["noise_deviation"] == noise]
     for decoder, mark in MARKS.items():
         series = panel[panel["decoder"] == decoder]
-        left.errorbar(series["sparsity"], series["mean_squared_error"], yerr=series["standard_error"], capsize=2, **look(mark))
+        left.errorbar(series["sparsity"], series["mean_squared_error"], yerr=series["standard_error"], capsize=2, **mark.look)
     left.axhline(1.0, **ZERO_LOOK)
     left.set(xscale="log", yscale="log", xlabel="sparsity s", ylabel="squared L2 error (‖x‖²)", title=f"noise of a measurement: {noise:g}")
     left.grid(visible=True)

@@ -12,7 +12,7 @@ from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.scalar_mean import MECHANISMS, ScalarPoint, grid_averages
-from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
+from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 
@@ -20,22 +20,17 @@ EPSILONS = (1.0, 3.0, 5.0)
 QUICK: Mapping[str, int] = MappingProxyType({"clients": 10_000, "batches": 100, "runs": 5})
 
 
-def _look(mark: Mark) -> dict[str, Any]:
-    """Return how lines and points of a mechanism are drawn."""
-    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
-
-
 LOOKS: Mapping[str, dict[str, Any]] = MappingProxyType(
     {
-        "bRR(3)": _look(ORANGE),
-        "gRR(3)": _look(PURPLE),
-        "Laplace": _look(BLACK),
+        "bRR(3)": ORANGE.look,
+        "gRR(3)": PURPLE.look,
+        "Laplace": BLACK.look,
         # The same mechanism as MVU(1): a wide band and hollow points, within which MVU(1) runs.
-        "CLDP": _look(VERMILION)
+        "CLDP": VERMILION.look
         | {"color": (VERMILION.colour, 0.35), "linestyle": "-", "linewidth": 5.0}
         | {"markersize": 7.0, "markerfacecolor": "none", "markeredgecolor": VERMILION.colour},
-        "MVU(1)": _look(GREEN),
-        "MVU(3)": _look(BLUE),
+        "MVU(1)": GREEN.look,
+        "MVU(3)": BLUE.look,
     }
 )
 BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.0})

@@ -76,7 +76,7 @@ def draw_comparison(frame: pd.DataFrame) -> Figure:
         axes.grid(visible=True)
     for row in grid:
         row[0].set_ylabel("squared L2 error of the mean")
-    handles = [Line2D([], [], label=name, **_look(mark)) for name, mark in MARKS.items()]
+    handles = [Line2D([], [], label=name, **mark.look) for name, mark in MARKS.items()]
     handles.append(Line2D([], [], label="certified optimum", **BOUND_LOOK))
     handles.append(Line2D([], [], label="Cramér-Rao limit", **BOUND_LOOKS["MVU, Rényi"]))
     handles.append(Line2D([], [], label="trusted server", **CENTRAL_LOOK))
@@ -84,10 +84,6 @@ def draw_comparison(frame: pd.DataFrame) -> Figure:
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.5)
     add_caption(figure, _caption(frame))
     return figure
-
-
-def _look(mark: Mark) -> dict[str, Any]:
-    return {"color": mark.colour, "linestyle": mark.line, "marker": mark.marker}
 
 
 def _draw_epsilons(axes: Axes, frame: pd.DataFrame) -> None:

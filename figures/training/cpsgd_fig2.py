@@ -13,7 +13,7 @@ from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, VERMILION
 from ..drawing.style import add_caption
 from ..training_settings import training_settings
-from .grids import TRUSTED_LOOK, add_legend, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from .grids import TRUSTED_LOOK, accuracy_panels, add_legend, draw_accuracies, draw_no_privacy, grid_tasks
 from .training_figure import training_figure
 
 PAPER = training_settings("cpsgd", "infinite-mnist")
@@ -30,7 +30,7 @@ SMALL: Mapping[str, Any] = {"fontsize": 6.5, "annotation_clip": False}
 def draw_bits(frame: pd.DataFrame) -> Figure:
     """Draw a panel for each budget: accuracy against bits, beside a trusted server's."""
     budgets = sorted(frame["target_epsilon"].dropna().unique())
-    figure, grid = panels(len(budgets), 3.8)
+    figure, grid = accuracy_panels(len(budgets), 3.8)
     for axes, epsilon in zip(grid, budgets, strict=True):
         own = frame[frame["target_epsilon"] == epsilon]
         for rotated, label, mark in KINDS:

@@ -61,7 +61,7 @@ def best_of(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return frame.loc[sorted(found)]
 
 
-def panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, list[Axes]]:
+def accuracy_panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, list[Axes]]:
     """Return a figure of the page's width with panels side by side that share the axis of accuracies, in per cent."""
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     grid = list(figure.subplots(1, count, sharex=shared, sharey=True, squeeze=False)[0])

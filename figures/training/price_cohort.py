@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, GREEN, VERMILION
 from ..drawing.style import add_caption
-from .grids import NO_PRIVACY_LOOK, add_legend, draw_accuracies, panels
+from .grids import NO_PRIVACY_LOOK, accuracy_panels, add_legend, draw_accuracies
 from .price_settings import (
     EPSILON,
     EPSILON_ON_DATA,
@@ -31,7 +31,7 @@ QUICK_COHORTS, FULL_COHORTS = [25, 50, 100, 200, 400], [50, 100, 200, 500, 1000]
 
 def draw_cohorts(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against the number of clients of a round, a line for each rate."""
-    figure, (axes,) = panels(1, 3.8)
+    figure, (axes,) = accuracy_panels(1, 3.8)
     private = frame[frame["mechanism"] != "none"]
     for (rate, own), mark in zip(private.groupby("rate"), MARKS, strict=False):
         draw_accuracies(axes, own, "clients_per_round", mark, "no compression" if rate == 1 else f"compression rate {rate:.3g}")

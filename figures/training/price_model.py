@@ -10,7 +10,7 @@ from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, VERMILION
 from ..drawing.style import add_caption
 from ..training_settings import training_settings
-from .grids import add_legend, draw_accuracies, logarithmic, panels
+from .grids import accuracy_panels, add_legend, draw_accuracies, logarithmic
 from .price_settings import (
     EPSILON,
     MOST_NOISE,
@@ -41,7 +41,7 @@ def arrange_messages(rows: pd.DataFrame) -> pd.DataFrame:
 
 def draw_models(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against the size of a message, a line for each model; the largest message is the whole model."""
-    figure, (axes,) = panels(1, 4.0)
+    figure, (axes,) = accuracy_panels(1, 4.0)
     models = sorted(frame["dimension"].unique())
     for dimension, mark in zip(models, MARKS, strict=False):
         own = frame[frame["dimension"] == dimension]

@@ -34,7 +34,6 @@ CLIP_NORM, DELTA, ADJACENCY = 1.0, 1e-5, "add-or-remove-one"
 ALIGNED = "aligned"
 # Coordinates of a chunk's vectors.
 CHUNK = 2**21
-PARTS = ("clipping", "compression", "sketch_clipping", "rounding", "privatisation", "wrap_around")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption
-from ..grids import add_legend, best_of, grid_tasks, logarithmic, panels
+from ..grids import accuracy_panels, add_legend, best_of, grid_tasks, logarithmic
 from ..training_figure import training_figure
 from .settings import (
     DDG,
@@ -53,7 +53,7 @@ def last_rounds(table: pd.DataFrame) -> pd.DataFrame:
 
 def draw_rounds(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against megabytes, a line for each method, in a panel for what clients send, and for both directions."""
-    figure, grid = panels(len(PANELS), 4.2, shared=False)
+    figure, grid = accuracy_panels(len(PANELS), 4.2, shared=False)
     for axes, (column, label) in zip(grid, PANELS, strict=True):
         for method in METHODS:
             own, mark = method.of(frame).sort_values("round"), method.mark

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption
-from ..grids import TRUSTED_LOOK, add_legend, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from ..grids import TRUSTED_LOOK, accuracy_panels, add_legend, draw_accuracies, draw_no_privacy, grid_tasks
 from ..training_figure import training_figure
 from .settings import (
     DP_FEDAVG,
@@ -30,7 +30,7 @@ QUICK_BITS, FULL_BITS = [4, 5, 7], [4, 5, 6, 7]
 
 def draw_bits(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against bits, a line for each account."""
-    figure, (axes,) = panels(1, 4.0)
+    figure, (axes,) = accuracy_panels(1, 4.0)
     for method in (PUBLISHED, PROVEN):
         draw_accuracies(axes, method.of(frame), "group_bits", method.mark, method.label)
     axes.axhline(100 * DP_FEDAVG.of(frame)["accuracy"].max(), **TRUSTED_LOOK, label="no compression: DP-FedAvg")

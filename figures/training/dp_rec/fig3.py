@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ....analysis.training.task import TrainingTask
 from ...drawing.style import add_caption
-from ..grids import add_legend, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from ..grids import accuracy_panels, add_legend, draw_accuracies, draw_no_privacy, grid_tasks
 from ..training_figure import training_figure
 from .settings import (
     DP_FEDAVG,
@@ -29,7 +29,7 @@ QUICK_EPSILONS, FULL_EPSILONS = (1.0, 3.0, 6.0, 12.0), (0.5, 1.0, 3.0, 6.0, 12.0
 
 def draw_budgets(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against epsilon, a line for each method."""
-    figure, (axes,) = panels(1, 4.0)
+    figure, (axes,) = accuracy_panels(1, 4.0)
     for method in (DP_FEDAVG, PUBLISHED, PROVEN):
         draw_accuracies(axes, method.of(frame), "stated_epsilon", method.mark, method.label)
     if len(own := PAPERS_NOISE.of(frame)):

@@ -11,7 +11,7 @@ from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
 from ...drawing.marks import BLUE, VERMILION
 from ...drawing.style import add_caption
-from ..grids import add_legend, best_of, draw_accuracies, draw_no_privacy, grid_tasks, panels
+from ..grids import accuracy_panels, add_legend, best_of, draw_accuracies, draw_no_privacy, grid_tasks
 from ..training_figure import training_figure
 from .settings import PAPER, Ground, digits_ground, femnist_ground, setting_in_words
 
@@ -26,7 +26,7 @@ def arrange_messages(rows: pd.DataFrame) -> pd.DataFrame:
 
 def draw_messages(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against the epsilon of one message."""
-    figure, (axes,) = panels(1, 3.8)
+    figure, (axes,) = accuracy_panels(1, 3.8)
     for name, label, mark in LINES:
         own = frame[frame["mechanism"] == name]
         if own.empty:

@@ -10,7 +10,7 @@ from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
 from ...drawing.marks import BLACK, BLUE, VERMILION
 from ...drawing.style import add_caption
-from ..grids import add_legend, best_of, grid_tasks, logarithmic, panels
+from ..grids import accuracy_panels, add_legend, best_of, grid_tasks, logarithmic
 from ..training_figure import training_figure
 from .settings import DP_REC, PAPER, Ground, digits_ground, femnist_ground, setting_in_words
 
@@ -45,7 +45,7 @@ def short_compression(table: pd.DataFrame) -> pd.DataFrame:
 
 def draw_compression(frame: pd.DataFrame) -> Figure:
     """Draw accuracy against bytes up, a point for each way to send an update."""
-    figure, (axes,) = panels(1, 3.6)
+    figure, (axes,) = accuracy_panels(1, 3.6)
     for sent, _, label, mark in ROWS:
         own = frame[frame["sent"] == sent]
         axes.errorbar(

@@ -1,4 +1,4 @@
-"""A case that failed, as a test that fails until it is mended."""
+"""A case that failed, as a test that fails until the fault is fixed."""
 
 import re
 from pathlib import Path

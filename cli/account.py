@@ -155,7 +155,7 @@ def _answer(one: "AccountedEpsilon", adjacency: str) -> str:
     if one.bound.order is not None:
         text += ", the pure guarantee" if isinf(one.bound.order) else f", order {one.bound.order:g}"
     if (participations := one.bound.details.get("participations")) is not None:
-        text += f", of the {participations} rounds at most that a client is drawn for but with half of delta"
+        text += f", of at most {participations} rounds that include a client, except with probability delta / 2"
     if not one.proven:
         text += "; not proven"
     if one.assumes is not None:

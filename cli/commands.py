@@ -43,7 +43,7 @@ def one_line_usage() -> Iterator[None]:
             raise
         command = error.ctx.command_path if error.ctx is not None else "quietbits"
         text = " ".join(error.format_message().rstrip(".").split())
-        typer.echo(f"quietbits: {text}; {command} --help lists what there is", err=True)
+        typer.echo(f"quietbits: {text}; {command} --help lists the options", err=True)
         raise typer.Exit(2) from None
 
 

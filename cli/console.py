@@ -140,7 +140,7 @@ def resumable(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        complain(f"stopped: what is finished is kept in {folder}; the same command goes on with the rest")
+        complain(f"stopped: what is finished is kept in {folder}; run the same command again to resume")
         raise typer.Exit(INTERRUPTED) from None
 
 

@@ -27,7 +27,7 @@ class ReproduceCommand(Command):
 
 
 def reproduce_command(
-    output: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there. A run that was killed goes on in it.")],
+    output: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there. An interrupted run resumes there.")],
     figures: Annotated[list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Names of figures; all of them by default.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Make smaller figures, each in half a minute, trainings in one to three.")] = False,
     data: Annotated[

@@ -22,14 +22,14 @@ def _example() -> str:
 
 def sweep_command(
     spec: Annotated[Path, typer.Argument(help="The sweep, as TOML; --example prints one.")],
-    output: Annotated[Path, typer.Option(help="Folder for the results; made if it is not there. A sweep that was killed goes on in it.")],
+    output: Annotated[Path, typer.Option(help="Folder for the results; made if it is not there. An interrupted sweep resumes there.")],
     workers: Workers = 1,
     dask: Dask = None,
     cache: Cache = None,
     seed: Annotated[int | None, typer.Option(help="Root seed, instead of the file's.")] = None,
     example: Annotated[bool, example_option(_example, "a commented sweep that works")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
-    """Compare mechanisms of the registry in many settings, repeatedly; a killed sweep goes on (`load_sweep`, `run_tasks`)."""
+    """Compare mechanisms of the registry in many settings, repeatedly; an interrupted sweep resumes (`load_sweep`, `run_tasks`)."""
     check_there(spec)
     from dataclasses import replace
 

@@ -17,12 +17,12 @@ def _example() -> str:
 
 def design_grid_command(
     spec: Annotated[Path, typer.Argument(help="The grid, as TOML; --example prints one.")],
-    output: Annotated[Path, typer.Option(help="Folder for the tables; made if it is not there. A run that was killed goes on in it.")],
+    output: Annotated[Path, typer.Option(help="Folder for the tables; made if it is not there. An interrupted run resumes there.")],
     workers: Workers = 1,
     dask: Dask = None,
     example: Annotated[bool, example_option(_example, "a commented grid that works")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
-    """Design, certify and export every table of a grid, with an index; a killed run goes on (`load_grid`, `design_tables`)."""
+    """Design, certify and export every table of a grid, with an index; an interrupted run resumes (`load_grid`, `design_tables`)."""
     check_there(spec)
     from ..analysis.table_grid.run import IncompleteGridError, design_tables
     from ..analysis.table_grid.spec import load_grid

@@ -22,7 +22,7 @@ def _example() -> str:
 
 def train_command(
     spec: Annotated[Path, typer.Argument(help="The trainings, as TOML; --example prints some.")],
-    output: Annotated[Path, typer.Option(help="Folder for the results; made if it is not there. What was killed goes on in it.")],
+    output: Annotated[Path, typer.Option(help="Folder for the results; made if it is not there. Interrupted trainings resume there.")],
     workers: Workers = 1,
     dask: Dask = None,
     cache: Cache = None,

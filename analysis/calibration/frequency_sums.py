@@ -115,7 +115,7 @@ def calibrate_skellam_frequencies(categories: int, clients: int, target: Target,
         low, high = 1 / LARGEST_VARIANCE, 1 / LEAST_VARIANCE
         return 1 / calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over local_variance", start=start)
 
-    # So many that a client's noise is not too little to be drawn, up to those with which the sum's is like Gaussian noise.
+    # From enough steps for a client's noise to be drawn, up to those with which the sum's is like Gaussian noise.
     fewest = 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * clients / square) / multiplier)))
     tried = [fewest]
     while tried[-1] < finest_of(square):

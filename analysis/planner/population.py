@@ -92,7 +92,7 @@ def _frequencies(population: str, domain: Categories, clients: int) -> FloatArra
     """Return frequencies whose sum of squares is that which is expected of the clients'."""
     expected = item_probabilities(population, domain.size)
     square = float(expected @ expected)
-    # Multinomial frequencies vary by (1 - sum of squares) / n in all: along the expectation's own direction, for want of another.
+    # Multinomial frequencies vary by (1 - sum of squares) / n in all: along the expectation's own direction, for lack of a better one.
     centred = expected - 1 / domain.size
     varied = (1 - square) / clients
     spread = float(centred @ centred)

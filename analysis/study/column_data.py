@@ -174,7 +174,7 @@ def _read_npy(path: Path, column: str | None) -> FloatArray:
 
 def chosen_column(path: Path, column: str | None, names: list[str]) -> str:
     """Return the name of the one column that was asked for; a ``DataError`` lists those that there are."""
-    there = f"the columns there are: {', '.join(names)}"
+    there = f"the columns are: {', '.join(names)}"
     if column is None:
         raise DataError(f"{path}: name a column; {there}")
     if column not in names:

@@ -29,7 +29,7 @@ METRICS = (
     "wrapped_coordinates",
 )
 DOMAIN_KEYS = {Interval: "interval", NormBall: "ball", Categories: "categories"}
-# Inputs of the last tasks are kept, up to so many numbers of each: those of ten repetitions, 16 megabytes each, which all mechanisms share.
+# Inputs of the last tasks are kept, up to this many numbers each: those of ten repetitions, 16 megabytes each, which all mechanisms share.
 KEPT_INPUTS, KEPT_NUMBERS = 10, 2**21
 # Texts of the last designs of a sweep.
 DESIGNS_KEPT = 64

@@ -59,8 +59,8 @@ Bound = Callable[[float, int, Sampling | None], EpsilonBound]
 class _LeastOfSampled:
     """The least of what is known of secret samples.
 
-    Given the samples, rounds reveal no more than with everyone; nor more than the rounds in which a client takes part: these are few, but
-    for half of delta.
+    Given the samples, rounds reveal no more than with everyone; nor more than the rounds in which a client takes part: these are few,
+    except with probability delta / 2.
     """
 
     bound: Bound
@@ -105,7 +105,8 @@ class Account:
     bound : callable
         Epsilon at (delta, rounds, sampling); delta is from 0 to below 1. An ``InfeasibleError`` counts as a reason to say nothing. Whoever
         is not drawn sends zeros, or nothing: what holds where everyone takes part holds for a secret sample too, and so does, at half of
-        delta, what holds of as many rounds as a client is drawn for but with probability delta / 2. The account says the least of these.
+        delta, what holds of the most rounds that a client is drawn for, except with probability delta / 2. The account says the least of
+        these.
     proven : bool
         Whether the bound is a theorem wherever it is finite. A published theorem that is known to be false somewhere is not.
     assumes : str or None

@@ -174,7 +174,7 @@ def vectors_of_seeds(
 
 
 def check_numbered(messages: NDArray[Any], numbers: int, name: str) -> None:
-    """Refuse messages that are not a seed and one of so many numbers each, whole ones, shape (clients, 2); `name` says what they number."""
+    """Refuse messages that are not a seed and a whole number below `numbers` each, shape (clients, 2); `name` says what they number."""
     if messages.ndim != 2 or messages.shape[1] != 2:
         raise ValueError(f"messages must have the shape (clients, 2), got {messages.shape}")
     if messages.size and messages.dtype.kind not in "ui":

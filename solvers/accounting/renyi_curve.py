@@ -22,7 +22,7 @@ DEFAULT_ORDERS: tuple[float, ...] = (
 )
 CONVERSIONS = ("optimal", "classic")
 MOST_ROUNDS = 10**12
-# Of the orders of a lazy curve, one in so many is tried at first.
+# A lazy curve first tries every sixteenth order.
 FIRST_STRIDE = 16
 
 

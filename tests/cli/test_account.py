@@ -187,8 +187,8 @@ def test_the_rounds_that_a_client_is_drawn_for_are_said(run: Run) -> None:
     sampled = [*typed, "--population", "342477", "--sample-size", "1000"]
     account = json.loads(run(*sampled, "--json").stdout)["accounts"]["pld"]
     text = " ".join(run(*sampled).stdout.replace("│", " ").split())
-    assert f"of the {account['participations']} rounds at most that a client is drawn for but with half of delta" in text
-    assert "rounds at most" not in run(*typed).stdout
+    assert f"of at most {account['participations']} rounds that include a client, except with probability delta / 2" in text
+    assert "rounds that include" not in run(*typed).stdout
 
 
 def test_pure_mechanisms(answer: Answer) -> None:

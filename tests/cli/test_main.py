@@ -315,7 +315,7 @@ def test_estimate_mean_for_machines(people: Path, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "changes", "message"),
     [
-        ("x\n1\n", ["--column", "y"], "data.csv: there is no column 'y'; the columns there are: x"),
+        ("x\n1\n", ["--column", "y"], "data.csv: there is no column 'y'; the columns are: x"),
         ("x\n1\nNaN\n", [], "data.csv: column 'x': 1 of 2 values is missing or NaN, first in row 2"),
         ("x\n1\ninf\n", [], "data.csv: column 'x': 1 of 2 values is infinite, first in row 2"),
         ("x\n1\ntwo\n", [], "data.csv: column 'x': 1 of 2 values is not numeric, first in row 2 ('two')"),

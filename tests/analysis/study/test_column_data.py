@@ -52,8 +52,8 @@ CSV_FAULTS = {
     "no rows": ("x,y\n", "column 'x': there are no rows"),
     "no bytes": ("", "the file cannot be read: Empty CSV file"),
     "ragged": ("x,y\n1,2\n3\n", "the file cannot be read: CSV parse error: Row #3: Expected 2 columns, got 1"),
-    "no such column": ("age,height\n1,2\n", "there is no column 'x'; the columns there are: age, height"),
-    "the name twice": ("x,x\n1,2\n", "there are 2 columns 'x'; the columns there are: x, x"),
+    "no such column": ("age,height\n1,2\n", "there is no column 'x'; the columns are: age, height"),
+    "the name twice": ("x,x\n1,2\n", "there are 2 columns 'x'; the columns are: x, x"),
 }
 
 
@@ -69,7 +69,7 @@ def test_bad_csv_is_refused_in_one_line(tmp_path: Path, text: str, message: str)
 def test_a_csv_column_must_be_named(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text("age,height\n1,2\n")
-    with pytest.raises(DataError, match="name a column; the columns there are: age, height"):
+    with pytest.raises(DataError, match="name a column; the columns are: age, height"):
         read_column(path, None)
 
 
@@ -117,8 +117,8 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path: Path) -> Non
         (np.zeros((2, 2, 2)), None, "the array must have one or two dimensions, it has 3"),
         (np.float64(1.0), None, "the array must have one or two dimensions, it has 0"),
         (np.zeros(3), "x", "there is no column 'x': the array has one dimension"),
-        (np.zeros((3, 2)), "2", "there is no column '2'; the columns there are: 0, 1"),
-        (np.zeros((3, 2)), None, "name a column; the columns there are: 0, 1"),
+        (np.zeros((3, 2)), "2", "there is no column '2'; the columns are: 0, 1"),
+        (np.zeros((3, 2)), None, "name a column; the columns are: 0, 1"),
     ],
 )
 def test_bad_npy_is_refused(tmp_path: Path, array: np.ndarray, column: str | None, message: str) -> None:

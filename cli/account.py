@@ -123,6 +123,8 @@ def _check_plot(plot: Path) -> None:
 
 def print_report(report: "AccountReport", first: Rows = (), beside: Rows = ()) -> None:
     """Print an account as a table, with other rows above and below its details; warn if the best Rényi order is at an edge."""
+    from ..design.contracts.registry import REAL_NUMBERS
+
     privacy = report.privacy
     together = "one round" if privacy.rounds == 1 else f"all {privacy.rounds} rounds together"
     best = privacy.best
@@ -130,7 +132,7 @@ def print_report(report: "AccountReport", first: Rows = (), beside: Rows = ()) -
     details = [
         (name.replace("_", " "), (f"{value:.9g}" if isinstance(value, float) else str(value)) + SAID.get(name, ""))
         for name, value in report.document().items()
-        if name in {*report.subject.details, "squared_error_gaussian", "bits_per_client"} and value is not None
+        if name in {*report.subject.details, "squared_error_gaussian", "bits_per_client"} - {"on_real_numbers"} and value is not None
     ]
     answers = [(f"by {one.name}", _answer(one, privacy.adjacency)) for one in privacy.accounts]
     lines = [*first, *details, *beside, ("epsilon", epsilon), *answers]
@@ -138,6 +140,8 @@ def print_report(report: "AccountReport", first: Rows = (), beside: Rows = ()) -
     if "drawn" not in report.subject.details:
         lines.append(("sampling", "every client takes part in every round" if privacy.sampling is None else str(privacy.sampling)))
     lines += [("adjacency", privacy.adjacency), ("trust model", privacy.trust_model)]
+    if "on_real_numbers" in report.subject.details:
+        lines.append(("note", REAL_NUMBERS))
     grid(report.subject.mechanism, lines)
     if sum(one.proven and one.assumes is None and one.adjacency == privacy.adjacency for one in privacy.accounts) > 1:
         console().print("Each account that is not marked otherwise is a proof by itself: epsilon is the least of them.", markup=False)

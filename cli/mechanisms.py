@@ -43,12 +43,15 @@ def _print_all(entries: "list[Entry]") -> None:
 
 
 def _print_one(entry: "Entry") -> None:
+    from ..design.contracts.registry import REAL_NUMBERS
+
     rows = [
         ("title", entry.title),
         ("paper", entry.paper),
         ("trust model", entry.trust_model),
         ("adjacency", ", ".join(entry.adjacencies)),
         ("accounts", ", ".join(entry.accounts)),
+        *([("note", REAL_NUMBERS)] if entry.on_real_numbers else []),
         *((f"simulate --{option.name.replace('_', '-')}", _describe(option)) for option in entry.options),
         *((f"account --{option.name.replace('_', '-')}", _describe(option)) for option in entry.accounting.parameters),
         *((f"calibrate --{option.name.replace('_', '-')}", _describe(option)) for option in entry.accounting.given),

@@ -79,6 +79,7 @@ class Simulated:
     summary: "MeanSummary"
     lower_bound: float | None
     populations: tuple[str, ...] | None = None
+    on_real_numbers: bool = False
 
     @property
     def ratio_to_bound(self) -> float | None:
@@ -87,7 +88,8 @@ class Simulated:
 
     def document(self) -> dict[str, Any]:
         """Return everything as JSON holds it."""
-        return {**self.summary.document(), "lower_bound": self.lower_bound, "ratio_to_bound": self.ratio_to_bound}
+        bound = {"lower_bound": self.lower_bound, "ratio_to_bound": self.ratio_to_bound}
+        return {**self.summary.document(), **bound, "on_real_numbers": self.on_real_numbers}
 
 
 def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
@@ -107,15 +109,16 @@ def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
     shared = {name: values[name] for name in ("nonzero", "seed", "masked")}
     with working(f"simulating {entry.name}"):
         rounds = repeat_mean(mechanism, population, values["repetitions"], clients=task.clients, asked=asked, rounds=task.rounds, **shared)
-    return Simulated(summarise_means(rounds), largest_bound(entry, task, mechanism), entry.populations)
+    return Simulated(summarise_means(rounds), largest_bound(entry, task, mechanism), entry.populations, entry.on_real_numbers)
 
 
 def _print(found: dict[str, Simulated]) -> None:
     if len(found) == 1:
         ((name, simulated),) = found.items()
         summary = simulated.summary
-        grid(f"{name}: {summary.clients} clients, {summary.dimension} coordinates, {summary.population}", _rows(simulated))
-        _warn_useless(found)
+        coordinates = "1 coordinate" if summary.dimension == 1 else f"{summary.dimension} coordinates"
+        grid(f"{name}: {summary.clients} clients, {coordinates}, {summary.population}", _rows(simulated))
+        _warn(found)
         return
     from rich.table import Table
 
@@ -142,10 +145,15 @@ def _print(found: dict[str, Simulated]) -> None:
     console().print(table, markup=False)
     first = next(iter(found.values())).summary
     console().print(f"Guarantees: {first.adjacency} adjacency. Vectors and numbers of {first.clients} clients.", markup=False)
-    _warn_useless(found)
+    _warn(found)
 
 
-def _warn_useless(found: dict[str, Simulated]) -> None:
+def _warn(found: dict[str, Simulated]) -> None:
+    """Say which guarantees are of real numbers, and which mechanisms are worse than answering zero."""
+    from ..design.contracts.registry import REAL_NUMBERS
+
+    if references := [name for name, one in found.items() if one.on_real_numbers]:
+        console().print(f"{', '.join(references)}: {REAL_NUMBERS}.", markup=False)
     worse = [name for name, one in found.items() if one.summary.squared_error > one.summary.zero_squared_error]
     if worse:
         warn(f"WARNING: answering zero, or the middle, is closer here than {', '.join(worse)}: more clients or epsilon are needed.")

@@ -1,12 +1,12 @@
 """`account` and `calibrate`: what anything in the registry reveals, and the parameters with which it keeps to a budget."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_listed
 from ...design.contracts.gaussian import l2_radius
-from ...design.contracts.registry import Accountable, AccountReport, Target, check_pairs, check_values
+from ...design.contracts.registry import Accountable, Accounted, AccountReport, Target, check_pairs, check_values
 from ...design.contracts.task import Task
 from ...shown import GREY, Shown
 from ...solvers.accounting.renyi_curve import check_delta
@@ -123,7 +123,7 @@ def account(
     failure = 0.0 if delta is None else check_delta(delta)
     values = check_values(name, one.parameters, parameters) | {"delta": failure}
     check_pairs(one.parameters, {**values, **_numbers(sampling)})
-    report = one.account(values, adjacency, sampling).report(failure, rounds, sampling)
+    report = _noted(name, one.account(values, adjacency, sampling)).report(failure, rounds, sampling)
     if not one.private:
         return report
     if delta is None and not any(math.isfinite(answer.bound.epsilon) for answer in report.privacy.accounts):
@@ -183,8 +183,16 @@ def calibrate(
     target = Target(epsilon, delta, rounds, adjacency, sampling, method)
     values = check_values(name, one.given, given)
     check_pairs(one.given, {**values, **_numbers(sampling)})
-    subject = one.solve(target, values)
+    subject = _noted(name, one.solve(target, values))
     return Calibration(name, target, subject.report(delta, rounds, sampling))
+
+
+def _noted(name: str, subject: Accounted) -> Accounted:
+    """Return what is accounted for with a note among the details if the guarantee is of real numbers; see `Entry.on_real_numbers`."""
+    entry = REGISTRY.get(name)
+    if entry is None or not entry.on_real_numbers:
+        return subject
+    return replace(subject, details={**subject.details, "on_real_numbers": True})
 
 
 def _numbers(sampling: Sampling | None) -> dict[str, Any]:

@@ -271,5 +271,6 @@ ENTRIES = (
         norms=(2.0,),
         lower_bound=central_lower_bound,
         candidates=_central_candidates,
+        on_real_numbers=True,
     ),
 )

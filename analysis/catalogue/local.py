@@ -255,6 +255,7 @@ LAPLACE = Entry(
         adjacencies=ADJACENCIES,
     ),
     lower_bound=unbiased_lower_bound,
+    on_real_numbers=True,
 )
 GAUSSIAN = Entry(
     name="gaussian",
@@ -276,6 +277,7 @@ GAUSSIAN = Entry(
         adjacencies=ADJACENCIES,
     ),
     lower_bound=unbiased_local_lower_bound,
+    on_real_numbers=True,
 )
 SKELLAM = Entry(
     name="skellam",

@@ -96,6 +96,8 @@ def _entry(
     options: tuple[Option, ...] = (),
     candidates: Callable[[Task], Sequence[Values]] = lambda _: ({},),
     lower_bound: Callable[[Task], float | None] = unbiased_local_lower_bound,
+    *,
+    on_real_numbers: bool = False,
 ) -> Entry:
     """Return the entry of a purely private mechanism that is built from the epsilon of one round, an L2 ball, and options."""
     return Entry(
@@ -112,6 +114,7 @@ def _entry(
         norms=L2,
         lower_bound=lower_bound,
         candidates=candidates,
+        on_real_numbers=on_real_numbers,
     )
 
 
@@ -122,6 +125,7 @@ ENTRIES = (
         "PrivUnit: a unit vector, likelier in the input's best cap, uncompressed",
         f"Bhowmick, Duchi, Freudiger, Kapoor, Rogers 2018, Protection against reconstruction; with the optimal parameters of {ASI}",
         _privunit,
+        on_real_numbers=True,
     ),
     _entry(
         "privunit-g",
@@ -129,6 +133,7 @@ ENTRIES = (
         "PrivUnitG: a Gaussian vector, likelier in the input's cap, uncompressed",
         ASI,
         _privunit_g,
+        on_real_numbers=True,
     ),
     _entry(
         "projunit",
@@ -138,6 +143,7 @@ ENTRIES = (
         _projunit,
         (PROJECTED,),
         lambda _: [{"projected": number} for number in (16, 64)],
+        on_real_numbers=True,
     ),
     _entry(
         "fast-projunit",
@@ -148,6 +154,7 @@ ENTRIES = (
         (HADAMARD_PROJECTED,),
         lambda _: [{"projected": number} for number in (64, 256)],
         local_lower_bound,
+        on_real_numbers=True,
     ),
     _entry(
         "rotating-simplex",

@@ -281,6 +281,7 @@ def _described(entry: Entry, asked: _Asked, designs: list[_Design]) -> PlannedMe
         server_seconds=duration.server,
         options=tuple(chosen.values.items()),
         command=command,
+        on_real_numbers=entry.on_real_numbers,
         tried=tuple(_tried(one, task.dimension) for one in sorted(designs, key=lambda one: one.mechanism.bits_per_client)),
     )
 

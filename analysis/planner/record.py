@@ -102,6 +102,8 @@ class PlannedMechanism:
         What a simulation said, if there was one.
     mechanism : Mechanism or None
         What the design choices build.
+    on_real_numbers : bool
+        Whether the guarantee is of real numbers only, as `Entry.on_real_numbers` says.
     """
 
     name: str
@@ -130,6 +132,7 @@ class PlannedMechanism:
     tried: tuple[TriedDesign, ...] = ()
     check: CheckedError | None = None
     mechanism: Mechanism | None = field(default=None, compare=False, repr=False)
+    on_real_numbers: bool = False
 
     def document(self) -> dict[str, Any]:
         """Return everything except for what was tried, as JSON holds it; unknown and infinite numbers are null."""

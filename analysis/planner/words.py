@@ -27,6 +27,6 @@ def task_in_words(task: Task) -> str:
     parts = [f"{task.clients:,} clients", held, f"epsilon = {task.epsilon:g}"]
     parts += [f"delta = {task.delta:g}"] if task.delta else []
     parts += [f"{task.rounds} rounds"] if task.rounds > 1 else []
-    parts += [f"at most {task.bits:g} bits a coordinate"] if task.bits is not None else []
+    parts += [f"at most {task.bits:g} bit{'s' if task.bits != 1 else ''} a coordinate"] if task.bits is not None else []
     parts += [str(task.sampling)] if task.sampling is not None else []
     return ", ".join([*parts, f"{task.adjacency} adjacency"])

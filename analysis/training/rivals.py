@@ -242,6 +242,7 @@ RIVALS = (
         accounts=("rdp", "rdp-classic", "pld"),
         options=(NOISE, COUNT_DEVIATION),
         calibrate=_dp_fedavg,
+        on_real_numbers=True,
     ),
     Entry(
         name="sign-gaussian",

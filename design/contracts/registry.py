@@ -122,6 +122,13 @@ class AccountReport(Shown):
         return head | details | self.privacy.document()
 
 
+# What `Entry.on_real_numbers` says of a guarantee.
+REAL_NUMBERS = (
+    "the guarantee is of the mechanism on real numbers; noise in floating-point numbers reveals more in its low bits: "
+    "a reference for comparisons, not for releases"
+)
+
+
 @dataclass(frozen=True)
 class Target:
     """What calibration aims at.
@@ -236,6 +243,9 @@ class Entry:
         Options that say what its stated error is for, without which a plan cannot rank it.
     lower_bound : callable
         A proven bound on the squared error of every mechanism for the task that meets the bound's hypotheses; None where there is none.
+    on_real_numbers : bool
+        Whether the guarantee is of a mechanism on real numbers, whose noise is in floating-point numbers here: their low bits reveal more
+        (Mironov 2012, *On significance of the least significant bits for differential privacy*), so it is for comparisons, not releases.
     """
 
     name: str
@@ -253,6 +263,7 @@ class Entry:
     candidates: Callable[[Task], Sequence[Values]] = lambda _: ({},)
     populations: tuple[str, ...] | None = None
     planned_with: tuple[str, ...] = ()
+    on_real_numbers: bool = False
 
     def __post_init__(self) -> None:
         """Derive the accounting that was left out."""
@@ -301,7 +312,7 @@ class Entry:
         if excess > BITS_ROUNDING:
             raise InfeasibleError(
                 f"bits must be at least {bits * excess:.4g} a coordinate for {self.name}, got {bits:g}: its message has "
-                f"{found.mechanism.bits_per_client:,.6g} bits for {task.dimension:,} coordinates"
+                f"{found.mechanism.bits_per_client:,.6g} bits for {task.dimension:,} coordinate{'s' if task.dimension > 1 else ''}"
             )
         return found
 
@@ -317,6 +328,7 @@ class Entry:
             "adjacencies": list(self.adjacencies),
             "accounts": list(self.accounts),
             "private": self.private,
+            "on_real_numbers": self.on_real_numbers,
             "options": [option.document() for option in self.options],
             "parameters": [option.document() for option in self.accounting.parameters],
         }

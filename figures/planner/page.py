@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from ...analysis.planner.record import Plan
 from ...analysis.planner.words import task_in_words
+from ...design.contracts.registry import REAL_NUMBERS
 from ...files import write_atomically
 from ..drawing.style import print_style
 from ..report.report_figures import svg_text
@@ -30,7 +31,7 @@ def plan_page_html(plan: Plan) -> str:
         with print_style():
             # Made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
             figure = Markup(svg_text(draw_plan(plan.designs_frame()), "plan"))  # noqa: S704 -- see above
-    return environment.get_template(TEMPLATE).render(plan=plan, words=task_in_words(plan.task), figure=figure)
+    return environment.get_template(TEMPLATE).render(plan=plan, words=task_in_words(plan.task), figure=figure, real_numbers=REAL_NUMBERS)
 
 
 def _short(value: float | None) -> str:

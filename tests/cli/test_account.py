@@ -135,7 +135,10 @@ def test_a_table_for_people_and_a_file(run: Run, answer: Answer, folder: Path, n
     assert result.exit_code == 0, result.output
     for part in ("epsilon", "adjacency", "trust model", *(f"by {one}" for one in accounts)):
         assert part in result.stdout
-    assert json.loads((folder / "account.json").read_text()) == answer("account", *typed)
+    document = answer("account", *typed)
+    assert json.loads((folder / "account.json").read_text()) == document
+    shown = " ".join(result.stdout.replace("│", " ").split())
+    assert ("in its low bits" in shown) == document.get("on_real_numbers", False) == (name in REGISTRY and REGISTRY[name].on_real_numbers)
 
 
 def test_a_vector_at_an_order(answer: Answer) -> None:

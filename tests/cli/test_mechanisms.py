@@ -36,6 +36,7 @@ def test_one_mechanism(run: Run, answer: Answer, name: str) -> None:
     shown = run("mechanisms", name).stdout
     for part in (found["trust_model"], *found["adjacencies"], *found["accounts"]):
         assert part in shown
+    assert ("in its low bits" in " ".join(shown.replace("│", " ").split())) == found["on_real_numbers"]
 
 
 def test_a_table_for_people(run: Run) -> None:

@@ -56,6 +56,7 @@ def test_vectors_and_numbers_have_commands_that_run(answer: Answer) -> None:
         assert len(feasible) >= 3
         for one in feasible:
             simulated = answer(*shlex.split(one["command"])[1:])
+            assert simulated["on_real_numbers"] == one["on_real_numbers"]
             assert simulated["bits_per_client"] == one["bits_per_client"]
             assert simulated["predicted_squared_error"] == pytest.approx(one["predicted_error"], rel=0.3)
 

@@ -41,9 +41,9 @@ def test_a_simulation_is_one_call(answer: Answer) -> None:
     least = REGISTRY["distributed-discrete-gaussian"].lower_bound(task)
     assert least is not None
     assert least < summary.worst_squared_error
-    bounds = {"lower_bound": least, "ratio_to_bound": summary.worst_squared_error / least}
-    assert found == {"mechanism": "distributed-discrete-gaussian"} | summary.document() | bounds
-    assert found.keys() == {"mechanism", *bounds} | {field.name for field in fields(MeanSummary)}
+    beside = {"lower_bound": least, "ratio_to_bound": summary.worst_squared_error / least, "on_real_numbers": False}
+    assert found == {"mechanism": "distributed-discrete-gaussian"} | summary.document() | beside
+    assert found.keys() == {"mechanism", *beside} | {field.name for field in fields(MeanSummary)}
     assert (found["bits_per_coordinate"], found["bits_per_client"], found["padded_dimension"]) == (256 / 12, 256, 16)
 
 
@@ -87,7 +87,7 @@ def test_masks_change_nothing(answer: Answer) -> None:
 
 
 def test_several_mechanisms_are_compared_for_one_adjacency(answer: Answer, run: Run) -> None:
-    names = ["cpsgd", "distributed-skellam", "sqkr", "dp-rec"]
+    names = ["cpsgd", "distributed-skellam", "sqkr", "privunit-g"]
     typed = ["simulate", ",".join(names), *SIZES, "--adjacency", "replace-one"]
     found = answer(*typed)["mechanisms"]
     assert [one["mechanism"] for one in found] == names
@@ -97,6 +97,9 @@ def test_several_mechanisms_are_compared_for_one_adjacency(answer: Answer, run: 
     assert found[2] == answer("simulate", "sqkr", *SIZES)
     shown = run(*typed).stdout
     assert all(name in shown for name in (*names, "secure-sum", "local"))
+    # Of those that send floating-point noise.
+    assert "privunit-g: the guarantee is of the mechanism on real numbers" in " ".join(shown.split())
+    assert [one["mechanism"] for one in found if one["on_real_numbers"]] == ["privunit-g"]
 
 
 def test_options_that_mechanisms_share_say_whose_they_are(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,8 @@ class MessageSuite:
         mechanism = case.mechanism
         messages = mechanism.encode(case.inputs(2000), np.random.default_rng(7))
         rows = messages.reshape(len(messages), -1)
+        # Guarantees of whole numbers and letters hold as they are computed.
+        assert case.entry.on_real_numbers == (messages.dtype.kind == "f")
         if isinstance(mechanism, SecureSumMechanism):
             assert messages.shape[1:] == (mechanism.padded_dimension,)
             assert int(messages.max()) < mechanism.modulus

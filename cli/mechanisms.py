@@ -51,12 +51,18 @@ def _print_one(entry: "Entry") -> None:
         ("trust model", entry.trust_model),
         ("adjacency", ", ".join(entry.adjacencies)),
         ("accounts", ", ".join(entry.accounts)),
+        *([("account, calibrate", _of_account(entry))] if entry.accounting.adjacencies not in ((), entry.adjacencies) else []),
         *([("note", REAL_NUMBERS)] if entry.on_real_numbers else []),
         *((f"simulate --{option.name.replace('_', '-')}", _describe(option)) for option in entry.options),
         *((f"account --{option.name.replace('_', '-')}", _describe(option)) for option in entry.accounting.parameters),
         *((f"calibrate --{option.name.replace('_', '-')}", _describe(option)) for option in entry.accounting.given),
     ]
     grid(entry.name, rows)
+
+
+def _of_account(entry: "Entry") -> str:
+    """Return what the accounts are about where they are asked for more neighbours than a message by itself has."""
+    return f"{entry.accounting.title}; {' or '.join(entry.accounting.adjacencies)} adjacency"
 
 
 def _held(entry: "Entry") -> str:

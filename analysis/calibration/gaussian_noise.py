@@ -28,4 +28,9 @@ def calibrate_noise_multiplier(target: Target, trust_model: str) -> float:
 
 def noise_adjacency(adjacency: str | None, sampling: Sampling | None, trust_model: str) -> str:
     """Return the adjacency that was asked for, or the usual one: a server that sees each message sees who sends one."""
+    if (trust_model, adjacency) == ("local", "add-or-remove-one"):
+        raise ValueError(
+            "adjacency must be replace-one in the local trust model, where the server sees who sends a message, got 'add-or-remove-one': "
+            "give another trust_model, such as central"
+        )
     return usual_adjacency(adjacency, sampling, ("replace-one",) if trust_model == "local" else ADJACENCIES)

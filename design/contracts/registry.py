@@ -327,6 +327,7 @@ class Entry:
             "trust_model": self.trust_model,
             "adjacencies": list(self.adjacencies),
             "accounts": list(self.accounts),
+            "account_adjacencies": list(self.accounting.adjacencies or self.adjacencies),
             "private": self.private,
             "on_real_numbers": self.on_real_numbers,
             "options": [option.document() for option in self.options],

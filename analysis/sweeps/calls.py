@@ -1,10 +1,11 @@
 """What the processes that work for a sweep do: prepare for tasks, and run them."""
 
 import hashlib
+import threading
 import time
 import traceback
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache as keep
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from ...errors import ConvergenceError
+from ...errors import ConvergenceError, DataError
 from .protocol import SweepTask
 from .reused_memory import reuse_memory
 from .rows import EncodedRows, encode_rows
@@ -22,8 +23,8 @@ from .store import software_versions
 FAULTS = (ValueError, ArithmeticError, ConvergenceError, MemoryError)
 # A call gives back the tasks that it has not begun by then.
 LONGEST_CALL_SECONDS = 1.0
-# Folders whose modules make results.
-SOURCE = ("solvers", "design", "analysis")
+# Folders whose modules make results, and the modules beside them.
+SOURCE = ("solvers/**/*", "design/**/*", "analysis/**/*", "*")
 SOURCE_KINDS = {".py", ".jinja", ".json", ".toml"}
 
 
@@ -62,7 +63,7 @@ def prepare(task: SweepTask, cache: Path, with_code: bool) -> Prepared:
     """Prepare for all tasks that share a task's design."""
     code = code_version() if with_code else None
     try:
-        with _one_thread():
+        with ONE_THREAD.held():
             return Prepared(task.prepare(cache), None, code)
     except FAULTS as error:
         # Without its traceback, which would keep all that the call had in memory.
@@ -76,7 +77,7 @@ def run_together(prepared: Prepared | None, tasks: Sequence[SweepTask], cache: P
     codes = {code for code in (code_version() if with_code else None, None if prepared is None else prepared.code) if code is not None}
     outcomes: list[EncodedRows | Exception] = []
     mistake: BaseException | None = None
-    with _one_thread():
+    with ONE_THREAD.held():
         for task in tasks:
             try:
                 outcomes.append(_run(task, prepared, cache))
@@ -102,17 +103,46 @@ def _run(task: SweepTask, prepared: Prepared | None, cache: Path) -> EncodedRows
 def code_version() -> str:
     """Return a hash of the versions of the software, and of this package's own modules and templates."""
     root = Path(__file__).parents[2]
-    files = sorted(path for folder in SOURCE for path in (root / folder).rglob("*") if path.suffix in SOURCE_KINDS)
+    files = sorted(path for pattern in SOURCE for path in root.glob(pattern) if path.suffix in SOURCE_KINDS)
     digest = hashlib.sha256(repr(software_versions()).encode())
     for path in files:
         digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 
 
-def _one_thread() -> AbstractContextManager[object]:
-    """Hold libraries to one thread, in whatever process: the order in which they add up must not depend on how many they may use."""
-    limits: AbstractContextManager[object] = _libraries().limit(limits=1)
-    return limits
+def check_code_version(found: str, where: str) -> None:
+    """Raise ``DataError`` unless a worker has this process's code."""
+    if found != code_version():
+        raise DataError(
+            f"{where} has other versions of quietbits or its libraries than this process, or none: install the same on all machines"
+        )
+
+
+class _OneThread:
+    """Holds libraries to one thread, in whatever process: the order in which they add up must not depend on how many they may use.
+
+    The limit is the process's: with several threads that run calls, as a worker of Dask may have, it ends with the last of these.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._users, self._limit = threading.Lock(), 0, ExitStack()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        with self._lock:
+            if self._users == 0:
+                self._limit.enter_context(_libraries().limit(limits=1))
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._limit.close()
+
+
+ONE_THREAD = _OneThread()
 
 
 @keep

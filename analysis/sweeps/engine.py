@@ -9,9 +9,8 @@ from queue import Empty, SimpleQueue
 from textwrap import shorten
 from typing import Any
 
-from ...errors import DataError
 from ...progress import OnStep
-from .calls import Ran, code_version, prepare, run_together
+from .calls import Ran, check_code_version, prepare, run_together
 from .protocol import SweepTask
 from .rows import EncodedRows
 from .schedule import Group, PendingGroups
@@ -154,8 +153,8 @@ class SweepRun:
             self._saved = now
 
     def _take(self, flight: _Flight, ran: Ran) -> None:
-        if self._check_code and ran.codes != {code_version()}:
-            raise DataError("a worker has other versions of quietbits or its libraries than this process: install the same on all machines")
+        for code in ran.codes if self._check_code else ():
+            check_code_version(code, "a worker")
         group, count = flight.group, len(ran.outcomes)
         for position, outcome in zip(flight.positions, ran.outcomes, strict=False):
             if isinstance(outcome, EncodedRows):

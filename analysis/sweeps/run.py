@@ -34,7 +34,8 @@ class TaskFailure:
     @property
     def message(self) -> str:
         """Why, in words."""
-        return str(self.error)
+        # Python's own MemoryError says nothing.
+        return str(self.error) or ("not enough memory" if isinstance(self.error, MemoryError) else type(self.error).__name__)
 
 
 class IncompleteSweepError(ValueError):
@@ -111,7 +112,7 @@ def run_sweep(
 ) -> Path:
     """Run the tasks that are not finished yet, and write the table of all.
 
-    Finished tasks are saved a tenth of a second later, in ``output/tasks.sqlite``; a sweep that was killed goes on where it was. The
+    What workers bring, after a second or one longer task, is saved in ``output/tasks.sqlite``; a sweep that was killed resumes there. The
     results depend on the tasks and the versions of the software only: not on the number of workers, nor on what was killed and when.
     Memory grows with the number of tasks by some bytes each, if the sequence makes tasks when they are asked for.
 

@@ -6,11 +6,11 @@ import logging
 import os
 import platform
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from functools import cache
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache, wraps
 from pathlib import Path
 from types import TracebackType
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from ...design.contracts.privacy import Scalar
 from ...design.tables.provenance import record_provenance
 from ...files import write_atomically
+from .damaged_store import UNREADABLE, finish_repair, is_in_use, is_of_the_machine, named_fault, repair
 from .protocol import SweepTask
 from .rows import EncodedRows, combined_columns, write_rows
+from .stored_rows import creation, digest, is_sound, sound_layouts
 
 # To be raised when what rows mean changes: tasks of another format are done again.
 RESULT_FORMAT = "quietbits-sweep/3"
@@ -27,13 +29,11 @@ RESULTS_NAME = "results.parquet"
 STORE_NAME = "tasks.sqlite"
 # Names the process that uses the folder; SQLite's lock keeps others out.
 OWNER_NAME = "in-use.json"
-# What SQLite says of a damaged file: names of its tables and columns stand in messages and descriptions, and may be no text any more.
-UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
-DIGEST_BYTES = 16
 # Of the plan in memory: keys come in no order, and where most of them are on disk, each costs a read and a write.
 PLAN_KIBIBYTES = 2**15
 
 _log = logging.getLogger(__name__)
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @cache
@@ -48,6 +48,19 @@ def task_key(task: SweepTask) -> bytes:
     What other software has computed is not taken for the task's result.
     """
     return hashlib.sha256(json.dumps([task.name, task.seed, RESULT_FORMAT, *software_versions().values()]).encode()).digest()
+
+
+def _naming_the_file(method: Method) -> Method:
+    """Make a method raise ``OSError`` with the file's name for what SQLite cannot do."""
+
+    @wraps(method)
+    def named(self: "SweepStore", *arguments: Any, **keywords: Any) -> Any:
+        try:
+            return method(self, *arguments, **keywords)
+        except sqlite3.Error as error:
+            raise named_fault(error, self.path) from error
+
+    return cast("Method", named)
 
 
 class SweepStore:
@@ -68,7 +81,7 @@ class SweepStore:
     ValueError
         If a task is there twice, in which case nothing is made, or another process uses the folder.
     OSError
-        If the folder cannot be made.
+        If the folder cannot be made, or the file cannot be opened, read or written, as on a full disk; what was saved stays. So do methods.
     """
 
     def __init__(self, folder: Path, tasks: Sequence[SweepTask]) -> None:
@@ -90,15 +103,19 @@ class SweepStore:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Save what was added, and leave the folder to others."""
-        self.commit()
-        self._database.close()
-        (self._folder / OWNER_NAME).unlink(missing_ok=True)
+        try:
+            self.commit()
+        finally:
+            # Before the lock is given up: afterwards it may be another process's.
+            (self._folder / OWNER_NAME).unlink(missing_ok=True)
+            self._database.close()
 
     @property
     def path(self) -> Path:
         """File with the rows of the finished tasks."""
         return self._folder / STORE_NAME
 
+    @_naming_the_file
     def pending(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the positions of the tasks that are not finished, and a hash of each one's design, 0 for none.
 
@@ -111,19 +128,21 @@ class SweepStore:
         found = np.fromiter((number for row in rows for number in (row[0], row[1] or 0)), dtype=np.int64).reshape(-1, 2)
         return found[:, 0], found[:, 1]
 
+    @_naming_the_file
     def add(self, position: int, rows: EncodedRows) -> None:
         """Take a finished task's rows; they are saved by the next `commit`."""
         if not self._database.in_transaction:
             self._database.execute("BEGIN")
         ((key,),) = self._database.execute("SELECT key FROM wanted WHERE position = ?", (position,))
         layout, values = rows.layout.encode(), rows.values.encode()
-        name = _digest(layout)
+        name = digest(layout)
         if name not in self._written_layouts:
             self._database.execute("INSERT OR REPLACE INTO store.layouts VALUES (?, ?)", (name, layout))
             self._written_layouts.add(name)
-        row = (key, name, values, _digest(key, name, values))
+        row = (key, name, values, digest(key, name, values))
         self._database.execute("INSERT OR REPLACE INTO store.results VALUES (?, ?, ?, ?)", row)
 
+    @_naming_the_file
     def commit(self) -> None:
         """Save what was added: it survives a crash of the machine."""
         if self._database.in_transaction:
@@ -131,10 +150,15 @@ class SweepStore:
 
     def finished(self) -> Iterator[EncodedRows]:
         """Yield the rows of each finished task, in the tasks' order."""
-        layouts = self._layouts()
-        found = self._database.execute("SELECT layout, payload FROM wanted JOIN store.results USING (key) ORDER BY position")
-        return (EncodedRows(layouts[layout], payload.decode()) for layout, payload in found)
+        try:
+            layouts = self._layouts()
+            found = self._database.execute("SELECT layout, payload FROM wanted JOIN store.results USING (key) ORDER BY position")
+            for layout, payload in found:
+                yield EncodedRows(layouts[layout], payload.decode())
+        except sqlite3.Error as error:
+            raise named_fault(error, self.path) from error
 
+    @_naming_the_file
     def write_results(self, name: str = RESULTS_NAME, leave_out: Collection[str] = ()) -> Path:
         """Write the rows of all finished tasks, in the tasks' order, to a parquet file in the folder, and return its path.
 
@@ -169,32 +193,33 @@ class SweepStore:
         if count < len(tasks):
             raise ValueError(f"tasks must all be different, got {len(tasks) - count} twice")
 
+    @_naming_the_file
     def _open(self) -> None:
-        attached = self.path.exists() and self._attach_if_sound()
-        if not attached:
-            damaged = _set_aside(self.path) if self.path.exists() else None
+        finish_repair(self.path)
+        if not self._attach_if_sound():
+            found = repair(self.path)
             self._attach()
-            if damaged is not None:
-                kept = self._salvage(damaged)
-                _log.warning(
-                    "%s is damaged: it is now called %s; %d results could be read, others are computed again", self.path, damaged.name, kept
-                )
+            _log.warning(
+                "%s is damaged: it is now called %s; %d results could be read, others are computed again",
+                *(self.path, found.damaged.name, found.kept),
+            )
         owner = {"process": os.getpid(), "host": platform.node()}
         write_atomically(self._folder / OWNER_NAME, json.dumps(owner).encode())
 
     def _attach_if_sound(self) -> bool:
-        """Open the file if SQLite finds it sound, and drop rows with a wrong checksum."""
+        """Open the file, which is made if it is not there, unless it is damaged; drop rows with a wrong checksum."""
         try:
             self._attach()
-            sound = self._database.execute("PRAGMA store.integrity_check(1)").fetchone() == ("ok",)
-            if sound:
+            if self._database.execute("PRAGMA store.integrity_check(1)").fetchone() == ("ok",):
                 self._drop_damaged_rows()
                 return True
         except UNREADABLE as error:
-            if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
+            if is_in_use(error):
                 raise ValueError(
                     f"output must be a folder that no other sweep uses, got {self._folder}, used by {self._owner()}"
                 ) from error
+            if is_of_the_machine(error, self.path):
+                raise
         if self._database.in_transaction:
             self._database.execute("ROLLBACK")
         if any(row[1] == "store" for row in self._database.execute("PRAGMA database_list")):
@@ -209,8 +234,8 @@ class SweepStore:
         execute("PRAGMA store.journal_mode = WAL")
         execute("PRAGMA store.synchronous = FULL")
         execute("BEGIN IMMEDIATE")
-        execute("CREATE TABLE IF NOT EXISTS store.results (key BLOB PRIMARY KEY, layout BLOB, payload BLOB, checksum BLOB)")
-        execute("CREATE TABLE IF NOT EXISTS store.layouts (name BLOB PRIMARY KEY, layout BLOB)")
+        for statement in creation("store"):
+            execute(statement)
         execute("COMMIT")
 
     def _owner(self) -> str:
@@ -221,58 +246,17 @@ class SweepStore:
             return "another process"
 
     def _layouts(self) -> dict[bytes, str]:
-        return _sound_layouts(self._database.execute("SELECT name, layout FROM store.layouts"))
+        return sound_layouts(self._database.execute("SELECT name, layout FROM store.layouts"))
 
     def _drop_damaged_rows(self) -> None:
         layouts = self._layouts()
         rows = self._database.execute("SELECT rowid, key, layout, payload, checksum FROM store.results")
-        damaged = [(row[0],) for row in rows if not _is_sound(row[1:], layouts)]
+        damaged = [(row[0],) for row in rows if not is_sound(row[1:], layouts)]
         if damaged:
             self._database.execute("BEGIN")
             self._database.executemany("DELETE FROM store.results WHERE rowid = ?", damaged)
             self.commit()
             _log.warning("%s has %d damaged results: they are computed again", self.path, len(damaged))
-
-    def _salvage(self, damaged: Path) -> int:
-        """Copy the rows of a damaged file that can be read and have the right checksum; return their number."""
-        kept = 0
-        with closing(sqlite3.connect(damaged)) as source:
-            layouts = _sound_layouts(row for order in ("ASC", "DESC") for row in _readable(source, "layouts", order))
-            self._database.execute("BEGIN")
-            self._database.executemany(
-                "INSERT OR IGNORE INTO store.layouts VALUES (?, ?)", ((name, text.encode()) for name, text in layouts.items())
-            )
-            # From either end up to what cannot be read.
-            for order in ("ASC", "DESC"):
-                for row in _readable(source, "results", order):
-                    if _is_sound(row, layouts):
-                        kept += self._database.execute("INSERT OR IGNORE INTO store.results VALUES (?, ?, ?, ?)", row).rowcount
-            self.commit()
-        return kept
-
-
-def _readable(source: sqlite3.Connection, table: str, order: str) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of a table of a damaged file, up to the first that cannot be read."""
-    try:
-        yield from source.execute(f"SELECT * FROM {table} ORDER BY rowid {order}")  # noqa: S608 - names of our own
-    except UNREADABLE:
-        return
-
-
-def _sound_layouts(rows: Iterable[tuple[object, ...]]) -> dict[bytes, str]:
-    pairs = ((name, layout) for name, layout in rows if isinstance(name, bytes) and isinstance(layout, bytes))
-    return {name: layout.decode() for name, layout in pairs if name == _digest(layout)}
-
-
-def _is_sound(row: tuple[object, ...], layouts: Mapping[bytes, str]) -> bool:
-    key, layout, payload, checksum = row
-    if not (isinstance(key, bytes) and isinstance(layout, bytes) and isinstance(payload, bytes)):
-        return False
-    return layout in layouts and checksum == _digest(key, layout, payload)
-
-
-def _digest(*parts: bytes) -> bytes:
-    return hashlib.sha256(b"".join(parts)).digest()[:DIGEST_BYTES]
 
 
 def _design(task: SweepTask) -> int | None:
@@ -281,15 +265,3 @@ def _design(task: SweepTask) -> int | None:
 
 def _provenance(seed: int) -> dict[str, Scalar]:
     return {"seed": seed, **software_versions()}
-
-
-def _set_aside(path: Path) -> Path:
-    """Rename a damaged file, with the journal beside it, and return its new name."""
-    number = 1
-    while (target := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    for suffix in ("-wal", "-shm"):
-        journal = path.with_name(path.name + suffix)
-        if journal.exists():
-            journal.rename(target.with_name(target.name + suffix))
-    return path.rename(target)

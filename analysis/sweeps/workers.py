@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 from joblib.externals.loky import ProcessPoolExecutor
 
+from .calls import check_code_version
+
 # Processes that are not used for so long end.
 IDLE_SECONDS = 300
 # Calls in flight for each thread of a cluster: one runs while the next travels.
@@ -98,20 +100,49 @@ def _executor(count: int) -> ProcessPoolExecutor:
 
 
 class DaskWorkers:
-    """Runs calls on the workers of a Dask scheduler, however many there are at the time."""
+    """Runs calls on the workers of a Dask scheduler, however many there are at the time.
+
+    Each worker is asked for its software when it is first seen: one with other code might not even understand a call.
+    """
 
     def __init__(self, client: Any, address: str) -> None:
         self._client = client
         self._address = address
         self._asked = -POLL_SECONDS
         self._threads = 0
+        self._known = set[str]()
 
     def capacity(self) -> int:
         """Two for each thread of the cluster, as of a second ago."""
         if time.monotonic() - self._asked >= POLL_SECONDS:
-            self._threads = sum(worker["nthreads"] for worker in self._client.scheduler_info(n_workers=-1)["workers"].values())
+            workers = self._connected()
+            self._check_software(set(workers) - self._known)
+            self._threads = sum(worker["nthreads"] for worker in workers.values())
             self._asked = time.monotonic()
         return CALLS_PER_THREAD * self._threads
+
+    def _connected(self) -> dict[str, Any]:
+        # After a lost connection there is nothing to wait for: the scheduler that might come back knows of no call.
+        if self._client.status == "running":
+            workers: dict[str, Any] | None = self._client.scheduler_info(n_workers=-1).get("workers")
+            if workers is not None:
+                return workers
+        raise self._gone()
+
+    def _check_software(self, addresses: set[str]) -> None:
+        """Refuse workers with other code; those that are gone before they answer are asked again if they come back."""
+        if not addresses:
+            return
+        answers = self._client.run(_software_probe(), workers=sorted(addresses), on_error="return")
+        for address, answer in answers.items():
+            if isinstance(answer, str):
+                check_code_version(answer, f"the worker at {address}")
+                self._known.add(address)
+
+    def _gone(self) -> ConnectionError:
+        return ConnectionError(
+            f"the scheduler at {self._address} is gone: what was finished is saved; run the same command again to resume"
+        )
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run a call once, wherever it is."""
@@ -128,9 +159,19 @@ class DaskWorkers:
         except import_module("distributed").scheduler.KilledWorker as error:
             raise WorkerLostError("workers were lost while they ran it") from error
         except (CancelledError, import_module("distributed").CancelledError) as error:
-            raise ConnectionError(
-                f"the scheduler at {self._address} is gone: what was finished is saved, and the same command goes on"
-            ) from error
+            raise self._gone() from error
+
+
+def _software_probe() -> Callable[[], str]:
+    """Return a function that travels by its code, as it is nobody's attribute: it runs where this package is missing, too."""
+
+    def software() -> str:
+        try:
+            return str(import_module("quietbits.analysis.sweeps.calls").code_version())
+        except (ImportError, AttributeError) as error:
+            return str(error)
+
+    return software
 
 
 @contextmanager

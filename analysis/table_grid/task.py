@@ -82,34 +82,39 @@ class TableTask:
         """Return one row: what was asked for, what the certificate says, and the contents of the table's files."""
         table = prepared.with_interval(*self.interval)
         verify_table(table)
-        text, certificate = table_json(table), table.certificate
-        row: dict[str, Scalar] = {
-            "file": f"{self.stem}.json",
-            "header": f"{self.stem}.h",
-            "epsilon": self.epsilon,
-            "bits_in": self.bits_in,
-            "bits_out": self.bits_out,
-            "metric": self.metric,
-            "objective": self.objective,
-            "low": self.interval[0],
-            "high": self.interval[1],
-            "adjacency": table.adjacency,
-            "trust_model": table.trust_model,
-            "realised_epsilon": certificate.realised_epsilon,
-            "max_bias": certificate.max_bias,
-            "mean_variance": certificate.mean_variance,
-            "worst_variance": certificate.worst_variance,
-            "lower_bound": certificate.lower_bound,
-            "optimality_gap": certificate.optimality_gap,
-            "solver": table.provenance.solver,
-            "size": len(text),
-            "checksum": table_document(table)["sha256"],
-        }
-        return [row | {"table_text": text.decode("ascii"), "header_text": c_header(table).decode("ascii")}]
+        text = table_json(table)
+        files = {"file": f"{self.stem}.json", "header": f"{self.stem}.h"}
+        contents = {"table_text": text.decode("ascii"), "header_text": c_header(table).decode("ascii")}
+        return [files | index_columns(table, len(text)) | contents]
 
     @property
     def _design(self) -> TableDesign:
         return TableDesign(self.epsilon, self.bits_in, self.bits_out, self.metric, self.objective, self.seed)
+
+
+def index_columns(table: LookupTable, size: int) -> dict[str, Scalar]:
+    """Return what the index says of a table, whose file has `size` bytes, beside the names of its files."""
+    certificate = table.certificate
+    return {
+        "epsilon": table.epsilon,
+        "bits_in": table.bits_in,
+        "bits_out": table.bits_out,
+        "metric": table.metric,
+        "objective": certificate.objective,
+        "low": table.interval[0],
+        "high": table.interval[1],
+        "adjacency": table.adjacency,
+        "trust_model": table.trust_model,
+        "realised_epsilon": certificate.realised_epsilon,
+        "max_bias": certificate.max_bias,
+        "mean_variance": certificate.mean_variance,
+        "worst_variance": certificate.worst_variance,
+        "lower_bound": certificate.lower_bound,
+        "optimality_gap": certificate.optimality_gap,
+        "solver": table.provenance.solver,
+        "size": size,
+        "checksum": table_document(table)["sha256"],
+    }
 
 
 def _number(value: float) -> str:

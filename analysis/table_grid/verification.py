@@ -1,14 +1,17 @@
 """Verification of a folder of tables: every table, its C header, and the index."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ...design.tables.export import c_header
-from ...design.tables.file import read_table, table_document
+from ...design.tables.file import read_table
 from ...design.tables.lookup_table import LookupTable
 from ...errors import DataError, TableError
 from ..sweeps.store import OWNER_NAME
 from .run import INDEX_NAME
+from .task import index_columns
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,8 @@ class FolderVerification:
 def verify_folder(folder: Path) -> FolderVerification:
     """Verify all tables of a folder from their files alone, in exact arithmetic.
 
-    Every ``.json`` file in it must be a table that `read_table` accepts. Where there is an index, the tables that it lists must be there
-    with the checksums that it states, and their C headers as `export_table` writes them.
+    Every ``.json`` file in it must be a table that `read_table` accepts. Where there is an index, the tables that it lists must be there,
+    with all that it says of them, and their C headers as `export_table` writes them.
 
     Raises
     ------
@@ -61,10 +64,10 @@ def verify_folder(folder: Path) -> FolderVerification:
     """
     paths = sorted(path for path in folder.glob("*.json") if path.name != OWNER_NAME and not path.name.startswith("."))
     index = folder / INDEX_NAME
-    if not paths and not index.exists():
-        raise DataError(f"{folder}: it has no tables: there must be .json files, or an {INDEX_NAME}")
     faults: list[FileFault] = []
     listed = _listed(index, faults) if index.exists() else {}
+    if not paths and not listed and not faults:
+        raise DataError(f"{folder}: it has no tables: there must be .json files, or an {INDEX_NAME} of some")
     missing = sorted(listed.keys() - {path.name for path in paths})
     faults += [FileFault(folder / name, "index", f"{INDEX_NAME} lists it, and it is not there") for name in missing]
     for path in paths:
@@ -76,29 +79,29 @@ def verify_folder(folder: Path) -> FolderVerification:
             faults.append(FileFault(path, "file", error.strerror or str(error)))
         else:
             if path.name in listed:
-                faults += _faults_beside(table, path, *listed[path.name])
+                faults += _faults_beside(table, path, listed[path.name])
     return FolderVerification(len(paths), tuple(faults))
 
 
-def _listed(index: Path, faults: list[FileFault]) -> dict[str, tuple[str, str]]:
-    """Return the header's name and the checksum of each table that an index lists, by the table's name."""
+def _listed(index: Path, faults: list[FileFault]) -> dict[str, dict[str, Any]]:
+    """Return what an index says of each table that it lists, by the table's name."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        rows = pq.read_table(index, columns=["file", "header", "checksum"]).to_pylist()
-        return {Path(row["file"]).name: (Path(row["header"]).name, str(row["checksum"])) for row in rows}
+        rows = pq.read_table(index).to_pylist()
+        return {Path(row["file"]).name: row | {"header": Path(row["header"]).name} for row in rows}
     except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
         faults.append(FileFault(index, "file", f"it is not an index: {' '.join(str(error).split())}"))
         return {}
 
 
-def _faults_beside(table: LookupTable, path: Path, header_name: str, checksum: str) -> list[FileFault]:
-    """Return what is wrong with a table's place in the index and with its C header."""
-    faults = []
-    if (found := table_document(table)["sha256"]) != checksum:
-        faults.append(FileFault(path, "index", f"the table has sha256 {found}, {INDEX_NAME} states {checksum}"))
-    header = path.with_name(header_name)
+def _faults_beside(table: LookupTable, path: Path, row: Mapping[str, Any]) -> list[FileFault]:
+    """Return what is wrong with a table's row of the index and with its C header."""
+    found = index_columns(table, path.stat().st_size)
+    wrong = [f"{name} {value}, {INDEX_NAME} states {row.get(name)}" for name, value in found.items() if row.get(name) != value]
+    faults = [FileFault(path, "index", f"the table has {'; '.join(wrong)}")] if wrong else []
+    header = path.with_name(row["header"])
     if not header.is_file():
         faults.append(FileFault(header, "index", f"{INDEX_NAME} lists it, and it is not there"))
     elif header.read_bytes() != c_header(table):

@@ -28,7 +28,7 @@ def test_others_say_that_they_need_one(name: str) -> None:
 def test_a_server_that_sees_messages_sees_who_sends_them(name: str) -> None:
     asked = {"noise_multiplier": 1.0} if name == "gaussian" else {"epsilon": 1.0}
     for call in (lambda: account(name, delta=1e-5, adjacency="add-or-remove-one", **asked), lambda: _calibrated(name)):
-        with pytest.raises(ValueError, match="adjacency must be (one of )?replace-one"):
+        with pytest.raises(ValueError, match=r"adjacency must be (one of )?replace-one"):
             call()
     assert REGISTRY[name].adjacencies == ("replace-one",)
 

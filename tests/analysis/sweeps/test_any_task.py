@@ -10,8 +10,10 @@ from pathlib import Path
 
 import cloudpickle
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from quietbits.analysis.sweeps.run import IncompleteSweepError, run_tasks
+from quietbits.analysis.sweeps import calls
+from quietbits.analysis.sweeps.run import IncompleteSweepError, TaskFailure, run_tasks
 from quietbits.analysis.sweeps.store import STORE_NAME
 from quietbits.errors import ConvergenceError, TableError
 
@@ -151,3 +153,22 @@ def test_a_task_without_memory_fails_by_itself(workers: int, tmp_path: Path) -> 
     with pytest.raises(IncompleteSweepError, match=r"1 of 3 tasks failed, the others are saved: .*: too large"):
         run_tasks([Toss(0), Toss(1, MemoryError("too large")), Toss(2)], tmp_path, workers=workers)
     assert len(finished(tmp_path)) == 2
+
+
+def test_a_fault_without_words_is_named_by_its_kind() -> None:
+    assert TaskFailure(Toss(0), MemoryError()).message == "not enough memory"
+    assert TaskFailure(Toss(0), ZeroDivisionError()).message == "ZeroDivisionError"
+
+
+def test_libraries_are_held_to_one_thread_until_the_last_call_ends() -> None:
+    """Calls of two threads of one process, as a worker of Dask may have, of which the first ends first."""
+    first, second = calls.ONE_THREAD.held(), calls.ONE_THREAD.held()
+    before = [library["num_threads"] for library in threadpool_info()]
+    with threadpool_limits(2):
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert {library["num_threads"] for library in threadpool_info()} == {1}
+        second.__exit__(None, None, None)
+        assert 2 in {library["num_threads"] for library in threadpool_info()}
+    assert [library["num_threads"] for library in threadpool_info()] == before

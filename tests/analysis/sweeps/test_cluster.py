@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from nap_tasks import Deadly, Nap
 
-from quietbits.analysis.sweeps import engine, workers
+from quietbits.analysis.sweeps import calls, engine, workers
 from quietbits.analysis.sweeps.run import IncompleteSweepError, run_tasks
 from quietbits.analysis.sweeps.store import RESULTS_NAME, STORE_NAME
 from quietbits.analysis.table_grid.run import design_tables
@@ -36,21 +36,24 @@ class Cluster:
         wait_until(lambda: self._file.exists() and self._file.stat().st_size > 0)
         self.address: str = json.loads(self._file.read_text())["address"]
 
-    def _start(self, kind: str, *arguments: object) -> "subprocess.Popen[bytes]":
+    def _start(self, kind: str, *arguments: object, bare: bool = False) -> "subprocess.Popen[bytes]":
         # For as long Dask would try to reach a worker that was killed while it had results: it is half a minute.
         settings = {"SCHEDULER__ALLOWED_FAILURES": self._failures, "COMM__TIMEOUTS__CONNECT": "5s"}
         environment = os.environ | {f"DASK_DISTRIBUTED__{name}": value for name, value in settings.items()}
         environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-        program = f"from distributed.cli.dask_{kind} import main; main()"
+        hidden = "import sys; sys.modules['quietbits'] = None; " if bare else ""
+        program = f"{hidden}from distributed.cli.dask_{kind} import main; main()"
         command = [sys.executable, "-W", "ignore", "-c", program, *map(str, arguments)]
         process = subprocess.Popen(command, cwd=self._folder, env=environment, stderr=subprocess.DEVNULL)
         self._processes.append(process)
         return process
 
-    def worker(self, *, nanny: bool = False) -> "subprocess.Popen[bytes]":
-        """Start a worker of one thread; with a nanny, it starts again when it ends."""
+    def worker(self, *, nanny: bool = False, bare: bool = False) -> "subprocess.Popen[bytes]":
+        """Start a worker of one thread; with a nanny, it starts again when it ends; a bare one does not find the package."""
         watched = "--nanny" if nanny else "--no-nanny"
-        return self._start("worker", self.address, watched, "--nthreads", "1", "--no-dashboard", "--local-directory", self._folder)
+        return self._start(
+            "worker", self.address, watched, "--nthreads", "1", "--no-dashboard", "--local-directory", self._folder, bare=bare
+        )
 
     @property
     def last(self) -> "subprocess.Popen[bytes]":
@@ -136,10 +139,21 @@ def test_a_cluster_designs_tables_that_are_written_where_the_command_was_given(s
     assert {name for name in here if here[name] != there.get(name)} <= {STORE_NAME}
 
 
-def test_workers_with_other_code_are_refused(served_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "code_version", lambda: "another")
-    with pytest.raises(DataError, match="a worker has other versions of quietbits or its libraries than this process"):
+@pytest.mark.parametrize("who", ["the worker at tcp://", "a worker has"])
+def test_workers_with_other_code_are_refused(who: str, served_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When they are first seen; and if one came a moment before a call, when that brings what it did."""
+    monkeypatch.setattr(calls, "code_version", lambda: "another")
+    if who == "a worker has":
+        monkeypatch.setattr(workers.DaskWorkers, "_check_software", lambda *_: None)
+    with pytest.raises(DataError, match=f"^{who}.* other versions of quietbits or its libraries than this process, or none"):
         run_tasks(naps(4), tmp_path / "there", dask=served_cluster.address)
+
+
+def test_a_worker_without_the_package_is_refused(served_cluster: Cluster) -> None:
+    bare = served_cluster.worker(bare=True)
+    with workers.open_workers(1, served_cluster.address) as found, pytest.raises(DataError, match=r"^the worker at tcp://.*, or none"):
+        wait_until(lambda: found.capacity() > workers.CALLS_PER_THREAD)
+    bare.kill()
 
 
 def test_nobody_is_waited_for_in_silence_and_a_deadly_task_fails_by_itself(unforgiving_cluster: Cluster, tmp_path: Path) -> None:
@@ -155,6 +169,15 @@ def test_nobody_is_waited_for_in_silence_and_a_deadly_task_fails_by_itself(unfor
                   dask=cluster.address, on_step=on_step)  # fmt: skip
     assert told[0] == f"connecting to the scheduler at {cluster.address}"
     assert "no worker is connected: waiting for one" in told
+
+
+def test_the_death_of_the_scheduler_is_noticed_while_there_are_no_workers(cluster: Cluster, tmp_path: Path) -> None:
+    def on_step(_: int, __: int, text: str) -> None:
+        if text.startswith("no worker"):
+            cluster.scheduler.kill()
+
+    with pytest.raises(ConnectionError, match=f"the scheduler at {cluster.address} is gone"):
+        run_tasks(naps(3), tmp_path / "there", dask=cluster.address, on_step=on_step)
 
 
 def test_the_death_of_the_scheduler_takes_one_line_and_loses_nothing(

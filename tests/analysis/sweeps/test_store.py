@@ -2,9 +2,12 @@
 
 import logging
 import os
+import resource
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,14 +83,20 @@ def test_names_of_tables_and_columns_that_are_no_text_cost_results_alone(
     assert f"{STORE_NAME} is damaged: it is now called {STORE_NAME}.damaged-1" in caplog.text
 
 
-def test_pages_that_cannot_be_read_leave_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def damaged_in_the_middle(folder: Path) -> list[Square]:
+    """Run tasks, damage pages in the middle of their file, and return the tasks."""
     many = [Square(number) for number in range(2000)]
-    run_tasks(many, tmp_path)
-    results = (tmp_path / RESULTS_NAME).read_bytes()
-    store = bytearray((tmp_path / STORE_NAME).read_bytes())
+    run_tasks(many, folder)
+    store = bytearray((folder / STORE_NAME).read_bytes())
     middle = len(store) // 2 // 4096 * 4096
     store[middle : middle + 8 * 4096] = b"\xff" * (8 * 4096)
-    (tmp_path / STORE_NAME).write_bytes(store)
+    (folder / STORE_NAME).write_bytes(store)
+    return many
+
+
+def test_pages_that_cannot_be_read_leave_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    many = damaged_in_the_middle(tmp_path)
+    results = (tmp_path / RESULTS_NAME).read_bytes()
     with caplog.at_level(logging.WARNING):
         run_tasks(many, tmp_path)
     assert (tmp_path / RESULTS_NAME).read_bytes() == results
@@ -104,6 +113,73 @@ with SweepStore(Path(sys.argv[1]), []):
     print("open", flush=True)
     sys.stdin.readline()
 """
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """Let this process write no larger files: a full disk, as SQLite sees it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_disk_that_is_full_names_the_file_and_loses_nothing(tmp_path: Path) -> None:
+    half = squares()[: TASKS // 2]
+    run_tasks(half, tmp_path)
+    with files_of_at_most(2000), pytest.raises(OSError, match="disk I/O error") as full:
+        run_tasks(squares(), tmp_path)
+    assert full.value.filename == str(tmp_path / STORE_NAME)
+    # Nothing was set aside, and what was saved is not computed again.
+    assert [path.name for path in tmp_path.iterdir() if "damaged" in path.name or path.name == OWNER_NAME] == []
+    steps: list[int] = []
+    run_tasks(squares(), tmp_path, on_step=lambda done, *_: steps.append(done))
+    assert steps[0] >= len(half)
+    assert (tmp_path / RESULTS_NAME).read_bytes() == whole().results
+
+
+@pytest.mark.parametrize("kind", ["folder", "link to nowhere"])
+def test_what_is_no_file_is_named(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / STORE_NAME
+    path.mkdir() if kind == "folder" else path.symlink_to(tmp_path / "missing" / "file")
+    with pytest.raises(OSError, match="unable to open database") as refused:
+        run_tasks(squares(), tmp_path)
+    assert refused.value.filename == str(path)
+    assert [one.name for one in tmp_path.iterdir()] == [STORE_NAME]
+
+
+def test_tables_of_other_columns_are_damage(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / STORE_NAME)) as other:
+        other.execute("CREATE TABLE results (key, payload)")
+        other.execute("INSERT INTO results VALUES (1, 2)")
+        other.commit()
+    run_tasks(squares(), tmp_path)
+    assert (tmp_path / RESULTS_NAME).read_bytes() == whole().results
+
+
+@pytest.mark.parametrize("renamed", [0, 1])
+def test_a_repair_that_is_killed_loses_nothing(renamed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed when as many files have their new names."""
+    many = damaged_in_the_middle(tmp_path)
+    results, rename, moves = (tmp_path / RESULTS_NAME).read_bytes(), Path.rename, list[Path]()
+
+    def killed(self: Path, target: Path) -> Path:
+        if len(moves) == renamed:
+            raise KeyboardInterrupt
+        moves.append(target)
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run_tasks(many, tmp_path)
+    assert (tmp_path / STORE_NAME).exists() == (renamed == 0)
+    steps: list[int] = []
+    run_tasks(many, tmp_path, on_step=lambda done, *_: steps.append(done))
+    assert 500 < steps[0] < 2000
+    assert (tmp_path / RESULTS_NAME).read_bytes() == results
 
 
 @pytest.fixture

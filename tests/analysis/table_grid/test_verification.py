@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from quietbits.analysis.table_grid.run import INDEX_NAME, design_tables
@@ -32,6 +33,12 @@ def change(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1))
 
 
+def falsify(index: Path, column: str, value: object) -> None:
+    frame = pd.read_parquet(index)
+    frame.loc[0, column] = value
+    frame.to_parquet(index)
+
+
 def test_a_sound_folder(folder: Path) -> None:
     found = verify_folder(folder)
     assert (found.tables, found.faults, found.verified) == (2, (), True)
@@ -46,6 +53,10 @@ def test_a_sound_folder(folder: Path) -> None:
         (lambda folder: shutil.copy(folder / f"{SECOND}.json", folder / f"{FIRST}.json"), f"{FIRST}.json", "index"),
         (lambda folder: (folder / f"{FIRST}.h").unlink(), f"{FIRST}.h", "index"),
         (lambda folder: shutil.copy(folder / f"{SECOND}.h", folder / f"{FIRST}.h"), f"{FIRST}.h", "header"),
+        (lambda folder: falsify(folder / INDEX_NAME, "realised_epsilon", 0.001), f"{FIRST}.json", "index"),
+        (lambda folder: falsify(folder / INDEX_NAME, "mean_variance", 1e-9), f"{FIRST}.json", "index"),
+        (lambda folder: falsify(folder / INDEX_NAME, "size", 1), f"{FIRST}.json", "index"),
+        (lambda folder: falsify(folder / INDEX_NAME, "high", 2.0), f"{FIRST}.json", "index"),
         (lambda folder: (folder / INDEX_NAME).write_bytes(b"PAR1"), INDEX_NAME, "file"),
         (lambda folder: (folder / "another.json").write_text("{}"), "another.json", "format"),
         (lambda folder: (folder / "another.json").mkdir(), "another.json", "file"),
@@ -72,4 +83,8 @@ def test_tables_without_an_index_are_verified_too(folder: Path) -> None:
 
 def test_a_folder_without_tables_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"it has no tables: there must be \.json files, or an index\.parquet"):
+        verify_folder(tmp_path)
+    # Nor has that of a grid whose tables could all not be designed.
+    pd.DataFrame().to_parquet(tmp_path / INDEX_NAME)
+    with pytest.raises(DataError, match="it has no tables"):
         verify_folder(tmp_path)

@@ -127,8 +127,8 @@ def _print(plan: "Plan") -> None:
         screen.print("Commands:", markup=False)
         for mechanism in plan.feasible:
             screen.print(f"  {mechanism.command or mechanism.name}", markup=False, soft_wrap=True)
-        if references := [mechanism.name for mechanism in plan.feasible if mechanism.on_real_numbers]:
-            screen.print(f"{', '.join(references)}: {REAL_NUMBERS}.", markup=False)
+        if named := [mechanism.name for mechanism in plan.feasible if mechanism.on_real_numbers]:
+            screen.print(f"{', '.join(named)}: {REAL_NUMBERS}.", markup=False)
     if plan.infeasible:
         refused = Table(title="Cannot serve", box=SIMPLE_HEAD, title_justify="left", show_header=False)
         for refusal in plan.refusals:

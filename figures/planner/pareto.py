@@ -85,7 +85,7 @@ def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up:
             **(UP if up else DOWN),
         )
     # That of the best design: larger ones are of messages that are more restricted, and the others need not keep to them.
-    bound = series.loc[series["predicted_error"].idxmin(), "lower_bound"]
+    bound = series["lower_bound"].iloc[int(series["predicted_error"].argmin())]
     if pd.notna(bound):
         axes.axhline(bound, color=mark.colour, linewidth=2.5, alpha=0.35, label=f"proven bound, {model}")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...arguments import check_integer
-from ...arrays import FloatArray, IntegerArray
+from ...arrays import FloatArray, IntegerArray, distinct
 from ...design.federated.history_package import LONGEST_MESSAGE, full_model_bytes, history_package_bytes
 
 LARGEST_POPULATION = 10**9
@@ -242,7 +242,7 @@ def _visits(population: int, clients_per_round: int, rounds: int, rng: np.random
         draws = rng.integers(0, population, size=(rounds, clients_per_round))
     else:
         draws = np.stack([rng.choice(population, clients_per_round, replace=False, shuffle=False) for _ in range(rounds)])
-    return np.unique(draws * rounds + np.arange(rounds)[:, None])
+    return distinct(draws * rounds + np.arange(rounds)[:, None])
 
 
 def _sums(moment: IntegerArray, values: IntegerArray, rounds: int) -> IntegerArray:

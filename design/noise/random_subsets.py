@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import IntegerArray
+from ...arrays import IntegerArray, distinct
 from .packed_bits import PackedBits, packed_bytes, random_bits, set_bits
 from .random_words import WordSource
 from .redraws import Redraws
@@ -94,6 +94,6 @@ def _flip(packed: PackedBits, bit: int, counts: IntegerArray, held: IntegerArray
         found = (packed[rows, drawn >> 3] >> (drawn & 7).astype(np.uint8)) & 1
         fits = (found == bit) & (drawn != held[rows])
         # Different ones of those that fit, at most as many as are missing: as likely as any others of that number.
-        rows, drawn = np.divmod(np.unique(rows[fits] * universe + drawn[fits]), universe)
+        rows, drawn = np.divmod(distinct(rows[fits] * universe + drawn[fits]), universe)
         np.bitwise_xor.at(packed, (rows, drawn >> 3), np.uint8(1) << (drawn & 7).astype(np.uint8))
         counts = counts - np.bincount(rows, minlength=len(packed))

@@ -77,12 +77,14 @@ class WordSource(ABC):
 
     def permutation(self, count: int) -> IntegerArray:
         """Draw an order of the numbers 0 to count - 1, all exactly equally likely: that of distinct words."""
-        words = self(count)
         redraws = Redraws(MOST_COLLISIONS)
-        while len(np.unique(words)) < count:
+        while True:
             redraws.another()
             words = self(count)
-        return np.argsort(words).astype(np.int64)
+            order = np.argsort(words)
+            ascending = words[order]
+            if (ascending[1:] != ascending[:-1]).all():
+                return order.astype(np.int64)
 
     def random_bytes(self, count: int) -> bytes:
         """Draw bytes, for keys."""

@@ -49,8 +49,8 @@ WRITES = {
     "quietbits plan": ["plan.html"],
     "quietbits audit": [],
     "quietbits reproduce": [
-        *(f"reproduced/mvu-fig1.{kind}" for kind in ("csv", "md", "pdf", "png", "svg")),
-        "reproduced/results/mvu-fig1/results.parquet",
+        *(f"reproduced/binomial-slack.{kind}" for kind in ("csv", "md", "pdf", "png", "svg")),
+        "reproduced/results/binomial-slack/results.parquet",
     ],
 }
 

@@ -78,7 +78,7 @@ def test_local_mechanisms_with_delta(name: str, rounds: int) -> None:
 def test_secure_sums(name: str, adjacency: str, dimension: int, clients: int) -> None:
     entry = REGISTRY[name]
     task = Task(NormBall(dimension, 2.0), clients=clients, epsilon=2.0, delta=1e-5, adjacency=adjacency)
-    options = {"bits": 16} if name != "poisson-binomial" else {}
+    options = {"bits": 16 if name != "poisson-binomial" else 12}
     bound = entry.lower_bound(task)
     assert bound is not None
     assert 0 < bound <= entry.build(task, options).error().of_mean(clients)

@@ -95,14 +95,14 @@ def test_plots_fit_a_page(name: str, values: dict[str, Any], check_page: Any) ->
     check_page(draw(subject(name, values), 3))
 
 
-@pytest.mark.parametrize(("suffix", "beginning"), [("svg", b"<?xml"), ("pdf", b"%PDF"), ("png", b"\x89PNG")])
-def test_files_are_the_same_each_time(tmp_path: Path, suffix: str, beginning: bytes) -> None:
+def test_files_are_the_same_each_time(tmp_path: Path) -> None:
+    """Of the kind that would have a date in it; the others are written where `--plot` is typed."""
     one = subject("laplace", {"epsilon": 0.1})
-    for file in ("first", "second"):
-        write_account_plot(one, 1e-6, 1, None, tmp_path / f"{file}.{suffix}")
-    first, second = ((tmp_path / f"{file}.{suffix}").read_bytes() for file in ("first", "second"))
+    for file in ("first.pdf", "second.pdf"):
+        write_account_plot(one, 1e-6, 1, None, tmp_path / file)
+    first, second = ((tmp_path / file).read_bytes() for file in ("first.pdf", "second.pdf"))
     assert first == second
-    assert first.startswith(beginning)
+    assert first.startswith(b"%PDF")
 
 
 def test_another_suffix_is_refused_before_any_work(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
@@ -85,6 +86,37 @@ class Impatient:
             if training and len(missing) == 1 and self.killed.exists():
                 self.dead = set(missing.values())
         return replies
+"""
+
+
+# SuperNodes start a process for each message, which takes nearly all its time to import Flower. Here one process has imported it, and the
+# command of that name, which comes first on the path, asks that one for a copy of itself.
+ALL_IMPORTED = """
+import json, os, signal, socket, sys
+
+from flwr.supernode.cli import flwr_clientapp
+from quietbits.analysis.federation.client_mod import PrivateUpdateMod
+
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen()
+while True:
+    connection, _ = server.accept()
+    with connection, connection.makefile() as asked:
+        arguments = json.load(asked)
+    if os.fork() == 0:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        server.close()
+        sys.argv = ["flwr-clientapp", *arguments]
+        sys.exit(flwr_clientapp())
+"""
+COMMAND = """#!{python} -SE
+import json, socket, sys
+
+with socket.socket(socket.AF_UNIX) as connection:
+    connection.connect({address!r})
+    connection.sendall(json.dumps(sys.argv[1:]).encode())
 """
 
 
@@ -163,12 +195,18 @@ def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_m
         "FLWR_TELEMETRY_ENABLED": "0",
         "FLWR_DISABLE_UPDATE_CHECK": "1",
         "OMP_NUM_THREADS": "1",
-        "PATH": os.pathsep.join([str(COMMANDS), os.environ["PATH"]]),
+        "PATH": os.pathsep.join([str(home), str(COMMANDS), os.environ["PATH"]]),
         # The checkout that is tested, whatever is installed.
         "PYTHONPATH": str(ROOT.parent) if ROOT.name == "quietbits" else os.environ.get("PYTHONPATH", ""),
     }
-    log = tmp_path / "superlink.log"
+    log, imported = tmp_path / "superlink.log", tmp_path / "imported.log"
     with ExitStack() as stack:
+        # Names of sockets are short.
+        address = Path(stack.enter_context(TemporaryDirectory())) / "socket"
+        (home / "flwr-clientapp").write_text(COMMAND.format(python=sys.executable, address=str(address)))
+        (home / "flwr-clientapp").chmod(0o700)
+        stack.enter_context(process([sys.executable, "-c", ALL_IMPORTED, str(address)], imported, environment))
+        wait_for(address.exists, "importing Flower", imported)
         runs = [str(COMMANDS / "flower-superlink"), "--insecure", "--port", str(link), "--disable-runtime-dependency-installation"]
         stack.enter_context(process(runs, log, environment))
         supernodes = []

@@ -158,7 +158,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "mvu-fig2": lambda: [replace(task, clients=100, batches=10, runs=1) for task in tasks if task.epsilon == 3.0],
         "mvu-fig3": lambda: vector_mean_tasks(seed, **VECTORS),
         "mvu-fig5": lambda: [replace(task, bits_in=2) for task in tasks if task.bits_out <= (2 if task.epsilon == 3.0 else 1)],
-        "cpsgd-fig1": lambda: [task for task in tasks if task.scale not in (0.01, 0.001)],
+        "cpsgd-fig1": lambda: [task for task in tasks if task.scale not in (0.01, 0.001) and task.epsilon in (0.2, 1.0)],
         "binomial-slack": lambda: [task for task in tasks if task.trials in (10**4, 10**5)],
         "secure-sum-bits": lambda: sum_points(seed, dimension=16, clients=(150,), bits=(10, 12), simulated_bits=(12,), repetitions=2),
         "plan-pareto": lambda: [replace(task, clients=5, dimension=4) for task in tasks],

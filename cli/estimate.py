@@ -30,13 +30,15 @@ class Objective(StrEnum):
 
 
 estimate_app = typer.Typer(
-    cls=Group, help="Estimate a population's statistic privately, and compare mechanisms on it.", no_args_is_help=True
+    cls=Group,
+    help="Estimate a population's statistic with private mechanisms, and compare them on it: an experiment, with noise that its seed repeats.",
+    no_args_is_help=True,
 )
 
 
 @estimate_app.callback()
 def _estimate_group() -> None:
-    """Estimate a population's statistic privately, and compare mechanisms on it."""
+    """Estimate a population's statistic with private mechanisms, and compare them on it."""
 
 
 @estimate_app.command("mean", cls=Command)

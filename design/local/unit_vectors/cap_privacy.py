@@ -11,14 +11,15 @@ from ....arrays import FloatArray
 from ....solvers.accounting.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
 from ....solvers.accounting.pure_privacy import check_orders, pure_renyi_divergences
 from ....solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ....solvers.numerics.rounding import SLACK
 from ...contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
 from ...contracts.privacy import Privacy
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-# More than all rounding of exponentials and sums.
-GRID_MARGIN = 1 + 1e-12
+# Of a loss distribution's step: its masses are off by ten units, an exponential's and six operations'.
+GRID_MARGIN = 1 + SLACK
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Objective(StrEnum):
 
 estimate_app = typer.Typer(
     cls=Group,
-    help="Estimate a population's statistic with private mechanisms, and compare them on it: an experiment, with noise that its seed repeats.",
+    help="Estimate a population's statistic with private mechanisms, and compare them on it: an experiment, whose seed repeats the noise.",
     no_args_is_help=True,
 )
 

@@ -1,7 +1,8 @@
-"""Accounts of tables, beside one product of matrices of their size, and of sampled Gaussian noise, beside dp-accounting's own."""
+"""Accounts of tables, beside one product of matrices of their size, and of sampled Gaussian noise, beside dp-accounting's own.
 
-import time
-from collections.abc import Callable
+And the calibration of binomial noise: its time and its largest memory. Sampled noise has no size to grow: the orders are as they are.
+"""
+
 from functools import partial
 
 import numpy as np
@@ -9,7 +10,13 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SampledWithout
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from dp_accounting.privacy_accountant import NeighboringRelation
 from dp_accounting.rdp import RdpAccountant
+from shared.growth import slope
+from shared.peak_memory import peak_mebibytes
+from shared.physical_limit import beside_limit
+from shared.processor_time import seconds, timed
 
+import quietbits
+from quietbits.arrays import FloatArray
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.solvers.accounting.privacy_loss import dominating_privacy_loss
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS
@@ -19,47 +26,84 @@ from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSamp
 
 BITS = (6, 7, 8, 9)
 NOISE_MULTIPLIER = 1.0
-
-
-def seconds(run: Callable[[], object]) -> float:
-    """Return the processor's time for one call."""
-    started = time.process_time()
-    run()
-    return time.process_time() - started
+# From 4000 trials to twelve million.
+BINOMIAL_EPSILONS = (0.1, 0.01, 0.001)
 
 
 def main() -> None:
-    """Print CPU seconds of curves of all orders and of privacy loss distributions."""
+    """Print CPU seconds of curves of all orders and of privacy loss distributions, and of what has no table.
+
+    The physical limit of a curve is to copy the table for each order; of a privacy loss, for which all pairs of inputs are compared, a
+    product of matrices of the table's size.
+    """
+    binomial_noise()
     # What is loaded when it is first used.
     dominating_privacy_loss([[3, 1], [1, 3]])
-    lengths, times = [], []
+    largest_divergences(np.array([[0.75, 0.25], [0.25, 0.75]]), DEFAULT_ORDERS, 2)
+    times: dict[str, list[float]] = {}
     for bits in BITS:
-        size = 1 << bits
-        positions, letters = np.linspace(0, 1, size), np.linspace(-1, 2, size)
-        gaussian = np.exp(-3 * (positions[:, None] - letters) ** 2)
-        product = min(seconds(partial(np.matmul, gaussian, gaussian)) for _ in range(10))
-        response = np.asarray(generalised_randomised_response(1.0, bits).weights, dtype=float)
-        perturbed = response * np.exp(np.random.default_rng(bits).normal(0, 0.05, response.shape))
-        for name, table in (
-            ("randomised response", response),
-            ("the same, perturbed", perturbed / perturbed.sum(axis=1, keepdims=True)),
-            ("Gaussian", gaussian / gaussian.sum(axis=1, keepdims=True)),
-        ):
-            by_distance = seconds(partial(divergence_by_distance, table, DEFAULT_ORDERS))
-            curve = seconds(partial(largest_divergences, table, DEFAULT_ORDERS, size))
-            loss = seconds(partial(dominating_privacy_loss, table))
+        gaussian = gaussian_weights(bits)
+        product = seconds(partial(np.matmul, gaussian, gaussian), 10)
+        for name, table in tables(bits, gaussian).items():
+            copied = seconds(table.copy, calls=20)
+            by_distance = seconds(partial(divergence_by_distance, table, DEFAULT_ORDERS), 1)
+            curve = seconds(partial(largest_divergences, table, DEFAULT_ORDERS, len(table)), 1)
+            loss = seconds(partial(dominating_privacy_loss, table), 1)
+            times.setdefault(f"{name}, orders", []).append(curve)
+            times.setdefault(f"{name}, privacy loss", []).append(loss)
+            orders = len(DEFAULT_ORDERS)
             print(
-                f"{name}, {size} x {size}: {len(DEFAULT_ORDERS)} orders {curve:.3f} s, {curve / len(DEFAULT_ORDERS) / product:.1f} x a "
-                f"product of matrices for each, by distance {by_distance:.3f} s; privacy loss {loss:.3f} s"
+                f"{name}, {len(table)} x {len(table)}: {orders} orders {curve:.3f} s, {curve / orders / product:.2g} x a product of "
+                f"matrices for each, {beside_limit(curve, orders * copied)}; by distance {by_distance:.3f} s; privacy loss {loss:.3f} s, "
+                f"{beside_limit(loss, product)}"
             )
-        lengths.append(size)
-        times.append(curve)
-    print(f"time grows with the {np.polyfit(np.log(lengths), np.log(times), 1)[0]:.1f}th power of the number of letters")
+    for name, durations in times.items():
+        print(f"{name}: time grows with the {slope([1 << bits for bits in BITS], durations):.2f}th power of the number of letters")
     sampled_noise()
 
 
+def gaussian_weights(bits: int) -> FloatArray:
+    """Return a square matrix of Gaussian weights."""
+    positions, letters = np.linspace(0, 1, 1 << bits), np.linspace(-1, 2, 1 << bits)
+    return np.exp(-3 * (positions[:, None] - letters) ** 2)
+
+
+def tables(bits: int, gaussian: FloatArray) -> dict[str, FloatArray]:
+    """Return tables by name."""
+    response = np.asarray(generalised_randomised_response(1.0, bits).weights, dtype=float)
+    perturbed = response * np.exp(np.random.default_rng(bits).normal(0, 0.05, response.shape))
+    return {
+        "randomised response": response,
+        "the same, perturbed": perturbed / perturbed.sum(axis=1, keepdims=True),
+        "Gaussian": gaussian / gaussian.sum(axis=1, keepdims=True),
+    }
+
+
+def binomial_noise() -> None:
+    """Print what calibrating binomial noise takes, beside a copy of as many numbers as there are trials."""
+    shape = {"delta": 1e-5, "probability": 0.5, "scale": 1.0, "dimension": 1, "l1": 1.0, "l2": 1.0, "linf": 1.0}
+    # What is loaded when it is first used.
+    quietbits.calibrate("binomial", epsilon=1.0, **shape)
+    trials, times = [], []
+    for epsilon in BINOMIAL_EPSILONS:
+        before = peak_mebibytes()
+        found, taken = timed(partial(quietbits.calibrate, "binomial", epsilon=epsilon, **shape))
+        memory = peak_mebibytes() - before
+        trials.append(found["trials"])
+        times.append(taken)
+        print(
+            f"calibration of binomial noise, epsilon {epsilon:g}, {found['trials']} trials: {taken:.3f} s, "
+            f"{beside_limit(taken, seconds(np.zeros(found['trials']).copy))}, {memory:.1f} MiB more at most"
+        )
+    print(f"time grows with the {slope(trials, times):.2f}th power of the number of trials")
+
+
 def sampled_noise() -> None:
-    """Print CPU seconds for one sampled round of Gaussian noise, and dp-accounting's for the same orders or the same grid."""
+    """Print CPU seconds for one sampled round of Gaussian noise, and dp-accounting's for the same orders or the same grid.
+
+    The physical limit is an exponential for each term of the orders' sums, and for each point of the grid.
+    """
+    exponentials = partial(np.exp, np.zeros(sum(WHOLE_ORDERS)))
     probability, event = 0.01, GaussianDpEvent(NOISE_MULTIPLIER)
     fixed, poisson = FixedSizeSampling(1000, 10), PoissonSampling(probability)
     for sampling, theirs, relation in (
@@ -67,17 +111,22 @@ def sampled_noise() -> None:
         (fixed, SampledWithoutReplacementDpEvent(1000, 10, event), NeighboringRelation.REPLACE_ONE),
     ):
         adjacency = "add-or-remove-one" if sampling is poisson else "replace-one"
-        own = min(seconds(partial(sampled_gaussian_curve.__wrapped__, NOISE_MULTIPLIER, sampling, adjacency)) for _ in range(5))
-        other = seconds(partial(RdpAccountant(WHOLE_ORDERS, relation).compose, theirs))
-        print(f"Gaussian noise, {sampling}: {len(WHOLE_ORDERS)} whole orders {own:.3f} s, {own / other:.2f} x dp-accounting")
+        own = seconds(partial(sampled_gaussian_curve.__wrapped__, NOISE_MULTIPLIER, sampling, adjacency))
+        other = seconds(partial(RdpAccountant(WHOLE_ORDERS, relation).compose, theirs), 1)
+        print(
+            f"Gaussian noise, {sampling}: {len(WHOLE_ORDERS)} whole orders {own:.3f} s, {own / other:.2f} x dp-accounting's time, "
+            f"{beside_limit(own, seconds(exponentials))}"
+        )
     interval = gaussian_loss_interval(NOISE_MULTIPLIER, probability)
-    own = min(seconds(partial(sampled_gaussian_loss, NOISE_MULTIPLIER, poisson, "add-or-remove-one")) for _ in range(5))
+    own = seconds(partial(sampled_gaussian_loss, NOISE_MULTIPLIER, poisson, "add-or-remove-one"))
     made = partial(from_gaussian_mechanism, NOISE_MULTIPLIER, sampling_prob=probability, value_discretization_interval=interval)
-    other = seconds(made)
+    other = seconds(made, 1)
     loss, theirs = sampled_gaussian_loss(NOISE_MULTIPLIER, poisson, "add-or-remove-one"), made()
     deltas = [[one.get_delta_for_epsilon(epsilon) for epsilon in (0.01, 0.1, 1.0)] for one in (loss, theirs)]
     agree = "the same" if deltas[0] == deltas[1] else "OTHER"
-    print(f"Gaussian noise, {poisson}: privacy loss {own:.3f} s, {own / other:.2f} x dp-accounting, {agree} numbers")
+    points = np.zeros(loss._pmf_remove.size + loss._pmf_add.size)
+    ratios = f"{own / other:.2f} x dp-accounting's time, {beside_limit(own, seconds(partial(np.exp, points)))}"
+    print(f"Gaussian noise, {poisson}: privacy loss {own:.3f} s, {ratios}, {agree} numbers")
 
 
 if __name__ == "__main__":

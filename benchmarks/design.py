@@ -1,13 +1,15 @@
 """Design of tables: the staircase solver beside the paper's two, on 3-bit tables; and what certified optima and bounds take.
 
-Each line names what it is compared with, in the same run on the same machine. The physical limit of the letter search is the simplex
-method's own time: about 0.1 ms for a warm step of a program with 8 by 8 entries.
+Each line names what it is compared with, in the same run on the same machine. The physical limit of a design, and of a bound, is the time
+that HiGHS takes for the linear programs in it.
 """
 
-import time
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+from shared.growth import slope
+from shared.physical_limit import beside_limit, with_linear_programs
+from shared.processor_time import seconds
 
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.vector_calibration import calibrate_vector_table
@@ -17,46 +19,55 @@ from quietbits.solvers.bounds.staircase import staircase_bound
 from quietbits.solvers.table_search.alternating import solve_alternating
 from quietbits.solvers.table_search.trust_region import solve_trust_region
 
-
-def seconds(work: Callable[[], object]) -> float:
-    """Return how long one call takes."""
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
+# Of inputs, for exponents; of an epsilon that nothing else is designed for.
+BITS, EPSILON = (3, 4, 5), 1.2
 
 
 def main() -> None:
-    """Print the timings."""
+    """Print times, and ratios."""
     inputs, weights = np.linspace(0.0, 1.0, 8), np.full(8, 1 / 8)
     design_mvu(1.0, 2, 2)
     for epsilon in (0.5, 1.0, 3.0, 5.0, 10.0):
         constraint = ratio_constraint(epsilon, 3, None)
-        staircase = seconds(lambda epsilon=epsilon: design_mvu(epsilon, 3, 3))
-        rivals = []
-        for solve in (solve_trust_region, solve_alternating):
-            began = time.perf_counter()
-            solve(inputs, 8, constraint, weights, starts=15, rng=np.random.default_rng(0))
-            rivals.append(time.perf_counter() - began)
+        _, staircase, programs = with_linear_programs(partial(design_mvu, epsilon, 3, 3))
+        rivals = [
+            seconds(partial(solve, inputs, 8, constraint, weights, starts=15, rng=np.random.default_rng(0)), 1)
+            for solve in (solve_trust_region, solve_alternating)
+        ]
         print(
-            f"3/3 bits, epsilon {epsilon:g}: exact table {staircase:.2f} s; over 15 starts of trust-region "
-            f"{staircase / rivals[0]:.2f}, of alternating {staircase / rivals[1]:.2f}"
+            f"3/3 bits, epsilon {epsilon:g}: exact table {staircase:.2f} s; {staircase / rivals[0]:.2f} x 15 starts of trust-region, "
+            f"{staircase / rivals[1]:.2f} x of alternating; {beside_limit(staircase, programs)}"
         )
-    small = seconds(lambda: design_mvu(1.0, 3, 4))
+    for metric in (None, "l1"):
+        times = [seconds(partial(design_mvu, EPSILON, bits, 3, metric), 1) for bits in BITS]
+        sizes = [1 << bits for bits in BITS]
+        print(f"3 bits out, {metric or 'local'}: time grows with the {slope(sizes, times):.2f}th power of the number of inputs")
+    small = seconds(partial(design_mvu, 1.0, 3, 4), 1)
     for bits_in, bits_out, metric in ((5, 6, None), (5, 6, "l1"), (6, 7, None)):
-        taken = seconds(lambda sizes=(bits_in, bits_out, metric): design_mvu(1.0, *sizes))
-        print(f"certified optimum {bits_in}/{bits_out} bits, {metric or 'local'}: {taken:.2f} s, {taken / small:.1f} times 3/4 bits")
-    for bits_in, metric in ((6, None), (9, None), (9, "l1")):
-        size = 2**bits_in
-        # Of an epsilon of their own: bounds are kept, and the designs below compute theirs.
-        taken = seconds(lambda n=bits_in, m=metric, b=size: staircase_bound(n, ratio_constraint(1.1, n, m), np.full(b, 1 / b)))
-        print(f"lower bound for {bits_in} input bits, {metric or 'local'}: {taken:.2f} s, {taken / small:.1f} times 3/4 bits")
-    for bits_in, bits_out, dimension in ((9, 3, 1), (5, 3, 128)):
-        alone = seconds(lambda b=bits_in, m=bits_out: design_mvu(1.0, b, m, "l1"))
-        ball = NormBall(dimension=dimension, norm=1.0)
-        taken = seconds(lambda b=bits_in, m=bits_out, ball=ball: calibrate_vector_table(1.0, 1e-5, ball, b, m, "l1"))
+        _, taken, programs = with_linear_programs(partial(design_mvu, 1.0, bits_in, bits_out, metric))
         print(
-            f"{bits_in}/{bits_out} bits, l1: {alone:.2f} s, {alone / small:.1f} times 3/4 bits; "
-            f"calibrated for vectors of dimension {dimension}: {taken:.2f} s, {taken / alone:.1f} times that"
+            f"certified optimum {bits_in}/{bits_out} bits, {metric or 'local'}: {taken:.2f} s, {taken / small:.1f} x 3/4 bits; "
+            f"{beside_limit(taken, programs)}"
+        )
+    for metric in (None, "l1"):
+        sizes, times = [], []
+        for bits in (5, 7, 9):
+            # Of an epsilon of their own: bounds are kept, and the designs below compute theirs.
+            bound = partial(staircase_bound, bits, ratio_constraint(1.1, bits, metric), np.full(1 << bits, 1 / (1 << bits)))
+            _, taken, programs = with_linear_programs(bound)
+            sizes.append(1 << bits)
+            times.append(taken)
+        print(
+            f"lower bound for 9 input bits, {metric or 'local'}: {taken:.2f} s, {taken / small:.1f} x 3/4 bits; "
+            f"{beside_limit(taken, programs, slope(sizes, times))} of the number of inputs"
+        )
+    for bits_in, bits_out, dimension in ((9, 3, 1), (5, 3, 128), (9, 4, 128)):
+        alone = seconds(partial(design_mvu, 1.0, bits_in, bits_out, "l1"), 1)
+        ball = NormBall(dimension=dimension, norm=1.0)
+        _, taken, programs = with_linear_programs(partial(calibrate_vector_table, 1.0, 1e-5, ball, bits_in, bits_out, "l1"))
+        print(
+            f"{bits_in}/{bits_out} bits, l1: {alone:.2f} s, {alone / small:.1f} x 3/4 bits; calibrated for vectors of dimension "
+            f"{dimension}: {taken:.2f} s, {taken / alone:.1f} x that; {beside_limit(taken, programs)}"
         )
 
 

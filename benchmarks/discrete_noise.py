@@ -1,4 +1,4 @@
-"""Speed of the exact samplers on one core, beside OpenDP's discrete Gaussian and a plain Python one, all three with secure words."""
+"""The exact samplers on one core, beside OpenDP's discrete Gaussian and a plain Python one, all with secure words."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -6,24 +6,21 @@ from functools import partial
 from random import SystemRandom
 
 import numpy as np
+from shared.growth import exponent
 from shared.opendp_noise import discrete_gaussian, load_opendp
+from shared.physical_limit import beside_limit, drawing_and_copying
 from shared.processor_time import seconds
 
 from quietbits.design.noise.binomial_noise import sample_binomial
 from quietbits.design.noise.discrete_gaussian import sample_discrete_gaussian
 from quietbits.design.noise.discrete_laplace import sample_discrete_laplace
-from quietbits.design.noise.random_words import secure_words, seeded_words
+from quietbits.design.noise.random_words import WordSource, secure_words
 from quietbits.design.noise.skellam_noise import sample_skellam
 
 SAMPLES, OTHER_SAMPLES, PLAIN_SAMPLES = 4 * 10**6, 30_000, 1000
-REPETITIONS = 5
+SIZES = (SAMPLES // 16, SAMPLES // 4, SAMPLES)
 SIGMAS = (0.5, 1.0, 10.0, 100.0, 1e3, 1e4)
 RANDOM = SystemRandom()
-
-
-def million_per_second(run: Callable[[], object], samples: int) -> float:
-    """Return the speed of the quickest of several runs, after one to warm up."""
-    return samples / seconds(run, REPETITIONS) / 1e6
 
 
 def plain_bernoulli(exponent: Fraction) -> bool:
@@ -61,31 +58,36 @@ def plain_gaussian(sigma: Fraction) -> int:
             return number
 
 
+def show(name: str, sample: Callable[[int, WordSource], object], others: dict[str, float]) -> None:
+    """Print nanoseconds a number, and ratios to those of others and of the physical limit: the words drawn, and the numbers copied."""
+    taken = seconds(partial(sample, SAMPLES, secure_words))
+    limit = drawing_and_copying(partial(sample, SAMPLES), secure_words, np.zeros(SAMPLES))
+    power = exponent(lambda count: partial(sample, count, secure_words), SIZES, 3)
+    ratios = "".join(f", {1e9 * taken / SAMPLES / other:.2g} x {whose} time" for whose, other in others.items())
+    print(f"{name:<32} {1e9 * taken / SAMPLES:6.1f} ns a number{ratios}, {beside_limit(taken, limit, power)}")
+
+
 def main() -> None:
-    """Print million samples per second, and ratios."""
-    words = seeded_words(np.random.default_rng(0))
+    """Print times and ratios."""
     dp = load_opendp()
     for sigma in SIGMAS:
-        ours = million_per_second(partial(sample_discrete_gaussian, sigma, SAMPLES, words), SAMPLES)
-        secure = million_per_second(partial(sample_discrete_gaussian, sigma, SAMPLES, secure_words), SAMPLES)
         exact = Fraction(sigma)
-        plain = million_per_second(lambda exact=exact: [plain_gaussian(exact) for _ in range(PLAIN_SAMPLES)], PLAIN_SAMPLES)
-        line = f"discrete Gaussian, sigma {sigma:<7g} {ours:6.1f} million/s, secure {secure:5.1f}: {secure / plain:7.0f} x plain Python"
+        plain = seconds(lambda exact=exact: [plain_gaussian(exact) for _ in range(PLAIN_SAMPLES)])
+        others = {"plain Python's": 1e9 / PLAIN_SAMPLES * plain}
         if dp is not None:
-            other = million_per_second(discrete_gaussian(dp, sigma, OTHER_SAMPLES), OTHER_SAMPLES)
-            line += f"; {secure / other:5.0f} x OpenDP's {other:.3f}"
-        print(line)
-    others: dict[str, Callable[[], object]] = {
-        "discrete Laplace, scale 10": partial(sample_discrete_laplace, 10.0, SAMPLES, words),
-        "discrete Laplace, scale 1e4": partial(sample_discrete_laplace, 1e4, SAMPLES, words),
-        "Skellam, variance 100": partial(sample_skellam, 100.0, SAMPLES, words),
-        "Skellam, variance 1e6": partial(sample_skellam, 1e6, SAMPLES, words),
-        "Binomial, 64 fair trials": partial(sample_binomial, 64, 0.5, SAMPLES, words),
-        "Binomial, 1e6 fair trials": partial(sample_binomial, 10**6, 0.5, SAMPLES, words),
-        "Binomial, 1e4 trials of 1/3": partial(sample_binomial, 10**4, Fraction(1, 3), SAMPLES, words),
+            others["OpenDP's"] = 1e9 / OTHER_SAMPLES * seconds(discrete_gaussian(dp, sigma, OTHER_SAMPLES))
+        show(f"discrete Gaussian, sigma {sigma:g}", partial(sample_discrete_gaussian, sigma), others)
+    samplers: dict[str, Callable[[int, WordSource], object]] = {
+        "discrete Laplace, scale 10": partial(sample_discrete_laplace, 10.0),
+        "discrete Laplace, scale 1e4": partial(sample_discrete_laplace, 1e4),
+        "Skellam, variance 100": partial(sample_skellam, 100.0),
+        "Skellam, variance 1e6": partial(sample_skellam, 1e6),
+        "Binomial, 64 fair trials": partial(sample_binomial, 64, 0.5),
+        "Binomial, 1e6 fair trials": partial(sample_binomial, 10**6, 0.5),
+        "Binomial, 1e4 trials of 1/3": partial(sample_binomial, 10**4, Fraction(1, 3)),
     }
-    for name, run in others.items():
-        print(f"{name:<32} {million_per_second(run, SAMPLES):6.1f} million/s")
+    for name, sample in samplers.items():
+        show(name, sample, {})
 
 
 if __name__ == "__main__":

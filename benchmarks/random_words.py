@@ -1,4 +1,4 @@
-"""Speed of secure words, beside asking the operating system for them and beside a seeded generator, on one core."""
+"""Secure words, beside asking the operating system for them and beside a seeded generator, on one core."""
 
 import secrets
 from collections.abc import Callable
@@ -6,14 +6,18 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from shared.growth import exponent
+from shared.physical_limit import beside_limit, keystream_seconds
 from shared.processor_time import seconds
 
-from quietbits.design.noise.random_words import secure_words, seeded_words
+from quietbits.design.noise.random_words import WordSource, secure_words, seeded_words
 
 COUNT = 2**22
 SIZES = (1, 2**5, 2**10, 2**15, 2**20)
 # Words of a call at most, and calls.
 MOST_CALLS = 2**14
+# Of a call, for the exponent.
+LARGE_SIZES = (2**16, 2**18, 2**20)
 
 
 def system_words(count: int) -> NDArray[np.uint64]:
@@ -21,27 +25,36 @@ def system_words(count: int) -> NDArray[np.uint64]:
     return np.frombuffer(secrets.token_bytes(8 * count), dtype=np.uint64)
 
 
-def million_per_second(source: Callable[[int], object], size: int) -> float:
-    """Return the speed of drawing words, `size` at a time."""
-    calls = min(MOST_CALLS, COUNT // size)
-    return calls * size / seconds(lambda: [source(size) for _ in range(calls)]) / 1e6
+def for_a_word(source: Callable[[int], object], size: int) -> float:
+    """Return the seconds for a word of those that are drawn `size` at a time."""
+    return seconds(partial(source, size), calls=min(MOST_CALLS, COUNT // size)) / size
+
+
+def draws(source: WordSource, kind: str) -> Callable[[int], Callable[[], object]]:
+    """Return a function that makes a run for a count of numbers of a kind."""
+    draw = partial(source.integers, 1000) if kind == "integers" else getattr(source, kind)
+    return partial(partial, draw)
 
 
 def main() -> None:
-    """Print million words per second for calls of several sizes, and million draws of each kind."""
+    """Print nanoseconds a word for calls of several sizes, and a number of each kind, and ratios.
+
+    The physical limit is AES-256 in counter mode for as many words.
+    """
     seeded = seeded_words(np.random.default_rng(0))
-    each = million_per_second(system_words, 1)
+    limit, each = keystream_seconds(), for_a_word(system_words, 1)
     for size in SIZES:
-        secure, system, pcg = (million_per_second(source, size) for source in (secure_words, system_words, seeded))
+        secure, system, pcg = (for_a_word(source, size) for source in (secure_words, system_words, seeded))
         print(
-            f"{size:>8} words a call: secure {secure:7.2f} million/s, {secure / system:5.1f} x the operating system asked once a call, "
-            f"{secure / each:5.1f} x asked for each word, {secure / pcg:5.2f} x seeded"
+            f"{size:>8} words a call: secure {1e9 * secure:7.2f} ns a word, {secure / system:.3g} x the operating system's time asked once "
+            f"a call, {secure / each:.2g} x asked for each word, {secure / pcg:.3g} x seeded, {beside_limit(secure, limit)}"
         )
-    for name in ("uniforms", "normals", "laplace"):
-        secure, pcg = (COUNT / seconds(partial(getattr(source, name), COUNT)) / 1e6 for source in (secure_words, seeded))
-        print(f"{name:<9} secure {secure:6.1f} million/s, {secure / pcg:5.2f} x seeded")
-    secure, pcg = (COUNT / seconds(partial(source.integers, 1000, COUNT)) / 1e6 for source in (secure_words, seeded))
-    print(f"{'integers':<9} secure {secure:6.1f} million/s, {secure / pcg:5.2f} x seeded")
+    print(f"time grows with the {exponent(lambda size: partial(secure_words, size), LARGE_SIZES, 20):.2f}th power of the words of a call")
+    for name in ("uniforms", "normals", "laplace", "integers"):
+        secure, pcg = draws(secure_words, name), draws(seeded, name)
+        taken, power = seconds(secure(COUNT)), exponent(secure, LARGE_SIZES)
+        ratios = f"{taken / seconds(pcg(COUNT)):.3g} x seeded, {beside_limit(taken, limit * COUNT, power)}"
+        print(f"{name:<9} secure {1e9 * taken / COUNT:6.2f} ns a number, {ratios}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""Speed of coding an update of a million parameters in ten groups of 128 samples, beside drawing as many normal numbers, on one core."""
+"""Coding an update of a million parameters in ten groups of 128 samples, beside drawing as many normal numbers, on one core."""
 
-import resource
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from shared.growth import exponent
+from shared.peak_memory import peak_mebibytes
+from shared.physical_limit import WORDS, beside_limit
 from shared.processor_time import seconds
 
 from quietbits.design.noise.random_words import seeded_words
@@ -13,6 +15,7 @@ from quietbits.design.relative_entropy.group_layout import uniform_layout
 from quietbits.design.relative_entropy.shared_randomness import SharedNormals
 
 DIMENSION, GROUPS, BITS = 10**6, 10, 7
+DIMENSIONS = (DIMENSION // 16, DIMENSION // 4, DIMENSION)
 
 
 def draw_with_numpy(rng: np.random.Generator) -> None:
@@ -30,24 +33,32 @@ def draw_shared() -> None:
                 pass
 
 
-def main() -> None:
-    """Print seconds of encoding and decoding, ratios to numpy's normal numbers, and the process's largest memory."""
+def coding(dimension: int) -> dict[str, Callable[[], object]]:
+    """Return runs of the encoder and of the decoder, for an update of a dimension."""
     rng = np.random.default_rng(0)
-    update = rng.standard_normal(DIMENSION) / np.sqrt(DIMENSION)
-    layout = uniform_layout(DIMENSION, GROUPS, BITS)
-    words = seeded_words(rng)
+    update = rng.standard_normal(dimension) / np.sqrt(dimension)
+    layout, words = uniform_layout(dimension, GROUPS, BITS), seeded_words(rng)
     indices = encode_groups(update, layout, 1, words)
+    return {"encode": partial(encode_groups, update, layout, 1, words), "decode": partial(decode_groups, indices, layout, 1)}
+
+
+def main() -> None:
+    """Print seconds of encoding and decoding, ratios to numpy's normal numbers of the same count, and the process's largest memory.
+
+    The physical limit is to draw the words of the shared numbers, half a word each: the encoder's of all samples, the decoder's of one.
+    """
+    rng, philox = np.random.default_rng(0), np.random.Philox(key=1)
     numpy_normals = seconds(partial(draw_with_numpy, rng))
-    runs: dict[str, Callable[[], object]] = {
-        "shared normal numbers alone": draw_shared,
-        "encode": partial(encode_groups, update, layout, 1, words),
-        "decode": partial(decode_groups, indices, layout, 1),
-    }
+    half_word = seconds(partial(philox.random_raw, WORDS), calls=20) / WORDS / 2
     print(f"numpy float32 standard_normal, {DIMENSION << BITS} numbers: {numpy_normals:.2f} s")
-    for name, run in runs.items():
-        duration = seconds(run)
-        print(f"{name:<28} {duration:7.3f} s: {duration / numpy_normals:6.3f} x")
-    print(f"largest memory of the process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+    drawn = seconds(draw_shared)
+    ratio = f"{drawn / numpy_normals:6.3f} x numpy's time"
+    print(f"{'shared normal numbers alone':<28} {drawn:7.3f} s: {ratio}, {beside_limit(drawn, half_word * (DIMENSION << BITS))}")
+    for name, samples in (("encode", 1 << BITS), ("decode", 1)):
+        taken, power = seconds(coding(DIMENSION)[name]), exponent(lambda dimension, name=name: coding(dimension)[name], DIMENSIONS, 3)
+        ratio = f"{taken / numpy_normals * (1 << BITS) / samples:6.3f} x numpy's time for as many numbers"
+        print(f"{name:<28} {taken:7.3f} s: {ratio}, {beside_limit(taken, half_word * DIMENSION * samples, power)}")
+    print(f"largest memory of the process: {peak_mebibytes():.0f} MiB")
 
 
 if __name__ == "__main__":

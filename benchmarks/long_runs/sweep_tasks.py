@@ -1,7 +1,8 @@
 """A sweep of trivial tasks on two processes: killed and resumed twice, then one more time with nothing left to do.
 
-Prints milliseconds a task beside those of a plain loop with one SQLite insertion for each (the physical limit of any store), the exponent
-with which time grows with the number of tasks, and the largest memory of all processes together.
+Prints milliseconds a task, of wall time because several processes are waited for, beside those of a plain loop with one SQLite insertion
+for each (the physical limit of any store), the exponent with which time grows with the number of tasks, and the largest memory of all
+processes together.
 """
 
 import argparse
@@ -21,14 +22,19 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+sys.path.append(str(Path(__file__).parents[1]))
+from shared.growth import slope
+from shared.peak_memory import peak_mebibytes
+from shared.physical_limit import beside_limit
+
 from quietbits.analysis.sweeps.run import run_sweep
 
 WORKERS = 2
 # Shares of the tasks after which the sweep is killed.
 KILLS = (0.3, 0.65)
 SAMPLE_SECONDS = 0.5
-# A smaller sweep, for the exponent.
-SMALLER = 10
+# Smaller sweeps, for the exponent.
+SMALLER = (100, 10)
 
 
 @dataclass(frozen=True)
@@ -121,7 +127,7 @@ def peak_memory(session: int) -> dict[int, float]:
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             if os.getsid(number := int(status.parent.name)) == session:
-                found[number] = sum(int(line.split()[1]) / 1024 for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+                found[number] = peak_mebibytes(number)
         except OSError:
             # It has ended.
             continue
@@ -150,7 +156,7 @@ def main() -> None:
         return
     count = given.tasks
     with tempfile.TemporaryDirectory() as parent:
-        small = watch(Path(parent) / "small", count // SMALLER)
+        small = [watch(Path(parent) / f"part {part}", count // part) for part in SMALLER]
         folder = Path(parent) / "sweep"
         runs = [watch(folder, count, until) for until in (*KILLS, None)]
         again = watch(folder, count)
@@ -160,9 +166,9 @@ def main() -> None:
     total = sum(run.seconds for run in runs)
     alone = plain_loop(count)
     print(f"{count} tasks on {WORKERS} processes, killed at {' and '.join(str(run.began) for run in runs[1:])}: {once}")
-    print(f"  {total:.0f} s in all, {1e3 * total / count:.3f} ms a task, {total / alone:.1f} x a plain loop with an insertion for each")
-    small_seconds, large_seconds = small.seconds - small.before, total - sum(run.before for run in runs)
-    print(f"  time grows with the number of tasks to the power of {math.log(large_seconds / small_seconds, SMALLER):.2f}")
+    print(f"  {total:.0f} s of wall time in all, {1e3 * total / count:.3f} ms a task, {beside_limit(total, alone)}")
+    times = [*(run.seconds - run.before for run in small), total - sum(run.before for run in runs)]
+    print(f"  time grows with the {slope([*(count // part for part in SMALLER), count], times):.2f}th power of the number of tasks")
     print(f"  resuming takes {runs[-1].before:.1f} s, a run with nothing left to do {again.seconds:.1f} s")
     print(f"  {max(run.mebibytes for run in (*runs, again)):.0f} MiB in all processes, {stored / count:.0f} bytes a task on disk")
 

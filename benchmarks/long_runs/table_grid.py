@@ -1,15 +1,23 @@
-"""Tables in bulk: seconds a table on two processes, beside a loop that designs the same tables on one and writes none of them.
+"""Tables in bulk: wall time a table on two processes, beside a loop that designs the same tables on one and writes none of them.
 
-Prints what a table costs apart from its design, on tables of one bit, and then the speed for 3 bits in and out.
+Prints what a table costs apart from its design, on tables of one bit, and then the time for 3 bits in and out. The physical limit is the
+time of the linear programs that HiGHS solves in the loop, shared by the processes.
 """
 
 import argparse
 import resource
+import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1]))
+from shared.growth import slope
+from shared.physical_limit import beside_limit, with_linear_programs
 
 from quietbits.analysis.table_grid.run import design_tables
 from quietbits.analysis.table_grid.spec import TableGrid
@@ -31,28 +39,38 @@ def cpu_seconds() -> float:
     return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
 
+def wall_seconds(run: Callable[[], object]) -> float:
+    """Return the wall time of one call, which waits on several processes."""
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
 def compare(bits: int, count: int, workers: int) -> None:
     """Print what a grid of tables takes, beside a loop."""
-    grid = TableGrid(epsilon=budgets(count), bits_in=(bits,), bits_out=(bits,))
-    chosen = grid.epsilon[:: -(-count // LOOP)]
+    chosen = budgets(count)[:: -(-count // LOOP)]
     design_mvu(1.0, bits, bits)
-    start = time.process_time()
-    for epsilon in chosen:
-        design_mvu(epsilon, bits, bits)
-    alone = (time.process_time() - start) / len(chosen)
-    with tempfile.TemporaryDirectory() as folder:
-        start, used = time.perf_counter(), cpu_seconds()
-        design_tables(grid, Path(folder), workers=workers)
-        seconds, used = time.perf_counter() - start, cpu_seconds() - used
-        start = time.perf_counter()
-        design_tables(grid, Path(folder), workers=workers)
-        again = time.perf_counter() - start
-        start = time.perf_counter()
-        verified = verify_folder(Path(folder)).verified
-        checked = time.perf_counter() - start
+    _, alone, programs = with_linear_programs(lambda: [design_mvu(epsilon, bits, bits) for epsilon in chosen])
+    alone, limit = alone / len(chosen), programs / len(chosen) / workers
+    counts, times = (count // 4, count // 2, count), []
+    for tables in counts:
+        grid = TableGrid(epsilon=budgets(tables), bits_in=(bits,), bits_out=(bits,))
+        with tempfile.TemporaryDirectory() as folder:
+            run = partial(design_tables, grid, Path(folder), workers=workers)
+            used = cpu_seconds()
+            times.append(wall_seconds(run))
+            used = cpu_seconds() - used
+            again = wall_seconds(run)
+            start = time.perf_counter()
+            verified = verify_folder(Path(folder)).verified
+            checked = time.perf_counter() - start
+    taken = times[-1]
     processes = "process" if workers == 1 else "processes"
     print(f"{count} tables of {bits}/{bits} bits, {workers} {processes}, {'all' if verified else 'NOT'} verified")
-    print(f"  {seconds:.1f} s, {1e3 * seconds / count:.1f} ms a table, {alone * count / seconds:.2f} x the speed of a loop of designs")
+    print(
+        f"  {taken:.1f} s of wall time, {1e3 * taken / count:.1f} ms a table, {taken / count / alone:.2f} x a loop of designs, "
+        f"{beside_limit(taken, limit * count, slope(counts, times))} of the number of tables"
+    )
     if workers == 1:
         print(f"  beside its design a table takes {1e3 * (used / count - alone):.1f} CPU ms, the design {1e3 * alone:.1f}")
     print(f"  again, with nothing left to do: {again:.1f} s; verified in {1e3 * checked / count:.1f} ms a table")

@@ -1,19 +1,26 @@
-"""Speed of trainings: softmax on digits, rounds of 600 clients with one image each, in CPU seconds.
+"""Trainings: softmax on digits, rounds of 600 clients with one image each, in CPU seconds.
 
 For each mechanism: 500 rounds, from those that fit into a few seconds. The plain average draws clients, computes all their gradients and
-their mean with numpy, takes a step, and measures its accuracy, which the engine's table has for each round, too. The engine's overhead is
-what a round takes beyond that, and beyond the mechanism's own encoding, aggregation and decoding of the same updates in the same chunks,
-over the latter; a checkpoint's time is shared by the rounds between two of them. Rounds take turns, so that other work on the machine slows
-down all alike; what is printed is the median round.
+their mean with numpy, takes a step, and measures its accuracy, which the engine's table has for each round, too: it is the physical limit.
+The engine's overhead is what a round takes beyond that, and beyond the mechanism's own encoding, aggregation and decoding of the same
+updates in the same chunks, over the latter; a checkpoint's time is shared by the rounds between two of them. Rounds take turns, so that
+other work on the machine slows down all alike; what is printed is the median round. How a round grows with the number of its clients is
+fitted for a few mechanisms.
 """
 
+import sys
 import tempfile
-import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from scipy.special import softmax
+
+sys.path.append(str(Path(__file__).parents[1]))
+from shared.growth import slope
+from shared.physical_limit import beside_limit
+from shared.processor_time import timed
 
 from quietbits.analysis.datasets.federated_data import Examples
 from quietbits.analysis.training.checkpoint import Checkpoint
@@ -24,8 +31,11 @@ from quietbits.analysis.training.rivals import entries
 from quietbits.analysis.training.setting import TrainingSetting
 from quietbits.analysis.training.spec import CHECKPOINT_EVERY
 from quietbits.analysis.training.task import TrainedMechanism, TrainingTask
+from quietbits.design.contracts.mechanism import Mechanism
 
 CLIENTS, ROUNDS, MEASURED = 600, 500, 100
+# Of a round, for the exponent, and the mechanisms that it is fitted for.
+FEWER_CLIENTS, GROWING = (75, 150, 300), ("none", "gaussian", "distributed-skellam")
 # Of a mechanism, after which no further round is measured, once there are a few.
 SECONDS, FEWEST = 6.0, 4
 LOCAL = {"round_epsilon": 4.0}
@@ -61,15 +71,25 @@ CASES = {
     "minimal-random-coding-plain": ({}, LOCAL),
     "poisson-private-representation": ({}, LOCAL),
 }
-USUAL = {"clients": 1442, "clients_per_round": CLIENTS, "delta": 1e-5, "adjacency": "replace-one"}
+USUAL = {"clients": 1442, "delta": 1e-5, "adjacency": "replace-one"}
 
 
-def plain_round(everyone: Examples, test: Examples, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+@dataclass(frozen=True)
+class Measured:
+    """CPU seconds: of preparing, and of a round in the engine, in the mechanism alone, and of the plain average."""
+
+    prepared: float
+    engine: float
+    encode: float
+    plain: float
+
+
+def plain_round(everyone: Examples, test: Examples, weights: np.ndarray, rng: np.random.Generator, clients: int) -> np.ndarray:
     """Return the weights after a step of gradient descent on a draw of the clients: the mean of all their gradients."""
-    chosen = rng.choice(len(everyone), CLIENTS, replace=False)
+    chosen = rng.choice(len(everyone), clients, replace=False)
     images = everyone.inputs[chosen]
     errors = softmax(images @ weights[:-1] + weights[-1], axis=1)
-    errors[np.arange(CLIENTS), everyone.labels[chosen]] -= 1
+    errors[np.arange(clients), everyone.labels[chosen]] -= 1
     gradients = np.einsum("ci,co->cio", images, errors)
     weights = weights - np.vstack([gradients.mean(axis=0), errors.mean(axis=0)])
     np.mean((test.inputs @ weights[:-1] + weights[-1]).argmax(axis=1) == test.labels)
@@ -79,55 +99,60 @@ def plain_round(everyone: Examples, test: Examples, weights: np.ndarray, rng: np
 def checkpoint_seconds(run: Federation) -> float:
     """Return the time of one checkpoint."""
     with tempfile.TemporaryDirectory() as folder:
-        checkpoint, spent = Checkpoint(Path(folder) / "state.npz", CHECKPOINT_EVERY, b"key"), []
-        for _ in range(CHECKPOINTS):
-            start = time.process_time()
-            checkpoint.save(run._arrays())
-            spent.append(time.process_time() - start)
-    return float(np.median(spent))
+        checkpoint = Checkpoint(Path(folder) / "state.npz", CHECKPOINT_EVERY, b"key")
+        return float(np.median([timed(lambda: checkpoint.save(run._arrays()))[1] for _ in range(CHECKPOINTS)]))
+
+
+def summed(mechanism: Mechanism, number: int, chunks: list[np.ndarray], words: np.random.Generator) -> None:
+    """Encode, aggregate and decode the updates of a round."""
+    total = MessageSum(mechanism.renewed(number))
+    for chunk in chunks:
+        total.add(chunk, words)
+    total.total(650)
+
+
+def measure(name: str, clients_per_round: int) -> Measured:
+    """Return what a mechanism takes, in rounds of so many clients."""
+    options, fields = CASES[name]
+    setting = TrainingSetting(rounds=ROUNDS, clients_per_round=clients_per_round, **USUAL, **fields)
+    task = TrainingTask(setting, TrainedMechanism(name, tuple(options.items())), 0)
+    short = replace(task, training=replace(task.training, rounds=MEASURED + 1))
+    plan, prepared = timed(partial(task.prepare, None))
+    run = Federation(short.training, plan, short.training.federated_data(0), 0, name)
+    everything = run.data.cohort(np.arange(1442)).examples
+    weights, rng, words = np.zeros((65, 10)), np.random.default_rng(0), np.random.default_rng(1)
+    network, kept = short.training.network(run.data), KeptExamples(run.data)
+    spent = {"engine": [], "encode": [], "plain": []}
+    for number in range(1, MEASURED + 2):
+        if number > FEWEST and sum(map(sum, spent.values())) > SECONDS:
+            break
+        spent["engine"].append(timed(partial(run._round, number))[1])
+        clients = short.training.cohorts.draw(number, rng, repeats=name == "dp-rec-training")
+        parameters = run.state.parameters.astype(float)
+        chunks = [chunk.copy() for chunk in update_chunks(run._local, network, parameters, kept, clients, rng)]
+        spent["encode"].append(timed(partial(summed, plan.mechanism, number, chunks, words))[1])
+        weights, taken = timed(partial(plain_round, everything, run.data.test, weights, rng, clients_per_round))
+        spent["plain"].append(taken)
+    # Without the first round, in which memory is allocated.
+    engine, encode, plain = (float(np.median(spent[part][1:])) for part in ("engine", "encode", "plain"))
+    return Measured(prepared, engine + checkpoint_seconds(run) / CHECKPOINT_EVERY, encode, plain)
 
 
 def main() -> None:
     """Run the benchmark."""
     if missing := set(entries()) - set(CASES):
         raise ValueError(f"mechanisms without a case: {', '.join(sorted(missing))}")
-    for name, (options, fields) in CASES.items():
-        started = time.process_time()
-        task = TrainingTask(TrainingSetting(rounds=ROUNDS, **USUAL, **fields), TrainedMechanism(name, tuple(options.items())), 0)
-        short = replace(task, training=replace(task.training, rounds=MEASURED + 1))
-        plan = task.prepare(None)
-        prepared = time.process_time() - started
-        run = Federation(short.training, plan, short.training.federated_data(0), 0, name)
-        everything = run.data.cohort(np.arange(1442)).examples
-        weights, rng, words = np.zeros((65, 10)), np.random.default_rng(0), np.random.default_rng(1)
-        network, kept = short.training.network(run.data), KeptExamples(run.data)
-        spent = {"engine": [], "encode": [], "plain": []}
-        for number in range(1, MEASURED + 2):
-            if number > FEWEST and sum(map(sum, spent.values())) > SECONDS:
-                break
-            start = time.process_time()
-            run._round(number)
-            spent["engine"].append(time.process_time() - start)
-            clients = short.training.cohorts.draw(number, rng, repeats=name == "dp-rec-training")
-            parameters = run.state.parameters.astype(float)
-            chunks = [chunk.copy() for chunk in update_chunks(run._local, network, parameters, kept, clients, rng)]
-            start = time.process_time()
-            total = MessageSum(plan.mechanism.renewed(number))
-            for chunk in chunks:
-                total.add(chunk, words)
-            total.total(650)
-            spent["encode"].append(time.process_time() - start)
-            start = time.process_time()
-            weights = plain_round(everything, run.data.test, weights, rng)
-            spent["plain"].append(time.process_time() - start)
-        # Without the first round, in which memory is allocated.
-        engine, encode, plain = (float(np.median(spent[part][1:])) for part in ("engine", "encode", "plain"))
-        engine += checkpoint_seconds(run) / CHECKPOINT_EVERY
-        overhead = (engine - encode - plain) / encode
+    for name in CASES:
+        found = measure(name, CLIENTS)
+        power = None
+        if name in GROWING:
+            times = [*(measure(name, clients).engine for clients in FEWER_CLIENTS), found.engine]
+            power = slope([*FEWER_CLIENTS, CLIENTS], times)
         print(
-            f"{name}: {ROUNDS * engine:.1f} s for {ROUNDS} rounds; encoding {ROUNDS * encode:.1f} s, "
-            f"overhead {100 * overhead:.0f} % of it; {engine / plain:.1f} x the plain average ({1e3 * plain:.2f} ms a round); "
-            f"prepared in {prepared:.1f} s",
+            f"{name}: {ROUNDS * found.engine:.1f} s for {ROUNDS} rounds; encoding {ROUNDS * found.encode:.1f} s, "
+            f"overhead {100 * (found.engine - found.encode - found.plain) / found.encode:.0f} % of it; "
+            f"plain average {1e3 * found.plain:.2f} ms a round; {beside_limit(found.engine, found.plain, power)}; "
+            f"prepared in {found.prepared:.1f} s",
             flush=True,
         )
 

@@ -2,15 +2,23 @@
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 
-def seconds(run: Callable[[], object], repetitions: int = 5) -> float:
-    """Return the processor's time for the shortest of several runs, after one to warm up unless there is one alone."""
-    if repetitions > 1:
+def timed(run: Callable[[], Result]) -> tuple[Result, float]:
+    """Return what one call returns, and the processor's time for it."""
+    started = time.process_time()
+    result = run()
+    return result, time.process_time() - started
+
+
+def seconds(run: Callable[[], object], repetitions: int = 5, calls: int = 1) -> float:
+    """Return the processor's time for a call: the least mean of several series of calls, after one call to warm up.
+
+    Nothing is warmed up where there is one call alone.
+    """
+    if repetitions * calls > 1:
         run()
-    durations = []
-    for _ in range(repetitions):
-        started = time.process_time()
-        run()
-        durations.append(time.process_time() - started)
-    return min(durations)
+    return min(timed(lambda: [run() for _ in range(calls)])[1] for _ in range(repetitions)) / calls

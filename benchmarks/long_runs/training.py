@@ -112,7 +112,7 @@ def summed(mechanism: Mechanism, number: int, chunks: list[np.ndarray], words: n
 
 
 def measure(name: str, clients_per_round: int) -> Measured:
-    """Return what a mechanism takes, in rounds of so many clients."""
+    """Return what a mechanism takes, in rounds of a number of clients."""
     options, fields = CASES[name]
     setting = TrainingSetting(rounds=ROUNDS, clients_per_round=clients_per_round, **USUAL, **fields)
     task = TrainingTask(setting, TrainedMechanism(name, tuple(options.items())), 0)

@@ -28,7 +28,7 @@ class CheckoutIsNoTestPackage:
 
 
 class FewerReports:
-    """Workers report no setup and no teardown that passed: of ten thousand short tests, three reports each take a twentieth of all time."""
+    """Workers report no setup and no teardown that passed: with all reports, tests that do nothing take a third longer."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:

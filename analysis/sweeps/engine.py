@@ -153,8 +153,8 @@ class SweepRun:
             self._saved = now
 
     def _take(self, flight: _Flight, ran: Ran) -> None:
-        for code in ran.codes if self._check_code else ():
-            check_code_version(code, "a worker")
+        if self._check_code:
+            check_code_version(" ".join(sorted(ran.codes)), "a worker")
         group, count = flight.group, len(ran.outcomes)
         for position, outcome in zip(flight.positions, ran.outcomes, strict=False):
             if isinstance(outcome, EncodedRows):

@@ -130,13 +130,13 @@ class DaskWorkers:
         raise self._gone()
 
     def _check_software(self, addresses: set[str]) -> None:
-        """Refuse workers with other code; those that are gone before they answer are asked again if they come back."""
+        """Refuse workers with other code, or that cannot say; those that are gone before they answer are asked again if they come back."""
         if not addresses:
             return
         answers = self._client.run(_software_probe(), workers=sorted(addresses), on_error="return")
         for address, answer in answers.items():
-            if isinstance(answer, str):
-                check_code_version(answer, f"the worker at {address}")
+            if not isinstance(answer, OSError):
+                check_code_version(str(answer), f"the worker at {address}")
                 self._known.add(address)
 
     def _gone(self) -> ConnectionError:

@@ -87,7 +87,7 @@ def test_masks_change_nothing(answer: Answer) -> None:
 
 
 def test_several_mechanisms_are_compared_for_one_adjacency(answer: Answer, run: Run) -> None:
-    names = ["cpsgd", "distributed-skellam", "sqkr", "privunit-g"]
+    names = ["cpsgd", "distributed-skellam", "sqkr", "dp-rec", "privunit-g"]
     typed = ["simulate", ",".join(names), *SIZES, "--adjacency", "replace-one"]
     found = answer(*typed)["mechanisms"]
     assert [one["mechanism"] for one in found] == names

@@ -18,7 +18,8 @@ from ...contracts.privacy import Privacy
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-# Of a loss distribution's step: its masses are off by ten units, an exponential's and six operations'.
+# Of a loss distribution's step, for the ten units or so that its masses are off by. Of the smallest epsilons it is less than these, which
+# are then a share of 1e-15 of delta's probabilities.
 GRID_MARGIN = 1 + SLACK
 
 

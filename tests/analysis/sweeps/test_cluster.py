@@ -149,6 +149,28 @@ def test_workers_with_other_code_are_refused(who: str, served_cluster: Cluster, 
         run_tasks(naps(4), tmp_path / "there", dask=served_cluster.address)
 
 
+class Answering:
+    """A client whose worker gives an answer when it is asked for its software."""
+
+    status = "running"
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def scheduler_info(self, n_workers: int) -> dict[str, dict[str, dict[str, int]]]:
+        return {"workers": {"tcp://w": {"nthreads": -n_workers}}}
+
+    def run(self, *_: object, **__: object) -> dict[str, object]:
+        return {"tcp://w": self.answer}
+
+
+def test_a_worker_that_cannot_say_what_it_runs_is_refused_and_one_that_is_gone_is_not() -> None:
+    with pytest.raises(DataError, match=r"^the worker at tcp://w has other versions .*, or none"):
+        workers.DaskWorkers(Answering(TypeError("code() argument 13 must be str, not int")), "here").capacity()
+    for answer in (OSError("it is gone"), calls.code_version()):
+        assert workers.DaskWorkers(Answering(answer), "here").capacity() == workers.CALLS_PER_THREAD
+
+
 def test_a_worker_without_the_package_is_refused(served_cluster: Cluster) -> None:
     bare = served_cluster.worker(bare=True)
     with workers.open_workers(1, served_cluster.address) as found, pytest.raises(DataError, match=r"^the worker at tcp://.*, or none"):

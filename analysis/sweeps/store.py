@@ -81,7 +81,8 @@ class SweepStore:
     ValueError
         If a task is there twice, in which case nothing is made, or another process uses the folder.
     OSError
-        If the folder cannot be made, or the file cannot be opened, read or written, as on a full disk: what was saved stays. Methods raise it, too.
+        If the folder cannot be made, or the file cannot be opened, read or written, as on a full disk: what was saved stays. Methods raise
+        it, too.
     """
 
     def __init__(self, folder: Path, tasks: Sequence[SweepTask]) -> None:

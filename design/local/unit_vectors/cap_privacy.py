@@ -18,8 +18,8 @@ from ...contracts.privacy import Privacy
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-# Of a loss distribution's step, for the ten units or so that its masses are off by. Of the smallest epsilons it is less than these, which
-# are then a share of 1e-15 of delta's probabilities.
+# Of a loss distribution's step, for the ten units or so that its masses are off by. Of the smallest epsilons that is less, but then
+# `composed_loss` takes more than these units from delta.
 GRID_MARGIN = 1 + SLACK
 
 

@@ -41,6 +41,7 @@ WORTHWHILE = 1e-3
 # On the finest grid ends are followed that were this far behind the best (relative value) at most, and whose letters differ from its by
 # more than this share of their width.
 RIVAL, SAME_LETTERS = 1e-3, 0.02
+WIDE_LETTERS = 0.002
 # Letters reach this much farther in the search (relative) than they must: closer to the limit, programs are too degenerate to be solved
 # reliably. The outermost letters are drawn in at the end.
 SEARCH_SLACK = 1e-5
@@ -168,8 +169,8 @@ def _searched(
     made, failures = len(begins), [end.failure for end in ends if end.failure]
     tried: list[_End] = []
     for _ in range(4 if few else 0):
-        # Those of an end that was perturbed before would end where they did then.
-        fresh = [end for end in _best(ends, PERTURBED) if end not in tried]
+        # Those of an optimum that was perturbed before would end where they did then.
+        fresh = [end for end in _best(ends, PERTURBED) if not _same_letters(end, tried)]
         tried += fresh
         perturbed = [new for end in fresh for new in _perturbations(end.alphabet)]
         new_ends = _descend_all(parallel, wide, perturbed, _goal(ends))
@@ -180,6 +181,7 @@ def _searched(
         if not gained > 1e-6 * min(end.value for end in ends):
             break
     followed = _best(ends, 1 if effort == "quick" else POLISHED)
+    followed = [end for end in followed if end.value <= _goal(ends)]
     if wide.inputs_count == problem.inputs_count:
         ends += _polish_all(parallel, problem, followed, _last_evaluations(problem, effort))
     finer = wide
@@ -199,7 +201,7 @@ def _searched(
 def _last_evaluations(problem: LetterProblem, effort: Effort) -> int:
     if effort != "full":
         return SHORT_EVALUATIONS
-    return POLISHING_EVALUATIONS if problem.inputs_count <= WIDE_SEARCH_INPUTS else EVALUATIONS
+    return POLISHING_EVALUATIONS if problem.inputs_count <= 32 else EVALUATIONS
 
 
 def _randomised_response(problem: LetterProblem) -> FloatArray:
@@ -284,12 +286,18 @@ def _lowest(ends: list[_End]) -> list[_End]:
 
 
 def _best(ends: list[_End], count: int) -> list[_End]:
-    """Return the best ends that differ from each other in value."""
+    """Return the best ends that are different optima."""
     chosen: list[_End] = []
     for end in _lowest(ends):
-        if len(chosen) < count and (not chosen or end.value > chosen[-1].value * (1 + 1e-6)):
+        if len(chosen) < count and not _same_letters(end, chosen):
             chosen.append(end)
     return chosen
+
+
+def _same_letters(end: _End, others: list[_End]) -> bool:
+    """Return whether letters differ from those of another end, or from their mirror image, by no more than descents leave open."""
+    images = [letters for other in others for letters in (other.alphabet, 1 - other.alphabet[::-1])]
+    return any(np.abs(end.alphabet - letters).max() <= WIDE_LETTERS * np.ptp(letters) for letters in images)
 
 
 def _rivals(best: list[_End]) -> list[_End]:

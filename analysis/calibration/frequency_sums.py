@@ -1,6 +1,7 @@
 """Mechanisms for frequencies in a secure sum: the least noise within a target, for a sketch that is chosen by predicted error."""
 
 import math
+from functools import cache
 
 from ...arguments import check_integer
 from ...design.contracts.registry import Target, usual_adjacency
@@ -20,6 +21,7 @@ from ...design.secure_sum.poisson_binomial_mechanism import SMALLEST_THETA
 from ...errors import InfeasibleError
 from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA
 from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_CLIENTS, MOST_TRIALS
+from ...solvers.numerics.bisection import first_true
 from .gaussian_noise import calibrate_noise_multiplier
 from .item_sketches import ItemSketchChoice
 from .parameter import calibrate_parameter
@@ -85,7 +87,7 @@ def calibrate_discrete_gaussian_frequencies(
 def calibrate_skellam_frequencies(categories: int, clients: int, target: Target, choice: ItemSketchChoice) -> SketchedSkellamFrequencies:
     """Return sketches with the least Skellam noise within a target; raises as `calibrate_discrete_gaussian_frequencies`.
 
-    An item is a power of two of steps, the least with which the variance is within a hundredth of the least one.
+    An item is a power of two of steps, the least with which the variance is within a hundredth of that with the most.
 
     Examples
     --------
@@ -106,6 +108,7 @@ def calibrate_skellam_frequencies(categories: int, clients: int, target: Target,
     sketch = choice.sketch(categories, multiplier, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
     square = _squared_distance(sketch, adjacency)
 
+    @cache
     def variance(steps: int) -> float:
         def epsilon_of(inverse: float) -> float:
             privacy = skellam_items_privacy(clients, sketch.rows, square, steps, 1 / inverse, adjacency)
@@ -115,15 +118,16 @@ def calibrate_skellam_frequencies(categories: int, clients: int, target: Target,
         low, high = 1 / LARGEST_VARIANCE, 1 / LEAST_VARIANCE
         return 1 / calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over local_variance", start=start)
 
-    # From enough steps for a client's noise to be drawn, up to those with which the sum's is like Gaussian noise.
+    # From enough steps for a client's noise to be drawn, up to those with which the sum's is like Gaussian noise. In between the variance
+    # falls: finer noise is more like it.
     fewest = 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * clients / square) / multiplier)))
-    tried = [fewest]
-    while tried[-1] < finest_of(square):
-        tried.append(2 * tried[-1])
-    found = {steps: variance(steps) for steps in tried}
-    least = min(found[steps] / steps**2 for steps in tried)
-    steps = next(steps for steps in tried if found[steps] / steps**2 <= (1 + WORTHWHILE) * least)
-    mechanism = SketchedSkellamFrequencies(sketch, clients, steps, found[steps], target.delta, adjacency)
+    finest = fewest
+    while finest < finest_of(square):
+        finest *= 2
+    enough = (1 + WORTHWHILE) * variance(finest) / finest**2
+    most = (finest // fewest).bit_length() - 1
+    steps = fewest << first_true(0, most, lambda doublings: variance(fewest << doublings) / (fewest << doublings) ** 2 <= enough)
+    mechanism = SketchedSkellamFrequencies(sketch, clients, steps, variance(steps), target.delta, adjacency)
     _check_bits(mechanism.bits_per_client, choice)
     return mechanism
 

@@ -20,7 +20,7 @@ from quietbits.design.noise.random_words import secure_words, seeded_words
 from quietbits.errors import InfeasibleError
 
 # Fewer where a round takes long.
-ROUNDS, SLOW_ROUNDS = 1500, 500
+ROUNDS, SLOW_ROUNDS = 1500, 300
 # How close calibration comes to a target.
 CLOSE = 1e-6
 

@@ -227,7 +227,7 @@ class PrivacySuite:
         mechanism = case.small
         # The other clients hide one the least where they are at the edge, as it is.
         others = "same" if isinstance(mechanism, SecureSumMechanism) else "zero"
-        repetitions = 3000 if case.is_slow else 20_000
+        repetitions = 2000 if case.is_slow else 20_000
         result = audit(mechanism, repetitions, np.random.default_rng(3), others=others, confidence=CONFIDENCE)
         assert result.claim == mechanism.guarantee
         assert (result.claim.adjacency, result.claim.trust_model) == (case.adjacency, case.entry.trust_model)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # pairwise sum of up to 2^24 terms adds 200: sums are five hundred times as exact. A unit of a loss is a unit of epsilon.
 ROUNDING = 1e-10
 HALVINGS = 200
+# Newton's steps that are tried before halving, and how close below the allowed delta they end (relative).
+MOST_TANGENTS, CLOSE = 40, 1e-12
 # A sum whose logarithm is larger than this is not near 1: it is summed as it is, in log space.
 LARGEST_NEAR_ONE = 0.5
 # By Jensen's inequality it is at least (1 - certain)^order, which with order * certain up to this is near 1.
@@ -88,7 +90,7 @@ class ExactPrivacyLoss:
             return math.inf
         if self._delta(0.0) <= allowed:
             return 0.0
-        return bisect(lambda epsilon: self._delta(epsilon) > allowed, 0.0, float(self.losses.max()), HALVINGS).fails
+        return self._by_tangents(allowed)
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
         """Return 1/(a-1) ln sum P^a Q^(1-a), in nats, over the values that both can have; at infinite order the largest loss.
@@ -170,6 +172,23 @@ class ExactPrivacyLoss:
             probabilities += np.bincount(index, masses * (1 - share), 2 * steps + 1)
             probabilities += np.bincount(index + 1, masses * share, 2 * steps + 1)
         return DensePLDPmf(interval, -steps, probabilities, certain, True)
+
+    def _by_tangents(self, allowed: float) -> float:
+        """Return where delta falls to what is allowed, and just below, by Newton's steps of its logarithm, kept inside a bracket."""
+        low, high, epsilon = 0.0, float(self.losses.max()), 0.0
+        for _ in range(MOST_TANGENTS):
+            above = self.losses > epsilon
+            masses, shares = self.masses[above], -np.expm1(epsilon - self.losses[above])
+            delta = self.certain + float((masses * shares).sum())
+            if allowed * (1 - CLOSE) <= delta <= allowed:
+                return epsilon
+            low, high = (epsilon, high) if delta > allowed else (low, epsilon)
+            # The derivative of delta is minus the sum of P e^(epsilon - l).
+            slope = float((masses * (1 - shares)).sum())
+            epsilon += delta * math.log(delta / (allowed * (1 - CLOSE / 2))) / slope if slope > 0 < delta else math.inf
+            if not low < epsilon < high:
+                epsilon = (low + high) / 2
+        return bisect(lambda epsilon: self._delta(epsilon) > allowed, low, high, HALVINGS).fails
 
     def _delta(self, epsilon: float) -> float:
         above = self.losses > epsilon

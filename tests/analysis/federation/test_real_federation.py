@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -28,7 +28,6 @@ from quietbits.analysis.federation.round_plan import RoundPlan
 
 ROOT = Path(quietbits.__file__).parent
 DOCUMENT = (ROOT / "docs" / "flower.md").read_text(encoding="utf-8")
-COMMANDS = Path(sys.executable).parent
 EPSILON, LARGEST, LOCAL_EPSILON = 1000.0, 2500.0, 20.0
 # Of the second round's training.
 TIMEOUT = 10.0
@@ -89,34 +88,63 @@ class Impatient:
 """
 
 
-# SuperNodes start a process for each message, which takes nearly all its time to import Flower. Here one process has imported it, and the
-# command of that name, which comes first on the path, asks that one for a copy of itself.
+# Nearly all the time of Flower's processes, of which there are thirty, is that of importing it. Here one process has imported it, and its
+# copies run Flower's commands: those of the test, and those that Flower starts, as the command of that name comes first on the path.
 ALL_IMPORTED = """
-import json, os, signal, socket, sys
+import gc, json, os, signal, socket, sys, traceback
 
-from flwr.supernode.cli import flwr_clientapp
-from quietbits.analysis.federation.client_mod import PrivateUpdateMod
+import httpcore
+from flwr.cli.app import app as flwr
+from flwr.supercore.cli import flower_superexec
+from flwr.superlink.cli import flower_superlink, flwr_serverapp
+from flwr.supernode.cli import flower_supernode, flwr_clientapp
+from quietbits.analysis.catalogue import local, secure_sum
+from quietbits.analysis.federation import client_mod, strategy
 
+# What copies do not touch is copied neither while they run nor when they end.
+gc.freeze()
+commands = {
+    "flwr": flwr,
+    "flower-superlink": flower_superlink,
+    "flower-supernode": flower_supernode,
+    "flower-superexec": flower_superexec,
+    "flwr-serverapp": flwr_serverapp,
+    "flwr-clientapp": flwr_clientapp,
+}
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 server = socket.socket(socket.AF_UNIX)
 server.bind(sys.argv[1])
 server.listen()
 while True:
     connection, _ = server.accept()
-    with connection, connection.makefile() as asked:
-        arguments = json.load(asked)
-    if os.fork() == 0:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        server.close()
-        sys.argv = ["flwr-clientapp", *arguments]
-        sys.exit(flwr_clientapp())
+    with connection, connection.makefile("rw") as asked:
+        log, command, *arguments = json.loads(asked.readline())
+        process = os.fork()
+        if process:
+            print(process, file=asked, flush=True)
+            continue
+    os.setsid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    server.close()
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    sys.argv = [command, *arguments]
+    try:
+        commands[command]()
+    except Exception:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(0)
 """
 COMMAND = """#!{python} -SE
 import json, socket, sys
 
-with socket.socket(socket.AF_UNIX) as connection:
+with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rw") as asked:
     connection.connect({address!r})
-    connection.sendall(json.dumps(sys.argv[1:]).encode())
+    print(json.dumps([{log!r}, {command!r}, *sys.argv[1:]]), file=asked, flush=True)
+    asked.readline()
 """
 
 
@@ -142,22 +170,31 @@ def wait_for(condition: Callable[[], bool], what: str, log: Path, seconds: float
 
 
 @contextmanager
-def process(command: list[str], log: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command and what it starts as a group of processes, and end them all."""
+def process(command: list[str], log: Path, environment: dict[str, str]) -> Iterator[None]:
+    """Run a command, and kill it in the end."""
     with log.open("wb") as output:
-        started = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=log.parent, start_new_session=True
-        )
+        started = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=log.parent)
         try:
-            yield started
+            yield
         finally:
-            kill(started)
+            started.kill()
+            started.wait()
 
 
-def kill(started: subprocess.Popen[bytes]) -> None:
-    if started.poll() is None:
-        os.killpg(started.pid, signal.SIGKILL)
-    started.wait()
+def is_alive(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def kill(number: int) -> None:
+    """Kill a process and those that it has started."""
+    with suppress(ProcessLookupError):
+        os.killpg(number, signal.SIGKILL)
+    while is_alive(number):
+        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -195,32 +232,41 @@ def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_m
         "FLWR_TELEMETRY_ENABLED": "0",
         "FLWR_DISABLE_UPDATE_CHECK": "1",
         "OMP_NUM_THREADS": "1",
-        "PATH": os.pathsep.join([str(home), str(COMMANDS), os.environ["PATH"]]),
+        "PATH": os.pathsep.join([str(home), os.environ["PATH"]]),
         # The checkout that is tested, whatever is installed.
         "PYTHONPATH": str(ROOT.parent) if ROOT.name == "quietbits" else os.environ.get("PYTHONPATH", ""),
     }
-    log, imported = tmp_path / "superlink.log", tmp_path / "imported.log"
+    log, apps, imported = tmp_path / "superlink.log", tmp_path / "apps.log", tmp_path / "imported.log"
     with ExitStack() as stack:
         # Names of sockets are short.
         address = Path(stack.enter_context(TemporaryDirectory())) / "socket"
-        (home / "flwr-clientapp").write_text(COMMAND.format(python=sys.executable, address=str(address)))
-        (home / "flwr-clientapp").chmod(0o700)
+        for command in ("flower-superexec", "flwr-serverapp", "flwr-clientapp"):
+            (home / command).write_text(COMMAND.format(python=sys.executable, address=str(address), log=str(apps), command=command))
+            (home / command).chmod(0o700)
         stack.enter_context(process([sys.executable, "-c", ALL_IMPORTED, str(address)], imported, environment))
         wait_for(address.exists, "importing Flower", imported)
-        runs = [str(COMMANDS / "flower-superlink"), "--insecure", "--port", str(link), "--disable-runtime-dependency-installation"]
-        stack.enter_context(process(runs, log, environment))
+
+        def start(said: Path, *command: str) -> int:
+            with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rw") as asked:
+                connection.connect(str(address))
+                print(json.dumps([str(said), *command]), file=asked, flush=True)
+                number = int(asked.readline())
+            stack.callback(kill, number)
+            return number
+
+        start(log, "flower-superlink", "--insecure", "--port", str(link), "--disable-runtime-dependency-installation")
         supernodes = []
         for number, port in enumerate(nodes):
             said = f'partition-id={number} num-partitions=3 lost="{lost}"'
-            runs = [str(COMMANDS / "flower-supernode"), "--insecure", "--superlink", f"127.0.0.1:{link}", "--port", str(port)]
-            node = process([*runs, "--node-config", said], tmp_path / f"supernode-{number}.log", environment)
-            supernodes.append(stack.enter_context(node))
+            command = ["flower-supernode", "--insecure", "--superlink", f"127.0.0.1:{link}", "--port", str(port), "--node-config", said]
+            supernodes.append(start(tmp_path / f"supernode-{number}.log", *command))
         wait_for(lambda: log.read_text().count("Activated node_id") == 3, "starting SuperNodes", log)
 
         def begin(name: str, settings: str) -> Path:
-            output = tmp_path / f"{name}.json"
-            command = [str(COMMANDS / "flwr"), "run", str(app), "local", "--run-config", f'{settings} output="{output}"']
-            subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True, timeout=120)
+            output, begun = tmp_path / f"{name}.json", tmp_path / f"{name}.log"
+            number = start(begun, "flwr", "run", str(app), "local", "--run-config", f'{settings} output="{output}"')
+            wait_for(lambda: not is_alive(number), "beginning a run", begun)
+            assert "Successfully started run" in begun.read_text()
             return output
 
         def result(output: Path) -> dict[str, Any]:

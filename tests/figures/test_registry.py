@@ -160,7 +160,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
         "mvu-fig5": lambda: [replace(task, bits_in=2) for task in tasks if task.bits_out <= (2 if task.epsilon == 3.0 else 1)],
         "cpsgd-fig1": lambda: [task for task in tasks if task.scale not in (0.01, 0.001) and task.epsilon in (0.2, 1.0)],
         "binomial-slack": lambda: [task for task in tasks if task.trials in (10**4, 10**5)],
-        "secure-sum-bits": lambda: sum_points(seed, dimension=16, clients=(150,), bits=(10, 12), simulated_bits=(12,), repetitions=2),
+        "secure-sum-bits": lambda: sum_points(seed, dimension=16, clients=(150,), bits=(12,), simulated_bits=(12,), repetitions=2),
         "plan-pareto": lambda: [replace(task, clients=5, dimension=4) for task in tasks],
         "dprec-accounting": lambda: tasks,
         "dprec-mean": lambda: mean_points(seed, **MEANS),

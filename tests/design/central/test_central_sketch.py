@@ -36,10 +36,10 @@ def test_the_noise_of_the_sum_has_the_stated_law(adjacency: str) -> None:
     sketches = SKETCH.encode(mechanism.ball.clip(vectors))
     sketches *= np.minimum(1, 2.2 / np.linalg.norm(sketches, axis=1))[:, None]
     rng = np.random.default_rng(2)
-    noise = np.array([mechanism.aggregate(mechanism.encode(vectors, rng)) - sketches.sum(axis=0) for _ in range(1000)])
+    noise = np.array([mechanism.aggregate(mechanism.encode(vectors, rng)) - sketches.sum(axis=0) for _ in range(500)])
     assert scipy.stats.kstest(noise.ravel() / mechanism.noise_deviation, "norm").pvalue > 1e-6
-    # 20 000 squares: chi-square, of mean 1 and variance 2.
-    assert np.mean(noise**2) / mechanism.noise_deviation**2 == pytest.approx(1, abs=5 * math.sqrt(2 / 20_000))
+    # 10 000 squares: chi-square, of mean 1 and variance 2.
+    assert np.mean(noise**2) / mechanism.noise_deviation**2 == pytest.approx(1, abs=5 * math.sqrt(2 / 10_000))
     # Each client's share is independent of the others'.
     shares = np.concatenate([mechanism.encode(np.zeros((4, 60)), rng) for _ in range(250)], axis=1)
     assert np.abs(np.corrcoef(shares)[np.triu_indices(4, 1)]).max() < 6 / math.sqrt(5000)
@@ -50,11 +50,11 @@ def test_the_noise_of_the_sum_has_the_stated_law(adjacency: str) -> None:
 def test_decoding_scales_the_noise_up_by_as_much_as_is_stated() -> None:
     # d deviation**2 / n for each client, whatever its vector: over n once more for the mean. Zero vectors leave noise alone.
     rng = np.random.default_rng(3)
-    rounds = [made(sketch=CountMeanSketch(60, 2, 10, seed=seed)) for seed in range(1000)]
+    rounds = [made(sketch=CountMeanSketch(60, 2, 10, seed=seed)) for seed in range(500)]
     squares = np.array([np.sum(one.decode(one.aggregate(one.encode(np.zeros((4, 60)), rng)), 4) ** 2) for one in rounds])
     predicted = MECHANISM.error(np.zeros((4, 60))).of_mean(4) - MECHANISM.bias_bound**2
     assert predicted == pytest.approx(60 * (1.5 * 2.2) ** 2 / 16, rel=1e-14)
-    assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(1000)
+    assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(500)
     assert (MECHANISM.variance(np.random.default_rng(4).normal(size=(9, 60))) == MECHANISM.worst_variance).all()
 
 
@@ -65,11 +65,11 @@ def test_the_error_is_compression_and_noise(sketch: LinearSketch, clients: int) 
     mechanism = CentralSketchMechanism(NormBall(60, 2.0), sketch, clients, sketch_clip=6.0, noise_multiplier=0.05, delta=1e-5)
     vectors = np.random.default_rng(5).normal(size=(clients, 60)) + 0.5
     mean, rng = mechanism.ball.clip(vectors).mean(axis=0), np.random.default_rng(6)
-    rounds = [mechanism.renewed(seed) for seed in range(400)]
+    rounds = [mechanism.renewed(seed) for seed in range(200)]
     squares = np.array([np.sum((one.decode(one.aggregate(one.encode(vectors, rng)), clients) - mean) ** 2) for one in rounds])
     error = mechanism.error(vectors)
     predicted = error.variance / clients + error.shared
-    assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(400)
+    assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(200)
     assert 0.1 < error.shared / predicted < 0.999
 
 

@@ -17,7 +17,7 @@ NORMS = [1.0, 1.5, 2.0, 64.0, math.inf]
 
 # Powers up to the 64th of coordinates are finite, and normal numbers where they matter.
 @pytest.mark.parametrize("norm", NORMS)
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(vectors=arrays(float, (3, 4), elements=st.floats(-1e4, 1e4)))
 def test_clipped_vectors_lie_in_the_ball_and_others_stay(norm: float, vectors: np.ndarray) -> None:
     ball = NormBall(4, norm, 2.5)

@@ -70,7 +70,7 @@ def test_what_compression_costs_is_common_to_all_clients() -> None:
 
 def test_the_bias_of_clipped_sketches_is_below_its_bound() -> None:
     # Nearly half of the sketches are cut.
-    ball, rounds = NormBall(60, 2.0, 1.0), 3000
+    ball, rounds = NormBall(60, 2.0, 1.0), 1500
     mechanism = CentralSketchMechanism(ball, CountMeanSketch(60, 1, 30), 1, sketch_clip=1.02, noise_multiplier=1e-3, delta=1e-5)
     vector = np.ones((1, 60)) / math.sqrt(60)
     rng = np.random.default_rng(4)

@@ -96,7 +96,7 @@ def test_a_histogram_is_exact() -> None:
 # The worst pair
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("categories", "rows", "width"), [(5, 2, 2), (12, 3, 2), (20, 3, 4), (40, 5, 4), (3, 1, 2), (30, 70, 2)])
 def test_the_worst_pair_by_enumeration_of_all_pairs(categories: int, rows: int, width: int, seed: int) -> None:
     for signed in (True, False):

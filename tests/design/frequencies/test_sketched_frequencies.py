@@ -157,7 +157,7 @@ def test_simulated_sums_have_the_law_of_messages(sketch: ItemSketch) -> None:
     ]
     for mechanism in made:
         rng = np.random.default_rng(0)
-        rounds = 400
+        rounds = 200
         slow = mechanism.noisy_steps(np.tile(items, rounds), rng).reshape(rounds, clients, -1).sum(axis=1)
         fast = np.array([mechanism.summed_steps(items, rng) for _ in range(rounds)])
         assert fast.shape == slow.shape

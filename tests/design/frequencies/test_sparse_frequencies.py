@@ -8,7 +8,7 @@ import pytest
 from quietbits.design.frequencies.item_sketch import ItemSketch
 from quietbits.design.frequencies.sparse_frequencies import SparseFrequencies, pursuit_buckets
 
-CATEGORIES, CLIENTS, DISTINCT = 10_000, 10_000, 30
+CATEGORIES, CLIENTS, DISTINCT = 5_000, 10_000, 30
 
 
 def made(distinct: int = DISTINCT, *, signed: bool = False, direct: bool = False) -> SparseFrequencies:

@@ -127,7 +127,7 @@ class Script:
 def some_points(curve: Curve, low: int, high: int) -> list[int]:
     rng = np.random.default_rng(1)
     near = range(curve.mode - 3, curve.mode + 4)
-    return [*near, *rng.integers(low, high + 1, size=80).tolist()]
+    return [*near, *rng.integers(low, high + 1, size=40).tolist()]
 
 
 def test_the_curve_is_what_it_says(curve_and_reference: tuple[Curve, Reference]) -> None:
@@ -205,8 +205,8 @@ def test_every_wedge_is_decided_as_in_60_digits(curve_and_reference: tuple[Curve
     cover = sampler.cover
     rng = np.random.default_rng(2)
     chosen = range(cover.rectangles, cover.wedges)
-    if len(chosen) > 120:
-        chosen = rng.choice(chosen, size=120, replace=False).tolist()
+    if len(chosen) > 60:
+        chosen = rng.choice(chosen, size=60, replace=False).tolist()
     bricks, offsets, uniforms, expected = [], [], [], []
     for brick in chosen:
         offset = int(rng.integers(0, 2**cover.block_bits))
@@ -241,7 +241,7 @@ def test_more_words_decide_where_one_cannot() -> None:
 
 
 def test_the_tails_are_decided_as_in_60_digits(curve_and_reference: tuple[Curve, Reference]) -> None:
-    for shell in (0, 1, 5, 63, 64, 70):
+    for shell in (0, 1, 63, 64, 70):
         for left in (False, True):
             check_tail(*curve_and_reference, shell, left=left)
 

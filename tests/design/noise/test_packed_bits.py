@@ -64,7 +64,7 @@ def test_sums_and_single_bits_are_those_of_the_unpacked() -> None:
 @pytest.mark.parametrize("size", [1, 2, 4])
 @pytest.mark.parametrize("included", [True, False])
 def test_subsets_are_uniform(draw: Callable[..., Any], size: int, included: bool) -> None:
-    count = 10_000
+    count = 3_000
     drawn = draw(np.full(count, 2), np.full(count, included), size, 6, seeded_words(np.random.default_rng(size)))
     members = drawn if draw is listed_subsets else [np.flatnonzero(np.unpackbits(row, bitorder="little")) for row in drawn]
     found = Counter(tuple(map(int, row)) for row in members)

@@ -92,7 +92,7 @@ def test_a_seed_that_the_server_chose_would_tell_on_the_client() -> None:
 
 @pytest.mark.parametrize("clip_ratio", [0.5, 2.0])
 def test_errors_and_bias_are_as_computed(clip_ratio: float) -> None:
-    mechanism, clients = small_mechanism(clip_ratio), 1000
+    mechanism, clients = small_mechanism(clip_ratio), 500
     vector = np.array([1.5, -0.2, 0.1, 0.9, 0.0, 0.7])
     vectors = np.tile(vector, (clients, 1))
     messages = mechanism.encode(vectors, np.random.default_rng(5))

@@ -71,7 +71,7 @@ def test_modular_sums_are_those_of_python_integers(modulus: int) -> None:
 
 
 @pytest.mark.parametrize("modulus", [2, 10, 2**61 - 1, 2**62])
-@pytest.mark.parametrize(("clients", "neighbours"), [(2, None), (9, None), (10, 3), (30, 6), (31, 4)])
+@pytest.mark.parametrize(("clients", "neighbours"), [(2, None), (9, None), (10, 3), (20, 6), (21, 4)])
 @pytest.mark.parametrize("chunk", [1, 7, 100])
 def test_the_total_is_the_modular_sum(modulus: int, clients: int, neighbours: int | None, chunk: int) -> None:
     rng = np.random.default_rng(clients)
@@ -89,7 +89,7 @@ def test_every_set_of_drop_outs_is_recovered_or_refused(neighbours: int | None, 
     secure_sum = SecureSum(clients, 3, modulus, neighbours, threshold)
     recovered = 0
     for count in (1, 2, 5, 6):
-        for dropped in itertools.islice(itertools.combinations(range(clients), count), 0, None, 67):
+        for dropped in itertools.islice(itertools.combinations(range(clients), count), 0, None, 101):
             kept = np.setdiff1d(np.arange(clients), dropped)
             try:
                 total = secure_sum.total([values[:5], values[5:]], rng, dropped)
@@ -130,7 +130,7 @@ def test_each_message_is_uniform_whatever_the_values(values: list[int]) -> None:
     rng = np.random.default_rng(7)
     secure_sum = SecureSum(3, 40, 5)
     vectors = np.repeat(np.array(values)[:, None], 40, axis=1)
-    messages = np.array([secure_sum.session(rng).mask(0, vectors) for _ in range(300)])
+    messages = np.array([secure_sum.session(rng).mask(0, vectors) for _ in range(150)])
     for client in range(3):
         assert_uniform(messages[:, client].astype(int), 5)
     # All three at once, too: self masks are independent.
@@ -143,7 +143,7 @@ def test_after_unmasking_the_server_learns_the_sum_and_nothing_else(values: list
     rng = np.random.default_rng(8)
     vectors = np.repeat(np.array(values)[:, None], 40, axis=1)
     seen = []
-    for _ in range(200):
+    for _ in range(100):
         session = SecureSum(3, 40, 3).session(rng)
         messages = session.mask(0, vectors)
         seen.append([modular_subtract(messages[client], session.masks.self_mask(client), 3) for client in range(3)])
@@ -158,7 +158,7 @@ def test_a_message_that_comes_late_stays_masked(values: list[int]) -> None:
     rng = np.random.default_rng(9)
     vectors = np.repeat(np.array(values)[:, None], 40, axis=1)
     late, others = [], []
-    for _ in range(200):
+    for _ in range(100):
         session = SecureSum(3, 40, 3, threshold=1).session(rng)
         messages = session.mask(0, vectors)
         for client in range(2):

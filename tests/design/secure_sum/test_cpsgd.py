@@ -40,7 +40,7 @@ def errors_of_rounds(mechanism: CpsgdMechanism, vectors: np.ndarray, rounds: int
 @pytest.mark.parametrize("rotated", [False, True])
 @pytest.mark.parametrize("probability", [0.5, 0.2])
 def test_the_mean_is_unbiased_and_its_error_as_predicted(rotated: bool, probability: float) -> None:
-    mechanism, rounds = made(rotated=rotated, probability=probability), 2000
+    mechanism, rounds = made(rotated=rotated, probability=probability), 1000
     vectors = np.random.default_rng(1).uniform(-1.5, 1.5, size=(4, 5))
     if rotated:
         flattened = RandomisedHadamard(5, mechanism.rotation_seed).forward(mechanism.ball.clip(vectors))

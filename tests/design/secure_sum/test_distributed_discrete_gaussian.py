@@ -32,7 +32,7 @@ def errors_of_rounds(mechanism: DistributedDiscreteGaussianMechanism, vectors: n
 @pytest.mark.parametrize("rotation", ROTATIONS)
 def test_without_rejection_the_mean_is_unbiased_and_its_error_as_predicted(rotation: str) -> None:
     # Vectors far inside the ball: no try is ever rejected, as the squared norm 15**2 of a rounded one would have to be exceeded.
-    mechanism, rounds = made(rotation=rotation), 4000
+    mechanism, rounds = made(rotation=rotation), 2000
     vectors = np.random.default_rng(1).uniform(-1, 1, size=(4, 5))
     errors = errors_of_rounds(mechanism, vectors, rounds, seed=2)
     assert np.abs(errors.mean(axis=0)).max() < 5 * errors.std() / math.sqrt(rounds)
@@ -53,7 +53,7 @@ def test_the_predicted_variance_is_noise_and_rounding_by_hand() -> None:
 
 @pytest.mark.parametrize("rotation", ROTATIONS)
 def test_at_the_edge_of_the_ball_the_bias_and_the_error_stay_below_their_bounds(rotation: str) -> None:
-    mechanism, rounds = made(rotation=rotation, ball=NormBall(5, 2.0, 1.5)), 4000
+    mechanism, rounds = made(rotation=rotation, ball=NormBall(5, 2.0, 1.5)), 2000
     vectors = np.tile([1.0, -1.0, 2.0, 3.0, 0.5], (4, 1))
     errors = errors_of_rounds(mechanism, vectors, rounds, seed=3)
     spread = math.sqrt(5) * errors.std() / math.sqrt(rounds)
@@ -88,7 +88,7 @@ def test_chunks_add_up_modulo_the_modulus(bits: int) -> None:
 @pytest.mark.parametrize("rotation", ROTATIONS)
 def test_with_few_bits_sums_wrap_as_often_as_predicted_at_most(rotation: str) -> None:
     # The same draws with more bits tell the true sum. Half the modulus is 2.7 standard deviations.
-    rounds, wrapped = 500, 0
+    rounds, wrapped = 250, 0
     few = made(ball=NormBall(8, 2.0, 40.0), clients=10, bits=10, local_sigma=40.0, rotation=rotation)
     vectors = np.tile(np.eye(8)[0] * 40.0, (10, 1))
     for seed in range(rounds):

@@ -39,7 +39,7 @@ def errors_of_rounds(mechanism: DistributedSkellamMechanism, vectors: np.ndarray
 @pytest.mark.parametrize("rotation", ROTATIONS)
 def test_without_rejection_the_mean_is_unbiased_and_its_error_as_predicted(rotation: str) -> None:
     # Vectors far inside the ball: no try is ever rejected, as the squared norm of a rounded one would have to exceed 15**2.
-    mechanism, rounds = made(rotation=rotation), 4000
+    mechanism, rounds = made(rotation=rotation), 2000
     vectors = np.random.default_rng(1).uniform(-1, 1, size=(4, 5))
     errors = errors_of_rounds(mechanism, vectors, rounds, seed=2)
     assert np.abs(errors.mean(axis=0)).max() < 5 * errors.std() / math.sqrt(rounds)
@@ -60,7 +60,7 @@ def test_the_predicted_variance_is_noise_and_rounding_by_hand() -> None:
 
 @pytest.mark.parametrize("rotation", ROTATIONS)
 def test_at_the_edge_of_the_ball_the_bias_and_the_error_stay_below_their_bounds(rotation: str) -> None:
-    mechanism, rounds = made(rotation=rotation, ball=NormBall(5, 2.0, 1.5)), 4000
+    mechanism, rounds = made(rotation=rotation, ball=NormBall(5, 2.0, 1.5)), 2000
     vectors = np.tile([1.0, -1.0, 2.0, 3.0, 0.5], (4, 1))
     errors = errors_of_rounds(mechanism, vectors, rounds, seed=3)
     spread = math.sqrt(5) * errors.std() / math.sqrt(rounds)

@@ -50,8 +50,8 @@ def test_the_mean_of_steps_is_what_is_decoded(mechanism: RoundedSecureSum) -> No
 
 @EVERY
 def test_no_direction_has_more_variance_than_the_largest(mechanism: RoundedSecureSum) -> None:
-    # Vectors inside the ball, of which no try is rejected. Of 20 directions, variances of 6000 messages, each within 5 standard errors.
-    rounds, rng = 6000, np.random.default_rng(6)
+    # Vectors inside the ball, of which no try is rejected. Of 20 directions, variances of 3000 messages, each within 5 standard errors.
+    rounds, rng = 3000, np.random.default_rng(6)
     directions = np.concatenate([np.eye(5), rng.normal(size=(15, 5))])
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     vector = rng.uniform(-1, 1, size=5)

@@ -21,7 +21,7 @@ from quietbits.design.transforms.gaussian_sketch import GaussianSketch
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
 from quietbits.design.transforms.linear_sketch import LinearSketch
 
-DIMENSION, CLIENTS, SIGMA, SUPPORT = 1500, 10, 0.01, [7, 70, 700, 1499]
+DIMENSION, CLIENTS, SIGMA, SUPPORT = 600, 10, 0.01, [7, 70, 300, 599]
 
 
 def made(sketch: LinearSketch, *, sigma: float = SIGMA, sparsity: int = 4, clip: float = 1.3, **changes: Any) -> SparseSum:
@@ -108,15 +108,15 @@ def test_scaled_rows_are_the_same_mechanism() -> None:
 
 @pytest.mark.parametrize("name", SKETCHES)
 def test_noise_alone_is_below_the_penalty(name: str) -> None:
-    # It is above it with a probability of 1/20 at most: of 200 rounds, in 26 or fewer except once in a million.
+    # It is above it with a probability of 1/20 at most: of 100 rounds, in 18 or fewer except once in a million.
     mechanism = made(SKETCHES[name], sigma=0.5, failure_probability=0.05)
     zeros, rng = np.zeros((CLIENTS, DIMENSION)), seeded_words(np.random.default_rng(6))
     above = 0
-    for _ in range(200):
+    for _ in range(100):
         observed = mechanism.inner.decode(mechanism.aggregate(mechanism.encode(zeros, rng)), CLIENTS)
         correlations = mechanism.sketch.operator().rmatvec(observed)
         above += np.abs(correlations).max() / mechanism.sketch_dimension > mechanism.penalty
-    assert above <= scipy.stats.binom.ppf(1 - 1e-6, 200, 0.05)
+    assert above <= scipy.stats.binom.ppf(1 - 1e-6, 100, 0.05)
     # Nor is it far above: the noise comes close to it.
     assert np.abs(correlations).max() / mechanism.sketch_dimension > 0.6 * mechanism.penalty
     larger = replace(mechanism, failure_probability=1e-6)
@@ -182,7 +182,7 @@ def test_the_guarantee_is_that_of_the_sum_of_sketches() -> None:
         ({"sparsity": 0}, "sparsity must be a whole number from 1 to 250, got 0"),
         ({"failure_probability": 0.0}, "failure_probability must be a number above 0 and below 1, got 0.0"),
         ({"failure_probability": 1.0}, "failure_probability must be a number above 0 and below 1, got 1.0"),
-        ({"ball": NormBall(DIMENSION - 1, 2.0)}, "sketch must be of 1499 coordinates, as the ball is, got 1500"),
+        ({"ball": NormBall(DIMENSION - 1, 2.0)}, "sketch must be of 599 coordinates, as the ball is, got 600"),
         ({"sketch": HadamardSketch(DIMENSION, 200)}, "inner must be for 200 coordinates of a sketch, got 250"),
     ],
 )

@@ -70,7 +70,7 @@ def assert_exact(table: LookupTable, symmetric: bool) -> None:
         assert list(table.alphabet) == sorted(set(table.alphabet))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(
     epsilon=st.floats(0.05, 10.0),
     inputs=st.sampled_from([2, 4, 8, 16]),
@@ -212,7 +212,7 @@ def test_rebalancing_corrects_sums_and_means_in_large_entries() -> None:
     assert result == pytest.approx(table, rel=1e-5)
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.integers(0, 1000), st.integers(2, 9), st.booleans())
 def test_letter_grids_span_their_letters_and_split_them_without_bias(seed: int, count: int, symmetric: bool) -> None:
     alphabet = np.sort(np.random.default_rng(seed).normal(size=count) * 3)

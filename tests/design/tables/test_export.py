@@ -74,7 +74,7 @@ def test_the_c_header_draws_as_python_does(case: str, optimised: bool, tmp_path:
     (tmp_path / "driver.c").write_text(DRIVER)
     command = ["cc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", *flags, "driver.c", "-o", "driver"]
     subprocess.run(command, cwd=tmp_path, check=True)
-    records = draws(table, 100_000)
+    records = draws(table, 30_000)
     output = subprocess.run([tmp_path / "driver"], input=records.tobytes(), capture_output=True, check=True).stdout
     size = 16 * len(records)
     found = np.frombuffer(output[:size], dtype=[("decoded", "f8"), ("letter", "u8")])

@@ -54,7 +54,7 @@ def exact_moments(table: LookupTable, value: float) -> tuple[float, float]:
     return float(mean), float(sum(chance * (number - mean) ** 2 for chance, number in outcomes))
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(random_tables(), st.floats(0, 1))
 def test_variance_agrees_with_enumeration_on_and_off_the_grid(table: LookupTable, share: float) -> None:
     low, high = table.interval
@@ -64,7 +64,7 @@ def test_variance_agrees_with_enumeration_on_and_off_the_grid(table: LookupTable
     assert table.variance(values) == pytest.approx(expected, rel=1e-9, abs=1e-9 * (high - low) ** 2)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(random_tables(), st.integers(0, 2**64 - 1), st.floats(-0.2, 1.2), st.integers(0, 2**64 - 1))
 def test_letters_follow_from_the_words_as_documented(table: LookupTable, table_word: int, share: float, dither_word: int) -> None:
     low, high = table.interval

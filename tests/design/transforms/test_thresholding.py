@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -15,6 +15,7 @@ SIZES = (3, 1, 4)
 VECTORS = arrays(float, (5, 8), elements=st.floats(-10, 10))
 
 
+@settings(max_examples=50)
 @given(VECTORS, st.lists(st.floats(0, 10), min_size=3, max_size=3))
 def test_zeroing(vectors: np.ndarray, thresholds: list[float]) -> None:
     found = threshold_layers(vectors, SIZES, thresholds)

@@ -62,7 +62,7 @@ def test_epsilon_is_enough_and_a_billionth_less_is_not(noise_multiplier: float, 
         assert precise_delta(noise_multiplier, epsilon * (1 - 1e-9)) > delta
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-5), (1.0, 1e-6), (5.0, 1e-3)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (5.0, 1e-3)])
 def test_loss_distributions_agree(epsilon: float, delta: float) -> None:
     multiplier = gaussian_noise_multiplier(epsilon, delta)
     # Rounded upward to a grid of 1e-4: never below, and hardly above.

@@ -98,7 +98,7 @@ def test_known_optima_with_their_proofs(bits_in: int, metric: str | None, epsilo
 
 
 # Between neighbours, metrics differ by the size of a step alone.
-@pytest.mark.parametrize(("epsilon", "metric"), [*product([0.3, 2, 8], [None, "l1"]), (0.3, "l2"), (8, "l2")])
+@pytest.mark.parametrize(("epsilon", "metric"), [*product([0.3, 2, 8], [None, "l1"]), (0.3, "l2")])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_every_objective_comes_with_its_proof(epsilon: float, objective: str, metric: str | None) -> None:
     check_proof(solved_on_eight(epsilon, objective, metric), 3, ratio_constraint(epsilon, 3, metric), objective)

@@ -45,7 +45,7 @@ def check_conditions(matrix: Array, observations: Array, found: LassoSolution) -
 
 
 @pytest.mark.parametrize("solver", ["coordinate-descent", "fista"])
-@pytest.mark.parametrize("share", [0.8, 0.2, 0.02])
+@pytest.mark.parametrize("share", [0.8, 0.02])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_optimality_conditions_hold(shape: tuple[int, int], share: float, solver: str) -> None:
     matrix, observations = draw(*shape) if shape[1] >= 3 else (np.arange(1.0, 6.0)[:, None], np.array([1.0, 1.0, 4.0, 3.0, 6.0]))
@@ -75,7 +75,7 @@ def test_both_solvers_agree(shape: tuple[int, int], share: float) -> None:
     assert abs(free.objective - dense.objective) <= free.duality_gap + dense.duality_gap
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     st.integers(1, 8),
     st.integers(1, 12),
@@ -128,7 +128,7 @@ def test_the_gap_covers_rounding_too(columns: int, tolerance: float, solver: str
     """With orthogonal columns the optimum is known. With one, its rounding alone makes the computed residual look optimal."""
     matrix, penalty = hadamard(16)[:, :columns].astype(float), 0.1
     whole, shift = hadamard(16)[:, :columns].astype(object), int(in_units(np.array([penalty]))[0])
-    for seed in range(40):
+    for seed in range(20):
         observations = np.random.default_rng(seed).standard_normal(16)
         found = solve_lasso(matrix, observations, penalty, solver=solver, tolerance=tolerance)
         seen = in_units(observations)

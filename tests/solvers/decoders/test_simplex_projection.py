@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from quietbits.solvers.decoders.simplex_projection import project_onto_simplex
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30), st.sampled_from([1.0, 0.25, 40.0]))
 def test_the_optimality_conditions_hold(values: list[float], total: float) -> None:
     found = project_onto_simplex(values, total)

@@ -81,7 +81,7 @@ def test_successes_and_failures_are_alike() -> None:
 
 @pytest.mark.parametrize("probability", [0.5, 0.2, 0.8, 0.05])
 @pytest.mark.parametrize("shift", [1, 7, 40])
-@pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-12])
+@pytest.mark.parametrize("delta", [1e-2, 1e-12])
 def test_theorem_is_never_below_the_truth(probability: float, shift: int, delta: float) -> None:
     for trials in (20_000, 10**6):
         theorem = binomial_theorem_epsilon(trials, probability, 1.0, 1, shift, shift, shift, delta)

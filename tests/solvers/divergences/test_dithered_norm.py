@@ -8,7 +8,7 @@ from quietbits.solvers.divergences.dithered_norm import rounded_norm_bound, roun
 
 
 @pytest.mark.parametrize("norm", [1.5, 3.0, 7.5])
-@pytest.mark.parametrize("radius", [2.0, 37.0, 1000.0, 2.0**15])
+@pytest.mark.parametrize("radius", [2.0, 37.0, 2.0**15])
 def test_one_coordinate_by_hand(norm: float, radius: float) -> None:
     # One coordinate at the radius, which is whole, has no fractional part: systematic rounding adds the last w, independent rounding
     # that times the deviation.

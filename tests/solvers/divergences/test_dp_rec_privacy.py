@@ -68,7 +68,7 @@ def index_moments(clip_ratio: float, population: int, samples: int, order: int) 
 
     Q: all indices are as likely. P: with probability 1 / population they have the probabilities of a client's weights.
     """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     points = np.stack(np.meshgrid(*[nodes] * samples, indexing="ij")).reshape(samples, -1)
     masses = np.prod(np.meshgrid(*[weights / weights.sum()] * samples, indexing="ij"), axis=0).ravel()
     ratios = np.exp(clip_ratio * points - clip_ratio**2 / 2)

@@ -94,7 +94,7 @@ def test_sums_over_every_nth_number_are_those_over_all(sign: int) -> None:
 
 
 @pytest.mark.parametrize("trials", [4000, 40_000, 10**6])
-@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-10])
+@pytest.mark.parametrize("delta", [1e-3, 1e-10])
 def test_one_shift_of_binomial_noise(trials: int, delta: float) -> None:
     for multiplier in (0.5, 2.0, 10.0):
         shift = max(1, round(math.sqrt(trials) / 2 / multiplier))

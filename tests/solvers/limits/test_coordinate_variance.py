@@ -20,7 +20,7 @@ def chi_squared(first: np.ndarray, second: np.ndarray) -> float:
 def test_chi_squared_is_bounded_by_the_divergence_both_ways(order: float, letters: int) -> None:
     rng = np.random.default_rng(letters)
     for concentration in (0.3, 3.0, 300.0):
-        for _ in range(30):
+        for _ in range(15):
             pair = rng.dirichlet(np.full(letters, concentration), 2)
             if pair.min() < 1e-12:
                 continue
@@ -40,10 +40,9 @@ def test_the_bound_is_met_at_order_two_and_at_infinity_and_by_small_divergences(
 
 
 @pytest.mark.parametrize(("dimension", "norm"), [(1, 2.0), (8, 1.0), (8, 2.0), (128, 2.0), (300, 3.0)])
-@pytest.mark.parametrize("seed", range(2))
-def test_no_unbiased_table_has_less_variance(dimension: int, norm: float, seed: int) -> None:
+def test_no_unbiased_table_has_less_variance(dimension: int, norm: float) -> None:
     # Tables linear in the input with letters that make them unbiased: sum_j slope_j a_j = 1, sum_j mean_j a_j = middle.
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     means, inputs = rng.dirichlet(np.full(6, 3.0)), np.arange(16)
     slopes = rng.normal(size=6) * means
     slopes -= means * slopes.sum()

@@ -36,7 +36,7 @@ def test_exact_frequencies_take_the_entropy_of_the_histogram(categories: int, cl
 
 
 @pytest.mark.parametrize(("categories", "clients"), [(2, 3), (3, 2), (3, 4), (4, 2)])
-@pytest.mark.parametrize("messages", [1, 2, 3, 6])
+@pytest.mark.parametrize("messages", [1, 2, 6])
 def test_no_quantiser_of_all_histograms_beats_the_bound(categories: int, clients: int, messages: int) -> None:
     counts = [c for c in itertools.product(range(clients + 1), repeat=categories) if sum(c) == clients]
     points = np.array(counts) / clients

@@ -45,7 +45,7 @@ def test_shrunk_privunit_is_above_the_biased_bound(dimension: int, clients: int,
     assert 0.01 * shrunk <= local_bound(dimension, clients, epsilon) <= shrunk * (1 + 1e-10)
 
 
-@pytest.mark.parametrize("dimension", [1, 3, 64, 4096])
+@pytest.mark.parametrize("dimension", [1, 3, 4096])
 @pytest.mark.parametrize("delta", [1e-9, 1e-4])
 def test_gaussian_noise_is_above_the_bounds(dimension: int, delta: float) -> None:
     for clients, epsilon in itertools.product((1, 100, 10**6), (0.05, 1.0, 6.0)):
@@ -63,7 +63,7 @@ def test_bounds_are_ordered() -> None:
     for dimension, clients in itertools.product((1, 2, 10**5), (1, 40, 10**5)):
         for bound in (local_bound, unbiased_local_bound):
             for delta in (0.0, 1e-6):
-                values = [bound(dimension, clients, epsilon, delta) for epsilon in np.geomspace(1e-3, 30, 6)]
+                values = [bound(dimension, clients, epsilon, delta) for epsilon in np.geomspace(1e-3, 30, 4)]
                 assert all(later <= earlier for earlier, later in itertools.pairwise(values))
             assert bound(dimension, clients, 1.0, 1e-6) <= bound(dimension, clients, 1.0)
         assert local_bound(dimension, clients, 1.0) <= unbiased_local_bound(dimension, clients, 1.0)

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from quietbits.solvers.numerics.integer_rows import row_lattice
@@ -11,6 +11,7 @@ from quietbits.solvers.numerics.lattice_reduction import dot, nearest_integer, r
 bases = st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(st.integers(-1000, 1000), min_size=n, max_size=n), min_size=n, max_size=n))
 
 
+@settings(max_examples=50)
 @given(bases)
 def test_a_reduced_basis_spans_the_same_lattice(basis: list[list[int]]) -> None:
     determinant = round(np.linalg.det(np.array(basis, dtype=float)))
@@ -29,6 +30,7 @@ def test_the_nearest_integer(numerator: int, denominator: int) -> None:
     assert abs(nearest_integer(numerator, denominator) * denominator - numerator) * 2 <= denominator
 
 
+@settings(max_examples=50)
 @given(st.data(), st.integers(2, 8), st.integers(3, 50))
 def test_rows_meet_both_equations_exactly_and_stay_near(data: st.DataObject, letters: int, bits: int) -> None:
     positions = [0, *data.draw(st.lists(st.integers(1, 2**bits), min_size=letters - 1, max_size=letters - 1, unique=True))]

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import scipy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -12,6 +12,7 @@ LOGARITHMS = arrays(
 )
 
 
+@settings(max_examples=50)
 @given(LOGARITHMS, st.sampled_from((None, 0, 1)))
 def test_it_is_what_scipy_finds(logarithms: np.ndarray, axis: int | None) -> None:
     found = log_sum_exp(logarithms, axis)

@@ -99,10 +99,10 @@ def test_a_tail_of_tiny_probability_keeps_its_precision() -> None:
 
 @cache
 def three_bits() -> LookupTable:
-    return design_mvu(3.0, 3, 3)
+    return design_mvu(3.0, 3, 3, starts=1)
 
 
-@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
+@pytest.mark.parametrize("delta", [1e-3, 1e-12])
 @pytest.mark.parametrize("clients", [5, 500, 20_000])
 def test_epsilon_is_the_least_with_that_delta(clients: int, delta: float) -> None:
     letters = ShuffledLetters(three_bits().weights, clients)

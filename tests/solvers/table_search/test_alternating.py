@@ -31,7 +31,7 @@ def private_table(rng: np.random.Generator, letters: int) -> np.ndarray:
 def test_no_step_makes_the_penalised_objective_worse(objective: str, metric: str | None) -> None:
     constraint, weights = ratio_constraint(1.5, 2, metric), weights_of(objective)
     table_step, letter_step = TableStep(INPUTS, 4, constraint, weights, 0.5), LetterStep(INPUTS, 4, weights, 0.5)
-    for alphabet in starting_alphabets(4, 4, constraint, 3, np.random.default_rng(0)):
+    for alphabet in starting_alphabets(4, 4, constraint, 2, np.random.default_rng(0)):
         letters, values = alphabet, []
         for _ in range(6):
             table = table_step.solve(letters, 3.0)
@@ -81,7 +81,7 @@ def test_a_letter_that_no_row_uses_stays(objective: str) -> None:
 
 @pytest.mark.parametrize(("objective", "metric"), [("mean", None), ("prior", "l1"), ("worst", "l1")])
 def test_the_two_solvers_of_the_paper_agree(objective: str, metric: str | None) -> None:
-    constraint, weights = ratio_constraint(2, 2, metric), weights_of(objective)
+    constraint, weights = ratio_constraint(3, 2, metric), weights_of(objective)
     alternated = solve_alternating(INPUTS, 4, constraint, weights, starts=1, rng=np.random.default_rng(0))
     joint = solve_trust_region(INPUTS, 4, constraint, weights, starts=1, rng=np.random.default_rng(0))
     assert alternated.value == pytest.approx(joint.value, rel=0.02)

@@ -1,5 +1,7 @@
 """Tables in closed form or from coarser grids: unbiased, private, and of the variance that is said."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -44,8 +46,13 @@ def test_dithering_to_the_same_grid_changes_nothing() -> None:
     assert dithering_matrix(16, 16) == pytest.approx(np.eye(16), abs=1e-15)
 
 
+@cache
+def lower_bound(epsilon: float, bits_in: int, metric: str | None) -> float:
+    return staircase_bound(bits_in, ratio_constraint(epsilon, bits_in, metric), np.full(2**bits_in, 2.0**-bits_in)).lower_bound
+
+
 @pytest.mark.parametrize(("bits_in", "bits_out"), [(3, 3), (3, 4), (4, 3), (4, 4), (4, 2)])
-@pytest.mark.parametrize(("epsilon", "metric"), [(2, None), (2, "l1"), (5, "l1"), (10, None), (10, "l1"), (10, "l2")])
+@pytest.mark.parametrize(("epsilon", "metric"), [(2, None), (2, "l1"), (10, None), (10, "l1"), (10, "l2")])
 def test_dithered_optima_are_unbiased_and_private(epsilon: float, bits_in: int, bits_out: int, metric: str | None) -> None:
     constraint, weights = ratio_constraint(epsilon, bits_in, metric), np.full(2**bits_in, 2.0**-bits_in)
     table = dithered_staircase(bits_in, bits_out, constraint, weights)
@@ -53,7 +60,7 @@ def test_dithered_optima_are_unbiased_and_private(epsilon: float, bits_in: int, 
     assert probabilities.shape == (2**bits_in, len(alphabet))
     assert len(alphabet) <= 2**bits_out
     check_table(probabilities, alphabet, constraint)
-    assert weights @ variances(probabilities, alphabet) >= staircase_bound(bits_in, constraint, weights).lower_bound
+    assert weights @ variances(probabilities, alphabet) >= lower_bound(epsilon, bits_in, metric)
 
 
 @pytest.mark.parametrize("objective", ["prior", "worst"])

@@ -15,7 +15,7 @@ def search(epsilon: float, metric: str | None, start: TableDesign | None = None,
     constraint, weights = ratio_constraint(epsilon, 5, metric), np.full(32, 1 / 32)
     problem = LetterProblem(32, 4, constraint, weights)
     origin = staircase_bound(5, constraint, weights) if start is None else start
-    return solve_letters(problem, origin, starts=4, rng=np.random.default_rng(0), **effort)
+    return solve_letters(problem, origin, starts=2, rng=np.random.default_rng(0), **effort)
 
 
 @cache

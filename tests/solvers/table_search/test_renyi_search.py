@@ -14,8 +14,8 @@ from quietbits.solvers.table_search.renyi_budget import RenyiBudget
 from quietbits.solvers.table_search.renyi_program import RenyiProgram
 from quietbits.solvers.table_search.renyi_search import RenyiDesign, RenyiStart, first_reaches, search_renyi_table
 
-BUDGET = RenyiBudget(inputs=8, dimension=40, norm=2.0, distance=1.3, epsilon=3.0, delta=1e-5)
-PRICES, SPENDING = np.array([9.0, 4.0, 1.0, 0.0]) / 9, 1 / 40
+BUDGET = RenyiBudget(inputs=8, dimension=64, norm=2.0, distance=1.3, epsilon=3.0, delta=1e-5)
+PRICES, SPENDING = np.array([9.0, 4.0, 1.0, 0.0]) / 9, 1 / 64
 # An order of no account: only the guess is a start.
 NOWHERE = RenyiStart(math.inf, 1.0, np.ones(2))
 
@@ -27,7 +27,7 @@ def design() -> RenyiDesign:
 
 def test_it_uses_the_budget(design: RenyiDesign) -> None:
     table = design.solution.probabilities
-    curve = RenyiCurve(DEFAULT_ORDERS, vector_divergences(table / table.sum(axis=1, keepdims=True), DEFAULT_ORDERS, 40, 2.0, 1.3))
+    curve = RenyiCurve(DEFAULT_ORDERS, vector_divergences(table / table.sum(axis=1, keepdims=True), DEFAULT_ORDERS, 64, 2.0, 1.3))
     found = curve.epsilon(1e-5)
     assert found.epsilon == pytest.approx(3.0, abs=1e-3)
     assert found.order == pytest.approx(design.order, abs=1.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quietbits.errors import InfeasibleError
@@ -19,6 +19,7 @@ def solve(alphabet: np.ndarray, count: int, constraint: RatioConstraint) -> floa
     return program(len(alphabet), count, constraint).solve(alphabet).value
 
 
+@settings(max_examples=50)
 @given(
     epsilon=st.floats(0.1, 10),
     bits_in=st.integers(1, 4),

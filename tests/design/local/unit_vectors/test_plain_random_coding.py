@@ -44,7 +44,7 @@ def test_two_vectors_come_close_to_epsilon_and_not_above_it() -> None:
 @pytest.mark.parametrize(("bits", "unbiased"), [(3, False), (3, True), (6, False)])
 def test_bias_and_variance_are_exact(bits: int, unbiased: bool) -> None:
     mechanism = PlainRandomCodingMechanism(4.0, bits, NormBall(6, 2.0, 2.0), unbiased)
-    vectors = np.tile([[0.0, 2.0, 0.0, 0.0, 0.0, 0.0]], (2500, 1))
+    vectors = np.tile([[0.0, 2.0, 0.0, 0.0, 0.0, 0.0]], (1200, 1))
     messages = mechanism.encode(vectors, np.random.default_rng(0))
     found = np.array([mechanism.decode(mechanism.aggregate(messages[row : row + 1]), 1) for row in range(len(messages))])
     spread = found.std(axis=0) / math.sqrt(len(found))

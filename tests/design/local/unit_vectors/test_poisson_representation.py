@@ -17,7 +17,7 @@ from quietbits.design.noise.random_words import seeded_words
 @pytest.mark.parametrize("mean", [0.5, 9.0, 11.0, 300.0])
 def test_poisson_numbers(mean: float) -> None:
     words = seeded_words(np.random.default_rng(0))
-    draws = np.array([poisson(mean, words) for _ in range(10_000)])
+    draws = np.array([poisson(mean, words) for _ in range(5_000)])
     edges = np.unique(stats.poisson(mean).ppf(np.linspace(0.02, 0.98, 25)))
     bounds = np.concatenate([[-1], edges, [np.inf]])
     expected = np.diff(stats.poisson(mean).cdf(bounds))
@@ -38,13 +38,13 @@ def test_points_beyond_the_horizon(alpha: float) -> None:
         assert points._others(20.0, 50.0) + expected(50.0) == pytest.approx(30.0, rel=1e-10)
         beyond = expected(mpmath.inf)
     words, rng = seeded_words(np.random.default_rng(1)), np.random.default_rng(2)
-    drawn = [list(points.draw(words)) for _ in range(1000)]
+    drawn = [list(points.draw(words)) for _ in range(500)]
     counts = np.array([len(one) for one in drawn])
     assert abs(counts.mean() - beyond) < 5 * math.sqrt(beyond / len(counts))
     assert abs(counts.var() - beyond) < 5 * math.sqrt((2 * beyond**2 + beyond) / len(counts))
     # The same by brute force, up to a time.
     brute = []
-    for _ in range(1000):
+    for _ in range(500):
         times = 20 + np.sort(rng.uniform(0, 60, rng.poisson(60)))
         races = times * rng.exponential(size=len(times)) ** (1 / alpha)
         brute += [(place, race) for place, race in enumerate(races) if race <= 14]

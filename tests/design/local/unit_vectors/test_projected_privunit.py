@@ -40,7 +40,7 @@ def estimates(mechanism: ProjectedPrivUnitMechanism, vectors: np.ndarray, seed: 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0, 6.0])
 def test_errors_of_unit_vectors_are_as_predicted(kind: type[ProjectedPrivUnitMechanism], epsilon: float) -> None:
     mechanism = kind(epsilon, 64, NormBall(200, 2.0))
-    vectors = np.random.default_rng(0).normal(size=(750, 200))
+    vectors = np.random.default_rng(0).normal(size=(400, 200))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     squares = np.square(estimates(mechanism, vectors, 1) - vectors).sum(axis=1)
     allowed = 5 * squares.std() / math.sqrt(len(squares))

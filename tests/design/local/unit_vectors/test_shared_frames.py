@@ -46,7 +46,7 @@ def test_frames_are_orthonormal_and_coordinates_are_inner_products(dimension: in
 
 
 def test_frames_are_uniformly_random() -> None:
-    clients, dimension, count = 20_000, 4, 3
+    clients, dimension, count = 8_000, 4, 3
     basis = [frame_coordinates(list(range(clients)), np.tile(axis, (clients, 1)), count) for axis in np.eye(dimension)]
     # Every entry of a frame is a coordinate of a uniformly random unit vector; 12 tests, a false alarm in 10**5 runs.
     law = stats.beta(1.5, 1.5, loc=-1, scale=2)

@@ -31,7 +31,7 @@ def run() -> Callable[..., Result]:
     return lambda *arguments: runner().invoke(command, [str(argument) for argument in arguments])
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def answer(run: Callable[..., Result]) -> Callable[..., Document]:
     """Return what runs `quietbits ... --json` and returns the one JSON object that it prints."""
 

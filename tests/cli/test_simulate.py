@@ -24,8 +24,8 @@ SIZES = ["--clients", "50", "--dimension", "12", "--clip", "2", "--epsilon", "2"
 SIMULATION = ["simulate", "distributed-discrete-gaussian", *SIZES, "--bits", "16"]
 ITEMS = ["simulate", "unary-encoding", "--clients", "50", "--categories", "5", "--epsilon", "2"]
 CHEAP = {
-    "mvu": ["--bits-in", "3", "--bits-out", "1", "--metric", "l1"],
-    "poisson-binomial": ["--bits", "8"],
+    "mvu": ["--bits-in", "2", "--bits-out", "1", "--metric", "l1"],
+    "poisson-binomial": ["--bits", "6"],
     **as_typed(SKETCHES),
     # With enough of a sketch to find the one coordinate that its stated error is for.
     "sparse-discrete-gaussian": ["--sparsity", "1", "--sketch-dimension", "8", "--population", "sparse-mean", "--nonzero", "1"],

@@ -205,7 +205,7 @@ def test_any_bits_and_groups_need_nothing_of_delta(setting: PublishedSetting) ->
 
 
 @pytest.mark.parametrize("account", TRAINING_ACCOUNTS)
-@pytest.mark.parametrize("setting", PUBLISHED_SETTINGS[::2], ids=of_paper)
+@pytest.mark.parametrize("setting", PUBLISHED_SETTINGS[::4], ids=of_paper)
 @pytest.mark.parametrize("epsilon", [0.05, 3.0])
 def test_calibration_ends_on_the_safe_side(setting: PublishedSetting, epsilon: float, account: str) -> None:
     found = calibrated(epsilon, *budget(setting, 60), account)

@@ -162,7 +162,7 @@ class LoudCode(DpRecMechanism):
         (LoudTable(generalised_randomised_response(2.0, 2)), 25_000),
         (LoudLaplace(2.0, (0.0, 1.0)), 25_000),
         (LoudUnit(2.0, NormBall(3, 2.0)), 25_000),
-        (LoudCode(NormBall(2, 2.0), 1.0, uniform_layout(2, 2, 3), 1e-2), 1500),
+        (LoudCode(NormBall(2, 2.0), 1.0, uniform_layout(2, 2, 3), 1e-2), 1000),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -182,7 +182,7 @@ def test_the_coder_of_dp_rec_is_measured_against_its_exact_delta() -> None:
     for _ in range(9):
         middle = (low + high) / 2
         low, high = (middle, high) if quadrature_delta(1.0, -1.0, 2, middle) > 0.05 else (low, middle)
-    result = audit(mechanism, 10_000, rng(18))
+    result = audit(mechanism, 5000, rng(18))
     assert high == pytest.approx(2.12, abs=0.02)
     assert 0.7 * high < result.found.epsilon_lower_bound <= low < result.claim.epsilon
 

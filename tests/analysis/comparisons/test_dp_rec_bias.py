@@ -15,7 +15,7 @@ from quietbits.solvers.divergences.dp_rec_privacy import lost_delta
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
     points = [
-        BiasPoint(seed=2, clip_ratio=clip_ratio, dimension=dimension, bits=bits, seeds=800 if bits in (1, 6) else 0)
+        BiasPoint(seed=2, clip_ratio=clip_ratio, dimension=dimension, bits=bits, seeds=400 if bits in (1, 6) else 0)
         for clip_ratio in (0.5, 1.5)
         for dimension in (1, 3)
         for bits in range(17)
@@ -54,7 +54,7 @@ def test_measured_messages_are_as_computed(frame: pd.DataFrame) -> None:
     measured = frame[frame["seeds"] > 0]
     assert len(measured) == 8
     assert frame.loc[frame["seeds"] == 0, "measured_relative_bias"].isna().all()
-    # 16 numbers, each within 5 standard errors, which are estimated from 800 seeds.
+    # 16 numbers, each within 5 standard errors, which are estimated from 400 seeds.
     for name in ("relative_bias", "squared_error"):
         gaps = (measured[f"measured_{name}"] - measured[name]) / measured[f"measured_{name}_error"]
         assert gaps.abs().max() < 5
@@ -64,17 +64,17 @@ def test_measured_messages_are_as_computed(frame: pd.DataFrame) -> None:
 
 
 def test_indices_drawn_by_the_coder_have_the_averages_over_the_index() -> None:
-    found = measure_message(1.2, dimension=2, bits=3, seeds=1500, rng=np.random.default_rng(1))
+    found = measure_message(1.2, dimension=2, bits=3, seeds=750, rng=np.random.default_rng(1))
     update = np.array([1.2, 0.0])
     words = seeded_words(np.random.default_rng(2))
-    decoded = np.stack([decode_relative_entropy(encode_relative_entropy(update, 3, seed, words), 2, seed) for seed in range(3000)])
+    decoded = np.stack([decode_relative_entropy(encode_relative_entropy(update, 3, seed, words), 2, seed) for seed in range(1500)])
     squares = np.sum((decoded - update) ** 2, axis=1)
     along = 1 - decoded[:, 0] / 1.2
     for value, draws, error in (
         (found.relative_bias, along, found.relative_bias_error),
         (found.squared_error, squares, found.squared_error_error),
     ):
-        assert abs(draws.mean() - value) < 5 * math.hypot(draws.std() / math.sqrt(3000), error)
+        assert abs(draws.mean() - value) < 5 * math.hypot(draws.std() / math.sqrt(1500), error)
 
 
 def test_too_few_small_biases_have_no_slope() -> None:

@@ -12,7 +12,7 @@ from quietbits.analysis.comparisons.dp_rec_mean import MeanPoint, mean_points, s
 
 Rows = Callable[[Sequence[Any]], pd.DataFrame]
 SMALL: dict[str, Any] = {
-    "clients": 400,
+    "clients": 200,
     "dimension": 20,
     "repetitions": 2,
     "sqkr_repetitions": 2,
@@ -52,7 +52,7 @@ def test_private_points_keep_their_promise(frame: pd.DataFrame) -> None:
     assert (private["epsilon"] <= private["target_epsilon"]).all()
     assert set(private["trust_model"]) == {"central"}
     for _, row in private.iterrows():
-        report = dp_rec_account(row["clip_ratio"], 400, 400, 1, 42, 400**-1.1)
+        report = dp_rec_account(row["clip_ratio"], 200, 200, 1, 42, 200**-1.1)
         assert report.epsilon_by(row["variant"]) == row["epsilon"]
     others = frame[(frame["panel"] == "epsilon") & (frame["variant"] == "")]
     assert set(others["trust_model"]) == {"local"}

@@ -21,7 +21,7 @@ from quietbits.errors import InfeasibleError
 from quietbits.solvers.limits.central_privacy import central_bound
 
 VECTORS = Task(NormBall(64, 2.0), clients=500, epsilon=2.0, delta=1e-5, adjacency="replace-one")
-ITEMS = Task(Categories(50), clients=2000, epsilon=1.0, delta=1e-5, adjacency="replace-one")
+ITEMS = Task(Categories(50), clients=50, epsilon=1.0, delta=1e-5, adjacency="replace-one")
 NUMBERS = Task(Interval(-1.0, 3.0), clients=1000, epsilon=2.0, delta=0.0, adjacency="replace-one", bits=1)
 
 

@@ -37,10 +37,10 @@ def test_the_law_agrees_with_the_mechanism_s_own_expectations(clip_ratio: float)
 
 @pytest.mark.parametrize("bits", [1, 5])
 def test_draws_from_the_law_are_distributed_as_messages_that_are_coded(bits: int) -> None:
-    # Two Kolmogorov-Smirnov tests of 1500 draws each way, and one of the two groups together; each fails by chance with probability 1e-4.
+    # Two Kolmogorov-Smirnov tests of 1000 draws each way, and one of the two groups together; each fails by chance with probability 1e-4.
     coder = mechanism(1.6, (3, 2), (bits, bits))
     vector = np.array([0.6, -0.2, 0.1, 0.5, 0.4])
-    inputs = np.tile(vector, (1500, 1))
+    inputs = np.tile(vector, (1000, 1))
     rng = np.random.default_rng(bits)
     coded = np.stack([coder.aggregate(message[None, :]) for message in coder.encode(inputs, rng)])
     drawn = draw_decoded(coder, inputs, rng)
@@ -48,7 +48,7 @@ def test_draws_from_the_law_are_distributed_as_messages_that_are_coded(bits: int
     for direction in (vector, across, np.where(np.arange(5) < 3, vector, 0.0)):
         assert stats.ks_2samp(coded @ direction, drawn @ direction).pvalue > 1e-4
     # They would not be told from anything if the test were blind: uncoded samples differ.
-    assert stats.ks_2samp(coded @ vector, coder.sigma * rng.standard_normal((1500, 5)) @ vector).pvalue < 1e-4
+    assert stats.ks_2samp(coded @ vector, coder.sigma * rng.standard_normal((1000, 5)) @ vector).pvalue < 1e-4
 
 
 def test_draws_have_the_predicted_mean_and_variance() -> None:
@@ -113,11 +113,11 @@ def test_one_bit_gives_the_papers_errors_with_both_priors() -> None:
 def test_measured_errors_are_those_predicted(coded: bool) -> None:
     coder = DpRecMechanism(NormBall(40, 2.0, 0.5), 0.8, uniform_layout(40, 2, 4))
     prior = equal_coordinates(40)
-    copies = np.random.default_rng(6).multinomial(300, np.full(300, 1 / 300))
+    copies = np.random.default_rng(6).multinomial(150, np.full(150, 1 / 150))
     runs = [
         simulate_dp_rec_mean(
             coder,
-            two_level_chunks(300, 40, np.random.default_rng(7)),
+            two_level_chunks(150, 40, np.random.default_rng(7)),
             np.random.default_rng([8, run]),
             prior_mean=prior,
             copies=copies,
@@ -127,7 +127,7 @@ def test_measured_errors_are_those_predicted(coded: bool) -> None:
     ]
     # The same vectors and draws each time: the prediction is one number. About chi-square with 6 * 40 degrees: 5 sigma are 0.46.
     assert len({run.predicted_squared_error for run in runs}) == 1
-    assert {run.messages for run in runs} == {300}
+    assert {run.messages for run in runs} == {150}
     predicted = runs[0].predicted_squared_error
     assert 0 < runs[0].squared_bias < predicted
     assert abs(np.mean([run.squared_error for run in runs]) / predicted - 1) < 0.46

@@ -37,8 +37,8 @@ def test_measured_errors_are_as_predicted() -> None:
 
 def test_with_few_bits_coordinates_wrap_and_no_more_than_the_bound_says() -> None:
     # Wrapped coordinates of a round are at most 8, and rounds are independent: by Hoeffding, a mean above the bound's expectation by
-    # 8 sqrt(ln(1/1e-6) / (2 * 600)) has probability 1e-6.
-    rounds = 600
+    # 8 sqrt(ln(1/1e-6) / (2 * 300)) has probability 1e-6.
+    rounds = 300
     results = repeat_mean(FEW_BITS, "sphere", rounds, seed=8)
     measured, bound = results["wrapped_coordinates"].mean(), results["wrapped_coordinates_bound"].iloc[0]
     assert 0 < measured < bound + 8 * np.sqrt(np.log(1e6) / (2 * rounds))
@@ -116,7 +116,13 @@ def test_a_summary_is_of_one_mechanism() -> None:
 def test_no_mechanism_of_the_registry_is_refused(name: str) -> None:
     entry = REGISTRY[name]
     domain = next(one for one in (NormBall(3, 2.0), Categories(3), Interval(-1.0, 1.0)) if type(one) in entry.domains)
-    options = {"mvu": {"bits_in": 2, "bits_out": 1}, "cpsgd": {"bits": 10}, **SKETCHES}.get(name, {})
+    options = {
+        "mvu": {"bits_in": 2, "bits_out": 1},
+        "cpsgd": {"bits": 10},
+        "poisson-binomial": {"bits": 5},
+        "sketched-poisson-binomial": {"trials": 1},
+        **SKETCHES,
+    }.get(name, {})
     mechanism = build_mechanism(name, Task(domain, 20, 3.0, 1e-3, "replace-one"), options)
     summary = summarise_means(repeat_mean(mechanism, "sphere" if NormBall in entry.domains else "uniform", 2, clients=20))
     assert (summary.trust_model, summary.adjacency, summary.clients) == (entry.trust_model, "replace-one", 20)

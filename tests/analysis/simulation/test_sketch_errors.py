@@ -70,18 +70,18 @@ def test_a_sketch_of_all_coordinates_loses_nothing() -> None:
 
 def test_compression_and_noise_are_as_predicted() -> None:
     mechanism, vectors = made(), inside()
-    parts = [split(mechanism.renewed(seed), vectors, seed) for seed in range(1, 401)]
+    parts = [split(mechanism.renewed(seed), vectors, seed) for seed in range(1, 201)]
     noise = DIMENSION * 0.3**2 / CLIENTS
     expected = {"compression": mechanism.sketch.compression_error(vectors.mean(axis=0)), "privatisation": noise}
     for name, value in expected.items():
         values = np.array([getattr(part, name) for part in parts])
-        assert abs(values.mean() - value) < 5 * values.std() / math.sqrt(400)
+        assert abs(values.mean() - value) < 5 * values.std() / math.sqrt(200)
     # Rounding has a variance of a quarter of a squared step at most, on each of d coordinates; a sixth on average over fractions.
     rounding = np.mean([part.rounding for part in parts])
     assert 0.6 < rounding / (DIMENSION * 1e-4 / 6 / CLIENTS) < 1.5
     # Steps that do not depend on each other add up.
     whole = np.array([part.squared_error - part.compression - part.rounding - part.privatisation for part in parts])
-    assert abs(whole.mean()) < 5 * whole.std() / math.sqrt(400)
+    assert abs(whole.mean()) < 5 * whole.std() / math.sqrt(200)
     assert all(part.clipping < 1e-28 and part.wrap_around == 0 and part.wrapped_coordinates == 0 for part in parts)
 
 

@@ -23,7 +23,7 @@ def test_both_rounds_together_keep_the_budget(adjacency: str) -> None:
 def test_the_sketch_is_for_the_number_that_the_count_allows_for() -> None:
     true = np.bincount(ITEMS, minlength=CATEGORIES) / len(ITEMS)
     reckoned = []
-    for seed in range(12):
+    for seed in range(8):
         found = two_round_frequencies(ITEMS, CATEGORIES, 2.0, 1e-5, seed=seed)
         reckoned.append(found.counted.upper)
         assert found.mechanism.distinct_items == max(1, found.counted.upper)
@@ -31,7 +31,7 @@ def test_the_sketch_is_for_the_number_that_the_count_allows_for() -> None:
         # Shorter than a histogram of all items.
         assert found.bits_per_client < 0.7 * CATEGORIES * np.log2(found.mechanism.modulus)
     # Each is below the true number with probability 0.05 at most.
-    assert sum(number < 20 for number in reckoned) <= 4
+    assert sum(number < 20 for number in reckoned) <= 3
     # The budget of round two does not depend on what round one has shown.
     assert len(set(reckoned)) > 3
 

@@ -19,7 +19,7 @@ DATA = DataColumn("height", "a test", np.random.default_rng(2).normal(170, 10, 3
 
 @pytest.fixture(scope="module")
 def study() -> MeanStudy:
-    return study_mean(DATA, 2.0, 4, 2, seed=1)
+    return study_mean(DATA, 2.0, 3, 2, seed=1)
 
 
 def test_the_mechanisms_that_are_compared(study: MeanStudy) -> None:
@@ -35,7 +35,7 @@ def test_the_mechanisms_that_are_compared(study: MeanStudy) -> None:
     assert list(study.tables) == list(bits)[:4]
     assert study.table is study.tables["MVU, 2 bits"]
     assert study.estimate.mechanism == "MVU, 2 bits"
-    assert (study.table.bits_in, study.table.bits_out) == (4, 2)
+    assert (study.table.bits_in, study.table.bits_out) == (3, 2)
     for table in study.tables.values():
         assert table.interval == DATA.interval
         verify_table(table)
@@ -60,7 +60,7 @@ def test_mvu_is_the_best_of_those_with_its_bits(study: MeanStudy) -> None:
 
 
 def test_the_same_seed_gives_the_same_results(study: MeanStudy) -> None:
-    again = study_mean(DATA, 2.0, 4, 2, seed=1)
+    again = study_mean(DATA, 2.0, 3, 2, seed=1)
     assert again.comparison == study.comparison
     np.testing.assert_array_equal(again.table.weights, study.table.weights)
 

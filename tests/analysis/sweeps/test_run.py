@@ -250,18 +250,18 @@ def test_a_table_is_designed_once_for_all_tasks_and_sweeps(
         return calibrate(*arguments, **options)
 
     monkeypatch.setattr(tables, "calibrate_vector_table", counting)
-    mechanism = {"name": "mvu", "bits_in": 3, "bits_out": 1, "metric": "l1"}
+    mechanism = {"name": "mvu", "bits_in": 2, "bits_out": 1, "metric": "l1"}
     tasks = few(mechanism=[mechanism], epsilon=4, repetitions=2, population=["sphere", "sparse"], clients=[50, 60])
     cache = TableCache(tmp_path / "tables")
     first = run_tasks(tasks, tmp_path / "first", cache=cache.folder)
     second = run_tasks(tasks, tmp_path / "second", cache=cache.folder)
-    assert designed == [(4.0, 1e-5, NormBall(4, 2.0), 3, 1, "l1")]
+    assert designed == [(4.0, 1e-5, NormBall(4, 2.0), 2, 1, "l1")]
     pd.testing.assert_frame_equal(first, second)
     assert first["realised_epsilon"].between(4 - 1e-6, 4).all()
     assert set(first["table_metric"]) == {"l1"}
     # A table in the wrong place, here one that is less private, is not believed.
     (path,) = cache.folder.iterdir()
-    less_private = calibrate(5.0, 1e-5, NormBall(4, 2.0), 3, 1, "l1").table
+    less_private = calibrate(5.0, 1e-5, NormBall(4, 2.0), 2, 1, "l1").table
     cache.fetch({"other": 1}, lambda: less_private)
     (other,) = (found for found in cache.folder.iterdir() if found != path)
     path.write_bytes(other.read_bytes())

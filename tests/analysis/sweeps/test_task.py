@@ -18,7 +18,13 @@ from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
 from quietbits.solvers.accounting.sampling import PoissonSampling
 
-OPTIONS: dict[str, dict[str, Any]] = {"mvu": {"bits_in": 2, "bits_out": 1}, "cpsgd": {"bits": 10}, **SKETCHES}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "mvu": {"bits_in": 2, "bits_out": 1},
+    "cpsgd": {"bits": 10},
+    "poisson-binomial": {"bits": 5},
+    "sketched-poisson-binomial": {"trials": 1},
+    **SKETCHES,
+}
 
 
 def task_of(name: str, domain: Domain, **changes: Any) -> MeanTask:

@@ -126,7 +126,7 @@ def test_adaptive_clipping_is_refused_where_its_question_is_not_private(task: Ta
         ("dp-fedavg", {"noise_multiplier": 5.0}, {}, 0.8),
         ("distributed-skellam", {"bits": 16}, {"epsilon": 20.0, "sampling": "passes"}, 0.8),
         ("sign-gaussian", {}, {"round_epsilon": 20.0, "server_rate": 0.3}, 0.7),
-        ("mvu", {"bits_in": 5, "bits_out": 1, "metric": "l1"}, {"round_epsilon": 20.0, "server_rate": 0.3}, 0.4),
+        ("mvu", {"bits_in": 3, "bits_out": 1, "metric": "l1"}, {"round_epsilon": 20.0, "server_rate": 0.3}, 0.4),
     ],
 )
 def test_learning_happens(

@@ -15,7 +15,7 @@ from quietbits.analysis.comparisons.frequencies.simulated_errors import (
     sketch_size,
 )
 
-POINTS = frequency_points(3, "zipf", 300, (400,), (4.0,), 12)
+POINTS = frequency_points(3, "zipf", 300, (400,), (2.0,), 12)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def rows() -> pd.DataFrame:
 
 def test_there_is_a_row_for_each_series_and_round(rows: pd.DataFrame) -> None:
     assert rows.groupby("series").size().to_dict() == dict.fromkeys([*SERIES, CENTRAL], 12)
-    assert (rows["realised_epsilon"] <= 4.0).all()
+    assert (rows["realised_epsilon"] <= 2.0).all()
     assert set(rows.loc[rows["trust_model"] == "local", "delta"]) == {0.0}
     # All series have the same items.
     assert rows.groupby("repetition")["zero_error"].nunique().eq(1).all()

@@ -21,7 +21,7 @@ NOISES = (0.125, 1.0, 16.0)
 
 @pytest.fixture(scope="module")
 def arranged(rows_of) -> pd.DataFrame:
-    tasks = recovery_tasks(3, sparsities=(2, 128), noise_deviations=NOISES, dimension=2**11, measurements=2**8, repetitions=12)
+    tasks = recovery_tasks(3, sparsities=(2, 128), noise_deviations=NOISES, dimension=2**10, measurements=2**8, repetitions=12)
     return arrange_recovery(rows_of(tasks))
 
 
@@ -46,7 +46,7 @@ def test_errors_are_as_predicted(arranged: pd.DataFrame) -> None:
     # Its predicted error is exact: six means, each within 4.5 standard errors, which are estimated from 12 repetitions.
     gaps = (ordinary["mean_squared_error"] - ordinary["predicted_squared_error"]) / ordinary["standard_error"]
     assert gaps.abs().max() < 4.5
-    assert ordinary["predicted_squared_error"].loc[(2, 1.0)] == 2**11 / 2**8 * 2 - 1
+    assert ordinary["predicted_squared_error"].loc[(2, 1.0)] == 2**10 / 2**8 * 2 - 1
     # The oracle's is a lower bound; 128 columns of length 256 are far from orthogonal.
     oracle = by.loc["oracle"]
     ratio = oracle["mean_squared_error"] / oracle["predicted_squared_error"]

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 Effort = Literal["quick", "wide", "full"]
 
-# Inputs of the grid on which the search is wide; finer grids only polish.
-WIDE_SEARCH_INPUTS = 16
+# Inputs of the grid on which the search is wide; finer grids only polish, those of up to the second number as long as it takes.
+WIDE_SEARCH_INPUTS, POLISHED_INPUTS = 16, 32
 # Ends of the wide search that are perturbed; those that are polished, as rounding decides which of close ones are reached first; and those
 # that are followed to grids more than four times as fine.
 PERTURBED, POLISHED, FOLLOWED = 3, 4, 2
@@ -41,6 +41,7 @@ WORTHWHILE = 1e-3
 # On the finest grid ends are followed that were this far behind the best (relative value) at most, and whose letters differ from its by
 # more than this share of their width.
 RIVAL, SAME_LETTERS = 1e-3, 0.02
+# Letters of ends of one optimum differ by this share of their width at most, after a wide search's descents.
 WIDE_LETTERS = 0.002
 # Letters reach this much farther in the search (relative) than they must: closer to the limit, programs are too degenerate to be solved
 # reliably. The outermost letters are drawn in at the end.
@@ -170,7 +171,7 @@ def _searched(
     tried: list[_End] = []
     for _ in range(4 if few else 0):
         # Those of an optimum that was perturbed before would end where they did then.
-        fresh = [end for end in _best(ends, PERTURBED) if not _same_letters(end, tried)]
+        fresh = [end for end in _best(ends, PERTURBED) if not _is_one_of(end, tried)]
         tried += fresh
         perturbed = [new for end in fresh for new in _perturbations(end.alphabet)]
         new_ends = _descend_all(parallel, wide, perturbed, _goal(ends))
@@ -201,7 +202,7 @@ def _searched(
 def _last_evaluations(problem: LetterProblem, effort: Effort) -> int:
     if effort != "full":
         return SHORT_EVALUATIONS
-    return POLISHING_EVALUATIONS if problem.inputs_count <= 32 else EVALUATIONS
+    return POLISHING_EVALUATIONS if problem.inputs_count <= POLISHED_INPUTS else EVALUATIONS
 
 
 def _randomised_response(problem: LetterProblem) -> FloatArray:
@@ -289,14 +290,15 @@ def _best(ends: list[_End], count: int) -> list[_End]:
     """Return the best ends that are different optima."""
     chosen: list[_End] = []
     for end in _lowest(ends):
-        if len(chosen) < count and not _same_letters(end, chosen):
+        if len(chosen) < count and not _is_one_of(end, chosen):
             chosen.append(end)
     return chosen
 
 
-def _same_letters(end: _End, others: list[_End]) -> bool:
-    """Return whether letters differ from those of another end, or from their mirror image, by no more than descents leave open."""
-    images = [letters for other in others for letters in (other.alphabet, 1 - other.alphabet[::-1])]
+def _is_one_of(end: _End, others: list[_End]) -> bool:
+    """Return whether an end belongs to the optimum of another one, or to its mirror image, which may have another value."""
+    near = [other.alphabet for other in others if abs(end.value - other.value) <= WORTHWHILE * other.value]
+    images = [letters for alphabet in near for letters in (alphabet, 1 - alphabet[::-1])]
     return any(np.abs(end.alphabet - letters).max() <= WIDE_LETTERS * np.ptp(letters) for letters in images)
 
 

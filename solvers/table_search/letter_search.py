@@ -181,8 +181,7 @@ def _searched(
         ends += new_ends
         if not gained > 1e-6 * min(end.value for end in ends):
             break
-    followed = _best(ends, 1 if effort == "quick" else POLISHED)
-    followed = [end for end in followed if end.value <= _goal(ends)]
+    followed = [end for end in _best(ends, 1 if effort == "quick" else POLISHED) if end.value <= _goal(ends)]
     if wide.inputs_count == problem.inputs_count:
         ends += _polish_all(parallel, problem, followed, _last_evaluations(problem, effort))
     finer = wide
@@ -296,7 +295,7 @@ def _best(ends: list[_End], count: int) -> list[_End]:
 
 
 def _is_one_of(end: _End, others: list[_End]) -> bool:
-    """Return whether an end belongs to the optimum of another one, or to its mirror image, which may have another value."""
+    """Return whether an end belongs to the optimum of another one, or to its mirror image if that is as good."""
     near = [other.alphabet for other in others if abs(end.value - other.value) <= WORTHWHILE * other.value]
     images = [letters for alphabet in near for letters in (alphabet, 1 - alphabet[::-1])]
     return any(np.abs(end.alphabet - letters).max() <= WIDE_LETTERS * np.ptp(letters) for letters in images)

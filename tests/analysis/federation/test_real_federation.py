@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -123,7 +123,6 @@ while True:
         if process:
             print(process, file=asked, flush=True)
             continue
-    os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     server.close()
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -171,13 +170,15 @@ def wait_for(condition: Callable[[], bool], what: str, log: Path, seconds: float
 
 @contextmanager
 def process(command: list[str], log: Path, environment: dict[str, str]) -> Iterator[None]:
-    """Run a command, and kill it in the end."""
+    """Run a command and its copies as a group of processes, and kill them all in the end."""
     with log.open("wb") as output:
-        started = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=log.parent)
+        started = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=log.parent, start_new_session=True
+        )
         try:
             yield
         finally:
-            started.kill()
+            os.killpg(started.pid, signal.SIGKILL)
             started.wait()
 
 
@@ -190,9 +191,7 @@ def is_alive(number: int) -> bool:
 
 
 def kill(number: int) -> None:
-    """Kill a process and those that it has started."""
-    with suppress(ProcessLookupError):
-        os.killpg(number, signal.SIGKILL)
+    os.kill(number, signal.SIGKILL)
     while is_alive(number):
         time.sleep(0.01)
 
@@ -250,9 +249,7 @@ def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_m
             with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rw") as asked:
                 connection.connect(str(address))
                 print(json.dumps([str(said), *command]), file=asked, flush=True)
-                number = int(asked.readline())
-            stack.callback(kill, number)
-            return number
+                return int(asked.readline())
 
         start(log, "flower-superlink", "--insecure", "--port", str(link), "--disable-runtime-dependency-installation")
         supernodes = []

@@ -135,7 +135,7 @@ def staircase_bound(
     Raises
     ------
     ConvergenceError
-        If a master program cannot be solved.
+        If no master program can be solved.
     """
     # A table is designed, certified and compared with the bound for the same grid, constraint and objective.
     return _bound(bits_in, constraint, None if input_weights is None else np.asarray(input_weights, dtype=float).tobytes(), tolerance)
@@ -204,17 +204,25 @@ def _solve_level(
     inputs = np.linspace(0.0, 1.0, count)
     typical = coarse.bound if coarse is not None and coarse.bound > 0 else typical_variance(constraint, count)
     master = RestrictedMaster(inputs, input_weights, space, typical / count, np.sqrt(typical))
-    start = space.project(_starting_duals(inputs, constraint, input_weights, coarse))
-    best = feasible_duals(start, inputs, constraint)
+    starts = _starting_duals(inputs, constraint, input_weights, coarse)
+    best = max((feasible_duals(space.project(start), inputs, constraint) for start in starts), key=lambda found: found.bound)
     master.add(best.priced.letters, best.priced.rays)
     if coarse is not None:
         master.add(coarse.letters, _refined_rays(coarse.rays, constraint))
     width = 0.5
-    value, masses = np.inf, np.empty(0)
+    value, masses = np.inf, np.zeros(len(best.priced.letters))
+    if coarse is not None:
+        masses = np.concatenate([masses, coarse.masses])
     for _ in range(rounds):
-        optimum = master.solve(best.duals, width)
+        try:
+            optimum = master.solve(best.duals, width)
+        except ConvergenceError:
+            # The best bound so far holds, and who asked for a table compares it with the value.
+            if not masses.any():
+                raise
+            break
         found = feasible_duals(optimum.duals, inputs, constraint)
-        if optimum.sides_touched == 0 or not masses.size:
+        if optimum.sides_touched == 0 or (value == np.inf and optimum.masses.any()):
             masses = optimum.masses
         if optimum.sides_touched == 0:
             value = optimum.value
@@ -233,16 +241,22 @@ def _solve_level(
     return _Level(value, best.bound, best.duals, master.letters[used], master.rays[used], masses[used])
 
 
-def _starting_duals(inputs: FloatArray, constraint: RatioConstraint, input_weights: FloatArray | None, coarse: _Level | None) -> DualValues:
+def _starting_duals(
+    inputs: FloatArray, constraint: RatioConstraint, input_weights: FloatArray | None, coarse: _Level | None
+) -> list[DualValues]:
+    """Return dual values to begin with, of which the ones with the best bound are as near as any."""
     count = len(inputs)
+    even = np.full(count, 1 / count)
+    flat = DualValues(typical_variance(constraint, count) * even, np.zeros(count), even if input_weights is None else input_weights)
     if coarse is None:
-        each = np.full(count, typical_variance(constraint, count) / count)
-        return DualValues(each, np.zeros(count), np.full(count, 1 / count) if input_weights is None else input_weights)
-    weights = input_weights
-    if weights is None:
-        weights = np.interp(inputs, np.linspace(0.0, 1.0, count // 2), coarse.duals.input_weights)
-        weights /= weights.sum()
-    return DualValues(_refined(coarse.duals.normalisation), _refined(coarse.duals.unbiasedness), weights)
+        return [flat]
+    normalisation, unbiasedness = _refined(coarse.duals.normalisation), _refined(coarse.duals.unbiasedness)
+    if input_weights is not None:
+        return [DualValues(normalisation, unbiasedness, input_weights)]
+    # Weights have an atom at each end where grids are fine, and none where letters can stand near every input.
+    smooth = np.interp(inputs, np.linspace(0.0, 1.0, count // 2), coarse.duals.input_weights)
+    refined = [weights / weights.sum() for weights in (np.maximum(_refined(coarse.duals.input_weights), 0.0), smooth)]
+    return [flat, *(DualValues(normalisation, unbiasedness, weights) for weights in refined)]
 
 
 def _refined(prices: FloatArray) -> FloatArray:

@@ -58,6 +58,7 @@ class RestrictedMaster:
         self._highs = new_highs()
         # With more columns the last optimum is still feasible: from there dual simplex, HiGHS's own choice, may take ten times as long.
         self._highs.setOptionValue("simplex_strategy", highspy.simplex_constants.SimplexStrategy.kSimplexStrategyPrimal)
+        self._highs.setOptionValue("factor_pivot_threshold", 0.5)
         coordinates = space.even.shape[1]
         self._prices = 2 * coordinates
         self._rows = self._prices if input_weights is not None else 3 * coordinates

@@ -53,7 +53,9 @@ def new_highs() -> highspy.Highs:
 
 
 def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
-    """Solve the model that `highs` holds, from its basis; if that fails from scratch, by the simplex method, then by interior points.
+    """Solve the model that `highs` holds, from its basis; if that fails by the dual simplex method from there, and then from scratch.
+
+    From scratch, the simplex method comes first and interior points after it.
 
     `program` says what the model is, for messages.
 
@@ -64,9 +66,10 @@ def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
     ConvergenceError
         If HiGHS ends with neither an optimum nor a proof that there is none.
     """
+    basis = highs.getBasis()
     highs.run()
     if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-        _run_again(highs)
+        _run_again(highs, basis)
     status = highs.getModelStatus()
     if status == highspy.HighsModelStatus.kInfeasible:
         raise InfeasibleError(f"{program} has no solution")
@@ -76,7 +79,15 @@ def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
     return LinearOptimum(np.array(solution.col_value), np.array(solution.row_dual), float(highs.getObjectiveValue()))
 
 
-def _run_again(highs: highspy.Highs) -> None:
+def _run_again(highs: highspy.Highs, basis: highspy.HighsBasis) -> None:
+    if basis.valid:
+        # The primal simplex method gives up where a basis on its way is almost singular. The dual one goes another way, and from the basis
+        # of the solve before it needs a third of the time that a solve from scratch does.
+        highs.setBasis(basis)
+        strategy = highs.getOptionValue("simplex_strategy")[1]
+        highs.setOptionValue("simplex_strategy", highspy.simplex_constants.SimplexStrategy.kSimplexStrategyDual)
+        highs.run()
+        highs.setOptionValue("simplex_strategy", strategy)
     # Presolve has been seen to call a model infeasible, or to end in numerical trouble, where the simplex method finds an optimum.
     highs.setOptionValue("presolve", "off")
     for solver in ("simplex", "ipm"):

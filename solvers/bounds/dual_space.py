@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from ...arrays import FloatArray
 from .ray_pricing import DualValues
 
+# With fewer, there is no smooth density between the ends.
+LEAST_INPUTS_OF_A_DIPOLE = 16
+
 
 @dataclass(frozen=True)
 class DualSpace:
@@ -18,20 +21,35 @@ class DualSpace:
     Attributes
     ----------
     chosen : ndarray of shape (coordinates,)
-        The inputs whose dual values are the coordinates.
+        The inputs whose dual values fix all the others.
+    weights : ndarray of shape (inputs, coordinates)
+        From input weights at the chosen inputs to all input weights; non-negative.
+    weight_units : ndarray of shape (coordinates,)
+        The size of an input weight at each chosen input.
     even, odd : ndarray of shape (inputs, coordinates)
-        From coordinates to dual values: `even`, non-negative, for normalisation prices and input weights; `odd` for unbiasedness prices,
-        which change sign under the mirror x -> 1-x where symmetry is imposed. Transposed, they gather a table's constraints into the
-        rows of the master program.
+        From coordinates to prices: `even` for normalisation, `odd` for unbiasedness, which changes sign under the mirror x -> 1-x where
+        symmetry is imposed. Transposed, they gather a table's constraints into the rows of the master program. Coordinates are prices at
+        the chosen inputs, but for the two inputs at an end: there they are an atom and a dipole.
+    to_coordinates : ndarray of shape (coordinates, coordinates)
+        From prices at the chosen inputs to coordinates.
     """
 
     chosen: NDArray[np.intp]
+    weights: FloatArray
+    weight_units: FloatArray
     even: FloatArray
     odd: FloatArray
+    to_coordinates: FloatArray
+
+    def coordinates(self, prices: FloatArray) -> FloatArray:
+        """Return the coordinates of the prices of this space that agree with the given ones at the chosen inputs."""
+        return self.to_coordinates @ prices[self.chosen]
 
     def project(self, duals: DualValues) -> DualValues:
         """Return the dual values of this space that agree with the given ones at the chosen inputs; input weights stay as they are."""
-        return DualValues(self.even @ duals.normalisation[self.chosen], self.odd @ duals.unbiasedness[self.chosen], duals.input_weights)
+        return DualValues(
+            self.even @ self.coordinates(duals.normalisation), self.odd @ self.coordinates(duals.unbiasedness), duals.input_weights
+        )
 
 
 def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
@@ -57,4 +75,14 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
     if symmetric:
         own, mirrored = hats[:, : len(lower)], hats[:, ::-1][:, : len(lower)]
         chosen, hats, odd = lower, own + mirrored, own - mirrored
-    return DualSpace(chosen, hats, odd)
+    prices, weight_units = np.eye(len(chosen)), np.full(len(chosen), 1 / inputs)
+    if inputs >= LEAST_INPUTS_OF_A_DIPOLE:
+        # Beside a density of prices of order one, an atom is of the order of the number of inputs, and a dipole, a price on the slope, of
+        # its square: with such units, dual values are about as far from those of the coarser grid in one coordinate as in another. The
+        # weights of the largest variance have atoms, too.
+        for outer, inner in ((0, 1),) if symmetric else ((0, 1), (-1, -2)):
+            prices[outer, outer] = inputs
+            prices[inner, inner] = inputs**2
+            prices[outer, inner] = -(inputs**2)
+            weight_units[outer] = 1.0
+    return DualSpace(chosen, hats, weight_units, hats @ prices, odd @ prices, np.asarray(np.linalg.inv(prices), dtype=float))

@@ -25,8 +25,9 @@ from .staircase_master import RestrictedMaster
 # 5e-5 at epsilon 1, 2e-4 at 4 and 1e-3 at 8.
 KNOTS = 64
 
-# Most rounds of column generation on one grid: for a table, which must converge, and for a bound, which holds wherever it stops.
-TABLE_ROUNDS, BOUND_ROUNDS = 500, 60
+# Most rounds of column generation on one grid, where a master program was free of the box and where none was: for a table, which must
+# converge, and for a bound, which holds wherever it stops.
+TABLE_ROUNDS, BOUND_ROUNDS = (500, 500), (60, 120)
 
 # Where the whole grid spreads over less log ratio than this, metric privacy is bounded by local privacy, which it implies: the bound is
 # then lower by a share of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
@@ -174,7 +175,7 @@ def _refine(
     *,
     knots: int | None,
     tolerance: float,
-    rounds: int,
+    rounds: tuple[int, int],
 ) -> _Level:
     """Solve on grids of 2, 4, 8, ... inputs, each from the one before."""
     spread = constraint.log_ratio * (2**bits_in - 1)
@@ -197,7 +198,7 @@ def _solve_level(
     space: DualSpace,
     coarse: _Level | None,
     tolerance: float,
-    rounds: int,
+    rounds: tuple[int, int],
 ) -> _Level:
     """Solve on one grid, starting from the dual values and the rays of one half as fine."""
     count = len(space.even)
@@ -205,24 +206,24 @@ def _solve_level(
     typical = coarse.bound if coarse is not None and coarse.bound > 0 else typical_variance(constraint, count)
     master = RestrictedMaster(inputs, input_weights, space, typical / count, np.sqrt(typical))
     starts = _starting_duals(inputs, constraint, input_weights, coarse)
-    best = max((feasible_duals(space.project(start), inputs, constraint) for start in starts), key=lambda found: found.bound)
-    master.add(best.priced.letters, best.priced.rays)
+    first = best = max((feasible_duals(space.project(start), inputs, constraint) for start in starts), key=lambda found: found.bound)
+    master.add(first.priced.letters, first.priced.rays)
     if coarse is not None:
         master.add(coarse.letters, _refined_rays(coarse.rays, constraint))
     width = 0.5
-    value, masses = np.inf, np.zeros(len(best.priced.letters))
-    if coarse is not None:
-        masses = np.concatenate([masses, coarse.masses])
-    for _ in range(rounds):
+    value, masses = np.inf, np.zeros(0)
+    for number in range(max(rounds)):
+        if number >= rounds[int(value == np.inf)]:
+            break
         try:
             optimum = master.solve(best.duals, width)
         except ConvergenceError:
             # The best bound so far holds, and who asked for a table compares it with the value.
-            if not masses.any():
+            if coarse is None:
                 raise
             break
         found = feasible_duals(optimum.duals, inputs, constraint)
-        if optimum.sides_touched == 0 or (value == np.inf and optimum.masses.any()):
+        if optimum.sides_touched == 0 or not masses.any():
             masses = optimum.masses
         if optimum.sides_touched == 0:
             value = optimum.value
@@ -237,6 +238,8 @@ def _solve_level(
             width *= 4
         wanted = found.priced.violations > 0
         master.add(found.priced.letters[wanted], found.priced.rays[wanted])
+    if coarse is not None and not masses.any():
+        masses = np.concatenate([np.zeros(len(first.priced.letters)), coarse.masses])
     used = np.flatnonzero(masses > 1e-12 * masses.max(initial=0.0))
     return _Level(value, best.bound, best.duals, master.letters[used], master.rays[used], masses[used])
 

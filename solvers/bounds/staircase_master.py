@@ -58,7 +58,6 @@ class RestrictedMaster:
         self._highs = new_highs()
         # With more columns the last optimum is still feasible: from there dual simplex, HiGHS's own choice, may take ten times as long.
         self._highs.setOptionValue("simplex_strategy", highspy.simplex_constants.SimplexStrategy.kSimplexStrategyPrimal)
-        self._highs.setOptionValue("factor_pivot_threshold", 0.5)
         coordinates = space.even.shape[1]
         self._prices = 2 * coordinates
         self._rows = self._prices if input_weights is not None else 3 * coordinates
@@ -70,7 +69,7 @@ class RestrictedMaster:
         self._add_columns(np.zeros(2 * self._rows), np.concatenate([identity, -identity]))
         self._first_ray = 2 * self._rows
         if input_weights is None:
-            self._add_columns(np.ones(1), np.concatenate([np.zeros(self._prices), space.even.sum(axis=0)])[None, :])
+            self._add_columns(np.ones(1), np.concatenate([np.zeros(self._prices), space.weights.sum(axis=0)])[None, :])
             self._first_ray += 1
 
     def add(self, letters: FloatArray, rays: FloatArray) -> None:
@@ -79,7 +78,7 @@ class RestrictedMaster:
         variances = rays * offsets**2 / self.scale
         blocks = [rays @ self.space.even, (rays * offsets / self.reach) @ self.space.odd]
         if self.input_weights is None:
-            blocks.append(-variances @ self.space.even)
+            blocks.append(-variances @ self.space.weights)
             costs = np.zeros(len(letters))
         else:
             costs = variances @ self.input_weights
@@ -94,12 +93,11 @@ class RestrictedMaster:
     def solve(self, centre: DualValues, width: float) -> MasterSolution:
         """Solve for the masses, with dual values no farther than `width` units (of `scale`) from `centre`."""
         space = self.space
-        chosen = space.chosen
-        middle = np.concatenate([centre.normalisation[chosen], centre.unbiasedness[chosen] * self.reach]) / self.scale
+        middle = np.concatenate([space.coordinates(centre.normalisation), space.coordinates(centre.unbiasedness) * self.reach]) / self.scale
         widths = np.full(self._prices, width)
         if self.input_weights is None:
-            middle = np.concatenate([middle, centre.input_weights[chosen]])
-            widths = np.concatenate([widths, np.full(len(chosen), width / len(self.inputs))])
+            middle = np.concatenate([middle, centre.input_weights[space.chosen]])
+            widths = np.concatenate([widths, width * space.weight_units])
         prices = np.concatenate([widths + middle, widths - middle])
         self._highs.changeColsCost(len(prices), np.arange(len(prices), dtype=np.int32), prices)
         optimum = run_highs(self._highs, "the master program over privacy rays")
@@ -116,7 +114,7 @@ class RestrictedMaster:
 
     def _weights(self, row_duals: FloatArray, centre: DualValues) -> FloatArray:
         """Return the input weights, scaled to sum one; the centre's while the master has no use for any."""
-        weights = self.space.even @ np.maximum(row_duals, 0.0)
+        weights = self.space.weights @ np.maximum(row_duals, 0.0)
         return weights / weights.sum() if weights.any() else centre.input_weights
 
     def _add_columns(self, costs: FloatArray, columns: FloatArray) -> None:

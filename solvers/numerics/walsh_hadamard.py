@@ -1,5 +1,7 @@
 """The Walsh-Hadamard transform, in Sylvester's order: fast on whole arrays, and single entries of its matrix."""
 
+import math
+import threading
 from functools import lru_cache
 from typing import Any
 
@@ -9,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer
 
 LARGEST_DIMENSION = 2**31
-# Logarithm of the rows of the Hadamard matrices that the transform is made of.
-FACTOR_BITS = 4
-# Numbers transformed at a time, an eighth of a megabyte, and columns of vectors that are longer.
-PIECE, COLUMNS = 2**14, 2**12
+# Logarithm of the rows of the Hadamard matrices that the transform is made of: about as large where many numbers are transformed, and at
+# most where so few are that the number of matrix products is what takes time.
+MANY_BITS, FEW_BITS = 3, 5
+# Numbers that are few; numbers transformed at a time, half a megabyte; and columns of vectors that are longer.
+FEW, PIECE, COLUMNS = 2**12, 2**16, 2**12
 
 
 def padded_dimension(dimension: int) -> int:
@@ -29,10 +32,10 @@ def padded_dimension(dimension: int) -> int:
 def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
     """Multiply vectors by the Hadamard matrix H, whose entries are 1 and -1: H is symmetric, and H H = dimension times the identity.
 
-    H is the Kronecker product of Hadamard matrices of at most 16 rows. Vectors are multiplied by one after the other, in matrix products:
-    for vectors that don't fit into a processor's cache first across pieces that do, then within the pieces. That takes at most 16
-    multiplications and additions per number and factor, and less than a megabyte beside the result, or a copy of what is not a contiguous
-    array. Numbers of type float32 keep their type; all others become float64.
+    H is the Kronecker product of Hadamard matrices of at most 32 rows. Vectors are multiplied by one after the other, in matrix products:
+    for vectors that don't fit into a processor's cache first across pieces that do, then within the pieces. That takes at most 32
+    multiplications and additions per number and factor, and at most a megabyte for each thread beside the result, or a copy of what is not
+    a contiguous array. Numbers of type float32 keep their type; all others become float64.
 
     Whole numbers stay exact if their absolute values add up to at most 2**53 in each vector (2**24 for float32): so do all intermediate
     results, then. Divided by the square root of the dimension, the transform is a rotation.
@@ -55,7 +58,7 @@ def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArr
     dimension = array.shape[-1] if array.ndim else 0
     if dimension == 0 or dimension & (dimension - 1):
         raise ValueError(f"vectors must have a last axis whose length is a power of two, got the shape {array.shape}")
-    if array.size <= PIECE:
+    if 0 < array.size <= FEW:
         few = _transform_few(array)
         if out is None:
             return few
@@ -69,20 +72,27 @@ def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArr
 
 
 def _transform_few(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Transform what the cache holds at once, with as few calls as possible: they are what takes time."""
-    current, stride = vectors, 1
-    for factor in _factors(vectors.shape[-1], vectors.dtype.char):
+    """Transform few numbers, with as few calls as possible: they are what takes time."""
+    dimension = vectors.shape[-1]
+    count = vectors.size // dimension
+    factors = _few_factors(dimension, vectors.dtype.char)
+    if len(factors) == 1:
+        # One product instead of one for each vector.
+        transformed: NDArray[Any] = vectors.reshape(-1, dimension) @ factors[0]
+        return transformed.reshape(vectors.shape)
+    current = vectors
+    for factor in factors:
         rows = len(factor)
-        # One product instead of many small ones; H is symmetric.
-        current = current.reshape(-1, rows) @ factor if stride == 1 else factor @ current.reshape(-1, rows, stride)
-        stride *= rows
+        # The indices' first digit, in base `rows`, is transformed and becomes the last: after a turn for each, all are in their places.
+        # That way a vector takes one product of two matrices, one of them as long as can be.
+        current = (current.reshape(rows, -1).T if count == 1 else current.reshape(count, rows, -1).swapaxes(1, 2)) @ factor
     return current.reshape(vectors.shape)
 
 
 def _transform_across(vectors: NDArray[Any], result: NDArray[Any], stride: int) -> NDArray[Any]:
     """Write to the result what is left to transform within pieces of length `stride`, and return it."""
     current = vectors
-    for factor in _factors(vectors.shape[-1] // stride, vectors.dtype.char):
+    for factor in _few_factors(vectors.shape[-1] // stride, vectors.dtype.char):
         rows = len(factor)
         before, after = current.reshape(-1, rows, stride), result.reshape(-1, rows, stride)
         for start in range(0, stride, COLUMNS):
@@ -99,32 +109,64 @@ def _transform_across(vectors: NDArray[Any], result: NDArray[Any], stride: int) 
 def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any]) -> None:
     """Transform each row, as many at a time as the cache holds; the result may be the pieces themselves."""
     count, length = pieces.shape
-    first, *others = _factors(length, pieces.dtype.char)
-    if not others:
-        np.matmul(pieces, first, out=result)
+    factors = _many_factors(length, pieces.dtype.char)
+    if len(factors) == 1:
+        # One product instead of one for each vector.
+        np.matmul(pieces, factors[0], out=result)
         return
     at_once = max(1, min(PIECE // length, count))
-    scratch = np.empty((2, at_once * length), pieces.dtype)
+    scratch = _SCRATCH.array((2, at_once, length), pieces.dtype)
     for start in range(0, count, at_once):
         target = result[start : start + at_once]
-        current = scratch[0, : target.size]
-        np.matmul(pieces[start : start + at_once].reshape(-1, len(first)), first, out=current.reshape(-1, len(first)))
-        stride = len(first)
-        for number, factor in enumerate(others, 1):
+        current = pieces[start : start + at_once]
+        for number, factor in enumerate(factors):
+            left = len(factors) - 1 - number
+            # Every second product goes to the result, the last one too; but not the first, which may read what is there.
+            to_result = left % 2 == 0 and number > 0
+            output = target if to_result else scratch[number % 2, : len(target)]
             rows = len(factor)
-            output = target if number == len(others) else scratch[number % 2, : target.size]
-            np.matmul(factor, current.reshape(-1, rows, stride), out=output.reshape(-1, rows, stride))
-            current, stride = output, stride * rows
+            # A turn of the digits, as for few numbers.
+            turned = current.reshape(-1, rows, length // rows).swapaxes(1, 2)
+            np.matmul(turned, factor, out=output.reshape(-1, length // rows, rows))
+            current = output
+
+
+class _Scratch(threading.local):
+    """Memory that each thread keeps: given back to the system after each call, it would come with page faults again."""
+
+    def __init__(self) -> None:
+        self.kept = np.empty(0, np.uint8)
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        needed = math.prod(shape) * dtype.itemsize
+        if needed > len(self.kept):
+            self.kept = np.empty(needed, np.uint8)
+        return self.kept[:needed].view(dtype).reshape(shape)
+
+
+_SCRATCH = _Scratch()
+
+
+def _few_factors(dimension: int, dtype: str) -> tuple[NDArray[Any], ...]:
+    return _factors(dimension, dtype, -(-_bits(dimension) // FEW_BITS))
+
+
+def _many_factors(dimension: int, dtype: str) -> tuple[NDArray[Any], ...]:
+    bits = _bits(dimension)
+    return _factors(dimension, dtype, 1 if bits <= FEW_BITS else round(bits / MANY_BITS))
+
+
+def _bits(dimension: int) -> int:
+    return dimension.bit_length() - 1
 
 
 @lru_cache(maxsize=64)
-def _factors(dimension: int, dtype: str) -> tuple[NDArray[Any], ...]:
-    """Return Hadamard matrices of at most 16 rows, about as large as each other, whose Kronecker product is that of a dimension."""
-    bits = dimension.bit_length() - 1
-    count = max(1, -(-bits // FACTOR_BITS))
+def _factors(dimension: int, dtype: str, count: int) -> tuple[NDArray[Any], ...]:
+    """Return so many Hadamard matrices, or one, about as large as each other, whose Kronecker product is that of a dimension."""
+    count = max(1, count)
     factors = []
     for number in range(count):
-        indices = np.arange(1 << (bits + number) // count)
+        indices = np.arange(1 << (_bits(dimension) + number) // count)
         factors.append(hadamard_entries(indices[:, None], indices).astype(dtype))
         factors[-1].flags.writeable = False
     return tuple(reversed(factors))

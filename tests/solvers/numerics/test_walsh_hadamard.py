@@ -27,9 +27,11 @@ def test_the_fast_transform_is_the_matrix(dimension: int) -> None:
 def test_pieces_and_columns_of_any_size_make_the_same_transform(
     monkeypatch: pytest.MonkeyPatch, piece: int, columns: int, factor: int, dimension: int
 ) -> None:
+    monkeypatch.setattr(module, "FEW", 0)
     monkeypatch.setattr(module, "PIECE", piece)
     monkeypatch.setattr(module, "COLUMNS", columns)
-    monkeypatch.setattr(module, "FACTOR_BITS", factor)
+    monkeypatch.setattr(module, "MANY_BITS", factor)
+    monkeypatch.setattr(module, "FEW_BITS", factor)
     # Nothing kept from other sizes.
     monkeypatch.setattr(module, "_factors", module._factors.__wrapped__)
     # A number of vectors that does not fill the last piece.

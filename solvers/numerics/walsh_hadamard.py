@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer
 
 LARGEST_DIMENSION = 2**31
-# Logarithm of the rows of the Hadamard matrices that the transform is made of: about as large where many numbers are transformed, and at
-# most where so few are that the number of matrix products is what takes time.
-MANY_BITS, FEW_BITS = 3, 5
+# Logarithm of the rows of the Hadamard matrices that the transform is made of: about, and of the largest that is used alone. They depend on
+# the dimension only: a vector's transform then is made of the same sums, whatever other vectors there are.
+FACTOR_BITS, LARGEST_BITS = 3, 5
 # Numbers that are few; numbers transformed at a time, half a megabyte; and columns of vectors that are longer.
 FEW, PIECE, COLUMNS = 2**12, 2**16, 2**12
 
@@ -75,7 +75,7 @@ def _transform_few(vectors: NDArray[Any]) -> NDArray[Any]:
     """Transform few numbers, with as few calls as possible: they are what takes time."""
     dimension = vectors.shape[-1]
     count = vectors.size // dimension
-    factors = _few_factors(dimension, vectors.dtype.char)
+    factors = _factors(dimension, vectors.dtype.char)
     if len(factors) == 1:
         # One product instead of one for each vector.
         transformed: NDArray[Any] = vectors.reshape(-1, dimension) @ factors[0]
@@ -92,7 +92,7 @@ def _transform_few(vectors: NDArray[Any]) -> NDArray[Any]:
 def _transform_across(vectors: NDArray[Any], result: NDArray[Any], stride: int) -> NDArray[Any]:
     """Write to the result what is left to transform within pieces of length `stride`, and return it."""
     current = vectors
-    for factor in _few_factors(vectors.shape[-1] // stride, vectors.dtype.char):
+    for factor in _factors(vectors.shape[-1] // stride, vectors.dtype.char):
         rows = len(factor)
         before, after = current.reshape(-1, rows, stride), result.reshape(-1, rows, stride)
         for start in range(0, stride, COLUMNS):
@@ -109,7 +109,7 @@ def _transform_across(vectors: NDArray[Any], result: NDArray[Any], stride: int) 
 def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any]) -> None:
     """Transform each row, as many at a time as the cache holds; the result may be the pieces themselves."""
     count, length = pieces.shape
-    factors = _many_factors(length, pieces.dtype.char)
+    factors = _factors(length, pieces.dtype.char)
     if len(factors) == 1:
         # One product instead of one for each vector.
         np.matmul(pieces, factors[0], out=result)
@@ -147,26 +147,14 @@ class _Scratch(threading.local):
 _SCRATCH = _Scratch()
 
 
-def _few_factors(dimension: int, dtype: str) -> tuple[NDArray[Any], ...]:
-    return _factors(dimension, dtype, -(-_bits(dimension) // FEW_BITS))
-
-
-def _many_factors(dimension: int, dtype: str) -> tuple[NDArray[Any], ...]:
-    bits = _bits(dimension)
-    return _factors(dimension, dtype, 1 if bits <= FEW_BITS else round(bits / MANY_BITS))
-
-
-def _bits(dimension: int) -> int:
-    return dimension.bit_length() - 1
-
-
 @lru_cache(maxsize=64)
-def _factors(dimension: int, dtype: str, count: int) -> tuple[NDArray[Any], ...]:
-    """Return so many Hadamard matrices, or one, about as large as each other, whose Kronecker product is that of a dimension."""
-    count = max(1, count)
+def _factors(dimension: int, dtype: str) -> tuple[NDArray[Any], ...]:
+    """Return Hadamard matrices, about as large as each other, whose Kronecker product is that of a dimension."""
+    bits = dimension.bit_length() - 1
+    count = 1 if bits <= LARGEST_BITS else round(bits / FACTOR_BITS)
     factors = []
     for number in range(count):
-        indices = np.arange(1 << (_bits(dimension) + number) // count)
+        indices = np.arange(1 << (bits + number) // count)
         factors.append(hadamard_entries(indices[:, None], indices).astype(dtype))
         factors[-1].flags.writeable = False
     return tuple(reversed(factors))

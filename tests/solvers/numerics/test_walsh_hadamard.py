@@ -30,13 +30,21 @@ def test_pieces_and_columns_of_any_size_make_the_same_transform(
     monkeypatch.setattr(module, "FEW", 0)
     monkeypatch.setattr(module, "PIECE", piece)
     monkeypatch.setattr(module, "COLUMNS", columns)
-    monkeypatch.setattr(module, "MANY_BITS", factor)
-    monkeypatch.setattr(module, "FEW_BITS", factor)
+    monkeypatch.setattr(module, "FACTOR_BITS", factor)
+    monkeypatch.setattr(module, "LARGEST_BITS", factor)
     # Nothing kept from other sizes.
     monkeypatch.setattr(module, "_factors", module._factors.__wrapped__)
     # A number of vectors that does not fill the last piece.
     whole = np.random.default_rng(5).integers(-1000, 1000, (7, dimension))
     np.testing.assert_array_equal(walsh_hadamard(whole), whole @ scipy.linalg.hadamard(dimension))
+
+
+@pytest.mark.parametrize("dimension", [256, 2**11])
+def test_a_transform_does_not_depend_on_the_other_vectors(dimension: int) -> None:
+    vectors = np.random.default_rng(8).normal(size=(100, dimension)).astype(np.float32)
+    together = walsh_hadamard(vectors)
+    for count in (1, 3):
+        np.testing.assert_array_equal(walsh_hadamard(vectors[:count]), together[:count])
 
 
 def test_a_vector_of_many_pieces() -> None:

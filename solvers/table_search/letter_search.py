@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 Effort = Literal["quick", "wide", "full"]
 
-# Inputs of the grid on which the search is wide; finer grids only polish, those of up to the second number as long as it takes.
-WIDE_SEARCH_INPUTS, POLISHED_INPUTS = 16, 32
+# Most inputs of the grid on which the search is wide, and entries of its table; finer grids only polish, those of up to the last number
+# for as long as it takes.
+WIDE_SEARCH_INPUTS, WIDE_SEARCH_ENTRIES, POLISHED_INPUTS = 32, 256, 32
 # Ends of the wide search that are perturbed; those that are polished, as rounding decides which of close ones are reached first; and those
 # that are followed to grids more than four times as fine.
 PERTURBED, POLISHED, FOLLOWED = 3, 4, 2
@@ -163,7 +164,8 @@ def _searched(
 ) -> tuple[list[_End], int, list[str]]:
     """Return where descents ended on the problem's grid, how many starts were made, and why some failed."""
     few = problem.letters <= MANY_LETTERS and effort != "quick"
-    wide = problem.coarser(min(problem.inputs_count, max(WIDE_SEARCH_INPUTS, problem.letters)))
+    inputs = min(WIDE_SEARCH_INPUTS, WIDE_SEARCH_ENTRIES // problem.letters)
+    wide = problem.coarser(min(problem.inputs_count, max(inputs, problem.letters)))
     begins = _merged_starts(problem.letters, bound)
     begins += list(starting_alphabets(wide.inputs_count, wide.letters, wide.constraint, starts if few else 1, rng))
     ends = _descend_all(parallel, wide, begins)

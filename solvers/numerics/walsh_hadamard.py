@@ -115,14 +115,14 @@ def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any]) -> None:
         np.matmul(pieces, factors[0], out=result)
         return
     at_once = max(1, min(PIECE // length, count))
+    in_place = np.may_share_memory(pieces, result)
     scratch = _SCRATCH.array((2, at_once, length), pieces.dtype)
     for start in range(0, count, at_once):
         target = result[start : start + at_once]
         current = pieces[start : start + at_once]
         for number, factor in enumerate(factors):
-            left = len(factors) - 1 - number
-            # Every second product goes to the result, the last one too; but not the first, which may read what is there.
-            to_result = left % 2 == 0 and number > 0
+            # Every second product goes to the result, the last one too; but not the first, where it would write over what it reads.
+            to_result = (len(factors) - number) % 2 == 1 and not (in_place and number == 0)
             output = target if to_result else scratch[number % 2, : len(target)]
             rows = len(factor)
             # A turn of the digits, as for few numbers.

@@ -1,6 +1,5 @@
 """The Walsh-Hadamard transform, in Sylvester's order: fast on whole arrays, and single entries of its matrix."""
 
-import math
 import threading
 from functools import lru_cache
 from typing import Any
@@ -68,8 +67,9 @@ def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArr
         return out
     result = _touched(np.empty_like(array)) if out is None else out
     length = min(dimension, PIECE)
-    current = _transform_across(array, result, length) if length < dimension else array
-    _transform_pieces(current.reshape(-1, length), result.reshape(-1, length))
+    in_place = length < dimension
+    current = _transform_across(array, result, length) if in_place else array
+    _transform_pieces(current.reshape(-1, length), result.reshape(-1, length), in_place)
     return result
 
 
@@ -114,8 +114,8 @@ def _transform_across(vectors: NDArray[Any], result: NDArray[Any], stride: int) 
     return current
 
 
-def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any]) -> None:
-    """Transform each row, as many at a time as the cache holds; the result may be the pieces themselves."""
+def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any], in_place: bool) -> None:
+    """Transform each row, as many at a time as the cache holds."""
     count, length = pieces.shape
     factors = _factors(length, pieces.dtype.char)
     if len(factors) == 1:
@@ -123,8 +123,7 @@ def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any]) -> None:
         np.matmul(pieces, factors[0], out=result)
         return
     at_once = max(1, min(PIECE // length, count))
-    in_place = np.may_share_memory(pieces, result)
-    scratch = _SCRATCH.array((2, at_once, length), pieces.dtype)
+    scratch = _SCRATCH.array(2 * at_once * length, pieces.dtype).reshape(2, at_once, length)
     for start in range(0, count, at_once):
         target = result[start : start + at_once]
         current = pieces[start : start + at_once]
@@ -134,8 +133,8 @@ def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any]) -> None:
             output = target if to_result else scratch[number % 2, : len(target)]
             rows = len(factor)
             # A turn of the digits, as for few numbers.
-            turned = current.reshape(-1, rows, length // rows).swapaxes(1, 2)
-            np.matmul(turned, factor, out=output.reshape(-1, length // rows, rows))
+            others = length // rows
+            np.matmul(current.reshape(-1, rows, others).swapaxes(1, 2), factor, output.reshape(-1, others, rows))
             current = output
 
 
@@ -145,11 +144,11 @@ class _Scratch(threading.local):
     def __init__(self) -> None:
         self.kept = np.empty(0, np.uint8)
 
-    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        needed = math.prod(shape) * dtype.itemsize
+    def array(self, size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        needed = size * dtype.itemsize
         if needed > len(self.kept):
             self.kept = np.empty(needed, np.uint8)
-        return self.kept[:needed].view(dtype).reshape(shape)
+        return self.kept[:needed].view(dtype)
 
 
 _SCRATCH = _Scratch()

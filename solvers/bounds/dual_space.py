@@ -28,8 +28,9 @@ class DualSpace:
         The size of an input weight at each chosen input.
     even, odd : ndarray of shape (inputs, coordinates)
         From coordinates to prices: `even` for normalisation, `odd` for unbiasedness, which changes sign under the mirror x -> 1-x where
-        symmetry is imposed. Transposed, they gather a table's constraints into the rows of the master program. Coordinates are prices at
-        the chosen inputs, but for the two inputs at an end: there they are an atom and a dipole.
+        symmetry is imposed. Transposed, they gather a table's constraints into the rows of the master program. The coordinates are the
+        prices at the chosen inputs, except at the first two and the last two inputs of fine grids. There, one coordinate is an atom, a
+        price on the outermost input, and the other a dipole, a price on the difference of the two.
     to_coordinates : ndarray of shape (coordinates, coordinates)
         From prices at the chosen inputs to coordinates.
     """

@@ -25,7 +25,7 @@ from .staircase_master import RestrictedMaster
 # 5e-5 at epsilon 1, 2e-4 at 4 and 1e-3 at 8.
 KNOTS = 64
 
-# Most rounds of column generation on one grid, where a master program was free of the box and where none was: for a table, which must
+# Most rounds of column generation on one grid, once a master program was free of the box and as long as none was: for a table, which must
 # converge, and for a bound, which holds wherever it stops.
 TABLE_ROUNDS, BOUND_ROUNDS = (500, 500), (60, 120)
 
@@ -212,13 +212,14 @@ def _solve_level(
         master.add(coarse.letters, _refined_rays(coarse.rays, constraint))
     width = 0.5
     value, masses = np.inf, np.zeros(0)
+    rounds_once_free, rounds_before = rounds
     for number in range(max(rounds)):
-        if number >= rounds[int(value == np.inf)]:
+        if number >= (rounds_once_free if value < np.inf else rounds_before):
             break
         try:
             optimum = master.solve(best.duals, width)
         except ConvergenceError:
-            # The best bound so far holds, and who asked for a table compares it with the value.
+            # The best bound so far holds. `solve_staircase` raises if it is too far from the table's value.
             if coarse is None:
                 raise
             break
@@ -247,10 +248,10 @@ def _solve_level(
 def _starting_duals(
     inputs: FloatArray, constraint: RatioConstraint, input_weights: FloatArray | None, coarse: _Level | None
 ) -> list[DualValues]:
-    """Return dual values to begin with, of which the ones with the best bound are as near as any."""
+    """Return the dual values from which to begin, if their bound is the best of these."""
     count = len(inputs)
-    even = np.full(count, 1 / count)
-    flat = DualValues(typical_variance(constraint, count) * even, np.zeros(count), even if input_weights is None else input_weights)
+    equal = np.full(count, 1 / count)
+    flat = DualValues(typical_variance(constraint, count) * equal, np.zeros(count), equal if input_weights is None else input_weights)
     if coarse is None:
         return [flat]
     normalisation, unbiasedness = _refined(coarse.duals.normalisation), _refined(coarse.duals.unbiasedness)

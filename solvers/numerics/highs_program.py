@@ -53,9 +53,9 @@ def new_highs() -> highspy.Highs:
 
 
 def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
-    """Solve the model that `highs` holds, from its basis; if that fails by the dual simplex method from there, and then from scratch.
+    """Solve the model that `highs` holds, from its basis; if that fails, from scratch: by the simplex method, then by interior points.
 
-    From scratch, the simplex method comes first and interior points after it.
+    Where the primal simplex method fails, the dual one is tried from the same basis before that.
 
     `program` says what the model is, for messages.
 
@@ -80,11 +80,11 @@ def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
 
 
 def _run_again(highs: highspy.Highs, basis: highspy.HighsBasis) -> None:
-    if basis.valid:
+    strategy = highs.getOptionValue("simplex_strategy")[1]
+    if basis.valid and strategy == highspy.simplex_constants.SimplexStrategy.kSimplexStrategyPrimal:
         # The primal simplex method gives up where a basis on its way is almost singular. The dual one goes another way, and from the basis
         # of the solve before it needs a third of the time that a solve from scratch does.
         highs.setBasis(basis)
-        strategy = highs.getOptionValue("simplex_strategy")[1]
         highs.setOptionValue("simplex_strategy", highspy.simplex_constants.SimplexStrategy.kSimplexStrategyDual)
         highs.run()
         highs.setOptionValue("simplex_strategy", strategy)

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer
 
 LARGEST_DIMENSION = 2**31
-# Logarithm of the rows of the Hadamard matrices that the transform is made of: about, and of the largest that is used alone. They depend on
-# the dimension only: a vector's transform then is made of the same sums, whatever other vectors there are.
+# Logarithms of the rows of Hadamard matrices: about those that a transform is made of, and of the largest that is a transform by itself.
+# They depend on the dimension only: a vector's transform is then made of the same sums, whatever other vectors there are.
 FACTOR_BITS, LARGEST_BITS = 3, 5
 # Numbers that are few; numbers transformed at a time, half a megabyte; and columns of vectors that are longer.
 FEW, PIECE, COLUMNS = 2**12, 2**16, 2**12
-# Bytes of a page of memory, or less than that.
+# Bytes of a page of memory; some systems have larger ones.
 PAGE = 4096
 
 
@@ -35,7 +35,7 @@ def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArr
 
     H is the Kronecker product of Hadamard matrices of at most 32 rows. Vectors are multiplied by one after the other, in matrix products:
     for vectors that don't fit into a processor's cache first across pieces that do, then within the pieces. That takes at most 32
-    multiplications and additions per number and factor, and at most a megabyte for each thread beside the result, or a copy of what is not
+    multiplications and additions per number and factor, and less than two megabytes a thread beside the result, or a copy of what is not
     a contiguous array. Numbers of type float32 keep their type; all others become float64.
 
     Whole numbers stay exact if their absolute values add up to at most 2**53 in each vector (2**24 for float32): so do all intermediate
@@ -74,7 +74,7 @@ def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArr
 
 
 def _touched(array: NDArray[Any]) -> NDArray[Any]:
-    """Write to every page of new memory: the system's pages cost less one after the other than in the midst of a product."""
+    """Write to every page of new memory: the system provides pages in less time one after the other than during a product."""
     array.reshape(-1)[:: PAGE // array.itemsize] = 0
     return array
 
@@ -115,7 +115,7 @@ def _transform_across(vectors: NDArray[Any], result: NDArray[Any], stride: int) 
 
 
 def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any], in_place: bool) -> None:
-    """Transform each row, as many at a time as the cache holds."""
+    """Transform each row, as many at a time as the cache holds; `in_place` if the result is the pieces themselves."""
     count, length = pieces.shape
     factors = _factors(length, pieces.dtype.char)
     if len(factors) == 1:
@@ -139,7 +139,7 @@ def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any], in_place: bool
 
 
 class _Scratch(threading.local):
-    """Memory that each thread keeps: given back to the system after each call, it would come with page faults again."""
+    """Memory that each thread keeps: new memory for each call would come with page faults each time."""
 
     def __init__(self) -> None:
         self.kept = np.empty(0, np.uint8)

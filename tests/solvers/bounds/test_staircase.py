@@ -186,7 +186,7 @@ def test_bounds_of_the_largest_variance_are_near_on_fine_grids(epsilon: float) -
 
 @pytest.mark.parametrize(("epsilon", "objective", "reached"), [(0.1, "mean", 104.8279), (0.1, "worst", 104.8677), (0.8, "mean", 2.0485170)])
 def test_master_programs_on_the_finest_grids_are_solved(epsilon: float, objective: str, reached: float) -> None:
-    # Seen: no solution at epsilon 0.1, and ten times as long at 0.8, where prices at the ends were coordinates as they are.
+    # Seen: no solution at epsilon 0.1, and ten times as long at 0.8, where the prices at the ends were coordinates like all others.
     assert staircase_bound(9, ratio_constraint(epsilon, 9, "l1"), weights_of(objective, 512)).lower_bound >= reached
 
 

@@ -1,8 +1,15 @@
 """How benchmarks measure: the processor's time, which other programs on the machine do not change."""
 
+import os
 import time
 from collections.abc import Callable
 from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
+
+# One thread of linear algebra, in libraries that are loaded and those that will be: the time of other threads is counted too late.
+os.environ["OMP_NUM_THREADS"] = "1"
+threadpool_limits(1)
 
 Result = TypeVar("Result")
 

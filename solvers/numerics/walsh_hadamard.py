@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer
 
 LARGEST_DIMENSION = 2**31
-# Logarithms of the rows of Hadamard matrices: about those that a transform is made of, and of the largest that is a transform by itself.
-# They depend on the dimension only: a vector's transform is then made of the same sums, whatever other vectors there are.
-FACTOR_BITS, LARGEST_BITS = 3, 5
+# Logarithms of the rows of Hadamard matrices: about those that a transform is made of, in either precision, and of the largest that is a
+# transform by itself. They depend on no other vectors: a vector's transform is always made of the same sums.
+FACTOR_BITS, LARGEST_BITS = {"d": 3, "f": 4}, 5
 # Numbers that are few; numbers transformed at a time, half a megabyte; and columns of vectors that are longer.
 FEW, PIECE, COLUMNS = 2**12, 2**16, 2**12
 # Bytes of a page of memory; some systems have larger ones.
@@ -158,7 +158,7 @@ _SCRATCH = _Scratch()
 def _factors(dimension: int, dtype: str) -> tuple[NDArray[Any], ...]:
     """Return Hadamard matrices, about as large as each other, whose Kronecker product is that of a dimension."""
     bits = dimension.bit_length() - 1
-    count = 1 if bits <= LARGEST_BITS else round(bits / FACTOR_BITS)
+    count = 1 if bits <= LARGEST_BITS else round(bits / FACTOR_BITS[dtype])
     factors = []
     for number in range(count):
         indices = np.arange(1 << (bits + number) // count)

@@ -30,7 +30,7 @@ def test_pieces_and_columns_of_any_size_make_the_same_transform(
     monkeypatch.setattr(module, "FEW", 0)
     monkeypatch.setattr(module, "PIECE", piece)
     monkeypatch.setattr(module, "COLUMNS", columns)
-    monkeypatch.setattr(module, "FACTOR_BITS", factor)
+    monkeypatch.setattr(module, "FACTOR_BITS", {"d": factor})
     monkeypatch.setattr(module, "LARGEST_BITS", factor)
     # Nothing kept from other sizes.
     monkeypatch.setattr(module, "_factors", module._factors.__wrapped__)

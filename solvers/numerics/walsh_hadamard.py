@@ -11,8 +11,8 @@ from ...arguments import check_integer
 
 LARGEST_DIMENSION = 2**31
 # Logarithms of the rows of Hadamard matrices: about those that a transform is made of, in either precision, and of the largest that is a
-# transform by itself. They depend on no other vectors: a vector's transform is always made of the same sums.
-FACTOR_BITS, LARGEST_BITS = {"d": 3, "f": 4}, 5
+# transform by itself. They are the same whatever other vectors there are, and so are a vector's sums, except in a product that all share.
+FACTOR_BITS, LARGEST_BITS = {"d": 3, "f": 4}, {"d": 5, "f": 6}
 # Numbers that are few; numbers transformed at a time, half a megabyte; and columns of vectors that are longer.
 FEW, PIECE, COLUMNS = 2**12, 2**16, 2**12
 # Bytes of a page of memory; some systems have larger ones.
@@ -33,10 +33,13 @@ def padded_dimension(dimension: int) -> int:
 def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
     """Multiply vectors by the Hadamard matrix H, whose entries are 1 and -1: H is symmetric, and H H = dimension times the identity.
 
-    H is the Kronecker product of Hadamard matrices of at most 32 rows. Vectors are multiplied by one after the other, in matrix products:
-    for vectors that don't fit into a processor's cache first across pieces that do, then within the pieces. That takes at most 32
+    H is the Kronecker product of Hadamard matrices of at most 64 rows. Vectors are multiplied by one after the other, in matrix products:
+    for vectors that don't fit into a processor's cache first across pieces that do, then within the pieces. That takes at most 64
     multiplications and additions per number and factor, and less than two megabytes a thread beside the result, or a copy of what is not
     a contiguous array. Numbers of type float32 keep their type; all others become float64.
+
+    Up to 32 numbers a vector, or 64 of type float32, all vectors are in one product: in the last digits a vector's transform may then depend
+    on the number of vectors. Longer ones don't depend on others.
 
     Whole numbers stay exact if their absolute values add up to at most 2**53 in each vector (2**24 for float32): so do all intermediate
     results, then. Divided by the square root of the dimension, the transform is a rotation.
@@ -158,7 +161,7 @@ _SCRATCH = _Scratch()
 def _factors(dimension: int, dtype: str) -> tuple[NDArray[Any], ...]:
     """Return Hadamard matrices, about as large as each other, whose Kronecker product is that of a dimension."""
     bits = dimension.bit_length() - 1
-    count = 1 if bits <= LARGEST_BITS else round(bits / FACTOR_BITS[dtype])
+    count = 1 if bits <= LARGEST_BITS[dtype] else round(bits / FACTOR_BITS[dtype])
     factors = []
     for number in range(count):
         indices = np.arange(1 << (bits + number) // count)

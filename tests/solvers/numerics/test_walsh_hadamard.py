@@ -31,7 +31,7 @@ def test_pieces_and_columns_of_any_size_make_the_same_transform(
     monkeypatch.setattr(module, "PIECE", piece)
     monkeypatch.setattr(module, "COLUMNS", columns)
     monkeypatch.setattr(module, "FACTOR_BITS", {"d": factor})
-    monkeypatch.setattr(module, "LARGEST_BITS", factor)
+    monkeypatch.setattr(module, "LARGEST_BITS", {"d": factor})
     # Nothing kept from other sizes.
     monkeypatch.setattr(module, "_factors", module._factors.__wrapped__)
     # A number of vectors that does not fill the last piece.
@@ -39,9 +39,9 @@ def test_pieces_and_columns_of_any_size_make_the_same_transform(
     np.testing.assert_array_equal(walsh_hadamard(whole), whole @ scipy.linalg.hadamard(dimension))
 
 
-@pytest.mark.parametrize("dimension", [256, 2**11])
-def test_a_transform_does_not_depend_on_the_other_vectors(dimension: int) -> None:
-    vectors = np.random.default_rng(8).normal(size=(100, dimension)).astype(np.float32)
+@pytest.mark.parametrize(("dimension", "precision"), [(64, np.float64), (128, np.float32), (256, np.float32), (2**11, np.float64)])
+def test_a_transform_of_more_than_one_product_does_not_depend_on_the_other_vectors(dimension: int, precision: type) -> None:
+    vectors = np.random.default_rng(8).normal(size=(100, dimension)).astype(precision)
     together = walsh_hadamard(vectors)
     for count in (1, 3):
         np.testing.assert_array_equal(walsh_hadamard(vectors[:count]), together[:count])
@@ -57,7 +57,7 @@ def test_a_vector_of_many_pieces() -> None:
     np.testing.assert_array_equal(walsh_hadamard(transformed), dimension * whole)
 
 
-@pytest.mark.parametrize("dimension", [1, 16, 256, 2**15])
+@pytest.mark.parametrize("dimension", [1, 16, 64, 128, 256, 2**13, 2**15])
 def test_single_precision_stays_single_precision(dimension: int) -> None:
     whole = np.random.default_rng(7).integers(-(2**8), 2**8, (2, dimension))
     transformed = walsh_hadamard(whole.astype(np.float32))

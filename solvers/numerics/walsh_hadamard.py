@@ -38,8 +38,8 @@ def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArr
     multiplications and additions per number and factor, and less than two megabytes a thread beside the result, or a copy of what is not
     a contiguous array. Numbers of type float32 keep their type; all others become float64.
 
-    Up to 32 numbers a vector, or 64 of type float32, all vectors are in one product: in the last digits a vector's transform may then depend
-    on the number of vectors. Longer ones don't depend on others.
+    Up to 32 numbers a vector, or 64 of type float32, all vectors are in one product: the last digits of a transform may then depend on how
+    many there are. Transforms of longer vectors do not depend on each other.
 
     Whole numbers stay exact if their absolute values add up to at most 2**53 in each vector (2**24 for float32): so do all intermediate
     results, then. Divided by the square root of the dimension, the transform is a rotation.

@@ -31,9 +31,9 @@ Effort = Literal["quick", "wide", "full"]
 # Most inputs of the grid on which the search is wide, and entries of its table; finer grids only polish, those of up to the last number
 # for as long as it takes.
 WIDE_SEARCH_INPUTS, WIDE_SEARCH_ENTRIES, POLISHED_INPUTS = 32, 256, 32
-# Ends of the wide search that are perturbed; those that are polished, as rounding decides which of close ones are reached first; and those
-# that are followed to grids more than four times as fine.
-PERTURBED, POLISHED, FOLLOWED = 3, 4, 2
+# Ends of the wide search that are perturbed, on up to eight inputs and on more, where optima differ by less; those that are polished, as
+# rounding decides which of close ones are reached first; and those that are followed to grids more than four times as fine.
+PERTURBED_OF_EIGHT, PERTURBED, POLISHED, FOLLOWED = 3, 5, 4, 2
 # Relative decrease at which descents of the wide search, and of the polish, stop; and after how many linear programs at the latest.
 WIDE_TOLERANCE, TOLERANCE = 1e-5, 1e-10
 EVALUATIONS, POLISHING_EVALUATIONS, SHORT_EVALUATIONS = 100, 600, 10
@@ -170,10 +170,11 @@ def _searched(
     begins += list(starting_alphabets(wide.inputs_count, wide.letters, wide.constraint, starts if few else 1, rng))
     ends = _descend_all(parallel, wide, begins)
     made, failures = len(begins), [end.failure for end in ends if end.failure]
+    perturbed_at_once = PERTURBED_OF_EIGHT if wide.inputs_count <= 8 else PERTURBED
     tried: list[_End] = []
     for _ in range(4 if few else 0):
         # Those of an optimum that was perturbed before would end where they did then.
-        fresh = [end for end in _best(ends, PERTURBED) if not _is_one_of(end, tried)]
+        fresh = [end for end in _best(ends, perturbed_at_once) if not _is_one_of(end, tried)]
         tried += fresh
         perturbed = [new for end in fresh for new in _perturbations(end.alphabet)]
         new_ends = _descend_all(parallel, wide, perturbed, _goal(ends))

@@ -31,9 +31,9 @@ Effort = Literal["quick", "wide", "full"]
 # Most inputs of the grid on which the search is wide, and entries of its table; finer grids only polish, those of up to the last number
 # for as long as it takes.
 WIDE_SEARCH_INPUTS, WIDE_SEARCH_ENTRIES, POLISHED_INPUTS = 32, 256, 32
-# Ends of the wide search that are perturbed, where inputs are less than four times the letters, and where they are more, and optima closer;
-# those that are polished, as rounding decides which of close ones are reached first; and those that are followed to grids more than four
-# times as fine.
+# Ends of the wide search that are perturbed, where inputs are fewer than four times the letters, and elsewhere, where optima are closer;
+# those that are polished, as rounding decides which of close ones are reached first; and those that are followed from the first of two wide
+# searches, and to grids more than four times as fine.
 PERTURBED, PERTURBED_OF_CLOSE, POLISHED, FOLLOWED = 3, 5, 4, 2
 # Relative decrease at which descents of the wide search, and of the polish, stop; and after how many linear programs at the latest.
 WIDE_TOLERANCE, TOLERANCE = 1e-5, 1e-10
@@ -174,6 +174,7 @@ def _searched(
         made += tried
         failures += [end.failure for end in ends if end.failure]
         best = _best(ends, 1 if effort == "quick" else POLISHED)
+        # On the problem's own grid those of a coarser search may lead to better optima than their descents on this one.
         followed = [end for end in best if end.value <= _goal(ends)] + followed[:FOLLOWED]
     if wide.inputs_count == problem.inputs_count:
         ends += _polish_all(parallel, problem, followed, _last_evaluations(problem, effort))

@@ -7,7 +7,7 @@ import quietbits
 
 ROOT = Path(quietbits.__file__).parent
 FLOORS = ["analysis", "cli", "design", "figures", "solvers"]
-MOST_LINES = 400
+MOST_LINES = 600
 MOST_MODULES = 18
 # What has no name of its own has not been understood yet.
 NAMELESS = {"common", "helper", "helpers", "misc", "util", "utils"}

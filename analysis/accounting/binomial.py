@@ -7,9 +7,9 @@ import numpy as np
 
 from ...arguments import check_choice
 from ...design.contracts.accounts import amplified_rounds, composed_singles, needing_delta
-from ...design.contracts.gaussian import near_gaussian_bound
+from ...design.contracts.gaussian import near_gaussian_account
 from ...design.contracts.guarantee import ADJACENCIES
-from ...design.contracts.privacy import Account, Bound, EpsilonBound, Privacy
+from ...design.contracts.privacy import Account, Bound, EpsilonBound, NearGaussianNoise, Privacy
 from ...design.contracts.registry import Accounted, AccountReport, usual_adjacency
 from ...solvers.accounting.exact_privacy_loss import SMALLEST_COMPOSED_DELTA, composed_exact_epsilon
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
@@ -96,11 +96,12 @@ class BinomialNoise:
         vectors is the worst; it errs upward by less than a share of 1e-5. ``"rdp"`` is a moments accountant and ``"near-gaussian"`` the
         privacy of the Gaussian noise that it nearly is: both hold for every shape of the sensitivities.
         """
+        noise, too_little = NearGaussianNoise(self._gaussian_epsilon), "trials must be more for the noise to be nearly Gaussian"
         accounts = (
             Account("theorem-1", self.adjacency, needing_delta(self._theorem), proven=False),
             Account("exact", self.adjacency, needing_delta(self._sampled_once(self._exact, "the exact account"))),
             Account("rdp", self.adjacency, needing_delta(self._sampled_once(self._moments, "the account by Rényi divergences"))),
-            Account("near-gaussian", self.adjacency, needing_delta(self._gaussian)),
+            near_gaussian_account(noise, self.adjacency, too_little),
         )
         return Privacy("secure-sum", accounts)
 
@@ -118,14 +119,8 @@ class BinomialNoise:
             return amplified_rounds(single, delta, rounds, sampling, self.adjacency)
         return composed_singles(single, delta, rounds)
 
-    @property
-    def _gaussian(self) -> "Bound":
-        def epsilon(delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:
-            return binomial_near_gaussian_epsilon(
-                self.trials, self.probability, self.l2_steps, self.dimension, delta, rounds, sampled=sampled
-            )
-
-        return near_gaussian_bound(epsilon, self.adjacency, "trials must be more for the noise to be nearly Gaussian")
+    def _gaussian_epsilon(self, delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:
+        return binomial_near_gaussian_epsilon(self.trials, self.probability, self.l2_steps, self.dimension, delta, rounds, sampled=sampled)
 
     def _sampled_once(self, unsampled: "Bound", what: str) -> "Bound":
         """Return a bound that also holds for one sampled round: exact for a pair that is the worst at every epsilon."""

@@ -144,9 +144,10 @@ class Federation:
         messages, norms = MessageSum(mechanism, plan.count.bits if plan.count is not None else 0), [np.empty(0)]
         parameters = self.state.parameters.astype(float)
         shuffles = self._shuffles.at(number)
-        for updates in update_chunks(self._local, self._network, parameters, self._examples, clients, shuffles):
+        for updates, examples in update_chunks(self._local, self._network, parameters, self._examples, clients, shuffles):
             if self._adaptive:
-                norms.append(_ball(mechanism).norms(updates))
+                # A client without examples sends noise alone: it gives no answer about its norm.
+                norms.append(_ball(mechanism).norms(updates[examples > 0]))
                 # In units in which the round's clip norm is the mechanism's.
                 updates = updates / scale
             if self._layers is not None:

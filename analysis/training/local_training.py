@@ -118,8 +118,9 @@ def keep_memory_of_chunks(dimension: int) -> None:
 
 def update_chunks(
     local: LocalTraining, network: Network, parameters: FloatArray, data: KeptExamples, clients: IntegerArray, rng: np.random.Generator
-) -> Iterator[FloatArray]:
-    """Return the updates of clients, made when they are asked for, in chunks whose size depends on the dimensions only."""
+) -> Iterator[tuple[FloatArray, IntegerArray]]:
+    """Yield the updates of clients and their numbers of examples, in chunks whose size depends on the dimension only."""
     size = clients_of_chunk(len(parameters))
     for start in range(0, len(clients), size):
-        yield local.updates(network, parameters, data.cohort(clients[start : start + size]), rng)
+        cohort = data.cohort(clients[start : start + size])
+        yield local.updates(network, parameters, cohort, rng), cohort.sizes

@@ -1,5 +1,6 @@
 """What a training is prepared with: the mechanism for its budget, and what every round reveals, before any client is asked."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -8,16 +9,19 @@ from typing import Any
 import numpy as np
 
 from ...arrays import FloatArray
+from ...design.contracts.gaussian import gaussian_privacy
+from ...design.contracts.joint_privacy import joint_privacy
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Account, Privacy, Scalar
-from ...design.contracts.registry import Entry, Values
-from ...design.contracts.task import LARGEST_TARGET, Task, check_offered_adjacency
-from ...design.federated.adaptive_clipping import usual_count_deviation
+from ...design.contracts.registry import Entry, Target, Values
+from ...design.contracts.task import LARGEST_TARGET, SMALLEST_TARGET, Task, check_offered_adjacency
+from ...design.federated.adaptive_clipping import sum_noise_multiplier, usual_count_deviation
 from ...design.federated.model_layers import ModelLayers
 from ...design.secure_sum.noisy_count import NoisyCount
 from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import PoissonSampling, Sampling
+from ..calibration.gaussian_noise import calibrate_noise_multiplier
 from ..calibration.sketches import check_sketch_of_noise
 from .client_sampling import OVERFLOW_SHARE
 from .rivals import (
@@ -37,6 +41,8 @@ from .setting import TrainingSetting
 SPARSE_RATIO, DENSE_RATIO = 1.25, 1.02
 # Up to here every round is accounted for, unless rounds are Poisson-sampled.
 DENSE_ROUNDS = 100
+# A mechanism beside a count keeps the budget up to this share, found by at most so many mechanisms that are built.
+BUDGET_TOLERANCE, BUDGET_STEPS = 1e-3, 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,38 +120,26 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
     task = _task(setting, entry, options, layers.dimension)
     count, deviation = None, None
     if setting.clipping == "adaptive" and entry.private:
+        deviation = usual_count_deviation(setting.clients_per_round)
         if entry.trust_model == "secure-sum":
-            count = NoisyCount.of_deviation(task.clients, usual_count_deviation(setting.clients_per_round))
-            spent = count.privacy(setting.adjacency).epsilon(task.delta / 2, setting.adjacency, task.rounds, task.sampling)
-            if needs_budget(entry, options):
-                if spent >= task.epsilon:
-                    raise InfeasibleError(f"epsilon must be above {spent:.4g}, which adaptive clipping's count costs, got {task.epsilon:g}")
-                task = replace(task, epsilon=task.epsilon - spent)
-            task = replace(task, delta=task.delta / 2)
+            count = NoisyCount.of_deviation(task.clients, deviation)
         else:
-            deviation = usual_count_deviation(setting.clients_per_round)
             options |= {COUNT_DEVIATION.name: deviation}
-    mechanism = entry.build(task, options)
+    if count is not None and needs_budget(entry, options):
+        mechanism = _built_beside(count, entry, task, options)
+    else:
+        mechanism = entry.build(task, options)
+    privacy = mechanism.privacy() if count is None else _joint(mechanism, count, setting.adjacency)
     seats = task.clients if isinstance(mechanism, SecureSumMechanism) else None
-    privacy, delta = mechanism.privacy(), setting.delta if count is None else setting.delta / 2
-    if seats is not None and setting.sampling == "poisson":
-        delta *= 1 - OVERFLOW_SHARE
-    plan = TrainingPlan(mechanism, privacy.trust_model, seats, count, deviation, np.empty(0))
+    plan = TrainingPlan(mechanism, privacy.trust_model, seats, count, None if count is not None else deviation, np.empty(0))
     sampling = setting_sampling(setting, entry)
-    accounted = _account(privacy, setting, delta, sampling)
-    epsilons, unamplified = accounted.epsilons, _unamplified(privacy, setting, delta, sampling)
-    if count is not None:
-        of_count = count.privacy(setting.adjacency)
-        epsilons = epsilons + _account(of_count, setting, delta, sampling).epsilons
-        count_unamplified = _unamplified(of_count, setting, delta, sampling)
-        if unamplified is not None and count_unamplified is not None:
-            unamplified = unamplified + count_unamplified
-        return replace(plan, epsilons=epsilons, unamplified=unamplified)
+    accounted = _account(privacy, setting, task.delta, sampling)
+    unamplified = _unamplified(privacy, setting, task.delta, sampling)
     amplified = None
     secret = setting.cohorts.amplifying if setting.secret_sampling else None
     if entry.trust_model == "local" and entry.private and secret is not None and secret.adjacency == setting.adjacency:
-        amplified = _account(Privacy("central", _amplifiable(privacy, delta, secret)), setting, delta, secret).epsilons
-    return replace(plan, epsilons=epsilons, amplified=amplified, unamplified=unamplified, others=accounted.others)
+        amplified = _account(Privacy("central", _amplifiable(privacy, task.delta, secret)), setting, task.delta, secret).epsilons
+    return replace(plan, epsilons=accounted.epsilons, amplified=amplified, unamplified=unamplified, others=accounted.others)
 
 
 def check_training(setting: TrainingSetting, name: str, options: Values) -> None:
@@ -203,12 +197,72 @@ def _task(setting: TrainingSetting, entry: Entry, options: Values, dimension: in
     elif setting.round_epsilon is not None:
         epsilon, rounds, sampling = setting.round_epsilon, 1, None
     assert epsilon is not None  # noqa: S101 - as `check_training` sees to
-    clients = setting.clients_per_round
+    clients, delta = setting.clients_per_round, setting.delta
     if entry.trust_model == "secure-sum":
-        clients = setting.cohorts.seats(setting.rounds, setting.delta)
-    return Task(
-        NormBall(dimension, setting.norm, setting.clip), clients, epsilon, setting.delta, setting.adjacency, rounds, sampling=sampling
-    )
+        clients = setting.cohorts.seats(setting.rounds, delta)
+        if setting.sampling == "poisson":
+            delta *= 1 - OVERFLOW_SHARE
+    return Task(NormBall(dimension, setting.norm, setting.clip), clients, epsilon, delta, setting.adjacency, rounds, sampling=sampling)
+
+
+def _joint(mechanism: Mechanism, count: NoisyCount, adjacency: str) -> Privacy:
+    """Return the privacy of the sum and the count of one round, which share its clients."""
+    return joint_privacy((mechanism.privacy(), count.privacy(adjacency)), adjacency)
+
+
+def _built_beside(count: NoisyCount, entry: Entry, task: Task, options: Values) -> Mechanism:
+    """Build the mechanism of largest epsilon with which sum and count together keep the task's epsilon.
+
+    The search is by secants of ln(joint epsilon) as a function of ln(the mechanism's own epsilon), between bounds that narrow; it ends
+    within a share of `BUDGET_TOLERANCE` below the budget.
+    """
+
+    def spent(privacy: Privacy) -> float:
+        return privacy.epsilon(task.delta, task.adjacency, task.rounds, task.sampling)
+
+    of_count = spent(count.privacy(task.adjacency))
+    if of_count >= task.epsilon:
+        raise InfeasibleError(
+            f"epsilon must be above {of_count:.4g} for adaptive clipping, whose count costs that much, got {task.epsilon:g}: allow more, "
+            "take more clients per round, or clip to a fixed norm"
+        )
+    best: Mechanism | None = None
+    low, high = math.log(SMALLEST_TARGET), math.log(task.epsilon)
+    own = min(high, math.log(_gaussian_share(count, task, of_count))) - BUDGET_TOLERANCE / 2
+    for _ in range(BUDGET_STEPS):
+        try:
+            mechanism = entry.build(replace(task, epsilon=math.exp(own)), options)
+        except InfeasibleError:
+            # The bits hold less noise, if any.
+            if best is None and own >= high - BUDGET_TOLERANCE:
+                raise
+            low, own = own, (own + high) / 2
+            continue
+        miss = math.log(task.epsilon / spent(_joint(mechanism, count, task.adjacency)))
+        if miss >= 0:
+            best, low = mechanism, own
+        else:
+            high = own
+        if 0 <= miss <= BUDGET_TOLERANCE or high - low <= BUDGET_TOLERANCE:
+            break
+        # The joint epsilon rises about as fast as the mechanism's own; aim at the middle of the tolerance.
+        step = own + miss - BUDGET_TOLERANCE / 2
+        own = step if low < step < high else (low + high) / 2
+    if best is None:
+        raise InfeasibleError(
+            f"epsilon must be larger for {entry.name} beside adaptive clipping's count, which costs {of_count:.4g}, got {task.epsilon:g}"
+        )
+    return best
+
+
+def _gaussian_share(count: NoisyCount, task: Task, of_count: float) -> float:
+    """Return the epsilon that is left for a sum with Gaussian noise beside the count: a guess for other noise."""
+    try:
+        total = calibrate_noise_multiplier(Target.of(task), "central")
+        multiplier = sum_noise_multiplier(total, count.deviation, task.adjacency)
+    except InfeasibleError:
+        return task.epsilon - of_count
+    return gaussian_privacy(multiplier, task.adjacency, "central").epsilon(task.delta, task.adjacency, task.rounds, task.sampling)
 
 
 def _amplifiable(privacy: Privacy, delta: float, sampling: Sampling) -> tuple[Account, ...]:

@@ -129,7 +129,7 @@ def measure(name: str, clients_per_round: int) -> Measured:
         spent["engine"].append(timed(partial(run._round, number))[1])
         clients = short.training.cohorts.draw(number, rng, repeats=name == "dp-rec-training")
         parameters = run.state.parameters.astype(float)
-        chunks = [chunk.copy() for chunk in update_chunks(run._local, network, parameters, kept, clients, rng)]
+        chunks = [chunk.copy() for chunk, _ in update_chunks(run._local, network, parameters, kept, clients, rng)]
         spent["encode"].append(timed(partial(summed, plan.mechanism, number, chunks, words))[1])
         weights, taken = timed(partial(plain_round, everything, run.data.test, weights, rng, clients_per_round))
         spent["plain"].append(taken)

@@ -93,7 +93,7 @@ def renyi_account(
         reason = None if math.isfinite(found.epsilon) else "no Rényi divergence is finite"
         return EpsilonBound(found.epsilon, reason, found.order, found.at_edge)
 
-    return Account(name, adjacency, bound, assumes=assumes)
+    return Account(name, adjacency, bound, assumes=assumes, curve=curve)
 
 
 def loss_account(

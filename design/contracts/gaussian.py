@@ -1,7 +1,7 @@
 """Gaussian noise: what it reveals, and the error of a trusted server that adds it, which is the reference for all who trust less."""
 
 import math
-from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,11 +18,11 @@ from ...solvers.accounting.gaussian_privacy import (
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampled_noise import is_loss_affordable, sampled_gaussian_curve, sampled_gaussian_loss
 from ...solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling, sampled_share
-from .accounts import ComposableLoss, amplified_rounds, composed_loss, loss_account, renyi_account
+from .accounts import ComposableLoss, amplified_rounds, composed_loss, loss_account, needing_delta, renyi_account
 from .guarantee import ADJACENCIES, TRUST_MODELS
 from .mechanism import EPSILON_HIGH, EPSILON_LOW, MOST_CLIENTS, check_vector_epsilon
 from .norm_ball import NormBall
-from .privacy import Bound, EpsilonBound, Privacy
+from .privacy import Account, EpsilonBound, NearGaussianNoise, Privacy
 
 if TYPE_CHECKING:
     from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon
@@ -84,45 +84,44 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
             return None
         return composed_loss(sampled_loss(sampling), rounds, delta)
 
+    def nearly(delta: float, rounds: int, sampled: "GaussianEpsilon | None") -> float | None:
+        return by_loss(rounds, delta) if sampled is None else sampled(multiplier, delta)
+
+    pld = loss_account("pld", by_loss, adjacency, sampled=by_sampled_loss)
     return Privacy(
         trust_model,
         (
             renyi_account(curve, adjacency, sampled=lambda _, sampling: sampled_curve(sampling)),
             renyi_account(curve, adjacency, name="rdp-classic", sampled=lambda _, sampling: sampled_curve(sampling), conversion="classic"),
-            loss_account("pld", by_loss, adjacency, sampled=by_sampled_loss),
+            replace(pld, near_gaussian=NearGaussianNoise(nearly)),
         ),
     )
 
 
-def near_gaussian_bound(
-    epsilon: "Callable[[float, int, GaussianEpsilon | None], float | None]", adjacency: str, too_little: str, *, of_a_pair: bool = False
-) -> Bound:
-    """Return the bound of noise that is accounted for as Gaussian noise, also where clients are sampled in secret.
+def near_gaussian_account(noise: NearGaussianNoise, adjacency: str, too_little: str) -> Account:
+    """Return the account ``"near-gaussian"``, also for clients that are sampled in secret.
 
     Sampled rounds are those of sampled Gaussian noise, or rounds that are (epsilon, delta)-private each, whichever is less.
 
     Parameters
     ----------
-    epsilon : callable
-        Epsilon at (delta, rounds, what sampled rounds of Gaussian noise reveal or None), as `skellam_near_gaussian_epsilon` returns it.
+    noise : NearGaussianNoise
+        The noise of one round.
     adjacency : str
         Which data sets are neighbours.
     too_little : str
-        Why it says nothing where that is None.
-    of_a_pair : bool
-        Whether it rests on what is special to two vectors of one client: that the same random numbers round them, or in which coordinates
-        they differ. A sample of a fixed size may have another client's vector instead: it is then amplified round by round alone.
+        The reason to state where the noise has no bound.
     """
 
     def everyone(delta: float, rounds: int = 1) -> EpsilonBound:
-        found = epsilon(delta, rounds, None)
-        return EpsilonBound.nothing(too_little) if found is None else EpsilonBound(found)
+        epsilon = noise.epsilon(delta, rounds, None)
+        return EpsilonBound.nothing(too_little) if epsilon is None else EpsilonBound(epsilon)
 
     def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         if sampling is None:
             return everyone(delta, rounds)
         by_rounds = amplified_rounds(everyone, delta, rounds, sampling, adjacency)
-        if sampled_share(sampling, adjacency) == 1 or (of_a_pair and isinstance(sampling, FixedSizeSampling)):
+        if sampled_share(sampling, adjacency) == 1 or (noise.of_a_pair and isinstance(sampling, FixedSizeSampling)):
             return by_rounds
 
         def sampled(multiplier: float, delta: float) -> float | None:
@@ -132,10 +131,10 @@ def near_gaussian_bound(
             privacy = gaussian_privacy(min(multiplier, LARGEST_MULTIPLIER), adjacency, "central")
             return privacy.report(min(delta, LARGEST_DELTA), adjacency, rounds, sampling).epsilon
 
-        found = epsilon(delta, rounds, sampled)
-        return by_rounds if found is None or found >= by_rounds.epsilon else EpsilonBound(found)
+        epsilon = noise.epsilon(delta, rounds, sampled)
+        return by_rounds if epsilon is None or epsilon >= by_rounds.epsilon else EpsilonBound(epsilon)
 
-    return bound
+    return Account("near-gaussian", adjacency, needing_delta(bound), near_gaussian=noise)
 
 
 def l2_radius(ball: NormBall) -> float:

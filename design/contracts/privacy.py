@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ...shown import Axes
+    from ...solvers.accounting.renyi_curve import LazyRenyiCurve, RenyiCurve
+    from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon
 
 Scalar = str | float | bool | None
 
@@ -53,6 +55,25 @@ class EpsilonBound:
 
 Bound = Callable[[float, int, Sampling | None], EpsilonBound]
 """Epsilon as a function of delta, rounds and sampling."""
+
+
+@dataclass(frozen=True, eq=False)
+class NearGaussianNoise:
+    """Noise that reveals little more than Gaussian noise: releases of one round that all have such noise are accounted for together.
+
+    Attributes
+    ----------
+    epsilon : callable
+        Upper bound on epsilon at (delta, rounds, epsilon of the Gaussian noise), as `skellam_near_gaussian_epsilon` returns it. The third
+        argument is a function of the multiplier of one round and of delta, or None for rounds in which every client takes part.
+    of_a_pair : bool
+        Whether the bound holds only for two vectors of the same client, because the same random numbers round both, or because of the
+        coordinates in which they differ. A sample of a fixed size may contain another client's vector instead: such noise is amplified
+        round by round.
+    """
+
+    epsilon: "Callable[[float, int, GaussianEpsilon | None], float | None]"
+    of_a_pair: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +134,10 @@ class Account:
         What the bound takes for granted about other people's data or messages; None for nothing.
     at_delta_zero : bool
         Whether what it says holds at delta = 0, whatever delta is asked.
+    curve : callable or None
+        Rényi divergences of one round in which every client takes part, if the account rests on them (`joint_privacy` adds them up).
+    near_gaussian : NearGaussianNoise or None
+        The noise, if the account rests on its being nearly Gaussian (`joint_privacy`).
     """
 
     name: str
@@ -121,6 +146,8 @@ class Account:
     proven: bool = True
     assumes: str | None = None
     at_delta_zero: bool = False
+    curve: "Callable[[], RenyiCurve | LazyRenyiCurve] | None" = None
+    near_gaussian: NearGaussianNoise | None = None
 
     def __post_init__(self) -> None:
         """Make the bound of sampled rounds the least of what is known of them."""

@@ -19,10 +19,10 @@ from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS, SMALLEST_SIGMA, discrete_gaussian_tau
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, skellam_near_gaussian_epsilon
 from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences
-from ..contracts.accounts import needing_delta, renyi_account
-from ..contracts.gaussian import near_gaussian_bound
+from ..contracts.accounts import renyi_account
+from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
-from ..contracts.privacy import Account, Privacy
+from ..contracts.privacy import NearGaussianNoise, Privacy
 from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordsLike, WordSource, word_source
@@ -104,8 +104,8 @@ def skellam_items_privacy(
         return skellam_near_gaussian_epsilon(variance, norm, differing, delta, rounds, sampled)
 
     too_little = "local_variance must be larger for the noise to be nearly Gaussian"
-    bound = near_gaussian_bound(by_gaussian, adjacency, too_little, of_a_pair=True)
-    return Privacy("secure-sum", (renyi_account(curve, adjacency), Account("near-gaussian", adjacency, needing_delta(bound))))
+    noise = NearGaussianNoise(by_gaussian, of_a_pair=True)
+    return Privacy("secure-sum", (renyi_account(curve, adjacency), near_gaussian_account(noise, adjacency, too_little)))
 
 
 def _norm(squared_distance: int, steps: int) -> float:

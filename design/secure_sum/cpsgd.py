@@ -29,11 +29,11 @@ from ...solvers.divergences.quantised_divergence import quantised_epsilon
 from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS, QuantisedSensitivity, quantised_l2_bound, quantised_sensitivity
 from ...solvers.numerics.rounding import SLACK
 from ..contracts.accounts import amplified_rounds, composed_singles, needing_delta
-from ..contracts.gaussian import near_gaussian_bound
+from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall
-from ..contracts.privacy import Account, EpsilonBound, Privacy
+from ..contracts.privacy import Account, EpsilonBound, NearGaussianNoise, Privacy
 from ..noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ..noise.binomial_noise import sample_binomial
 from ..noise.random_words import WordsLike, WordSource, word_source
@@ -214,13 +214,13 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
             return amplified_rounds(renyi, delta, 1, sampling, self.adjacency)
 
         too_little = "trials must be more for their noise to be nearly Gaussian"
-        gaussian_bound = near_gaussian_bound(self.gaussian_epsilon, self.adjacency, too_little, of_a_pair=True)
+        noise = NearGaussianNoise(self.gaussian_epsilon, of_a_pair=True)
         return Privacy(
             "secure-sum",
             (
                 Account("theorem-1", self.adjacency, needing_delta(theorem_bound), proven=False),
                 Account("rdp", self.adjacency, needing_delta(renyi_bound)),
-                Account("near-gaussian", self.adjacency, needing_delta(gaussian_bound)),
+                near_gaussian_account(noise, self.adjacency, too_little),
             ),
         )
 

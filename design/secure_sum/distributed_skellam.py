@@ -16,11 +16,11 @@ from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS, ro
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, skellam_near_gaussian_epsilon
 from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences
 from ...solvers.numerics.bisection import bisect
-from ..contracts.accounts import needing_delta, renyi_account
-from ..contracts.gaussian import near_gaussian_bound
+from ..contracts.accounts import renyi_account
+from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.norm_ball import NormBall
-from ..contracts.privacy import Account, Privacy
+from ..contracts.privacy import NearGaussianNoise, Privacy
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordSource
 from ..noise.skellam_noise import sample_skellam
@@ -70,8 +70,9 @@ def distributed_skellam_privacy(
     def by_gaussian(delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:
         return skellam_near_gaussian_epsilon(variance, l2, dimension, delta, rounds, sampled)
 
-    bound = near_gaussian_bound(by_gaussian, adjacency, "local_variance must be larger for the noise to be nearly Gaussian")
-    return Privacy("secure-sum", (renyi_account(curve, adjacency), Account("near-gaussian", adjacency, needing_delta(bound))))
+    too_little = "local_variance must be larger for the noise to be nearly Gaussian"
+    accounts = renyi_account(curve, adjacency), near_gaussian_account(NearGaussianNoise(by_gaussian), adjacency, too_little)
+    return Privacy("secure-sum", accounts)
 
 
 @dataclass(frozen=True)

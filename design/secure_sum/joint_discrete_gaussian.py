@@ -24,10 +24,10 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
 from ...solvers.divergences.discrete_gaussian_smoothing import ROUNDING, SmoothedSum, rounded_gaussian_epsilon, smoothed_sums
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon
 from ...solvers.numerics.bisection import first_true, least_up_to
-from ..contracts.accounts import needing_delta, renyi_account
-from ..contracts.gaussian import near_gaussian_bound
+from ..contracts.accounts import renyi_account
+from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
-from ..contracts.privacy import Account, Privacy
+from ..contracts.privacy import NearGaussianNoise, Privacy
 
 # What the noise of a sampled round may differ from Gaussian noise: a logarithm of a ratio, all coordinates together.
 NEGLIGIBLE_RATIO = 1e-8
@@ -158,12 +158,12 @@ def joint_discrete_gaussian_privacy(clients: int, sums: Sequence[NoisySum], adja
         found = sampled(gaussian().sigma, delta * math.exp(-ratio) * (1 - 1e-15))
         return None if found is None else found + 2 * ratio
 
-    bound = near_gaussian_bound(by_gaussian, adjacency, "local_sigma must be larger for the noise to be nearly Gaussian")
+    too_little = "local_sigma must be larger for the noise to be nearly Gaussian"
     return Privacy(
         "secure-sum",
         (
             renyi_account(curve, adjacency, sampled=sampled_curve),
-            Account("near-gaussian", adjacency, needing_delta(bound)),
+            near_gaussian_account(NearGaussianNoise(by_gaussian), adjacency, too_little),
         ),
     )
 

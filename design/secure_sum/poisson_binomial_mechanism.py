@@ -88,11 +88,11 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
 def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name: str, assumes: str | None = None) -> Account:
     """Return the account by divergences of the widest window, by a narrower one wherever that is the same."""
 
-    def known(window: float, share: int) -> Account:
-        def curve() -> RenyiCurve:
-            return RenyiCurve(np.array(ORDERS), dimension * np.array(_divergences(clients, trials, theta, window)[share]))
+    def curve_of(window: float, share: int) -> RenyiCurve:
+        return RenyiCurve(np.array(ORDERS), dimension * np.array(_divergences(clients, trials, theta, window)[share]))
 
-        return renyi_account(curve, "replace-one", name=name, assumes=assumes)
+    def known(window: float, share: int) -> Account:
+        return renyi_account(lambda: curve_of(window, share), "replace-one", name=name, assumes=assumes)
 
     *narrow, widest = windows(clients, trials, theta)
     if not narrow:
@@ -107,7 +107,7 @@ def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name
         return last.bound(delta, rounds, sampling)
 
     tries, last = [(known(window, 0), known(window, 1)) for window in narrow], known(widest, 0)
-    return Account(name, "replace-one", bound, assumes=assumes)
+    return Account(name, "replace-one", bound, assumes=assumes, curve=lambda: curve_of(widest, 0))
 
 
 @lru_cache(maxsize=64)

@@ -1,14 +1,20 @@
 """The engine against plain numpy; what clipping, sampling and histories do; that learning happens, and does not without a budget."""
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.special import softmax
 
+from quietbits.analysis.datasets.federated_data import Examples
+from quietbits.analysis.random_streams import NumberedStreams
 from quietbits.analysis.simulation.two_way_compression import simulate_participation
 from quietbits.analysis.training.federation import Federation
 from quietbits.analysis.training.task import TrainingTask
+from quietbits.attack import trainings
 from quietbits.design.federated.history_package import full_model_bytes, history_package_bytes
 from quietbits.errors import ConvergenceError, InfeasibleError
 
@@ -99,6 +105,36 @@ def test_adaptive_clipping_follows_the_median(name: str, options: dict[str, int]
     norms = np.linalg.norm([softmax_gradient(np.zeros(650), data.inputs[[i]], data.labels[[i]]) for i in range(300)], axis=1)
     assert run.records["clip_norm"][0] == 0.6
     assert run.records["clip_norm"][-1] == pytest.approx(np.median(norms), rel=0.1)
+
+
+@pytest.mark.parametrize("sampling", ["fixed", "passes", "with-replacement", "poisson"])
+def test_a_client_that_is_emptied_moves_the_count_by_a_half(sampling: str, task: Tasks) -> None:
+    fields = {"clients": 10, "clients_per_round": 10, "clip": 0.1, "sampling": sampling, "adjacency": "add-or-remove-one"}
+    training = task("dp-fedavg", {"noise_multiplier": 1.0}, clipping="adaptive", rounds=1, **fields)
+    data = training.training.federated_data(0)
+    # The same noise in both runs. All updates are longer than the clip norm: answers of -1/2.
+    client = int(training.training.cohorts.draw(1, NumberedStreams(0, f"training, clients: {training.training.cohorts}").at(1))[0])
+
+    def emptied(number: int) -> Examples:
+        examples = data.client_examples(number)
+        return Examples(examples.inputs[:0], examples.labels[:0]) if number == client else examples
+
+    fractions = []
+    for clients in (data, replace(data, client_examples=emptied, cohort_examples=None)):
+        run = Federation(training.training, training.prepare(None), clients, 0, "neighbours")
+        run.run()
+        fractions.append(0.5 - math.log(run._clipping.clip_norm / 0.1) / 0.2)
+    # Its answer would be yes, and move the count by 1, if it gave one.
+    assert (fractions[1] - fractions[0]) * 10 == pytest.approx(0.5, rel=1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ["add-or-remove-one", "replace-one"])
+@pytest.mark.parametrize("clipping", ["flat", "adaptive"])
+def test_neighbours_are_no_farther_apart_than_is_accounted_for(adjacency: str, clipping: str, tmp_path: Path) -> None:
+    for seed in range(5):
+        for sampling in ("fixed", "passes", "with-replacement", "poisson"):
+            fields = {"clients": 6, "clients_per_round": 4, "rounds": 1, "delta": 1e-5, "sampling": sampling, "adjacency": adjacency}
+            trainings.check(tmp_path, "neighbours", "dp-fedavg", 1.0, fields | {"clipping": clipping, "clip": 0.3}, seed)
 
 
 @pytest.mark.parametrize("name", ["none", "quantised"])

@@ -1,0 +1,189 @@
+"""Whole trainings on small cases: joint losses by quadrature, and what one client moves in the engine."""
+
+import math
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..analysis.datasets.federated_data import Examples, FederatedData
+from ..analysis.training.federation import Federation
+from ..analysis.training.plan import TrainingPlan, training_plan
+from ..analysis.training.rivals import training_entry
+from ..analysis.training.setting import TrainingSetting
+from ..arrays import FloatArray
+from ..design.contracts.mechanism import VectorMechanism
+from ..design.federated.adaptive_clipping import combined_noise_multiplier
+from ..design.federated.model_layers import ModelLayers, dense
+from .cases import Arguments, Attack, Refused, refusal
+from .parameters import REFUSALS, load_accounts
+
+# Noise is integrated over so many deviations beyond the points, in steps of a deviation over so many.
+DEVIATIONS, STEPS = 8.0, 16
+# Step of the grid of losses of one round, as a share of the stated epsilon; and the share of epsilon that the quadrature may be off by.
+LOSS_STEP, QUADRATURE_ERROR = 5e-3, 0.01
+LEFT_OUT, MOST_LOSSES = 1e-14, 2**23
+# A client's movement of noise that is the same for both neighbours, relative to what is accounted for.
+ROUNDING = 1e-6
+SUMS: Mapping[str, dict[str, Any]] = {
+    "dp-fedavg": {},
+    "distributed-discrete-gaussian": {"bits": 28},
+    "distributed-skellam": {"bits": 24},
+    "cpsgd": {"bits": 24},
+}
+
+
+def round_masses(adjacency: str, deviations: tuple[float, float | None], share: float) -> tuple[FloatArray, FloatArray]:
+    """Return the masses of what a round releases for two neighbours, on a grid.
+
+    The client adds a clipped vector, in clip norms, and the answer -1/2; or nothing; or, where it is replaced, the opposite vector and the
+    answer 1/2. Whoever takes its seat adds what the second neighbour does. The deviations are those of the noise in sum and count; without
+    a count the second one is None.
+    """
+    present = (1.0, -0.5)
+    absent = (-1.0, 0.5) if adjacency == "replace-one" else (0.0, 0.0)
+
+    def law(point: tuple[float, float]) -> FloatArray:
+        parts = []
+        for place, deviation in enumerate(deviations):
+            if deviation is not None:
+                ends = sorted((present[place], absent[place]))
+                axis = np.arange(ends[0] - DEVIATIONS * deviation, ends[1] + DEVIATIONS * deviation, deviation / STEPS)
+                parts.append(np.exp(-(((axis - point[place]) / deviation) ** 2) / 2) / (STEPS * math.sqrt(2 * math.pi)))
+        return parts[0] if len(parts) == 1 else np.multiply.outer(*parts).ravel()
+
+    return (1 - share) * law(absent) + share * law(present), law(absent)
+
+
+def composed_delta(one: FloatArray, other: FloatArray, rounds: int, epsilon: float) -> float:
+    """Return delta at an epsilon, of rounds with the same masses, nearly: losses are divided between two points of a grid, means kept."""
+    step = LOSS_STEP * epsilon / math.sqrt(rounds)
+    both = (one > 0) & (other > 0)
+    places, masses = np.log(one[both] / other[both]) / step, one[both]
+    # The largest losses, of next to no mass, are left out.
+    order = np.argsort(places)
+    kept = order[np.cumsum(masses[order][::-1])[::-1] > LEFT_OUT]
+    places, masses = places[kept], masses[kept]
+    below = np.floor(places).astype(np.int64)
+    lowest, spread = int(below.min()), int(np.ptp(below)) + 2
+    if spread * rounds > MOST_LOSSES:
+        raise Refused
+    upper = masses * (places - below)
+    gridded = np.bincount(below - lowest, masses - upper, spread) + np.bincount(below - lowest + 1, upper, spread)
+    length = 1 << (spread * rounds).bit_length()
+    composed = np.fft.irfft(np.fft.rfft(gridded, length) ** rounds, length)[: (spread - 1) * rounds + 1]
+    losses = (np.arange(len(composed)) + rounds * lowest) * step
+    # Masses that may be the transform's rounding are left out.
+    counted = (losses > epsilon) & (composed > 1e-15)
+    return math.fsum(composed[counted] * -np.expm1(epsilon - losses[counted]))
+
+
+def training_delta(setting: TrainingSetting, plan: TrainingPlan, epsilon: float) -> float:
+    """Return the delta of all rounds of a training at an epsilon, for one pair of neighbours, by quadrature."""
+    mechanism = plan.mechanism
+    assert isinstance(mechanism, VectorMechanism)
+    clients = plan.seats or setting.clients_per_round
+    variance = mechanism.worst_variance / mechanism.ball.dimension * clients
+    count = plan.count.deviation if plan.count is not None else plan.count_deviation
+    cohorts = setting.cohorts
+    known = not setting.secret_sampling or setting.sampling == "passes"
+    drawn = 1 - (1 - 1 / setting.clients) ** setting.clients_per_round
+    share = 1.0 if known else drawn if setting.sampling == "with-replacement" else setting.clients_per_round / setting.clients
+    masses = round_masses(setting.adjacency, (math.sqrt(variance) / setting.clip, count), share)
+    rounds = cohorts.participations(setting.rounds)
+    return max(composed_delta(*pair, rounds, epsilon) for pair in (masses, masses[::-1]))
+
+
+def draw(rng: random.Random) -> Arguments:
+    """Draw a small training, and what to look at."""
+    name = rng.choice(list(SUMS))
+    clients = round(10 ** rng.uniform(1, 4))
+    sampling = rng.choice(("poisson", "poisson", "fixed", "fixed", "passes", "with-replacement"))
+    fields: dict[str, Any] = {
+        "clients": clients,
+        "clients_per_round": max(1, round(clients * 10 ** rng.uniform(-3, 0))),
+        "sampling": sampling,
+        "adjacency": rng.choice(("add-or-remove-one", "add-or-remove-one" if sampling == "poisson" else "replace-one")),
+        "rounds": rng.choice((1, 1, 2, round(10 ** rng.uniform(0, 2)))),
+        "delta": 10 ** rng.uniform(-8, -2),
+        "clipping": rng.choice(("flat", "adaptive", "adaptive", "adaptive")),
+        "clip": 10 ** rng.uniform(-2, 1),
+        "secret_sampling": rng.random() < 0.9,
+    }
+    look = rng.choice(("losses", "losses", "neighbours"))
+    if look == "neighbours":
+        few = rng.randint(2, 12)
+        fields |= {"clients": few, "clients_per_round": rng.randint(1, few), "rounds": 1}
+        return {"look": look, "name": "dp-fedavg", "noise": 10 ** rng.uniform(-1, 0.5), "fields": fields, "seed": rng.randint(0, 10**6)}
+    noise = 10 ** rng.uniform(-0.3, 0.7) if name in ("dp-fedavg", "distributed-discrete-gaussian") and rng.random() < 0.5 else None
+    if noise is None:
+        fields |= {rng.choice(("epsilon", "epsilon", "round_epsilon")): 10 ** rng.uniform(-0.5, 1)}
+    return {"look": look, "name": name, "noise": noise, "fields": fields, "seed": 0}
+
+
+def check(
+    folder: Path,  # noqa: ARG001 - nothing is written
+    look: str,
+    name: str,
+    noise: float | None,
+    fields: dict[str, Any],
+    seed: int,
+) -> None:
+    """Compare the stated epsilon with the truth for one pair of neighbours, or their releases with the noise that hides them."""
+    given = {**SUMS[name], **({} if noise is None else {"noise_multiplier": noise})}
+    options = {option.name: given.get(option.name, option.default) for option in training_entry(name).options}
+    samples = {"samples": 1} if fields["clients"] > 1000 else {}
+    try:
+        setting = TrainingSetting(**fields, **samples, precision=64)
+        plan = training_plan(setting, name, options, ModelLayers("small", (dense(3, 2),)))
+    except REFUSALS as error:
+        raise refusal(error) from error
+    if look == "neighbours":
+        _check_neighbours(setting, plan, seed)
+        return
+    epsilon, target = float(plan.epsilons[-1]), fields.get("epsilon")
+    if not math.isfinite(epsilon) or epsilon == 0:
+        raise Refused
+    assert target is None or epsilon <= target, f"epsilon {epsilon!r} is above the budget {target!r}"
+    delta = training_delta(setting, plan, epsilon * (1 + QUADRATURE_ERROR))
+    assert delta <= setting.delta, f"epsilon is stated as {epsilon!r} at {setting.delta!r}, where delta is {delta!r}"
+
+
+def _check_neighbours(setting: TrainingSetting, plan: TrainingPlan, seed: int) -> None:
+    """Run a round for two neighbours with the same noise, and compare the distance with the noise of sum and count together."""
+    rng = np.random.default_rng(seed)
+    parts = [_examples(rng, int(rng.integers(0, 3))) for _ in range(setting.clients)]
+    changed, seen = int(rng.integers(setting.clients)), _examples(rng, 50)
+    emptied = setting.adjacency == "add-or-remove-one"
+    if emptied and len(parts[changed]) == 0:
+        parts[changed] = _examples(rng, 1)
+    others = [*parts]
+    others[changed] = _examples(rng, 0 if emptied else int(rng.integers(0, 3)))
+    runs = []
+    for clients in (parts, others):
+        data = FederatedData(setting.clients, 3, 2, seen, clients.__getitem__)
+        run = Federation(setting, plan, data, seed, "neighbours")
+        run.run()
+        runs.append(run)
+    one, other = runs
+    moved = np.linalg.norm(one.state.parameters - other.state.parameters) * setting.clients_per_round
+    mechanism: Any = plan.mechanism
+    distances = [float(moved) / mechanism.noise_deviation]
+    bound = 1 / mechanism.noise_multiplier
+    if setting.clipping == "adaptive":
+        assert plan.count_deviation is not None
+        clips = [float(run._clipping.clip_norm) for run in runs]
+        # The default learning rate of the clip norm.
+        distances.append(math.log(clips[0] / clips[1]) / 0.2 * setting.clients_per_round / plan.count_deviation)
+        bound = 1 / combined_noise_multiplier(mechanism.noise_multiplier, plan.count_deviation, setting.adjacency)
+    distance = math.hypot(*distances)
+    assert distance <= bound * (1 + ROUNDING), f"neighbours are {distance!r} deviations apart, accounted for are {bound!r}: {distances}"
+
+
+def _examples(rng: np.random.Generator, number: int) -> Examples:
+    return Examples(rng.normal(size=(number, 3)) * 10 ** rng.uniform(-2, 2), rng.integers(0, 2, size=number))
+
+
+ATTACK = Attack("trainings", draw, check, share=1.5, prepare=load_accounts)

@@ -44,8 +44,8 @@ def exact_releases(name: str) -> tuple[Pair, Privacy]:
     if name == "skellam":
         return skellam(3, 4.0, 1, "replace-one")[0], distributed_skellam_privacy(3, 1, 1.0, 4.0, 1.0, "replace-one")
     if name == "cpsgd":
-        mechanism = CpsgdMechanism(NormBall(1, 2.0), 3, 2, 200, 0.5, 1e-5, rotated=False)
-        return cpsgd(3, 200, 0.5, 2)[0], mechanism.privacy()
+        mechanism = CpsgdMechanism(NormBall(1, 2.0), clients=3, levels=2, trials=400, delta=1e-5, rotated=False)
+        return cpsgd(3, 400, 0.5, 2)[0], mechanism.privacy()
     return poisson_binomial(3, 2, 0.2, -1.0)[0], poisson_binomial_privacy(3, 2, 0.2, 2)
 
 
@@ -92,7 +92,7 @@ def test_releases_without_common_accounts_add_up_and_are_amplified_together() ->
 
 
 def test_a_published_account_is_never_joined() -> None:
-    mechanism = CpsgdMechanism(NormBall(16, 2.0), 100, 5, 400, 0.5, 1e-5, adjacency="replace-one")
+    mechanism = CpsgdMechanism(NormBall(16, 2.0), clients=100, levels=5, trials=400, delta=1e-5, adjacency="replace-one")
     joint = joint_privacy([mechanism.privacy(), NoisyCount.of_deviation(100, 5.0).privacy("replace-one")], "replace-one")
     assert "theorem-1" not in [one.name for one in joint.accounts]
     assert all(one.is_guarantee for one in joint.accounts)

@@ -134,9 +134,9 @@ def check(
     """Compare the stated epsilon with the truth for one pair of neighbours, or their releases with the noise that hides them."""
     given = {**SUMS[name], **({} if noise is None else {"noise_multiplier": noise})}
     options = {option.name: given.get(option.name, option.default) for option in training_entry(name).options}
-    samples = {"samples": 1} if fields["clients"] > 1000 else {}
+    samples = 1 if fields["clients"] > 1000 else None
     try:
-        setting = TrainingSetting(**fields, **samples, precision=64)
+        setting = TrainingSetting(**fields, samples=samples, precision=64)
         plan = training_plan(setting, name, options, ModelLayers("small", (dense(3, 2),)))
     except REFUSALS as error:
         raise refusal(error) from error

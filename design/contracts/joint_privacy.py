@@ -92,7 +92,8 @@ def _added_curves(curves: Sequence[RenyiCurve | LazyRenyiCurve]) -> RenyiCurve:
     """Return the sum of the divergences, at the orders that all curves have (Mironov 2017, proposition 1)."""
     whole = [curve.whole() if isinstance(curve, LazyRenyiCurve) else curve for curve in curves]
     orders = functools.reduce(np.intersect1d, [curve.orders for curve in whole])
-    added = sum(curve.divergences[np.searchsorted(curve.orders, orders, sorter=np.argsort(curve.orders))] for curve in whole)
+    divergences = [dict(zip(curve.orders.tolist(), curve.divergences.tolist(), strict=True)) for curve in whole]
+    added = np.array([math.fsum(of_order[order] for of_order in divergences) for order in orders.tolist()])
     return RenyiCurve(orders, added * (1 + len(curves) * UNIT))
 
 

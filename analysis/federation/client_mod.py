@@ -6,7 +6,7 @@ from typing import Any
 
 from ...arguments import check_probability, check_real
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
-from ...design.masked_sum.client import MaskingClient, PublicKeys
+from ...design.masked_sum.client import Letter, MaskingClient, PublicKeys, from_hexadecimal, in_hexadecimal
 from ...design.noise.random_words import secure_words
 from ...errors import ConvergenceError, InfeasibleError
 from .flower import (
@@ -74,19 +74,18 @@ class PrivateUpdateMod:
         if stage == "keys":
             client = MaskingClient.start(ctxt.node_id, plan.name)
             _keep(ctxt, client, plan)
-            keys = client.public_keys
-            return _reply(msg, {"sealing": keys.sealing.hex(), "masking": keys.masking.hex()})
+            return _reply(msg, client.public_keys)
         if stage == "letters":
             client = _kept(ctxt, plan)
-            letters = client.share({int(one): PublicKeys(*map(bytes.fromhex, keys)) for one, keys in letter.items()})
+            letters = client.share({int(node): PublicKeys(**from_hexadecimal(keys)) for node, keys in letter.items()})
             _keep(ctxt, client, plan)
-            return _reply(msg, _hexadecimal(letters))
+            return _reply(msg, letters)
         if stage == "reveal":
             client = _kept(ctxt, plan)
             self._check_limit(plan, len(set(letter["survivors"])))
             revealed = client.reveal(letter["survivors"])
             ctxt.state[STATE] = ConfigRecord({"rounds": _rounds(ctxt) + 1})
-            return _reply(msg, {"seeds": _hexadecimal(revealed.self_seeds), "keys": _hexadecimal(revealed.masking_keys)})
+            return _reply(msg, revealed)
         if stage != "train":
             raise ValueError(f"stage must be keys, letters, train or reveal, got {stage!r}")
         return self._train(plan, letter, msg, ctxt, call_next)
@@ -125,20 +124,16 @@ class PrivateUpdateMod:
             raise InfeasibleError(f"epsilon must be at most {self.largest_epsilon:g} for this client, got {found.guarantee}")
 
 
-def _masked(mechanism: Mechanism, client: MaskingClient, update: Any, letter: dict[str, str]) -> PackedMessage:
+def _masked(mechanism: Mechanism, client: MaskingClient, update: Any, letter: dict[str, Any]) -> PackedMessage:
     """Return the masked message of a mechanism for a secure sum."""
     assert isinstance(mechanism, SecureSumMechanism)  # noqa: S101  # for mypy: the plan says so
     residues = mechanism.encode(update[None], secure_words)[0]
-    masked = client.mask(residues, mechanism.modulus, {int(one): bytes.fromhex(sealed) for one, sealed in letter.items()})
+    masked = client.mask(residues, mechanism.modulus, {int(node): Letter(**from_hexadecimal(sent)) for node, sent in letter.items()})
     return PackedMessage.of(masked, len(masked) * (mechanism.modulus - 1).bit_length())
 
 
-def _hexadecimal(values: Any) -> dict[int, str]:
-    return {one: value.hex() for one, value in values.items()}
-
-
 def _reply(msg: Message, document: Any) -> Message:
-    return Message(RecordDict({CONFIG: ConfigRecord({"letter": json.dumps(document)})}), reply_to=msg)
+    return Message(RecordDict({CONFIG: ConfigRecord({"letter": in_hexadecimal(document)})}), reply_to=msg)
 
 
 def _rounds(ctxt: Context) -> int:

@@ -297,7 +297,7 @@ def test_levels_that_depend_on_the_number_of_clients_are_refused_before_anyone_t
 
 @pytest.mark.parametrize(
     ("stage", "said"),
-    [("keys", {"sealing": "no key"}), ("letters", {}), ("letters", ["none"]), ("reveal", {"seeds": {}, "keys": {}})],
+    [("keys", {"sealing": "no key"}), ("letters", {}), ("letters", ["none"]), ("reveal", {"self_seeds": {}, "masking_keys": {}})],
 )
 def test_a_client_that_answers_nonsense_counts_as_one_that_left(
     stage: str, said: object, model: ArrayRecord, monkeypatch: pytest.MonkeyPatch
@@ -318,22 +318,32 @@ def test_a_client_that_answers_nonsense_counts_as_one_that_left(
     assert federation.reports[0].stayed == (5 if stage == "reveal" else 4)
 
 
-def test_a_false_share_is_a_refusal(model: ArrayRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("liars", [1, 2])
+def test_a_false_share_is_replaced_or_refused_and_its_node_named(liars: int, model: ArrayRecord, monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Loop(dict.fromkeys((1, 2, 3), 0.1))
     sent = loop.send_and_receive
 
     def spoiling(messages: Any, *, timeout: float | None = None) -> list[Message]:
         answers = sent(messages, timeout=timeout)
-        for answer in answers[:1]:
+        for answer in answers[:liars]:
             said = json.loads(str(answer.content.config_records["quietbits"].get("letter", "{}")))
-            if "seeds" in said:
-                shares = {**said, "seeds": dict.fromkeys(said["seeds"], "01" * 66)}
+            if "self_seeds" in said:
+                shares = {**said, "self_seeds": dict.fromkeys(said["self_seeds"], "01" * 66)}
                 answer.content.config_records["quietbits"]["letter"] = json.dumps(shares)
         return answers
 
     monkeypatch.setattr(loop, "send_and_receive", spoiling)
-    federation = strategy("distributed-skellam", task("distributed-skellam", clients=3), on_refusal="skip")
-    # Two shares that do not belong together make a number of 521 bits, which is a seed of 256 bits with probability 2**-265.
+    wide = task("distributed-skellam", clients=3, epsilon=500.0)
+    federation = strategy("distributed-skellam", wide, on_refusal="skip")
     result = federation.start(loop, model, num_rounds=1)
-    assert len(result.arrays) == 0
-    assert "shares must be of one secret" in str(federation.reports[0].refusal)
+    report = federation.reports[0]
+    asked = [node for node, stage in loop.stages if stage == "reveal"]
+    assert report.false_shares == tuple(sorted(asked[:liars]))
+    assert f"false shares from the nodes {sorted(asked[:liars])}" in str(report)
+    if liars == 1:
+        # Two of three clients suffice: the mean is right within eight times its stated error.
+        stated = RoundPlan("", "distributed-skellam", wide).built().error().of_mean(3)
+        assert np.sum((arrays(result.arrays) - 0.1) ** 2) < 8 * stated
+    else:
+        assert len(result.arrays) == 0
+        assert "must come from at least 2 clients, got 1 right ones" in str(report.refusal)

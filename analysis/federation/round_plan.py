@@ -1,5 +1,6 @@
 """What the server tells clients of a round: which mechanism to build, for which task, with which public randomness."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -18,6 +19,8 @@ from ..catalogue.registry import build_mechanism, entry_named
 
 # Whose messages a server may see as they are, or add up under masks. The others need a shuffler, or trust.
 TRUST_MODELS = ("local", "secure-sum")
+# How names of options end that are public randomness.
+SEED = "_seed"
 # Machines differ in the last digits of what they calibrate.
 PROBE_LENGTH, PROBE_TOLERANCE = 16, 1e-6
 
@@ -69,6 +72,12 @@ class RoundPlan:
     def adds_up(self) -> bool:
         """Whether the server is to see the sum of messages alone."""
         return entry_named(self.mechanism).trust_model == "secure-sum"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the mechanism, task and design choices: the same for all rounds of a task, which differ in public randomness."""
+        fixed = {name: value for name, value in self.options.items() if not name.endswith(SEED)}
+        return hashlib.sha256(replace(self, name="", options=fixed, seed=0, probe=()).document().encode()).hexdigest()
 
     def built(self) -> Mechanism:
         """Return the mechanism as it was calibrated, for the task's number of clients."""

@@ -15,7 +15,7 @@ from ...errors import InfeasibleError
 from ..catalogue.registry import entry_named
 from .flower import ArrayRecord, ConfigRecord, Grid, Message, MetricRecord, RecordDict, Strategy, array_record, numpy_arrays, only_arrays
 from .model_update import coordinates, updated_arrays
-from .round_plan import RoundPlan
+from .round_plan import SEED, RoundPlan
 from .round_report import RoundReport
 from .server_round import ServerRound
 
@@ -166,7 +166,7 @@ class PrivateMeanStrategy(Strategy):
 
     def _plan(self, server_round: int) -> RoundPlan:
         """Return the round with public randomness of its own: updates depend on the model, and that on the rounds before."""
-        seeds = [one.name for one in entry_named(self.mechanism).options if one.name.endswith("_seed") and one.name not in self.options]
+        seeds = [one.name for one in entry_named(self.mechanism).options if one.name.endswith(SEED) and one.name not in self.options]
         options = {**self.options, **{name: secrets.randbits(63) for name in seeds}}
         name = f"{server_round}-{secrets.token_hex(8)}"
         return RoundPlan(name, self.mechanism, self.task, options, seed=secrets.randbits(63)).probed()

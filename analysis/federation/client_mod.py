@@ -27,7 +27,7 @@ from .flower import (
 from .model_update import update_vector
 from .packed_message import PackedMessage
 from .privacy_ledger import PrivacyLedger
-from .round_plan import RoundPlan
+from .round_plan import RoundPlan, check_releasable
 
 # Of the client's state between messages, which stays on its machine.
 STATE = "quietbits.state"
@@ -55,12 +55,15 @@ class PrivateUpdateMod:
     ledger : str, Path or None
         File that records the client's spending, across runs and restarts; needed with `largest_epsilon`. Names in braces are those of the
         node's configuration, as in ``"spent-{partition-id}.sqlite"``: each client needs a file of its own.
+    allow_real_numbers : bool
+        Whether to send messages of mechanisms on real numbers, whose low bits reveal more than the guarantee says.
     """
 
     largest_epsilon: float | None = None
     largest_delta: float = 1e-2
     adjacency: str = "replace-one"
     ledger: str | Path | None = None
+    allow_real_numbers: bool = False
 
     def __post_init__(self) -> None:
         """Check the limits."""
@@ -87,6 +90,7 @@ class PrivateUpdateMod:
         if stated is None:
             raise ValueError("message must state a mechanism: without PrivateMeanStrategy on the server nothing would protect the update")
         plan = RoundPlan.from_document(str(stated["plan"]))
+        check_releasable(plan.mechanism, allow_real_numbers=self.allow_real_numbers)
         stage, letter = str(stated["stage"]), json.loads(str(stated.get("letter", "{}")))
         if stage == "keys":
             client = MaskingClient.start(ctxt.node_id, plan.name)

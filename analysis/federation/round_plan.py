@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import PrivacyReport
+from ...design.contracts.real_numbers import REASON, RealNumberMechanism
 from ...design.contracts.task import Task
 from ..catalogue.registry import build_mechanism, entry_named
 
@@ -44,6 +45,8 @@ class RoundPlan:
     probe : tuple of float
         The beginning of a message of the server's mechanism about a vector that everyone knows, by `probe_of`: a client that gets another
         one has built another mechanism, with other versions of libraries, and does not take part.
+    allow_real_numbers : bool
+        Whether messages may be floating-point numbers, whose low bits reveal more than the guarantee says (`RealNumberMechanism`).
     """
 
     name: str
@@ -52,12 +55,14 @@ class RoundPlan:
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     seed: int = 0
     probe: tuple[float, ...] = ()
+    allow_real_numbers: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no federation of these clients can carry."""
         trust = entry_named(self.mechanism).trust_model
         if trust not in TRUST_MODELS:
             raise ValueError(f"mechanism must be of the trust model {' or '.join(TRUST_MODELS)}, got {self.mechanism!r}: {trust}")
+        check_releasable(self.mechanism, allow_real_numbers=self.allow_real_numbers)
         if not isinstance(self.task.domain, NormBall):
             raise ValueError(f"task must be for a ball of vectors, got {self.task.domain}")
         if self.task.sampling is not None:
@@ -126,7 +131,17 @@ def known_message(mechanism: Mechanism) -> NDArray[Any]:
     return mechanism.encode(np.ones((1, mechanism.domain.dimension)), np.random.default_rng(0))
 
 
+def check_releasable(mechanism: str, *, allow_real_numbers: bool) -> None:
+    """Raise ValueError for a mechanism on real numbers, unless the caller allows it by name."""
+    if entry_named(mechanism).on_real_numbers and not allow_real_numbers:
+        raise ValueError(
+            f"mechanism must send whole numbers where messages are released, got {mechanism!r}: {REASON}; allow_real_numbers=True, for the "
+            "strategy and for the mod of every client, carries it nevertheless"
+        )
+
+
 @lru_cache(maxsize=2)
 def _built(document: str) -> Mechanism:
     plan = RoundPlan.from_document(document)
-    return build_mechanism(plan.mechanism, plan.task, plan.options).renewed(plan.seed)
+    mechanism = build_mechanism(plan.mechanism, plan.task, plan.options).renewed(plan.seed)
+    return replace(mechanism, allow_real_numbers=True) if isinstance(mechanism, RealNumberMechanism) else mechanism

@@ -30,6 +30,8 @@ class Guarantee:
     metric : str or None
         ``"l1"``, ``"l2"``, ``"l<p>"``: inputs y, y' are epsilon * ``|y - y'|**p`` indistinguishable, for an input interval scaled to length
         one (metric differential privacy); None: all inputs are epsilon indistinguishable.
+    allow_real_numbers : bool
+        Whether the guarantee is of real numbers, and the caller allowed messages in floating-point numbers, whose low bits reveal more.
 
     Raises
     ------
@@ -47,6 +49,7 @@ class Guarantee:
     trust_model: str
     delta: float = 0.0
     metric: str | None = None
+    allow_real_numbers: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a guarantee that says nothing definite."""
@@ -63,14 +66,17 @@ class Guarantee:
         Returns
         -------
         str
-            Epsilon, delta if there is one, the metric if there is one, adjacency and trust model.
+            Epsilon, delta if there is one, the metric if there is one, adjacency, trust model, and whether real numbers were allowed.
         """
         parts = [f"epsilon = {self.epsilon:.6g}"]
         if self.metric is not None:
             parts[0] += f" x |y - y'|^{self.metric.removeprefix('l')} on the unit interval"
         if self.delta > 0:
             parts.append(f"delta = {self.delta:.6g}")
-        return ", ".join([*parts, f"{self.adjacency} adjacency", f"{self.trust_model} trust model"])
+        parts += [f"{self.adjacency} adjacency", f"{self.trust_model} trust model"]
+        if self.allow_real_numbers:
+            parts.append("of real numbers only (allow_real_numbers): floating-point messages reveal more")
+        return ", ".join(parts)
 
     def towards(self, adjacency: str) -> "Guarantee":
         """Return what the guarantee says for an adjacency.

@@ -148,20 +148,36 @@ def test_every_local_mechanism_is_carried_as_messages(mechanism: str, model: Arr
     entry = REGISTRY[mechanism]
     norm = 2.0 if entry.norms is None or 2.0 in entry.norms else entry.norms[0]
     stated = task(mechanism, domain=NormBall(8, norm, 2.0))
-    federation = strategy(mechanism, stated, OPTIONS.get(mechanism))
-    loop = Loop(dict.fromkeys((1, 2, 3, 4), 0.1), lost=lambda node, stage: (node, stage) == (3, "train"))
+    allowed = entry.on_real_numbers
+    federation = strategy(mechanism, stated, OPTIONS.get(mechanism), allow_real_numbers=allowed)
+    mod = PrivateUpdateMod(allow_real_numbers=allowed)
+    loop = Loop(dict.fromkeys((1, 2, 3, 4), 0.1), mod=mod, lost=lambda node, stage: (node, stage) == (3, "train"))
     result = federation.start(loop, model, num_rounds=1)
     report = federation.reports[0]
     assert report.stayed == 3
-    plan = RoundPlan("", mechanism, stated, OPTIONS.get(mechanism, {}))
+    plan = RoundPlan("", mechanism, stated, OPTIONS.get(mechanism, {}), allow_real_numbers=allowed)
     assert report.guarantee == plan.report(plan.built(), 1).guarantee
     assert report.guarantee.epsilon <= 8.0
+    for guarantee in (report.guarantee, federation.guarantee()):
+        assert ("of real numbers only (allow_real_numbers)" in str(guarantee)) == allowed
     assert np.isfinite(arrays(result.arrays)).all()
+
+
+@pytest.mark.parametrize("mechanism", [name for name in local_mechanisms() if REGISTRY[name].on_real_numbers])
+def test_mechanisms_on_real_numbers_are_carried_only_if_both_sides_allow_it(mechanism: str, model: ArrayRecord) -> None:
+    said = f"mechanism must send whole numbers where messages are released, got '{mechanism}'"
+    with pytest.raises(ValueError, match=said):
+        strategy(mechanism)
+    loop = Loop({1: 0.1, 2: 0.1})
+    federation = strategy(mechanism, options=OPTIONS.get(mechanism), allow_real_numbers=True, on_refusal="skip")
+    federation.start(loop, model, num_rounds=1)
+    assert federation.reports[0].stayed == 0
+    assert all(said in error for error in loop.errors)
 
 
 def test_nothing_but_the_message_leaves_the_client(model: ArrayRecord) -> None:
     loop = Loop(dict.fromkeys((1, 2, 3), 0.1))
-    strategy("laplace", task("laplace", domain=NormBall(8, 1.0, 2.0))).start(loop, model, num_rounds=1)
+    strategy("sqkr").start(loop, model, num_rounds=1)
     assert len(loop.contents) == 3
     for content in loop.contents:
         assert {name: list(record) for name, record in content.items()} == {"quietbits": ["form"], "quietbits.message": ["message"]}
@@ -184,7 +200,7 @@ def test_a_client_refuses_what_it_does_not_accept(model: ArrayRecord, tmp_path: 
 
 def test_a_client_refuses_a_large_failure_probability(model: ArrayRecord) -> None:
     loop = Loop({1: 0.1, 2: 0.1})
-    federation = strategy("gaussian", task("gaussian", delta=0.02), on_refusal="skip")
+    federation = strategy("skellam", task("skellam", delta=0.02), on_refusal="skip")
     federation.start(loop, model, num_rounds=1)
     assert "none of 2 clients sent a message" in str(federation.reports[0].refusal)
     assert loop.errors[-1] == "quietbits: delta must be at most 0.01 for this client, got 0.02"
@@ -233,15 +249,15 @@ def test_no_client_is_told_of_more_survivors_than_there_are(
 
 
 def test_rounds_beyond_the_task_are_refused_by_server_and_client(model: ArrayRecord) -> None:
-    two = task("gaussian", rounds=2)
-    federation = strategy("gaussian", two, on_refusal="skip")
+    two = task("skellam", rounds=2)
+    federation = strategy("skellam", two, on_refusal="skip")
     loop = Loop(dict.fromkeys((1, 2, 3), 0.1))
     federation.start(loop, model, num_rounds=3)
     assert [report.refusal is None for report in federation.reports] == [True, True, False]
     assert federation.guarantee().epsilon <= 8.0
     assert federation.guarantee().epsilon > federation.reports[0].guarantee.epsilon
     # Another server, which has forgotten, meets the same clients.
-    forgetful = strategy("gaussian", two, on_refusal="skip")
+    forgetful = strategy("skellam", two, on_refusal="skip")
     forgetful.start(loop, model, num_rounds=1)
     assert "none of 3 clients sent a message" in str(forgetful.reports[0].refusal)
     assert "this client has spent its budget" in loop.errors[-1]
@@ -371,7 +387,7 @@ def test_server_optimisers_work_on_the_private_mean(model: ArrayRecord) -> None:
 def test_what_is_not_one_message_counts_as_a_client_that_left(
     message: ArrayRecord, model: ArrayRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loop = Loop(dict.fromkeys((1, 2, 3), 0.1))
+    loop = Loop(dict.fromkeys((1, 2, 3), 0.1), mod=PrivateUpdateMod(allow_real_numbers=True))
     sent = loop.send_and_receive
 
     def spoiling(messages: Any, *, timeout: float | None = None) -> list[Message]:
@@ -381,13 +397,13 @@ def test_what_is_not_one_message_counts_as_a_client_that_left(
         return answers
 
     monkeypatch.setattr(loop, "send_and_receive", spoiling)
-    federation = strategy("gaussian")
+    federation = strategy("gaussian", allow_real_numbers=True)
     federation.start(loop, model, num_rounds=1)
     assert federation.reports[0].stayed == 2
 
 
 def test_a_client_with_another_mechanism_does_not_take_part() -> None:
-    plan = RoundPlan("1", "laplace", task("laplace", domain=NormBall(8, 1.0, 2.0))).probed()
+    plan = RoundPlan("1", "laplace", task("laplace", domain=NormBall(8, 1.0, 2.0)), allow_real_numbers=True).probed()
     plan.check_probe()
     other = replace(plan, probe=(plan.probe[0] * 1.001, *plan.probe[1:]))
     with pytest.raises(ValueError, match="versions of libraries differ"):
@@ -403,9 +419,9 @@ def test_mechanisms_that_need_a_shuffler_or_trust_are_refused(mechanism: str) ->
 
 def test_what_is_not_for_this_model_is_refused(model: ArrayRecord) -> None:
     with pytest.raises(ValueError, match="task must be for 8 coordinates, as many as the model has, got 9"):
-        strategy("gaussian", task("gaussian", domain=NormBall(9, 2.0))).start(Loop({1: 0.1, 2: 0.1}), model, num_rounds=1)
+        strategy("sqkr", task("sqkr", domain=NormBall(9, 2.0))).start(Loop({1: 0.1, 2: 0.1}), model, num_rounds=1)
     with pytest.raises(ValueError, match="on_refusal must be"):
-        strategy("gaussian", on_refusal="hide")
+        strategy("sqkr", on_refusal="hide")
 
 
 def test_levels_that_depend_on_the_number_of_clients_are_refused_before_anyone_trains(model: ArrayRecord) -> None:

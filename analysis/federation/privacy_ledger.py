@@ -100,7 +100,7 @@ class PrivacyLedger:
             if math.inf in values or sum(map(Fraction, values)) > Fraction(allowed):
                 raise InfeasibleError(
                     f"{name} must be at most {allowed:g} for this client over all its tasks, {self.adjacency} adjacency, got "
-                    f"{math.fsum(values):.6g} with this message: {self.path} has its spending"
+                    f"{math.fsum(values):.6g} with this message"
                 )
 
     @contextmanager

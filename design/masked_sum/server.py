@@ -119,4 +119,6 @@ class MaskingServer:
         return joined
 
     def _is_right(self, kind: str, dealer: int, helper: int, share: bytes) -> bool:
-        return share_commitment(self.round_name, kind, dealer, helper, share) == getattr(self.letters[dealer][helper], kind)
+        letter = self.letters[dealer][helper]
+        committed = letter.self_seed if kind == "self_seed" else letter.masking_key
+        return share_commitment(self.round_name, kind, dealer, helper, share) == committed

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mechanism_cases import CLIENTS, DELTA, EPSILON, MORE_BITS_MAY_COST, PUBLIC_COLUMNS, Case, reason
+from mechanism_cases import CLIENTS, DELTA, EPSILON, MORE_BITS_MAY_COST, PUBLIC_COLUMNS, Case, reason, released
 
 from quietbits.arrays import FloatArray
 from quietbits.design.contracts.domains import Categories
@@ -41,11 +41,6 @@ def errors_of_rounds(case: Case) -> FloatArray:
     rounds = messages.reshape(number, CLIENTS, *messages.shape[1:])
     estimates = np.array([mechanism.decode(mechanism.aggregate(one), CLIENTS) for one in rounds])
     return (estimates - mean).reshape(number, -1)
-
-
-def released(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism as it may be released: one on real numbers by name."""
-    return replace(mechanism, allow_real_numbers=True) if isinstance(mechanism, RealNumberMechanism) else mechanism
 
 
 class MessageSuite:

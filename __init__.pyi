@@ -71,6 +71,7 @@ from .design.contracts.privacy import Account as Account
 from .design.contracts.privacy import EpsilonBound as EpsilonBound
 from .design.contracts.privacy import Privacy as Privacy
 from .design.contracts.privacy import PrivacyReport as PrivacyReport
+from .design.contracts.real_numbers import RealNumberMechanism as RealNumberMechanism
 from .design.contracts.registry import Accountable as Accountable
 from .design.contracts.registry import Accounted as Accounted
 from .design.contracts.registry import AccountReport as AccountReport

@@ -2,11 +2,13 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from ...arguments import check_probability, check_real
+from ...arguments import check_choice, check_probability, check_real
+from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
-from ...design.masked_sum.client import MaskingClient, PublicKeys
+from ...design.masked_sum.client import Letter, MaskingClient, PublicKeys, from_hexadecimal, in_hexadecimal
 from ...design.noise.random_words import secure_words
 from ...errors import ConvergenceError, InfeasibleError
 from .flower import (
@@ -24,7 +26,8 @@ from .flower import (
 )
 from .model_update import update_vector
 from .packed_message import PackedMessage
-from .round_plan import RoundPlan
+from .privacy_ledger import PrivacyLedger
+from .round_plan import RoundPlan, check_releasable
 
 # Of the client's state between messages, which stays on its machine.
 STATE = "quietbits.state"
@@ -41,20 +44,37 @@ class PrivateUpdateMod:
     Attributes
     ----------
     largest_epsilon : float or None
-        Refuse rounds whose mechanism would spend more than this over all rounds of the task, with the clients that take part and, before
-        masks are taken off, with those that stay. None leaves it to the server.
+        The client's budget over all tasks, of this server and of others, by basic composition. A task is paid for when its first message
+        leaves. For a secure sum it is accounted for with the clients that take part and, before masks are taken off, with those that stay.
+        None leaves it to the server.
     largest_delta : float
-        Refuse rounds of a task with a larger failure probability.
+        The budget's failure probability; without `largest_epsilon`, that of each task.
+    adjacency : str
+        Neighbouring data sets that the budget is for. Add-or-remove-one guarantees count towards replace-one adjacency by
+        `Guarantee.towards`; replace-one tasks are refused with a budget for add-or-remove-one adjacency.
+    ledger : str, Path or None
+        File that records the client's spending, across runs and restarts; needed with `largest_epsilon`. Names in braces are those of the
+        node's configuration, as in ``"spent-{partition-id}.sqlite"``: each client needs a file of its own.
+    allow_real_numbers : bool
+        Whether to send messages of mechanisms on real numbers, whose low bits reveal more than the guarantee says.
     """
 
     largest_epsilon: float | None = None
     largest_delta: float = 1e-2
+    adjacency: str = "replace-one"
+    ledger: str | Path | None = None
+    allow_real_numbers: bool = False
 
     def __post_init__(self) -> None:
         """Check the limits."""
         check_probability("largest_delta", self.largest_delta)
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
         if self.largest_epsilon is not None:
             check_real("largest_epsilon", self.largest_epsilon, low=0.0, high=1e100)
+        if (self.largest_epsilon is None) != (self.ledger is None):
+            raise ValueError(
+                f"ledger must be a file if largest_epsilon is given, and only then, got {self.ledger!r}: it is the budget's record"
+            )
 
     def __call__(self, msg: Message, ctxt: Context, call_next: ClientAppCallable) -> Message:
         """Answer one message."""
@@ -70,23 +90,24 @@ class PrivateUpdateMod:
         if stated is None:
             raise ValueError("message must state a mechanism: without PrivateMeanStrategy on the server nothing would protect the update")
         plan = RoundPlan.from_document(str(stated["plan"]))
+        check_releasable(plan.mechanism, allow_real_numbers=self.allow_real_numbers)
         stage, letter = str(stated["stage"]), json.loads(str(stated.get("letter", "{}")))
         if stage == "keys":
             client = MaskingClient.start(ctxt.node_id, plan.name)
             _keep(ctxt, client, plan)
-            keys = client.public_keys
-            return _reply(msg, {"sealing": keys.sealing.hex(), "masking": keys.masking.hex()})
+            return _reply(msg, client.public_keys)
         if stage == "letters":
             client = _kept(ctxt, plan)
-            letters = client.share({int(one): PublicKeys(*map(bytes.fromhex, keys)) for one, keys in letter.items()})
+            letters = client.share({int(node): PublicKeys(**from_hexadecimal(keys)) for node, keys in letter.items()})
             _keep(ctxt, client, plan)
-            return _reply(msg, _hexadecimal(letters))
+            return _reply(msg, letters)
         if stage == "reveal":
             client = _kept(ctxt, plan)
-            self._check_limit(plan, len(set(letter["survivors"])))
-            revealed = client.reveal(letter["survivors"])
-            ctxt.state[STATE] = ConfigRecord({"rounds": _rounds(ctxt) + 1})
-            return _reply(msg, {"seeds": _hexadecimal(revealed.self_seeds), "keys": _hexadecimal(revealed.masking_keys)})
+            survivors = set(letter["survivors"])
+            revealed = client.reveal(survivors)
+            self._pay_for_survivors(plan, len(survivors), ctxt)
+            ctxt.state[STATE] = ConfigRecord({"rounds": _rounds(ctxt)})
+            return _reply(msg, revealed)
         if stage != "train":
             raise ValueError(f"stage must be keys, letters, train or reveal, got {stage!r}")
         return self._train(plan, letter, msg, ctxt, call_next)
@@ -94,8 +115,15 @@ class PrivateUpdateMod:
     def _train(self, plan: RoundPlan, letter: dict[str, Any], msg: Message, ctxt: Context, call_next: ClientAppCallable) -> Message:
         if _rounds(ctxt) >= plan.task.rounds:
             raise InfeasibleError(f"rounds must be more than {plan.task.rounds}, after which this client has spent its budget")
+        if plan.task.delta > self.largest_delta:
+            raise InfeasibleError(f"delta must be at most {self.largest_delta:g} for this client, got {plan.task.delta:g}")
         clients = len(letter) + 1 if plan.adds_up else 1
-        self._check_limit(plan, clients)
+        ledger = self._ledger(ctxt)
+        charge = (
+            None if ledger is None else (plan.digest, plan.report(plan.built_for(clients), plan.task.rounds).guarantee, plan.task.rounds)
+        )
+        if ledger is not None and charge is not None:
+            ledger.check(*charge)
         plan.check_probe()
         before = numpy_arrays(only_arrays(msg.content, "message"))
         # The app sees what it would see without this package.
@@ -104,51 +132,61 @@ class PrivateUpdateMod:
         if out.has_error():
             return out
         update = update_vector(before, numpy_arrays(only_arrays(out.content, "reply")))
+        client = None
         if plan.adds_up:
             client = _kept(ctxt, plan)
             message = _masked(plan.built_for(clients), client, update, letter)
-            _keep(ctxt, client, plan)
         else:
             mechanism = plan.built()
             message = PackedMessage.of(mechanism.encode(update[None], secure_words), mechanism.bits_per_client)
-            ctxt.state[STATE] = ConfigRecord({"rounds": _rounds(ctxt) + 1})
+        # The message counts from here on, whatever becomes of it.
+        entry = 0 if ledger is None or charge is None else ledger.record(*charge)
+        _keep(ctxt, client, plan, rounds=_rounds(ctxt) + 1, entry=entry)
         return Message(packed_records(message), reply_to=msg)
 
-    def _check_limit(self, plan: RoundPlan, clients: int) -> None:
-        """Refuse a guarantee that is weaker than this client accepts."""
-        if plan.task.delta > self.largest_delta:
-            raise InfeasibleError(f"delta must be at most {self.largest_delta:g} for this client, got {plan.task.delta:g}")
+    def _ledger(self, ctxt: Context) -> PrivacyLedger | None:
+        """Return the ledger of the client; None where it leaves its budget to the server."""
         if self.largest_epsilon is None:
-            return
-        found = plan.report(plan.built_for(clients), plan.task.rounds)
-        if found.epsilon > self.largest_epsilon:
-            raise InfeasibleError(f"epsilon must be at most {self.largest_epsilon:g} for this client, got {found.guarantee}")
+            return None
+        try:
+            path = Path(str(self.ledger).format_map(dict(ctxt.node_config))).expanduser()
+        except (KeyError, ValueError, IndexError, AttributeError) as error:
+            stated = ", ".join(ctxt.node_config)
+            raise ValueError(f"ledger must have names in braces from the node's configuration, {stated}, got {self.ledger!r}") from error
+        return PrivacyLedger(path, self.largest_epsilon, self.largest_delta, self.adjacency)
+
+    def _pay_for_survivors(self, plan: RoundPlan, survivors: int, ctxt: Context) -> None:
+        """Record that a masked message stands among fewer others, which have less noise, or refuse it."""
+        ledger = self._ledger(ctxt)
+        if ledger is not None:
+            guarantee = plan.report(plan.built_for(survivors), plan.task.rounds).guarantee
+            ledger.weaken(int(str(ctxt.state.config_records[STATE]["entry"])), guarantee)
 
 
-def _masked(mechanism: Mechanism, client: MaskingClient, update: Any, letter: dict[str, str]) -> PackedMessage:
+def _masked(mechanism: Mechanism, client: MaskingClient, update: Any, letter: dict[str, Any]) -> PackedMessage:
     """Return the masked message of a mechanism for a secure sum."""
     assert isinstance(mechanism, SecureSumMechanism)  # noqa: S101  # for mypy: the plan says so
     residues = mechanism.encode(update[None], secure_words)[0]
-    masked = client.mask(residues, mechanism.modulus, {int(one): bytes.fromhex(sealed) for one, sealed in letter.items()})
+    masked = client.mask(residues, mechanism.modulus, {int(node): Letter(**from_hexadecimal(sent)) for node, sent in letter.items()})
     return PackedMessage.of(masked, len(masked) * (mechanism.modulus - 1).bit_length())
 
 
-def _hexadecimal(values: Any) -> dict[int, str]:
-    return {one: value.hex() for one, value in values.items()}
-
-
 def _reply(msg: Message, document: Any) -> Message:
-    return Message(RecordDict({CONFIG: ConfigRecord({"letter": json.dumps(document)})}), reply_to=msg)
+    return Message(RecordDict({CONFIG: ConfigRecord({"letter": in_hexadecimal(document)})}), reply_to=msg)
 
 
 def _rounds(ctxt: Context) -> int:
-    """Return in how many rounds of this run the client has revealed something."""
+    """Return in how many rounds of this run a message of the client has left."""
     state = ctxt.state.config_records.get(STATE)
     return 0 if state is None else int(str(state["rounds"]))
 
 
-def _keep(ctxt: Context, client: MaskingClient, plan: RoundPlan) -> None:
-    ctxt.state[STATE] = ConfigRecord({"rounds": _rounds(ctxt), "client": client.document(), "plan": plan.document()})
+def _keep(ctxt: Context, client: MaskingClient | None, plan: RoundPlan, *, rounds: int | None = None, entry: int = 0) -> None:
+    """Keep the number of rounds and, in a secure sum, the client's part in this one."""
+    state: dict[str, Any] = {"rounds": _rounds(ctxt) if rounds is None else rounds}
+    if client is not None:
+        state |= {"client": client.document(), "plan": plan.document(), "entry": entry}
+    ctxt.state[STATE] = ConfigRecord(state)
 
 
 def _kept(ctxt: Context, plan: RoundPlan) -> MaskingClient:

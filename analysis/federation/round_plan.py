@@ -1,5 +1,6 @@
 """What the server tells clients of a round: which mechanism to build, for which task, with which public randomness."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -13,11 +14,14 @@ from numpy.typing import NDArray
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import PrivacyReport
+from ...design.contracts.real_numbers import REASON, RealNumberMechanism
 from ...design.contracts.task import Task
 from ..catalogue.registry import build_mechanism, entry_named
 
 # Whose messages a server may see as they are, or add up under masks. The others need a shuffler, or trust.
 TRUST_MODELS = ("local", "secure-sum")
+# How names of options end that are public randomness.
+SEED = "_seed"
 # Machines differ in the last digits of what they calibrate.
 PROBE_LENGTH, PROBE_TOLERANCE = 16, 1e-6
 
@@ -41,6 +45,8 @@ class RoundPlan:
     probe : tuple of float
         The beginning of a message of the server's mechanism about a vector that everyone knows, by `probe_of`: a client that gets another
         one has built another mechanism, with other versions of libraries, and does not take part.
+    allow_real_numbers : bool
+        Whether messages may be floating-point numbers, whose low bits reveal more than the guarantee says (`RealNumberMechanism`).
     """
 
     name: str
@@ -49,12 +55,14 @@ class RoundPlan:
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     seed: int = 0
     probe: tuple[float, ...] = ()
+    allow_real_numbers: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no federation of these clients can carry."""
         trust = entry_named(self.mechanism).trust_model
         if trust not in TRUST_MODELS:
             raise ValueError(f"mechanism must be of the trust model {' or '.join(TRUST_MODELS)}, got {self.mechanism!r}: {trust}")
+        check_releasable(self.mechanism, allow_real_numbers=self.allow_real_numbers)
         if not isinstance(self.task.domain, NormBall):
             raise ValueError(f"task must be for a ball of vectors, got {self.task.domain}")
         if self.task.sampling is not None:
@@ -69,6 +77,12 @@ class RoundPlan:
     def adds_up(self) -> bool:
         """Whether the server is to see the sum of messages alone."""
         return entry_named(self.mechanism).trust_model == "secure-sum"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the mechanism, task and design choices: the same for all rounds of a task, which differ in public randomness."""
+        fixed = {name: value for name, value in self.options.items() if not name.endswith(SEED)}
+        return hashlib.sha256(replace(self, name="", options=fixed, seed=0, probe=()).document().encode()).hexdigest()
 
     def built(self) -> Mechanism:
         """Return the mechanism as it was calibrated, for the task's number of clients."""
@@ -117,7 +131,17 @@ def known_message(mechanism: Mechanism) -> NDArray[Any]:
     return mechanism.encode(np.ones((1, mechanism.domain.dimension)), np.random.default_rng(0))
 
 
+def check_releasable(mechanism: str, *, allow_real_numbers: bool) -> None:
+    """Raise ValueError for a mechanism on real numbers, unless the caller allows it by name."""
+    if entry_named(mechanism).on_real_numbers and not allow_real_numbers:
+        raise ValueError(
+            f"mechanism must send whole numbers where messages are released, got {mechanism!r}: {REASON}; allow_real_numbers=True, for the "
+            "strategy and for the mod of every client, carries it nevertheless"
+        )
+
+
 @lru_cache(maxsize=2)
 def _built(document: str) -> Mechanism:
     plan = RoundPlan.from_document(document)
-    return build_mechanism(plan.mechanism, plan.task, plan.options).renewed(plan.seed)
+    mechanism = build_mechanism(plan.mechanism, plan.task, plan.options).renewed(plan.seed)
+    return replace(mechanism, allow_real_numbers=True) if isinstance(mechanism, RealNumberMechanism) else mechanism

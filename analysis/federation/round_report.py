@@ -37,8 +37,10 @@ class RoundReport:
     bytes_up: int
     bytes_down: int
     wrap_probability: float = 0.0
+    false_shares: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         """Return the report in one line."""
         outcome = f"refused: {self.refusal}" if self.guarantee is None else str(self.guarantee)
-        return f"round {self.server_round}, {self.mechanism}, {self.stayed} of {self.invited} clients: {outcome}"
+        false = f"; false shares from the nodes {list(self.false_shares)}" if self.false_shares else ""
+        return f"round {self.server_round}, {self.mechanism}, {self.stayed} of {self.invited} clients: {outcome}{false}"

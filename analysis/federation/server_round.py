@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
-from ...design.masked_sum.client import PublicKeys, Revealed
+from ...design.masked_sum.client import Letter, PublicKeys, Revealed, from_hexadecimal, in_hexadecimal
 from ...design.masked_sum.server import MaskingServer
 from ...design.secure_sum.modular_arithmetic import check_residues
 from ...errors import InfeasibleError
@@ -58,13 +58,12 @@ class ServerRound:
         keys = self._ask("keys", {node: {} for node in self.invited}, _public_keys)
         self._masking.keys = dict(sorted(keys.items()))
         self._masking.check_enough(len(keys), "gave their keys")
-        public = {str(node): (key.sealing.hex(), key.masking.hex()) for node, key in self._masking.keys.items()}
-        letters = self._ask("letters", dict.fromkeys(keys, public), _bytes_by_node)
-        self._masking.letters = {node: sent for node, sent in letters.items() if sent.keys() == keys.keys() - {node}}
+        letters = self._ask("letters", dict.fromkeys(keys, self._masking.keys), _letters)
+        self._masking.letters = {node: sent for node, sent in letters.items() if sent.keys() == keys.keys()}
         letters = self._masking.letters
         self._masking.check_enough(len(letters), "gave their letters")
         self.plan.built_for(len(letters))  # or say here that it cannot be built, before anyone trains
-        return [self._instruction(node, "train", self._letters_to(node), self.invited[node].content) for node in letters]
+        return [self._instruction(node, "train", self._masking.letters_to(node), self.invited[node].content) for node in letters]
 
     def accepted(self, replies: Iterable[Message]) -> dict[int, Message]:
         """Return the clients' replies, by node, and take in their messages; one that is not a message counts as a client that left."""
@@ -101,7 +100,8 @@ class ServerRound:
         guarantee = None if mechanism is None else self.plan.report(mechanism, 1).guarantee
         wrap = mechanism.coordinate_wrap_probability if isinstance(mechanism, SecureSumMechanism) else 0.0
         who = len(self.invited), len(self.messages)
-        return RoundReport(self.number, self.plan.mechanism, *who, guarantee, refusal, self._bytes_up, self._bytes_down, wrap)
+        false = tuple(sorted(self._masking.false_shares))
+        return RoundReport(self.number, self.plan.mechanism, *who, guarantee, refusal, self._bytes_up, self._bytes_down, wrap, false)
 
     def _secure_sum(self) -> SecureSumMechanism:
         """Return the mechanism as those who mask have built it."""
@@ -134,17 +134,14 @@ class ServerRound:
         gone = self._masking.letters.keys() - self.messages.keys()
         return one.self_seeds.keys() == self.messages.keys() and one.masking_keys.keys() == gone
 
-    def _letters_to(self, node: int) -> dict[str, str]:
-        return {str(sender): letter.hex() for sender, letter in self._masking.letters_to(node).items()}
-
-    def _instruction(self, node: int, stage: str, letter: Mapping[str, Any], content: RecordDict | None = None) -> Message:
+    def _instruction(self, node: int, stage: str, letter: Mapping[Any, Any], content: RecordDict | None = None) -> Message:
         """Return a message to a node, with the plan, beside what the wrapped strategy sends."""
-        stated = ConfigRecord({"plan": self.plan.document(), "stage": stage, "letter": json.dumps(letter)})
+        stated = ConfigRecord({"plan": self.plan.document(), "stage": stage, "letter": in_hexadecimal(letter)})
         told = RecordDict({**(content or {}), CONFIG: stated})
         self._bytes_down += bytes_of(told)
         return Message(content=told, message_type=self.invited[node].metadata.message_type, dst_node_id=node)
 
-    def _ask(self, stage: str, letters: Mapping[int, Mapping[str, Any]], read: Callable[[Any], T]) -> dict[int, T]:
+    def _ask(self, stage: str, letters: Mapping[int, Mapping[Any, Any]], read: Callable[[Any], T]) -> dict[int, T]:
         """Send every node a letter, and return what is read in the answers of those that give one in time."""
         messages = [self._instruction(node, stage, letter) for node, letter in letters.items()]
         answers = self._answers(self._grid.send_and_receive(messages, timeout=self._timeout))
@@ -170,12 +167,12 @@ class ServerRound:
 
 
 def _public_keys(answer: Any) -> PublicKeys:
-    return PublicKeys(bytes.fromhex(answer["sealing"]), bytes.fromhex(answer["masking"]))
+    return PublicKeys(**from_hexadecimal(answer))
+
+
+def _letters(answer: Any) -> dict[int, Letter]:
+    return {int(node): Letter(**from_hexadecimal(letter)) for node, letter in answer.items()}
 
 
 def _revealed(answer: Any) -> Revealed:
-    return Revealed(_bytes_by_node(answer["seeds"]), _bytes_by_node(answer["keys"]))
-
-
-def _bytes_by_node(answer: Any) -> dict[int, bytes]:
-    return {int(node): bytes.fromhex(value) for node, value in answer.items()}
+    return Revealed(*({int(node): bytes.fromhex(share) for node, share in answer[kind].items()} for kind in ("self_seeds", "masking_keys")))

@@ -15,7 +15,7 @@ from ...errors import InfeasibleError
 from ..catalogue.registry import entry_named
 from .flower import ArrayRecord, ConfigRecord, Grid, Message, MetricRecord, RecordDict, Strategy, array_record, numpy_arrays, only_arrays
 from .model_update import coordinates, updated_arrays
-from .round_plan import RoundPlan
+from .round_plan import SEED, RoundPlan
 from .round_report import RoundReport
 from .server_round import ServerRound
 
@@ -51,6 +51,9 @@ class PrivateMeanStrategy(Strategy):
         ``"raise"``: a refused round raises ``InfeasibleError`` and ends the run; ``"skip"``: it is logged, and the model stays.
     timeout : float
         How long to wait for clients' keys, letters and shares, in seconds each.
+    allow_real_numbers : bool
+        Whether to carry a mechanism on real numbers, such as ``"gaussian"``: the low bits of its messages reveal more than the guarantee
+        says, and the guarantee's words then say so. Clients' mods must allow it, too.
 
     Attributes
     ----------
@@ -68,6 +71,7 @@ class PrivateMeanStrategy(Strategy):
         largest_epsilon: float | None = None,
         on_refusal: str = "raise",
         timeout: float = 600.0,
+        allow_real_numbers: bool = False,
     ) -> None:
         self.strategy = strategy
         self.mechanism = mechanism
@@ -77,11 +81,12 @@ class PrivateMeanStrategy(Strategy):
         check_real("largest_epsilon", self.largest_epsilon, low=0.0, high=1e100)
         self.on_refusal = check_choice("on_refusal", on_refusal, REFUSALS)
         self.timeout = check_real("timeout", timeout, low=0.0, high=1e9)
+        self.allow_real_numbers = allow_real_numbers
         self.reports: list[RoundReport] = []
         self._round: ServerRound | None = None
         self._released: list[Mechanism] = []
         # Refuses mechanisms and tasks that cannot be carried.
-        RoundPlan("", mechanism, task, self.options)
+        RoundPlan("", mechanism, task, self.options, allow_real_numbers=allow_real_numbers)
 
     def guarantee(self) -> Guarantee:
         """Return what is proven of all rounds so far, for a client that took part in each.
@@ -166,10 +171,11 @@ class PrivateMeanStrategy(Strategy):
 
     def _plan(self, server_round: int) -> RoundPlan:
         """Return the round with public randomness of its own: updates depend on the model, and that on the rounds before."""
-        seeds = [one.name for one in entry_named(self.mechanism).options if one.name.endswith("_seed") and one.name not in self.options]
+        seeds = [one.name for one in entry_named(self.mechanism).options if one.name.endswith(SEED) and one.name not in self.options]
         options = {**self.options, **{name: secrets.randbits(63) for name in seeds}}
         name = f"{server_round}-{secrets.token_hex(8)}"
-        return RoundPlan(name, self.mechanism, self.task, options, seed=secrets.randbits(63)).probed()
+        seed = secrets.randbits(63)
+        return RoundPlan(name, self.mechanism, self.task, options, seed=seed, allow_real_numbers=self.allow_real_numbers).probed()
 
     def _mean(self, opened: ServerRound) -> FloatArray:
         """Return the decoded mean update; ask for masks only where the guarantee is strong enough."""

@@ -16,6 +16,7 @@ from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Privacy
+from ...design.contracts.real_numbers import RealNumberMechanism
 from ...design.federated.adaptive_clipping import adaptive_clipping_privacy
 from ...design.noise.random_words import WordsLike, word_source
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
@@ -118,7 +119,7 @@ class QuantisedMechanism(SummedVectors):
 
 
 @dataclass(frozen=True)
-class CentralGaussianMechanism(SummedVectors):
+class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
     """Clients send their clipped vectors as floats of 32 bits to a server that is trusted to add Gaussian noise to the sum: DP-FedAvg.
 
     In simulations the noise comes with the messages: for k of them, a share k / clients of its variance.
@@ -171,7 +172,9 @@ class CentralGaussianMechanism(SummedVectors):
         """Return clipped vectors, and the chunk's share of the noise in the first of them."""
         clipped = (self.ball.clip(vectors) * FLOAT_MARGIN).astype(np.float32).astype(float)
         if len(clipped):
-            clipped[0] += self.noise_deviation * math.sqrt(len(clipped) / self.clients) * word_source(words).normals(clipped.shape[1])
+            clipped[0] += (
+                self.noise_deviation * math.sqrt(len(clipped) / self.clients) * self.checked_words(words).normals(clipped.shape[1])
+            )
         return clipped
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
@@ -181,8 +184,8 @@ class CentralGaussianMechanism(SummedVectors):
     def privacy(self) -> Privacy:
         """Privacy of Gaussian noise on the sum, and on the count."""
         if self.count_deviation is None:
-            return gaussian_privacy(self.noise_multiplier, self.adjacency, "central")
-        return adaptive_clipping_privacy(self.noise_multiplier, self.count_deviation, self.adjacency)
+            return self.stated(gaussian_privacy(self.noise_multiplier, self.adjacency, "central"))
+        return self.stated(adaptive_clipping_privacy(self.noise_multiplier, self.count_deviation, self.adjacency))
 
 
 @dataclass(frozen=True)

@@ -21,15 +21,16 @@ from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import MOST_CLIENTS
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
+from ..contracts.real_numbers import RealNumberMechanism
 from ..contracts.sketched_mechanism import SketchedMechanism
-from ..noise.random_words import WordsLike, word_source
+from ..noise.random_words import WordsLike
 from ..transforms.linear_sketch import LinearSketch
 
 FLOAT_BITS = 64
 
 
 @dataclass(frozen=True)
-class CentralSketchMechanism(SketchedMechanism):
+class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
     """Clients send their clipped, sketched and again clipped vectors as 64-bit floats to a server that is trusted to add Gaussian noise.
 
     The noise is drawn in equal shares, one with each client's message: the sum has the law of the server's noise. `decode` refuses a sum
@@ -96,12 +97,12 @@ class CentralSketchMechanism(SketchedMechanism):
 
     def privacy(self) -> Privacy:
         """Privacy of Gaussian noise on the sum of sketches."""
-        return gaussian_privacy(self.noise_multiplier, self.adjacency, "central")
+        return self.stated(gaussian_privacy(self.noise_multiplier, self.adjacency, "central"))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
         """Return sketches, each with its share of the noise."""
         sketches = self._sketch_ball.clip(self.sketched(vectors))
-        return sketches + self.noise_deviation / math.sqrt(self.clients) * word_source(words).normals(sketches.shape)
+        return sketches + self.noise_deviation / math.sqrt(self.clients) * self.checked_words(words).normals(sketches.shape)
 
     def aggregate(self, messages: FloatArray) -> FloatArray:
         """Return the sum of the messages, shape (sketch_dimension,)."""

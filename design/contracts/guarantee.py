@@ -1,11 +1,15 @@
 """What a mechanism promises: how much privacy, for which neighbours, and against whom."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from ...arguments import check_choice
+from ...errors import InfeasibleError
 
 ADJACENCIES = ("replace-one", "add-or-remove-one")
 TRUST_MODELS = ("local", "shuffled", "secure-sum", "central")
+# Above this epsilon, twice a guarantee permits any mechanism for every delta above 1e-304.
+LARGEST_DOUBLED = 700.0
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,8 @@ class Guarantee:
     metric : str or None
         ``"l1"``, ``"l2"``, ``"l<p>"``: inputs y, y' are epsilon * ``|y - y'|**p`` indistinguishable, for an input interval scaled to length
         one (metric differential privacy); None: all inputs are epsilon indistinguishable.
+    allow_real_numbers : bool
+        Whether the guarantee is of real numbers, and the caller allowed messages in floating-point numbers, whose low bits reveal more.
 
     Raises
     ------
@@ -43,6 +49,7 @@ class Guarantee:
     trust_model: str
     delta: float = 0.0
     metric: str | None = None
+    allow_real_numbers: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a guarantee that says nothing definite."""
@@ -59,11 +66,43 @@ class Guarantee:
         Returns
         -------
         str
-            Epsilon, delta if there is one, the metric if there is one, adjacency and trust model.
+            Epsilon, delta if there is one, the metric if there is one, adjacency, trust model, and whether real numbers were allowed.
         """
         parts = [f"epsilon = {self.epsilon:.6g}"]
         if self.metric is not None:
             parts[0] += f" x |y - y'|^{self.metric.removeprefix('l')} on the unit interval"
         if self.delta > 0:
             parts.append(f"delta = {self.delta:.6g}")
-        return ", ".join([*parts, f"{self.adjacency} adjacency", f"{self.trust_model} trust model"])
+        parts += [f"{self.adjacency} adjacency", f"{self.trust_model} trust model"]
+        if self.allow_real_numbers:
+            parts.append("of real numbers only (allow_real_numbers): floating-point messages reveal more")
+        return ", ".join(parts)
+
+    def towards(self, adjacency: str) -> "Guarantee":
+        """Return what the guarantee says for an adjacency.
+
+        Replacing a client is removing one and adding another: (epsilon, delta) for add-or-remove-one adjacency is
+        (2 epsilon, (1 + e^epsilon) delta) for replace-one adjacency. Both are upper bounds.
+
+        Raises
+        ------
+        InfeasibleError
+            If a replace-one guarantee is asked about add-or-remove-one adjacency, of which it says nothing.
+
+        Examples
+        --------
+        >>> print(Guarantee(0.5, "add-or-remove-one", "secure-sum", delta=1e-6).towards("replace-one"))
+        epsilon = 1, delta = 2.64872e-06, replace-one adjacency, secure-sum trust model
+        """
+        if check_choice("adjacency", adjacency, ADJACENCIES) == self.adjacency:
+            return self
+        if adjacency != "replace-one":
+            raise InfeasibleError(
+                f"adjacency must be {self.adjacency}, of which the guarantee is, got {adjacency}: it says nothing of that"
+            )
+        delta = self.delta
+        if delta > 0:
+            factor = 1 + math.exp(self.epsilon) if self.epsilon <= LARGEST_DOUBLED else math.inf
+            # The exponential is off by less than a unit in the last place, and so are the sum and the product.
+            delta = min(1.0, delta * factor * (1 + 1e-15))
+        return replace(self, epsilon=2 * self.epsilon, adjacency=adjacency, delta=delta)

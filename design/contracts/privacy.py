@@ -201,6 +201,8 @@ class PrivacyReport(Shown):
         How the clients of a round are chosen; None where every client takes part in every round.
     accounts : tuple of AccountedEpsilon
         The answers, each with its own adjacency.
+    allow_real_numbers : bool
+        As in `Guarantee`.
     """
 
     delta: float
@@ -209,6 +211,7 @@ class PrivacyReport(Shown):
     trust_model: str
     sampling: Sampling | None
     accounts: tuple[AccountedEpsilon, ...]
+    allow_real_numbers: bool = False
 
     @property
     def line(self) -> str:
@@ -251,7 +254,7 @@ class PrivacyReport(Shown):
     @property
     def guarantee(self) -> Guarantee:
         """The proven guarantee."""
-        return Guarantee(self.epsilon, self.adjacency, self.trust_model, delta=self.delta)
+        return Guarantee(self.epsilon, self.adjacency, self.trust_model, delta=self.delta, allow_real_numbers=self.allow_real_numbers)
 
     def account(self, name: str) -> AccountedEpsilon:
         """Return the answer of the account of that name."""
@@ -292,10 +295,13 @@ class Privacy:
         Whom it is against: ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``.
     accounts : tuple of Account
         Ways of accounting, with different names for each adjacency.
+    allow_real_numbers : bool
+        As in `Guarantee`.
     """
 
     trust_model: str
     accounts: tuple[Account, ...]
+    allow_real_numbers: bool = False
 
     @property
     def adjacencies(self) -> tuple[str, ...]:
@@ -358,7 +364,7 @@ class Privacy:
             return AccountedEpsilon(one.name, one.adjacency, one.proven, one.assumes, bound)
 
         answers = tuple(answer(one) for one in asked)
-        return PrivacyReport(delta, rounds, adjacency, self.trust_model, sampling, answers)
+        return PrivacyReport(delta, rounds, adjacency, self.trust_model, sampling, answers, self.allow_real_numbers)
 
     def guarantee(self, delta: float, adjacency: str | None = None) -> Guarantee:
         """Return the proven guarantee of one round in which every client takes part."""

@@ -26,7 +26,8 @@ from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import MOST_CLIENTS
 from ..contracts.norm_ball import LARGEST_CLIP_NORM
 from ..contracts.privacy import Privacy
-from ..noise.random_words import WordsLike, word_source
+from ..contracts.real_numbers import experiment_words
+from ..noise.random_words import WordsLike
 
 LARGEST_RATE = 100.0
 SMALLEST_DEVIATION, LARGEST_DEVIATION = 1e-6, 1e15
@@ -128,7 +129,9 @@ def usual_count_deviation(clients: int) -> float:
     return check_integer("clients", clients, low=1, high=MOST_CLIENTS) / CLIENTS_PER_DEVIATION
 
 
-def central_fraction(norms: ArrayLike, clip_norm: float, clients: int, count_deviation: float, words: WordsLike) -> float:
+def central_fraction(
+    norms: ArrayLike, clip_norm: float, clients: int, count_deviation: float, words: WordsLike, *, allow_real_numbers: bool = False
+) -> float:
     """Return the fraction of norms within the clip as a trusted server releases it, with Gaussian noise in the count.
 
     Parameters
@@ -142,7 +145,10 @@ def central_fraction(norms: ArrayLike, clip_norm: float, clients: int, count_dev
     count_deviation : float
         Standard deviation of the noise in the count; `usual_count_deviation` is the paper's.
     words : WordSource or numpy.random.Generator
-        Source of the noise.
+        Source of the noise: seeded words, unless `allow_real_numbers`.
+    allow_real_numbers : bool
+        Whether the fraction may be released: its noise is a floating-point number, whose low bits reveal more than
+        `adaptive_clipping_privacy` says. `NoisyCount` adds whole numbers.
 
     Returns
     -------
@@ -157,7 +163,8 @@ def central_fraction(norms: ArrayLike, clip_norm: float, clients: int, count_dev
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     deviation = check_real("count_deviation", count_deviation, low=SMALLEST_DEVIATION, high=LARGEST_DEVIATION)
     bits = within_clip(norms, clip_norm)
-    return 0.5 + (float(np.sum(bits - 0.5)) + deviation * float(word_source(words).normals(1)[0])) / clients
+    source = experiment_words(words, "central_fraction", allow_real_numbers=allow_real_numbers)
+    return 0.5 + (float(np.sum(bits - 0.5)) + deviation * float(source.normals(1)[0])) / clients
 
 
 def combined_noise_multiplier(sum_multiplier: float, count_deviation: float, adjacency: str = "add-or-remove-one") -> float:

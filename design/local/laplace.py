@@ -12,13 +12,14 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ..contracts.guarantee import Guarantee
 from ..contracts.mechanism import MOST_CLIENTS, ScalarMechanism
 from ..contracts.privacy import Privacy
-from ..noise.random_words import WordsLike, word_source
+from ..contracts.real_numbers import RealNumberMechanism
+from ..noise.random_words import WordsLike
 from ..transforms.dithering import finite_values
 from .vector_laplace import laplace_privacy
 
 
 @dataclass(frozen=True)
-class LaplaceMechanism(ScalarMechanism):
+class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
     """Every client adds Laplace noise of scale (high - low) / epsilon to its value and sends a 64-bit float.
 
     A reference for comparisons, not for releases: the low bits of a floating-point sum give away more than the real-valued mechanism
@@ -65,7 +66,7 @@ class LaplaceMechanism(ScalarMechanism):
 
     def privacy(self) -> Privacy:
         """Pure local privacy, of the real-valued mechanism."""
-        return laplace_privacy(self.epsilon)
+        return self.stated(laplace_privacy(self.epsilon))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -79,7 +80,7 @@ class LaplaceMechanism(ScalarMechanism):
 
     def encode(self, values: ArrayLike, words: WordsLike) -> FloatArray:
         """Add noise to each value."""
-        words = word_source(words)
+        words = self.checked_words(words)
         clipped = np.clip(finite_values("values", values), *self.interval)
         return clipped + self.scale * words.laplace(clipped.shape)
 

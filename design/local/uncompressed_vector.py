@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer
 from ...arrays import FloatArray
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
-from ..noise.random_words import WordsLike, WordSource, word_source
+from ..contracts.real_numbers import RealNumberMechanism
+from ..noise.random_words import WordsLike, WordSource
 
 
-class UncompressedVectorMechanism(VectorMechanism):
+class UncompressedVectorMechanism(RealNumberMechanism, VectorMechanism):
     """Every client sends a vector of 64-bit floats, and the server adds them up."""
 
     @property
@@ -44,7 +45,7 @@ class AddedNoiseMechanism(UncompressedVectorMechanism):
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
         """Add noise to each vector."""
-        words = word_source(words)
+        words = self.checked_words(words)
         clipped = self.ball.clip(vectors)
         return clipped + self._noise(clipped.shape, words)
 

@@ -78,7 +78,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
 
     def privacy(self) -> Privacy:
         """Local privacy of the real-valued mechanism."""
-        return gaussian_privacy(self.noise_multiplier)
+        return self.stated(gaussian_privacy(self.noise_multiplier))
 
     @property
     def worst_variance(self) -> float:

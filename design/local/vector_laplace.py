@@ -123,7 +123,7 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
 
     def privacy(self) -> Privacy:
         """Pure local privacy, of the real-valued mechanism."""
-        return laplace_privacy(self.epsilon, dimension=self.ball.dimension, norm=self.ball.norm)
+        return self.stated(laplace_privacy(self.epsilon, dimension=self.ball.dimension, norm=self.ball.norm))
 
     @property
     def worst_variance(self) -> float:

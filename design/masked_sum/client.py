@@ -10,16 +10,34 @@ from numpy.typing import ArrayLike
 from ...arrays import WordArray
 from ...errors import InfeasibleError
 from ..secure_sum.modular_arithmetic import check_residues, modular_add, modular_subtract
-from .key_agreement import agreed_key, keyed_mask, new_key, public_key, seal, unseal
+from .key_agreement import agreed_key, commitment, keyed_mask, new_key, public_key, seal, unseal
 from .secret_sharing import SHARE_BYTES, split_secret
 
 
 @dataclass(frozen=True)
 class PublicKeys:
-    """What a client tells everyone: keys by which others seal letters to it, and agree on masks with it."""
+    """Public values of a client: keys to seal letters to it and to agree on masks with it, and the commitment to its self seed."""
 
     sealing: bytes
     masking: bytes
+    self_seed: bytes
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A client's shares of its two secrets for one client, sealed, with commitments to both shares for the server.
+
+    Attributes
+    ----------
+    sealed : bytes
+        The two shares, which the receiver alone can read; empty in a client's letter to itself.
+    self_seed, masking_key : bytes
+        Commitments to the share of the self seed and to that of the masking key.
+    """
+
+    sealed: bytes
+    self_seed: bytes
+    masking_key: bytes
 
 
 @dataclass(frozen=True)
@@ -38,14 +56,38 @@ class Revealed:
     masking_keys: Mapping[int, bytes]
 
 
+def in_hexadecimal(values: Any) -> str:
+    """Return public keys, letters or shares as JSON, their bytes in hexadecimal."""
+
+    def written(value: Any) -> Any:
+        return value.hex() if isinstance(value, bytes) else asdict(value)
+
+    return json.dumps(values, default=written)
+
+
+def from_hexadecimal(fields: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the fields of public keys, or of a letter, that JSON holds in hexadecimal."""
+    return {name: bytes.fromhex(value) for name, value in fields.items()}
+
+
 def shares_needed(clients: int) -> int:
     """Return how many clients it takes to recover a secret: more than half, so that no two sets reveal both secrets of one client."""
     return clients // 2 + 1
 
 
 def mask_purpose(round_name: str) -> bytes:
-    """Return what the agreed keys of masks are derived for."""
+    """Return the purpose of agreed keys that masks are expanded from."""
     return f"quietbits mask {round_name}".encode()
+
+
+def seed_commitment(round_name: str, client: int, seed: bytes) -> bytes:
+    """Return a client's commitment to its self seed."""
+    return commitment(seed, f"quietbits self_seed {round_name} {client}".encode())
+
+
+def share_commitment(round_name: str, kind: str, dealer: int, helper: int, share: bytes) -> bytes:
+    """Return the dealer's commitment to a helper's share of its secret, whose kind is ``"self_seed"`` or ``"masking_key"``."""
+    return commitment(share, f"quietbits share {kind} {round_name} {dealer} {helper}".encode())
 
 
 @dataclass
@@ -54,8 +96,11 @@ class MaskingClient:
 
     Made by `start`; then `share`, `mask` and `reveal` in this order, each once. Between them it may be kept as `document`.
 
-    The server relays all keys: one that hands out keys of its own in other clients' names can unmask. Where that is feared, clients'
-    public keys need signatures that the server cannot make, which are not part of this.
+    The server relays all keys: a server that hands out keys of its own in other clients' names can unmask. Signatures that the server
+    cannot make would prevent it, and are not part of this. Nothing proves that a message is honest: a client can add anything to the sum.
+
+    Each step is taken once, which rests on the kept document: a client that is set back to an earlier document can be asked to `reveal`
+    again with other survivors, and the difference of the two sums is the message of the client that was left out of one of them.
 
     Attributes
     ----------
@@ -84,10 +129,11 @@ class MaskingClient:
     @property
     def public_keys(self) -> PublicKeys:
         """What everyone may know."""
-        return PublicKeys(public_key(self.sealing_key), public_key(self.masking_key))
+        committed = seed_commitment(self.round_name, self.number, self.self_seed)
+        return PublicKeys(public_key(self.sealing_key), public_key(self.masking_key), committed)
 
-    def share(self, keys: Mapping[int, PublicKeys]) -> dict[int, bytes]:
-        """Return a sealed letter to each of the other clients, with its share of this client's secrets; `keys` are everyone's."""
+    def share(self, keys: Mapping[int, PublicKeys]) -> dict[int, Letter]:
+        """Return a letter to each client, itself among them, with its share of this client's secrets; `keys` are everyone's."""
         self._take_step("share", "mask")
         self.keys = dict(sorted(keys.items()))
         if self.keys.get(self.number) != self.public_keys:
@@ -99,13 +145,15 @@ class MaskingClient:
         of_key = split_secret(self.masking_key, len(keys), needed)
         letters = {}
         for other, seed_share, key_share in zip(self.keys, of_seed, of_key, strict=True):
+            sealed = b""
             if other == self.number:
                 self.shares[other] = seed_share + key_share
             else:
-                letters[other] = seal(self._sealing(other), seed_share + key_share, self._address(self.number, other))
+                sealed = seal(self._sealing(other), seed_share + key_share, self._address(self.number, other))
+            letters[other] = Letter(sealed, *self._commitments(self.number, other, seed_share + key_share))
         return letters
 
-    def mask(self, values: ArrayLike, modulus: int, letters: Mapping[int, bytes]) -> WordArray:
+    def mask(self, values: ArrayLike, modulus: int, letters: Mapping[int, Letter]) -> WordArray:
         """Return values from 0 to M - 1 under the masks shared with everyone whose letter has come, and a mask of its own."""
         self._take_step("mask", "reveal")
         unknown = set(letters) - (set(self.keys) - {self.number})
@@ -113,7 +161,10 @@ class MaskingClient:
             raise ValueError(f"letters must be from clients whose keys are known, got {sorted(unknown)}")
         self._check_enough(len(letters) + 1)
         for other, letter in letters.items():
-            self.shares[other] = unseal(self._sealing(other), letter, self._address(other, self.number))
+            shares = unseal(self._sealing(other), letter.sealed, self._address(other, self.number))
+            if self._commitments(other, self.number, shares) != (letter.self_seed, letter.masking_key):
+                raise ValueError(f"letters must hold the shares that their senders committed to, got another share from client {other}")
+            self.shares[other] = shares
         message = check_residues("values", values, modulus)
         message = modular_add(message, keyed_mask(self.self_seed, len(message), modulus), modulus)
         for other in letters:
@@ -144,11 +195,11 @@ class MaskingClient:
     @classmethod
     def from_document(cls, document: bytes) -> "MaskingClient":
         """Return the client that was kept."""
-        fields: dict[str, Any] = json.loads(document)
-        secret = {name: bytes.fromhex(fields[name]) for name in ("sealing_key", "masking_key", "self_seed")}
-        keys = {int(one): PublicKeys(bytes.fromhex(key["sealing"]), bytes.fromhex(key["masking"])) for one, key in fields["keys"].items()}
-        shares = {int(one): bytes.fromhex(share) for one, share in fields["shares"].items()}
-        return cls(**{**fields, **secret, "keys": keys, "shares": shares})
+        kept: dict[str, Any] = json.loads(document)
+        secret = {name: bytes.fromhex(kept[name]) for name in ("sealing_key", "masking_key", "self_seed")}
+        keys = {int(client): PublicKeys(**from_hexadecimal(key)) for client, key in kept["keys"].items()}
+        shares = {int(client): bytes.fromhex(share) for client, share in kept["shares"].items()}
+        return cls(**{**kept, **secret, "keys": keys, "shares": shares})
 
     def _take_step(self, step: str, following: str) -> None:
         if self.step != step:
@@ -159,6 +210,11 @@ class MaskingClient:
         needed = shares_needed(len(self.keys))
         if clients < needed:
             raise InfeasibleError(f"{clients} of {len(self.keys)} clients remain, and it takes {needed} to recover masks")
+
+    def _commitments(self, dealer: int, helper: int, shares: bytes) -> tuple[bytes, bytes]:
+        parts = (("self_seed", shares[:SHARE_BYTES]), ("masking_key", shares[SHARE_BYTES:]))
+        seed, key = (share_commitment(self.round_name, kind, dealer, helper, share) for kind, share in parts)
+        return seed, key
 
     def _sealing(self, other: int) -> bytes:
         return agreed_key(self.sealing_key, self.keys[other].sealing, f"quietbits seal {self.round_name}".encode())

@@ -1,5 +1,6 @@
 """Keys that two clients agree on by way of a server that learns none of them, and what is made of a key: masks and sealed letters."""
 
+import hashlib
 import secrets
 from dataclasses import dataclass
 
@@ -32,6 +33,14 @@ def agreed_key(private: bytes, public: bytes, purpose: bytes) -> bytes:
     """Return the key that both ends compute from their own private and the other's public key, one for each purpose (HKDF, SHA-256)."""
     shared = X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
     return HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=purpose).derive(shared)
+
+
+def commitment(secret: bytes, purpose: bytes) -> bytes:
+    """Return the SHA-256 digest of a secret and its purpose, which fixes the secret and does not reveal it.
+
+    The secret must have at least 256 bits of entropy for whoever sees the digest: guesses of it can be tested.
+    """
+    return hashlib.sha256(len(purpose).to_bytes(8, "little") + purpose + secret).digest()
 
 
 def seal(key: bytes, content: bytes, purpose: bytes) -> bytes:

@@ -8,7 +8,7 @@ import numpy as np
 from ...arrays import WordArray
 from ...errors import InfeasibleError
 from ..secure_sum.modular_arithmetic import modular_add, modular_subtract, modular_sum
-from .client import PublicKeys, Revealed, mask_purpose, shares_needed
+from .client import Letter, PublicKeys, Revealed, mask_purpose, seed_commitment, share_commitment, shares_needed
 from .key_agreement import agreed_key, keyed_mask, public_key
 from .secret_sharing import join_shares
 
@@ -25,6 +25,8 @@ class MaskingServer:
         Public keys, by client.
     letters : dict
         Letters by sender, and by receiver.
+    false_shares : dict
+        Clients that gave a share in `total` which its dealer had not committed to, with the dealers, whose secrets the shares are of.
 
     Examples
     --------
@@ -42,7 +44,8 @@ class MaskingServer:
 
     round_name: str
     keys: dict[int, PublicKeys] = field(default_factory=dict)
-    letters: dict[int, dict[int, bytes]] = field(default_factory=dict)
+    letters: dict[int, dict[int, Letter]] = field(default_factory=dict)
+    false_shares: dict[int, set[int]] = field(default_factory=dict)
 
     @property
     def shares_needed(self) -> int:
@@ -55,17 +58,19 @@ class MaskingServer:
         if clients < needed:
             raise InfeasibleError(f"{clients} of {len(self.keys)} clients {what}, and it takes {needed} to recover masks")
 
-    def letters_to(self, receiver: int) -> dict[int, bytes]:
+    def letters_to(self, receiver: int) -> dict[int, Letter]:
         """Return the letters to a client from all others who have sent theirs."""
         return {sender: letters[receiver] for sender, letters in self.letters.items() if sender != receiver}
 
     def total(self, messages: Mapping[int, WordArray], revealed: Mapping[int, Revealed], modulus: int) -> WordArray:
         """Return the sum modulo M of the values of the clients whose masked messages have arrived.
 
+        Every share is compared with its dealer's commitment. A false share is left out, and its sender is named in `false_shares`.
+
         Raises
         ------
         InfeasibleError
-            If too few clients helped to take off the masks.
+            If too few clients gave right shares, or a client dealt shares that do not give its secret back.
         """
         self.check_enough(len(revealed), "gave their shares")
         lengths = {len(message) for message in messages.values()}
@@ -76,19 +81,44 @@ class MaskingServer:
         for message in messages.values():
             total = modular_add(total, modular_sum(message[None], modulus), modulus)
         for client in messages:
-            seed = self._joined({helper: shares.self_seeds[client] for helper, shares in revealed.items()})
+            seed = self._recovered("self_seed", client, {helper: shares.self_seeds[client] for helper, shares in revealed.items()})
             total = modular_subtract(total, keyed_mask(seed, length, modulus), modulus)
         for gone in self.letters.keys() - messages.keys():
-            private = self._joined({helper: shares.masking_keys[gone] for helper, shares in revealed.items()})
-            if public_key(private) != self.keys[gone].masking:
-                raise ValueError(f"shares of client {gone}'s masking key must give the key back: some are false")
+            private = self._recovered("masking_key", gone, {helper: shares.masking_keys[gone] for helper, shares in revealed.items()})
             for client in messages:
                 mask = keyed_mask(agreed_key(private, self.keys[client].masking, mask_purpose(self.round_name)), length, modulus)
                 # The client's message holds the mask with the client's sign.
                 total = (modular_subtract if client < gone else modular_add)(total, mask, modulus)
         return total
 
-    def _joined(self, shares: Mapping[int, bytes]) -> bytes:
+    def _recovered(self, kind: str, dealer: int, shares: Mapping[int, bytes]) -> bytes:
+        """Return a secret from the shares that its dealer committed to."""
+        right = {helper: share for helper, share in shares.items() if self._is_right(kind, dealer, helper, share)}
+        false = sorted(shares.keys() - right.keys())
+        for helper in false:
+            self.false_shares.setdefault(helper, set()).add(dealer)
+        secret = kind.replace("_", " ")
+        if len(right) < self.shares_needed:
+            raise InfeasibleError(
+                f"shares of client {dealer}'s {secret} must come from at least {self.shares_needed} clients, got {len(right)} right ones, "
+                f"and false ones from {false}"
+            )
         places = {client: place for place, client in enumerate(sorted(self.keys), start=1)}
-        chosen = list(shares.items())[: self.shares_needed]
-        return join_shares({places[helper]: share for helper, share in chosen})
+        refused = f"client {dealer} must deal shares of the {secret} that it committed to: those that it dealt do not give it back"
+        try:
+            joined = join_shares({places[helper]: share for helper, share in list(right.items())[: self.shares_needed]})
+        except ValueError as error:
+            raise InfeasibleError(refused) from error
+        keys = self.keys[dealer]
+        if kind == "self_seed":
+            matches = seed_commitment(self.round_name, dealer, joined) == keys.self_seed
+        else:
+            matches = public_key(joined) == keys.masking
+        if not matches:
+            raise InfeasibleError(refused)
+        return joined
+
+    def _is_right(self, kind: str, dealer: int, helper: int, share: bytes) -> bool:
+        letter = self.letters[dealer][helper]
+        committed = letter.self_seed if kind == "self_seed" else letter.masking_key
+        return share_commitment(self.round_name, kind, dealer, helper, share) == committed

@@ -15,6 +15,7 @@ from quietbits.arrays import FloatArray
 from quietbits.design.contracts.domains import Categories, Domain, Interval
 from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.real_numbers import RealNumberMechanism
 from quietbits.design.contracts.registry import Accounted, Entry, check_values
 from quietbits.design.contracts.task import Task
 from quietbits.design.local.vector_table import VectorTableMechanism
@@ -81,6 +82,11 @@ AUDITED_SHARES = {
 # Columns of messages that are public randomness, which costs no bits.
 SEEDED = ("minimal-random-coding", "minimal-random-coding-plain", "projunit", "fast-projunit", "rotating-simplex")
 PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "recursive-hadamard-response": slice(1), **dict.fromkeys(SEEDED, slice(1))}
+
+
+def released(mechanism: Mechanism) -> Mechanism:
+    """Return the mechanism as it may be released: one on real numbers by name."""
+    return replace(mechanism, allow_real_numbers=True) if isinstance(mechanism, RealNumberMechanism) else mechanism
 
 
 def reason(call: Callable[[], object]) -> str:

@@ -7,15 +7,17 @@ import functools
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from mechanism_cases import CLIENTS, DELTA, EPSILON, MORE_BITS_MAY_COST, PUBLIC_COLUMNS, Case, reason
+from mechanism_cases import CLIENTS, DELTA, EPSILON, MORE_BITS_MAY_COST, PUBLIC_COLUMNS, Case, reason, released
 
 from quietbits.arrays import FloatArray
 from quietbits.design.contracts.domains import Categories
 from quietbits.design.contracts.mechanism import Mechanism, ScalarMechanism, SecureSumMechanism
+from quietbits.design.contracts.real_numbers import RealNumberMechanism
 from quietbits.design.noise.random_words import secure_words, seeded_words
 from quietbits.errors import InfeasibleError
 
@@ -111,7 +113,7 @@ class MessageSuite:
         assert estimates[0].shape == case.mean(inputs).shape
 
     def test_secure_words_make_messages_of_the_same_kind(self, case: Case) -> None:
-        mechanism, inputs = case.mechanism, case.inputs(200)
+        mechanism, inputs = released(case.mechanism), case.inputs(200)
         seeded = mechanism.encode(inputs, np.random.default_rng(5))
         secure, other = (mechanism.encode(inputs, secure_words) for _ in range(2))
         for messages in (secure, other):
@@ -120,10 +122,24 @@ class MessageSuite:
         assert (secure != other).any() == case.entry.private
         assert reason(lambda: mechanism.encode(inputs, 0)).startswith("words must be quietbits.secure_words, for releases, or a numpy")
 
+    def test_real_numbers_are_released_only_by_name(self, case: Case) -> None:
+        mechanism, inputs = case.mechanism, case.inputs(3)
+        assert isinstance(mechanism, RealNumberMechanism) == case.entry.on_real_numbers
+        if not isinstance(mechanism, RealNumberMechanism):
+            return
+        assert reason(lambda: mechanism.encode(inputs, secure_words)).startswith(
+            "words must be a numpy.random.Generator, or seeded_words of"
+        )
+        allowed = released(mechanism)
+        allowed.encode(inputs, secure_words)
+        assert replace(allowed.guarantee, allow_real_numbers=False) == mechanism.guarantee
+        for guarantee in (allowed.guarantee, allowed.privacy().report(DELTA, case.adjacency, 3).guarantee):
+            assert str(guarantee).endswith("of real numbers only (allow_real_numbers): floating-point messages reveal more")
+
     def test_secure_messages_decode_to_the_mean(self, one_case: Case) -> None:
         mechanism, inputs = one_case.mechanism, one_case.inputs(CLIENTS)
         rounds = 100 if one_case.is_slow else 150
-        renewed = [mechanism.renewed(seed) for seed in range(rounds)]
+        renewed = [released(mechanism).renewed(seed) for seed in range(rounds)]
         estimates = [one.decode(one.aggregate(one.encode(inputs, secure_words)), CLIENTS) for one in renewed]
         error = mechanism.error(inputs)
         # There is no seed: 8 sigma of a normal error.

@@ -10,7 +10,7 @@ from ....arrays import FloatArray
 from ...contracts.mechanism import check_vector_epsilon
 from ...contracts.norm_ball import NormBall
 from ...contracts.privacy import Privacy
-from ...noise.random_words import WordsLike, word_source
+from ...noise.random_words import WordsLike
 from ..uncompressed_vector import UncompressedVectorMechanism
 from .best_cap import BestCap
 from .random_direction import random_directions
@@ -57,7 +57,7 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
 
     def privacy(self) -> Privacy:
         """Pure local privacy of the real-valued mechanism; over rounds, less than that of randomised response (`CapPrivacy`)."""
-        return self.cap.cap_privacy.privacy()
+        return self.stated(self.cap.cap_privacy.privacy())
 
     @property
     def worst_variance(self) -> float:
@@ -66,7 +66,7 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
         """Draw one unit vector per vector."""
-        words = word_source(words)
+        words = self.checked_words(words)
         return self.cap.draw(random_directions(self.ball, vectors, words), words)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:

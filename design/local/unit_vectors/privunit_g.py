@@ -13,7 +13,7 @@ from ....arrays import FloatArray
 from ...contracts.mechanism import check_vector_epsilon
 from ...contracts.norm_ball import NormBall
 from ...contracts.privacy import Privacy
-from ...noise.random_words import WordsLike, WordSource, word_source
+from ...noise.random_words import WordsLike, WordSource
 from ..uncompressed_vector import UncompressedVectorMechanism
 from .cap_privacy import CapPrivacy
 from .random_direction import random_directions
@@ -86,7 +86,7 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
 
     def privacy(self) -> Privacy:
         """Pure local privacy of the real-valued mechanism; over rounds, less than that of randomised response (`CapPrivacy`)."""
-        return self._cap_privacy.privacy()
+        return self.stated(self._cap_privacy.privacy())
 
     def privacy_loss(self) -> "PrivacyLossDistribution":
         """Return the loss distribution of two opposite vectors, which dominates every two vectors; losses rounded upward."""
@@ -99,7 +99,7 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
         """Draw one message per vector, without its factor ``clip_norm / m``."""
-        words = word_source(words)
+        words = self.checked_words(words)
         directions = random_directions(self.ball, vectors, words)
         messages = words.normals(directions.shape)
         shifts = self._projections(len(messages), words) - np.einsum("ij,ij->i", messages, directions)

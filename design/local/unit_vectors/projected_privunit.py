@@ -15,7 +15,8 @@ from ....arrays import FloatArray
 from ....solvers.numerics.projected_norm import projected_mean_norm
 from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism, check_vector_epsilon
 from ...contracts.privacy import Privacy
-from ...noise.random_words import WordsLike, word_source
+from ...contracts.real_numbers import RealNumberMechanism
+from ...noise.random_words import WordsLike
 from .best_cap import BestCap
 from .client_chunks import client_chunks
 from .random_direction import SHORTEST, random_directions
@@ -24,7 +25,7 @@ from .random_direction import SHORTEST, random_directions
 SEED_BITS = 53
 
 
-class ProjectedPrivUnitMechanism(VectorMechanism):
+class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
     """Every client projects its unit vector by a public random matrix, and sends PrivUnit's message for the direction of the projection.
 
     With P the matrix, whose k rows are orthonormal, and x the message, a unit vector of k dimensions, the server averages
@@ -77,11 +78,11 @@ class ProjectedPrivUnitMechanism(VectorMechanism):
 
     def privacy(self) -> Privacy:
         """Pure local privacy of the real-valued mechanism, for every seed; over rounds as `CapPrivacy`."""
-        return self.cap.cap_privacy.privacy()
+        return self.stated(self.cap.cap_privacy.privacy())
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
         """Draw the seed, which is public, and a unit vector for each client, shape (clients, 1 + projected)."""
-        words = word_source(words)
+        words = self.checked_words(words)
         directions = random_directions(self.ball, vectors, words)
         messages = np.empty((len(directions), 1 + self.projected))
         messages[:, 0] = words.integers(2**SEED_BITS, len(directions))

@@ -12,6 +12,8 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from quietbits.analysis.federation.client_mod import PrivateUpdateMod
 
+# Ledgers of one client each.
+LEDGER = "spent-{partition-id}.sqlite"
 Lost = Callable[[int, str], bool]
 
 
@@ -36,7 +38,9 @@ class Loop(Grid):
     def __post_init__(self) -> None:
         self.app = ClientApp(mods=[self.mod])
         self.app.train()(trained)
-        self.contexts = {node: Context(1, node, {"step": step}, RecordDict(), {}) for node, step in self.steps.items()}
+        self.contexts = {
+            node: Context(1, node, {"step": step, "partition-id": node}, RecordDict(), {}) for node, step in self.steps.items()
+        }
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> list[Message]:  # noqa: ARG002
         answers = []

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flwr.supercore.superexec.dependency_installer import install_app_dependencies
 from sklearn.datasets import load_digits
 
 import quietbits
@@ -201,6 +202,20 @@ def client_module() -> ModuleType:
     module = ModuleType("client")
     exec(compile(block("python", "def train"), "client.py", "exec"), vars(module))  # noqa: S102
     return module
+
+
+def test_a_run_of_the_app_starts_with_flowers_default_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The default connection is the local simulation, which installs an app's dependencies before all else, or ends with exit code 608.
+    (tmp_path / "pyproject.toml").write_text(block("toml", "[tool.flwr.app]"))
+    for name, value in {"FLWR_HOME": str(tmp_path), "UV_OFFLINE": "1", "PATH": os.environ["PATH"], "VIRTUAL_ENV": sys.prefix}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    install_app_dependencies(tmp_path, run_id=1)
+    # What is installed on the machine is still there.
+    assert (
+        subprocess.run([sys.executable, "-c", "import quietbits"], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}).returncode
+        == 0
+    )
 
 
 def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_module: ModuleType) -> None:

@@ -1,12 +1,15 @@
 """A masked sum between clients that share nothing but letters: right for those who stay, and silent about everything else."""
 
 import itertools
+import secrets
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from quietbits.design.masked_sum.client import MaskingClient
+from quietbits.design.masked_sum.client import MaskingClient, Revealed, share_commitment
 from quietbits.design.masked_sum.key_agreement import agreed_key, keyed_mask, new_key, public_key, seal, unseal
+from quietbits.design.masked_sum.secret_sharing import SHARE_BYTES, split_secret
 from quietbits.design.masked_sum.server import MaskingServer
 from quietbits.errors import InfeasibleError
 
@@ -113,11 +116,105 @@ def test_keys_that_are_not_the_clients_own_or_come_twice_are_refused() -> None:
         other.share({1: other.public_keys, 2: other.public_keys})
 
 
-def test_a_false_share_of_a_masking_key_is_noticed() -> None:
+def flipped(content: bytes, bit: int) -> bytes:
+    return bytes(byte ^ (1 << bit % 8 if place == bit // 8 else 0) for place, byte in enumerate(content))
+
+
+@pytest.mark.parametrize("bit", range(0, 8 * SHARE_BYTES, 11))
+@pytest.mark.parametrize(("kind", "dealer"), [("self_seeds", 2**63), ("masking_keys", 17)])
+def test_a_false_share_is_replaced_by_that_of_another_client_and_its_sender_named(kind: str, dealer: int, bit: int) -> None:
+    # Five clients, of which any three recover a secret; client 17 leaves.
+    server, clients = opened((*NUMBERS, 5))
+    messages = masked(server, clients, np.arange(5)[:, None])
+    del messages[17]
+    revealed = {number: clients[number].reveal(messages) for number in messages}
+    shares = getattr(revealed[3], kind)
+    shares[dealer] = flipped(shares[dealer], bit)
+    assert server.total(messages, revealed, MODULUS).tolist() == [0 + 1 + 3 + 4]
+    assert server.false_shares == {3: {dealer}}
+
+
+@pytest.mark.parametrize(("kind", "words"), [("self_seeds", "self seed"), ("masking_keys", "masking key")])
+def test_a_false_share_without_a_spare_client_is_refused_with_its_senders_name(kind: str, words: str) -> None:
     server, clients = opened()
     messages = masked(server, clients, np.zeros((4, 1), dtype=int))
     del messages[17]
     revealed = {number: clients[number].reveal(messages) for number in messages}
-    revealed[3].masking_keys[17] = revealed[2**63].masking_keys[17]
-    with pytest.raises(ValueError, match=r"shares (must be of one secret|of client 17's masking key)"):
+    dealer = 2**63 if kind == "self_seeds" else 17
+    getattr(revealed[3], kind)[dealer] = getattr(revealed[2**63], kind)[dealer]
+    refused = rf"shares of client {dealer}'s {words} must come from at least 3 clients, got 2 right ones, and false ones from \[3\]"
+    with pytest.raises(InfeasibleError, match=refused):
         server.total(messages, revealed, MODULUS)
+
+
+def test_every_other_client_may_be_replaced() -> None:
+    # Of seven clients three give false shares of everything: four suffice.
+    server, clients = opened(tuple(range(7)))
+    messages = masked(server, clients, np.arange(7)[:, None])
+    revealed = {number: clients[number].reveal(messages) for number in messages}
+    for liar in (0, 1, 5):
+        revealed[liar] = Revealed({dealer: secrets.token_bytes(SHARE_BYTES) for dealer in messages}, {})
+    assert server.total(messages, revealed, MODULUS).tolist() == [21]
+    assert server.false_shares == {liar: set(range(7)) for liar in (0, 1, 5)}
+
+
+@pytest.mark.parametrize("kind", ["self_seed", "masking_key"])
+@pytest.mark.parametrize("consistent", [True, False])
+def test_a_dealer_whose_shares_give_another_secret_is_named(kind: str, consistent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    clients = {number: MaskingClient.start(number, "round 1") for number in NUMBERS}
+    server = MaskingServer("round 1", keys={number: client.public_keys for number, client in clients.items()})
+    for number, client in clients.items():
+        with monkeypatch.context() as patch:
+            if number == 17:
+                # Its shares are of a secret of its choice, or of no secret at all: it commits to them as they are.
+                def dealt(secret: bytes, shares: int, threshold: int, kind: str = kind, liar: MaskingClient = client) -> list[bytes]:
+                    if secret != getattr(liar, kind):
+                        return split_secret(secret, shares, threshold)
+                    return (
+                        split_secret(bytes(32), shares, threshold)
+                        if consistent
+                        else [bytes([place] * SHARE_BYTES) for place in range(shares)]
+                    )
+
+                patch.setattr("quietbits.design.masked_sum.client.split_secret", dealt)
+            server.letters[number] = client.share(server.keys)
+    messages = masked(server, clients, np.zeros((4, 1), dtype=int))
+    if kind == "masking_key":
+        del messages[17]
+    revealed = {number: clients[number].reveal(messages) for number in messages}
+    with pytest.raises(InfeasibleError, match=rf"client 17 must deal shares of the {kind.replace('_', ' ')} that it committed to"):
+        server.total(messages, revealed, MODULUS)
+
+
+@pytest.mark.parametrize("kind", ["self_seed", "masking_key"])
+def test_a_letter_with_another_share_than_its_sender_committed_to_is_refused(kind: str) -> None:
+    server, clients = opened()
+    letters = server.letters_to(3)
+    letters[17] = replace(letters[17], **{kind: flipped(getattr(letters[17], kind), 0)})
+    with pytest.raises(ValueError, match="got another share from client 17"):
+        clients[3].mask([0], MODULUS, letters)
+
+
+def test_a_client_that_is_set_back_reveals_the_difference_of_two_sums() -> None:
+    # As the documentation says of an earlier document: a copy reveals again, with other survivors.
+    server, clients = opened((1, 2, 3, 4, 5))
+    values = np.array([[7], [1], [2], [3], [4]])
+    messages = masked(server, clients, values)
+    documents = {number: client.document() for number, client in clients.items()}
+    everyone = server.total(messages, {number: client.reveal(messages) for number, client in clients.items()}, MODULUS)
+    del messages[1]
+    set_back = {number: MaskingClient.from_document(documents[number]) for number in messages}
+    others = server.total(messages, {number: client.reveal(messages) for number, client in set_back.items()}, MODULUS)
+    assert (everyone - others).tolist() == [7]
+
+
+def test_commitments_depend_on_who_dealt_which_share_to_whom_in_which_round() -> None:
+    share = bytes(SHARE_BYTES)
+    purposes = [
+        ("round 1", "self_seed", 1, 2),
+        ("round 1", "masking_key", 1, 2),
+        ("round 1", "self_seed", 2, 1),
+        ("round 2", "self_seed", 1, 2),
+    ]
+    assert len({share_commitment(*purpose, share) for purpose in purposes}) == 4
+    assert share_commitment(*purposes[0], share) == share_commitment(*purposes[0], share)

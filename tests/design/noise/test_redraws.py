@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from mechanism_cases import CLIENTS, Case, one_adjacency
+from mechanism_cases import CLIENTS, Case, one_adjacency, released
 
 from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.arrays import WordArray
@@ -34,7 +34,7 @@ class Stuck(WordSource):
 @pytest.mark.parametrize("word", STUCK.values(), ids=STUCK)
 @pytest.mark.parametrize("case", [case for name, entry in REGISTRY.items() if name != "mvu" for case in one_adjacency(entry)], ids=str)
 def test_every_mechanism_stops(case: Case, word: int) -> None:
-    mechanism, inputs = case.mechanism, case.inputs(CLIENTS)
+    mechanism, inputs = released(case.mechanism), case.inputs(CLIENTS)
     try:
         messages = mechanism.encode(inputs, Stuck(word))
     except ValueError as error:

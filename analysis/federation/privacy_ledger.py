@@ -1,0 +1,126 @@
+"""A client's privacy budget over all tasks that servers give it, and the file that records its spending."""
+
+import math
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+from ...design.contracts.guarantee import Guarantee
+from ...errors import DataError, InfeasibleError
+
+# `PRAGMA user_version` of a ledger; 0 is that of a new file.
+VERSION = 1
+TABLE = """CREATE TABLE IF NOT EXISTS spent (
+    entry INTEGER PRIMARY KEY, task TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, adjacency TEXT NOT NULL,
+    trust_model TEXT NOT NULL, rounds INTEGER NOT NULL, messages INTEGER NOT NULL
+)"""
+# How long a process waits for another one that writes the same ledger.
+SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class PrivacyLedger:
+    """The spending of one client, in an SQLite file, and its budget.
+
+    A task is paid for once, when its first message leaves: the entry holds the guarantee of all its rounds. Entries add up by basic
+    composition: their epsilons and their deltas are summed. An add-or-remove-one guarantee counts towards a replace-one budget as
+    `Guarantee.towards` says.
+
+    Attributes
+    ----------
+    path : Path
+        The file; made with the first entry, in a folder that exists. Clients that share it share the budget.
+    epsilon, delta : float
+        Largest sums.
+    adjacency : str
+        Neighbouring data sets that the budget is for.
+    """
+
+    path: Path
+    epsilon: float
+    delta: float
+    adjacency: str
+
+    def check(self, task: str, guarantee: Guarantee, rounds: int) -> None:
+        """Raise InfeasibleError if another message of a task would exceed the budget; `guarantee` is that of all its rounds."""
+        with self._opened() as database:
+            self._charge(database, task, guarantee, rounds)
+            database.rollback()
+
+    def record(self, task: str, guarantee: Guarantee, rounds: int) -> int:
+        """Write another message of a task to the file, or raise InfeasibleError; return the number of the task's entry.
+
+        The entry is on the disk when this returns. Messages beyond the rounds of a task are a new entry, which is paid for again.
+        """
+        with self._opened() as database:
+            entry = self._charge(database, task, guarantee, rounds)
+            database.commit()
+        return entry
+
+    def weaken(self, entry: int, guarantee: Guarantee) -> None:
+        """Write a weaker guarantee to an entry, as for a sum of fewer clients, or raise InfeasibleError."""
+        with self._opened() as database:
+            changed = database.execute("UPDATE spent SET epsilon = max(epsilon, ?) WHERE entry = ?", (guarantee.epsilon, entry))
+            if not changed.rowcount:
+                raise DataError(f"{self.path}: ledger must have the entry {entry} of this round: the file is an earlier or another one")
+            self._check_total(database)
+            database.commit()
+
+    def spent(self) -> tuple[Guarantee, ...]:
+        """Return the guarantee of every entry."""
+        with self._opened() as database:
+            return tuple(_guarantees(database))
+
+    def _charge(self, database: sqlite3.Connection, task: str, guarantee: Guarantee, rounds: int) -> int:
+        stated = (task, guarantee.delta, guarantee.adjacency, guarantee.trust_model, rounds)
+        open_entry = database.execute(
+            "SELECT entry FROM spent WHERE (task, delta, adjacency, trust_model, rounds) = (?, ?, ?, ?, ?) AND messages < rounds", stated
+        ).fetchone()
+        if open_entry is None:
+            entry = database.execute(
+                "INSERT INTO spent (task, delta, adjacency, trust_model, rounds, epsilon, messages) VALUES (?, ?, ?, ?, ?, ?, 1)",
+                (*stated, guarantee.epsilon),
+            ).lastrowid
+        else:
+            (entry,) = open_entry
+            database.execute(
+                "UPDATE spent SET messages = messages + 1, epsilon = max(epsilon, ?) WHERE entry = ?", (guarantee.epsilon, entry)
+            )
+        self._check_total(database)
+        return int(entry or 0)
+
+    def _check_total(self, database: sqlite3.Connection) -> None:
+        """Raise InfeasibleError if the entries exceed the budget: sums are exact, and each conversion is rounded up."""
+        entries = [entry.towards(self.adjacency) for entry in _guarantees(database)]
+        for name, allowed in (("epsilon", self.epsilon), ("delta", self.delta)):
+            values = [getattr(entry, name) for entry in entries]
+            if math.inf in values or sum(map(Fraction, values)) > Fraction(allowed):
+                raise InfeasibleError(
+                    f"{name} must be at most {allowed:g} for this client over all its tasks, {self.adjacency} adjacency, got "
+                    f"{math.fsum(values):.6g} with this message"
+                )
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        """Open the file in a transaction that keeps other processes out; what is not committed is rolled back."""
+        try:
+            with closing(sqlite3.connect(self.path, timeout=SECONDS, isolation_level=None)) as database:
+                # A commit returns when the file and its folder are on the disk.
+                database.execute("PRAGMA synchronous = EXTRA")
+                database.execute("BEGIN IMMEDIATE")
+                (version,) = database.execute("PRAGMA user_version").fetchone()
+                if version not in (0, VERSION):
+                    raise DataError(f"{self.path}: ledger must be of version {VERSION}, got {version}")
+                database.execute(TABLE)
+                database.execute(f"PRAGMA user_version = {VERSION}")
+                yield database
+        except sqlite3.Error as error:
+            raise DataError(f"{self.path}: ledger must be a file that can be read and written, in a folder that exists: {error}") from error
+
+
+def _guarantees(database: sqlite3.Connection) -> Iterable[Guarantee]:
+    rows = database.execute("SELECT epsilon, adjacency, trust_model, delta FROM spent ORDER BY entry")
+    return (Guarantee(epsilon, adjacency, trust_model, delta=delta) for epsilon, adjacency, trust_model, delta in rows)

@@ -49,13 +49,12 @@ def csv_records(path: Path) -> CsvRecords:
     with path.open("rb") as file:
         check_encoding_mark(path, file)
         while piece := file.read(PIECE):
+            if beginning and not scan.records:
+                raise DataError(f"{shown_path(path)}: the header is longer than {PIECE} bytes")
             beginning = beginning or piece
             scan.read(np.frombuffer(piece, dtype=np.uint8))
-    rows = scan.end() - 1
-    names = _header_names(path, beginning)
-    if len(names) != scan.fields:
-        raise DataError(f"{shown_path(path)}: the header is longer than {PIECE} bytes")
-    return CsvRecords(names, rows)
+    records = scan.end()
+    return CsvRecords(_header_names(path, beginning), records - 1)
 
 
 def _header_names(path: Path, beginning: bytes) -> tuple[str, ...]:
@@ -76,12 +75,12 @@ class _Scan:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._records = 0
+        self.records = 0
         self._quoted = False
         self._opened_in = 0
         self._before = NEWLINE
         self._commas = 0
-        self.fields: int | None = None
+        self._fields: int | None = None
 
     def read(self, data: NDArray[np.uint8]) -> None:
         """Count the records that end in a piece, and refuse what has two readings."""
@@ -101,12 +100,12 @@ class _Scan:
         places = {int(np.argmax(wrong)): fault for fault, wrong in faults.items() if wrong.any()}
         if places:
             place = min(places)
-            self._refuse(self._records + int(np.count_nonzero(ends[:place])), places[place])
+            self._refuse(self.records + int(np.count_nonzero(ends[:place])), places[place])
         self._count_fields(np.flatnonzero(ends), np.cumsum(~quoted & (data == COMMA)))
         if opening.any():
             last = len(opening) - 1 - int(np.argmax(opening[::-1]))
-            self._opened_in = self._records + int(np.count_nonzero(ends[:last]))
-        self._records += int(np.count_nonzero(ends))
+            self._opened_in = self.records + int(np.count_nonzero(ends[:last]))
+        self.records += int(np.count_nonzero(ends))
         self._quoted = bool(quoted[-1] ^ quotes[-1])
         self._before = int(data[-1])
 
@@ -115,13 +114,13 @@ class _Scan:
         if self._quoted:
             self._refuse(self._opened_in, "has a quotation mark that is never closed")
         if self._before == RETURN:
-            self._refuse(self._records, "has a carriage return without a line feed")
+            self._refuse(self.records, "has a carriage return without a line feed")
         if self._before != NEWLINE:
             self._check_fields(np.array([self._commas]) + 1)
-            self._records += 1
-        if self._records == 0:
+            self.records += 1
+        if self.records == 0:
             raise DataError(f"{shown_path(self._path)}: the file is empty")
-        return self._records
+        return self.records
 
     def _count_fields(self, ends: NDArray[np.intp], commas: NDArray[np.intp]) -> None:
         """Compare the number of fields of every record that ends in a piece; `commas` are running counts of separators."""
@@ -132,13 +131,13 @@ class _Scan:
         self._commas += int(commas[-1] - (at_ends[-1] if len(ends) else 0))
 
     def _check_fields(self, fields: NDArray[np.intp]) -> None:
-        if self.fields is None:
-            self.fields = int(fields[0])
-        wrong = fields != self.fields
+        if self._fields is None:
+            self._fields = int(fields[0])
+        wrong = fields != self._fields
         if wrong.any():
             place = int(np.argmax(wrong))
             count = int(fields[place])
-            self._refuse(self._records + place, f"has {count} field{'s' * (count != 1)}, the header has {self.fields}")
+            self._refuse(self.records + place, f"has {count} field{'s' * (count != 1)}, the header has {self._fields}")
 
     def _refuse(self, record: int, fault: str) -> None:
         where = "the header" if record == 0 else f"row {record}"

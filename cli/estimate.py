@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..files import STANDARD_OUTPUT, check_folder
+from ..files import STANDARD_OUTPUT, check_folder, shown_path
 from .commands import Command, Group
-from .console import check_outputs, console, or_none, progress_bar, say, show_document, working
+from .console import check_outputs, complain, console, or_none, progress_bar, say, show_document, working
 from .design import BitsIn, BitsOut, Epsilon, Metric
 from .options import Adjacency, Json, Megabytes, Output, Seed, bytes_of, typed_options
 
@@ -60,7 +60,8 @@ def estimate_mean_command(
     """Estimate the mean of a column with MVU, and compare it with its rivals (`study_mean`).
 
     State the interval with --interval, from what is known without the data. Without it the smallest and the largest value are taken,
-    which is not private: a warning says so here, in the report and in the results.
+    which is not private: a warning says so here, in the report and in the results. Another warning says how many values lie outside, and
+    how far clipping them moves the mean.
     """
     from ..analysis.study.column_data import MOST_BYTES, load_column
 
@@ -73,6 +74,8 @@ def estimate_mean_command(
 
         from ..analysis.study.results_file import results_document
 
+        for warning in study.warnings:
+            complain(f"WARNING: {warning}")
         if output != STANDARD_OUTPUT:
             say(dumps(results_document(study, command=_command_line()), allow_nan=False))
     else:
@@ -195,7 +198,8 @@ def _run_study(
 
 
 def _command_line() -> str:
-    return shlex.join(["quietbits", *sys.argv[1:]])
+    """Return the command as it was typed; bytes of file names that are not UTF-8 become escapes."""
+    return shown_path(shlex.join(["quietbits", *sys.argv[1:]]))
 
 
 def _write_study(study: "MeanStudy", report: Path | None, results: Path | None, *, quiet: bool = False) -> None:
@@ -217,8 +221,8 @@ def _print_study(study: "MeanStudy") -> None:
     from ..figures.report.report import headline
 
     screen = console()
-    if not study.data.interval_is_public:
-        screen.print("WARNING: the interval was taken from the data. This is not private: state one with --interval.", style="bold red")
+    for warning in study.warnings:
+        screen.print(f"WARNING: {warning}", style="bold red", markup=False)
     comparison = study.comparison
     table = Table(title=f"Mean of {study.data.name}: {comparison.clients} clients, true mean {comparison.true_mean:.6g}")
     table.add_column("mechanism")
@@ -234,7 +238,8 @@ def _print_study(study: "MeanStudy") -> None:
         names = [row.mechanism for row in comparison.estimates if str(row.guarantee) == guarantee]
         whose = "every mechanism" if len(names) == len(comparison.estimates) else "; ".join(names)
         screen.print(f"Guarantee of {whose}: {guarantee}.", markup=False)
-    low, high = comparison.interval
-    screen.print(f"{comparison.clipped} of {comparison.clients} values lie outside [{low:g}, {high:g}] and were clipped.", markup=False)
+    if not comparison.clipped:
+        low, high = comparison.interval
+        screen.print(f"All {comparison.clients} values lie inside [{low:g}, {high:g}].", markup=False)
     for sentence in headline(study):
         screen.print(sentence, markup=False)

@@ -288,7 +288,9 @@ def test_estimate_mean_prints_and_writes_the_comparison(people: Path, folder: Pa
         assert row["mechanism"][:20] in result.stdout
         assert f"{row['estimate']:.4g}" in result.stdout
     assert "Guarantee of every mechanism: epsilon = 2, replace-one adjacency, local trust model." in result.stdout
-    assert f"{document['data']['clipped']} of 500 values lie outside [18, 90]" in result.stdout
+    shown = " ".join(result.stdout.split())
+    assert f"WARNING: {document['data']['clipped']} of 500 values lie outside [18, 90] and were clipped, which moves the mean by" in shown
+    assert shown.startswith("WARNING")
     assert document["data"]["clipped"] > 0
     report = (folder / "r.html").read_text(encoding="utf-8")
     assert "people.csv" in report
@@ -303,6 +305,25 @@ def test_an_interval_from_the_data_is_labelled_everywhere(people: Path, folder: 
     assert "WARNING: the interval was taken from the data. This is not private" in result.stdout
     assert json.loads((folder / "r.json").read_text())["data"]["interval_is_public"] is False
     assert "The interval was taken from the data, which is not private." in (folder / "r.html").read_text(encoding="utf-8")
+
+
+def test_values_outside_the_interval_are_a_warning_everywhere(people: Path, folder: Path) -> None:
+    ages = np.loadtxt(people, delimiter=",", skiprows=1, usecols=people.read_text().splitlines()[0].split(",").index("age"))
+    budget = ["--epsilon", 2, "--bits-in", 2, "--bits-out", 1, "--interval", 0, 1]
+    result = run("estimate", "mean", *budget, "--data", people, "--column", "age", "--report", "r.html")
+    moved = f"{1 - ages.mean():+.6g}, from {ages.mean():.6g} to 1."
+    warning = f"500 of 500 values lie outside [0, 1] and were clipped, which moves the mean by {moved}"
+    shown = " ".join(result.stdout.split())
+    assert shown.startswith(f"WARNING: {warning}")
+    assert f"true mean {ages.mean():.6g}" in shown
+    assert f"Warning: {warning}" in shown.partition("Guarantee of")[2]
+    assert warning in (folder / "r.html").read_text(encoding="utf-8")
+    result = run("estimate", "mean", *budget, "--data", people, "--column", "age", "--json", "--output", "r.json")
+    assert f"WARNING: {warning}" in result.stderr
+    document = json.loads((folder / "r.json").read_text())
+    assert document == json.loads(result.stdout)
+    assert document["warnings"] == [f"{warning} Estimates are of the clipped values' mean."]
+    assert (document["true_mean"], document["clipped_mean"]) == (pytest.approx(ages.mean(), rel=1e-12), 1.0)
 
 
 def test_estimate_mean_for_machines(people: Path, folder: Path) -> None:
@@ -321,7 +342,7 @@ def test_estimate_mean_for_machines(people: Path, folder: Path) -> None:
         ("x\n1\ninf\n", [], "data.csv: column 'x': 1 of 2 values is infinite, first in row 2"),
         ("x\n1\ntwo\n", [], "data.csv: column 'x': 1 of 2 values is not numeric, first in row 2 ('two')"),
         ("x\n", [], "data.csv: column 'x': there are no rows"),
-        ("", [], "data.csv: the file cannot be read: Empty CSV file"),
+        ("", [], "data.csv: the file is empty"),
         ("x\n1\n", ["--data", "other.csv"], "other.csv: there is no such file"),
         ("x\n1\n", ["--epsilon", "-1"], "epsilon must be a number from 0.001 to 20, got -1.0"),
         ("x\n1\n", ["--report", "no/r.html"], "no: there is no such folder"),

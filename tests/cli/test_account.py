@@ -13,8 +13,12 @@ from typer.testing import Result
 import quietbits
 from quietbits.analysis.catalogue.registry import REGISTRY, accountables
 from quietbits.design.contracts.domains import Categories
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.tables.file import write_table
+from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.randomised_response import generalised_randomised_response
+from quietbits.design.tables.table_privacy import table_privacy
 from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_renyi
 from quietbits.solvers.divergences.vector_composition import vector_bounds
 
@@ -27,7 +31,7 @@ KEYS = {
 SHARED = ["--clients", "1000", "--dimension", "1024", "--clip", "1", "--delta", "1e-5"]
 SENSITIVITIES = ["--probability", "0.5", "--scale", "1", "--dimension", "1", "--l1", "1", "--l2", "1", "--linf", "1", "--delta", "1e-6"]
 TRAINING = ["--population", "100", "--clients-per-round", "10", "--rounds", "1000", "--bits", "42", "--delta", "0.006"]
-VECTOR = ["vector", "table.json", "--dimension", "8", "--norm", "2", "--radius", "1"]
+VECTOR = ["vector", "table.json", "--dimension", "8", "--norm", "2"]
 GAUSSIAN = ["gaussian", "--noise-multiplier", "2", "--delta", "1e-6"]
 POISSON = ["poisson-binomial", "--clients", "20", "--trials", "2", "--theta", "0.25"]
 BINOMIAL = ["binomial", "--trials", "1000000", *SENSITIVITIES]
@@ -149,9 +153,13 @@ def test_a_table_for_people_and_a_file(run: Run, accounted: Answer, folder: Path
 
 def test_a_vector_at_an_order(answer: Answer) -> None:
     found = answer("account", *VECTOR, "--order", 8)
-    bounds = vector_bounds(generalised_randomised_response(1.0, 2).weights, 8.0, 8, 2.0, 1.0)
+    # On the grid -1, 0, 1 eight coordinates of 1/sqrt(8), whose sum is 2.83, are rounded to three ones at most; opposite ones are
+    # 2 sqrt(3) apart, of 3 steps.
+    distance = 2 * math.sqrt(3) / 3
+    bounds = vector_bounds(generalised_randomised_response(1.0, 2).weights, 8.0, 8, 2.0, found["input_distance"])
     assert (found["rdp_lp"], found["rdp_greedy"], found["rdp_integer"]) == (bounds.linear_program, bounds.greedy, bounds.integer)
-    assert (found["rdp_order"], found["dimension"], found["norm"], found["radius"]) == (8.0, 8, 2.0, 1.0)
+    assert (found["rdp_order"], found["dimension"], found["norm"], found["clip_norm"]) == (8.0, 8, 2.0, 1.0)
+    assert found["input_distance"] == pytest.approx(distance, rel=1e-9)
     assert found["rdp_greedy"] >= found["rdp_lp"] >= found["rdp_integer"] > 0
     assert found["bits_per_client"] == 16
     # Without delta the guarantee is the pure one.
@@ -176,10 +184,26 @@ def test_the_infinite_order_is_the_pure_epsilon(answer: Answer) -> None:
     assert 2 * found["rdp"] == pytest.approx(found["accounts"]["pure"]["epsilon"])
 
 
+def test_what_a_vector_reveals_counts_what_dithering_adds(answer: Answer, folder: Path) -> None:
+    table = design_mvu(0.5, 4, 1, metric="l1")
+    write_table(table, folder / "fine.json")
+    options = ["--dimension", 128, "--norm", 2, "--delta", "1e-5", "--rounds", 10]
+    for dithering in ("systematic", "rejection"):
+        mechanism = VectorTableMechanism(table, NormBall(128, 2.0, 3.0), delta=1e-5, dithering=dithering)
+        found = answer("account", "vector", "fine.json", *options, "--clip", 3, "--dithering", dithering)
+        assert found["epsilon"] == mechanism.privacy().epsilon(1e-5, rounds=10)
+        assert (found["input_distance"], found["dithering"]) == (mechanism.input_distance, dithering)
+        assert found == answer("account", "mvu", "fine.json", *options, "--clip", 3, "--dithering", dithering)
+    # With 7 steps on either side of zero: 49, a quarter for each of 128 coordinates, and less than 13 for the last one that is rounded up.
+    systematic = answer("account", "vector", "fine.json", *options)
+    assert systematic["input_distance"] == pytest.approx(2 * math.sqrt(93) / 15, rel=1e-9)
+    understated = table_privacy(table, dimension=128, norm=2.0, radius=1.0).epsilon(1e-5, rounds=10)
+    assert systematic["epsilon"] > 1.2 * understated
+
+
 def test_a_table_is_a_vector_of_one_coordinate(answer: Answer) -> None:
     options = ("--delta", "1e-3", "--rounds", 5, "--order", 3)
     scalar = answer("account", "table", "table.json", *options)
-    assert scalar == answer("account", *VECTOR, *options, "--dimension", 1, "--norm", 1)
     assert scalar == answer("account", "mvu", "table.json", *options)
     assert scalar["epsilon"] == scalar["accounts"]["pld"]["epsilon"] < scalar["accounts"]["rdp"]["epsilon"]
 
@@ -311,7 +335,9 @@ def test_plots_of_others(run: Run, folder: Path, typed: list[str]) -> None:
         ([*VECTOR, "--delta", "nan"], "delta must be a number above 0 and below 1, got nan"),
         ([*VECTOR, "--order", "1"], "order must be a number above 1, got 1.0"),
         ([*VECTOR, "--order", "2", "--rounds", "0"], "rounds must be a whole number from 1"),
-        ([*VECTOR, "--order", "2", "--radius", "0"], "radius must be a number from 1e-09 to 1e+06, got 0.0"),
+        ([*VECTOR, "--order", "2", "--radius", "1"], "No such option '--radius'"),
+        ([*VECTOR, "--order", "2", "--clip", "0"], "clip must be a number from 1e-100 to 1e+100, got 0.0"),
+        (["mvu", "table.json", "--dimension", "8"], "dimension and norm must be given together, for a vector, got 8 and None"),
         ([*VECTOR, "--order", "2", "--norm", "cosine"], "norm must be a number of at least 1, or inf, got 'cosine'"),
         ([*VECTOR, "--order", "2", "--norm", "0.5"], "norm must be a number from 1 to 64, got 0.5"),
         ([*VECTOR, "--order", "2", "--dimension", "0"], "dimension must be a whole number from 1"),
@@ -350,7 +376,7 @@ def test_a_changed_table_is_refused(fault: Callable[..., str], folder: Path) -> 
 
 
 def test_a_table_for_numbers_says_so_of_vectors(answer: Answer, run: Run) -> None:
-    run("design", "mvu", "--epsilon", 1, "--bits-in", 1, "--bits-out", 1, "--output", "table.json")
+    run("design", "mvu", "--epsilon", 1, "--bits-in", 2, "--bits-out", 1, "--output", "table.json")
     assert "calibrate vector --metric l1 designs" in str(
         answer("account", "vector", "table.json", "--dimension", 16, "--norm", 2)["advice"]
     )

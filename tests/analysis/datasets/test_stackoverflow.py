@@ -217,9 +217,9 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         ("UPDATE client_metadata SET num_examples = 'many'", "its table of users must have different texts"),
         (
             "UPDATE client_metadata SET num_examples = num_examples + 1",
-            "the user '00000001' has 3 posts by the table of users, 2 were read",
+            "user '00000002' has 3 posts by the table of users, 2 were read",
         ),
-        ("DELETE FROM examples WHERE rowid = 1", "the user '00000001' has 2 posts by the table of users, 1 were read"),
+        ("DELETE FROM examples WHERE rowid = 1", "user '00000002' has 2 posts by the table of users, 1 were read"),
     ],
 )
 def test_posts_are_as_many_as_the_table_of_users_says(tmp_path: Path, statement: str, message: str) -> None:
@@ -227,7 +227,7 @@ def test_posts_are_as_many_as_the_table_of_users_says(tmp_path: Path, statement:
     with closing(sqlite3.connect(tmp_path / "stackoverflow.sqlite")) as connection, connection:
         connection.execute(statement)
     with pytest.raises(DataError, match=message):
-        stackoverflow_tags(tmp_path, words=3, tags=2).client_examples(0)
+        stackoverflow_tags(tmp_path, words=3, tags=2).client_examples(1)
 
 
 def test_a_user_of_hdf5_with_columns_of_different_lengths_is_refused(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_user_of_hdf5_with_columns_of_different_lengths_is_refused(tmp_path: P
         del group["tokens"]
         group["tokens"] = tokens
     # Of the first post alone all columns have one.
-    with pytest.raises(DataError, match="a user has 3, 2, 2 tokens, titles and tags"):
+    with pytest.raises(DataError, match="a user has 2, 1, 1 tokens, titles and tags"):
         stackoverflow_tags(tmp_path, words=3, tags=2, most_examples=1).client_examples(0)
 
 

@@ -14,6 +14,9 @@ import quietbits
 from quietbits.analysis.catalogue.registry import REGISTRY, accountables
 from quietbits.design.contracts.domains import Categories
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.frequencies.item_sketch import ItemSketch
+from quietbits.design.frequencies.noisy_sketch import SketchedDiscreteGaussianFrequencies
+from quietbits.design.frequencies.sketched_poisson_binomial import SketchedPoissonBinomialFrequencies
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.tables.file import write_table
 from quietbits.design.tables.mvu import design_mvu
@@ -41,7 +44,7 @@ CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2", "--d
 DP_REC = ["dp-rec", "--clip-ratio", "0.545", *TRAINING]
 # How each is typed, and the names of its accounts.
 DELTA = ["--delta", "1e-5"]
-ITEMS = ["--clients", "100", "--squared-distance", "4", "--steps", "1"]
+ITEMS = ["--clients", "100", "--categories", "50", "--rows", "2", "--width", "8", "--steps", "1"]
 TYPED: dict[str, tuple[list[str], set[str]]] = {
     "mvu": (["mvu", "table.json", "--delta", "1e-5"], {"pure", "rdp", "pld"}),
     "bitwise-randomised-response": (["bitwise-randomised-response", "--epsilon", "1", "--bits", "2"], {"pure", "rdp", "pld"}),
@@ -74,7 +77,7 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     "vector": ([*VECTOR, "--delta", "1e-5", "--rounds", "3"], {"pure", "rdp"}),
     "binomial": (BINOMIAL, {"theorem-1", "exact", "rdp", "near-gaussian"}),
     "sketched-poisson-binomial": (
-        ["sketched-poisson-binomial", *("--clients", "100", "--trials", "2", "--theta", "0.1", "--differing-coordinates", "16"), *DELTA],
+        ["sketched-poisson-binomial", *("--clients", "100", "--trials", "2", "--theta", "0.1", "--categories", "32"), *DELTA],
         {"pure", "rdp"},
     ),
     "sketched-discrete-gaussian-frequencies": (
@@ -199,6 +202,22 @@ def test_what_a_vector_reveals_counts_what_dithering_adds(answer: Answer, folder
     assert systematic["input_distance"] == pytest.approx(2 * math.sqrt(93) / 15, rel=1e-9)
     understated = table_privacy(table, dimension=128, norm=2.0, radius=1.0).epsilon(1e-5, rounds=10)
     assert systematic["epsilon"] > 1.2 * understated
+
+
+def test_how_far_apart_two_items_are_is_computed_from_their_sketch(answer: Answer) -> None:
+    sketch = ItemSketch(1000, rows=5, width=8, seed=3, signed=True)
+    typed = ["--clients", 100, "--categories", 1000, "--rows", 5, "--width", 8, "--sketch-seed", 3, "--signed", *DELTA]
+    mechanism = SketchedDiscreteGaussianFrequencies(sketch, 100, 4, 3.0, 1e-5, "replace-one")
+    of_items = ["account", "sketched-discrete-gaussian-frequencies", *typed, "--steps", 4, "--local-sigma", 3]
+    found = answer(*of_items, "--adjacency", "replace-one")
+    # The worst of half a million pairs has opposite signs in one bucket of three rows or more.
+    assert found["squared_distance"] == mechanism.squared_distance > 2 * (5 + 2)
+    assert found["epsilon"] == mechanism.privacy().epsilon(1e-5, "replace-one")
+    assert answer(*of_items, "--adjacency", "add-or-remove-one")["squared_distance"] == 5
+    tosses = SketchedPoissonBinomialFrequencies(sketch, 100, 1, 0.1, 1e-5)
+    found = answer("account", "sketched-poisson-binomial", *typed, "--theta", 0.1)
+    assert found["differing_coordinates"] == tosses.differing_coordinates > 4 * (5 + 2)
+    assert found["epsilon"] == tosses.privacy().epsilon(1e-5)
 
 
 def test_a_table_is_a_vector_of_one_coordinate(answer: Answer) -> None:

@@ -66,7 +66,7 @@ def estimate_mean_command(
     from ..analysis.study.column_data import MOST_BYTES, load_column
 
     check_outputs(report, output, inputs=[data])
-    with working(f"reading {data}"):
+    with working(f"reading {shown_path(data)}"):
         values = load_column(data, column, interval, most_bytes=bytes_of(most_megabytes, MOST_BYTES))
     study = _run_study(values, epsilon, bits_in, bits_out, metric, objective, seed)
     if json:
@@ -123,7 +123,7 @@ def estimate_frequencies_command(
     check_outputs(report, output, inputs=[data, domain])
     entry = entry_named(mechanism)
     choices = typed_options(mechanism, entry.options, option or [])
-    with working(f"reading {data}"):
+    with working(f"reading {shown_path(data)}"):
         items = load_items(data, column, domain, buckets, most_bytes=bytes_of(most_megabytes, MOST_BYTES))
     with working(f"running {mechanism} on {len(items.items)} clients"):
         study = study_frequencies(
@@ -137,7 +137,7 @@ def estimate_frequencies_command(
     if not json:
         _print_frequencies(study)
         if report is not None:
-            say(f"Report: {report}")
+            say(f"Report: {shown_path(report)}")
 
 
 def _print_frequencies(study: "FrequencyStudy") -> None:
@@ -185,7 +185,7 @@ def demo_command(
     output.mkdir(parents=True, exist_ok=True)
     _write_study(study, output / "report.html", output / "results.json")
     write_table(study.table, output / "table.json")
-    typer.echo(f"Table: {output / 'table.json'}")
+    typer.echo(f"Table: {shown_path(output / 'table.json')}")
 
 
 def _run_study(
@@ -212,7 +212,7 @@ def _write_study(study: "MeanStudy", report: Path | None, results: Path | None, 
         write_results(study, results, command=_command_line())
     for kind, path in (("Report", report), ("Results", results)):
         if path is not None and not quiet:
-            say(f"{kind}: {path}")
+            say(f"{kind}: {shown_path(path)}")
 
 
 def _print_study(study: "MeanStudy") -> None:

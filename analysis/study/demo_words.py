@@ -21,6 +21,7 @@ def description_words(buckets: int = BUCKETS) -> ItemColumn:
 
     Examples
     --------
+    >>> import numpy as np
     >>> column = description_words()
     >>> len(column.items) > 5000, column.categories, column.names[int(np.bincount(column.items).argmax())]
     (True, 16384, 'the')

@@ -184,6 +184,9 @@ def test_design_with_the_prior_of_a_column(people: Path, folder: Path) -> None:
     table = read_table(folder / "t.json")
     assert table.certificate.objective == "prior"
     assert table.prior is not None
+    assert "WARNING" not in result.stderr
+    narrow = run(*DESIGN, *prior[:-1], 18)
+    assert "WARNING: 497 of 500 values of the prior lie outside [0, 18] and count as its nearer end" in narrow.stderr
     # The mean age is known to the prior: dithering keeps it.
     ages = np.loadtxt(people, delimiter=",", skiprows=1, usecols=0)
     assert np.dot(table.prior, [0, 40, 80, 120]) == pytest.approx(ages.mean())
@@ -324,6 +327,24 @@ def test_values_outside_the_interval_are_a_warning_everywhere(people: Path, fold
     assert document == json.loads(result.stdout)
     assert document["warnings"] == [f"{warning} Estimates are of the clipped values' mean."]
     assert (document["true_mean"], document["clipped_mean"]) == (pytest.approx(ages.mean(), rel=1e-12), 1.0)
+
+
+def test_a_file_name_may_be_in_any_encoding(people: Path) -> None:
+    data, report, output = (Path(os.fsdecode(name)) for name in (b"caf\xe9.csv", b"r\xe9.html", b"r\xe9.json"))
+    people.rename(data)
+    budget = ["--epsilon", 2, "--bits-in", 2, "--bits-out", 1, "--interval", 0, 100]
+    result = run("estimate", "mean", *budget, "--data", data, "--column", "age", "--report", report, "--output", output)
+    assert result.exit_code == 0, result.stderr
+    assert "Report: r\\xe9.html" in result.stdout
+    assert json.loads(output.read_bytes())["data"]["source"] == "caf\\xe9.csv"
+    assert "caf\\xe9.csv" in report.read_text(encoding="utf-8")
+    assert fault(run("estimate", "mean", *budget, "--data", data, "--column", "x")).startswith("caf\\xe9.csv: there is no column 'x'")
+    table = Path(os.fsdecode(b"t\xe9.json"))
+    run(*DESIGN, "--output", table)
+    assert "t\\xe9.json: verified" in run("verify", table).stdout
+    assert json.loads(run("verify", table, "--json").stdout)["file"] == "t\\xe9.json"
+    table.write_bytes(table.read_bytes()[:-9])
+    assert run("verify", table).stderr.splitlines()[-1].startswith("quietbits: t\\xe9.json: refused: json")
 
 
 def test_estimate_mean_for_machines(people: Path, folder: Path) -> None:

@@ -21,6 +21,6 @@ def distinct(numbers: IntegerArray) -> IntegerArray:
 def check_unmasked(name: str, values: ArrayLike) -> None:
     """Raise ``ValueError`` if a mask withholds some of the values, which NumPy would pass on as if they were there."""
     parts = values if isinstance(values, list | tuple) else [values]
-    withheld = sum(int(np.ma.count_masked(part)) for part in parts if isinstance(part, np.ma.MaskedArray))
+    withheld = sum(np.count_nonzero(part.mask) for part in parts if isinstance(part, np.ma.MaskedArray))
     if withheld:
         raise ValueError(f"{name} must be without masked values, got {withheld} of these: leave out the clients that withhold theirs")

@@ -63,7 +63,8 @@ def estimate_mean_command(
     which is not private: a warning says so here, in the report and in the results. Another warning says how many values lie outside, and
     how far clipping them moves the mean.
     """
-    from ..analysis.study.column_data import MOST_BYTES, load_column
+    from ..analysis.study.column_data import load_column
+    from ..analysis.study.column_file import MOST_BYTES
 
     check_outputs(report, output, inputs=[data])
     with working(f"reading {shown_path(data)}"):
@@ -116,7 +117,7 @@ def estimate_frequencies_command(
     private: a warning says so here, in the report and in the results.
     """
     from ..analysis.catalogue.registry import entry_named
-    from ..analysis.study.column_data import MOST_BYTES
+    from ..analysis.study.column_file import MOST_BYTES
     from ..analysis.study.frequency_study import study_frequencies
     from ..analysis.study.item_column import load_items
 

@@ -1,7 +1,7 @@
 """Names for the types of arrays that the house passes around, and what NumPy is slow at."""
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
 IntegerArray = NDArray[np.int64]
@@ -16,3 +16,11 @@ def distinct(numbers: IntegerArray) -> IntegerArray:
     first = np.ones(ascending.size, dtype=bool)
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
     return ascending[first]
+
+
+def check_unmasked(name: str, values: ArrayLike) -> None:
+    """Raise ``ValueError`` if a mask withholds some of the values, which NumPy would pass on as if they were there."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    withheld = sum(np.count_nonzero(part.mask) for part in parts if isinstance(part, np.ma.MaskedArray))
+    if withheld:
+        raise ValueError(f"{name} must be without masked values, got {withheld} of these: leave out the clients that withhold theirs")

@@ -1,5 +1,6 @@
 """Files: written completely or not at all, and read up to a size that is stated."""
 
+import codecs
 import errno
 import os
 import secrets
@@ -10,7 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from .arguments import check_integer
 from .errors import DataError
@@ -20,6 +21,8 @@ Parsed = TypeVar("Parsed")
 # As an output, this stands for standard output.
 STANDARD_OUTPUT = Path("-")
 MEGABYTE = 10**6
+# How files of 16-bit and 32-bit characters begin.
+WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 # What opens another descriptor of this process: a file that is found there is written on, as it may be in use.
 DESCRIPTORS = ("/dev/std", "/dev/fd/", "/proc/")
 
@@ -95,27 +98,51 @@ def read_limited(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     with Path(path).open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise DataError(f"{path}: the file has more than the {most / MEGABYTE:g} megabytes that are allowed")
+        raise DataError(f"{shown_path(path)}: the file has more than the {most / MEGABYTE:g} megabytes that are allowed")
     return content
+
+
+def shown_path(path: str | os.PathLike[str]) -> str:
+    """Return a file's name as text that any stream or document can hold: bytes that are not UTF-8 become escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def check_encoding_mark(path: str | os.PathLike[str], file: BinaryIO) -> None:
+    """Move a file that was just opened past a UTF-8 byte order mark; ``DataError`` if it begins as UTF-16 or UTF-32 do."""
+    beginning = file.read(len(codecs.BOM_UTF32_LE))
+    if beginning.startswith(WIDE_MARKS):
+        raise DataError(f"{shown_path(path)}: the file is UTF-16 or UTF-32: save it in UTF-8")
+    file.seek(len(codecs.BOM_UTF8) if beginning.startswith(codecs.BOM_UTF8) else 0)
+
+
+def decode_text(content: bytes) -> str:
+    """Return UTF-8 text without its byte order mark; ``ValueError`` says in which line it is not UTF-8."""
+    if content.startswith(WIDE_MARKS):
+        raise ValueError("the file is UTF-16 or UTF-32: save it in UTF-8")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"line {line} is not UTF-8 text: save the file in UTF-8") from None
 
 
 def read_toml(path: str | os.PathLike[str], parse: Callable[[dict[str, Any]], Parsed], most_bytes: int = MEGABYTE) -> Parsed:
     """Return what a TOML document in a file stands for; a ``DataError`` names the file and what `parse`, or TOML, has against it."""
     content = read_limited(path, most_bytes)
     try:
-        return parse(tomllib.loads(content.decode("utf-8")))
+        return parse(tomllib.loads(decode_text(content)))
     except RecursionError:
-        raise DataError(f"{path}: the file nests too deep") from None
+        raise DataError(f"{shown_path(path)}: the file nests too deep") from None
     except ValueError as error:
         # tomllib's errors, and those of text that is not UTF-8, are ValueErrors too.
-        raise DataError(f"{path}: {error}") from error
+        raise DataError(f"{shown_path(path)}: {error}") from error
 
 
 def check_size(path: Path, most_bytes: int) -> None:
     """Raise ``DataError`` where a file that is not read as a whole has more bytes than are allowed."""
     found, most = path.stat().st_size, check_integer("most_bytes", most_bytes, low=1, high=2**62)
     if found > most:
-        raise DataError(f"{path}: the file has {found / MEGABYTE:g} megabytes, {most / MEGABYTE:g} are allowed")
+        raise DataError(f"{shown_path(path)}: the file has {found / MEGABYTE:g} megabytes, {most / MEGABYTE:g} are allowed")
 
 
 def _write_into(target: Path, content: bytes) -> None:

@@ -15,7 +15,7 @@ from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling
 RELATIVE, ABSOLUTE = 1e-5, 1e-9
 # Parameters of which more reveals less, and of which more reveals more.
 HIDING = ("noise_multiplier", "variance", "local_sigma", "local_variance", "clients")
-REVEALING = ("epsilon", "theta", "clip", "l1", "l2", "linf", "radius", "clip_ratio", "squared_distance", "differing_coordinates")
+REVEALING = ("epsilon", "theta", "clip", "l1", "l2", "linf", "clip_ratio")
 # More trials are more noise here; a Poisson-binomial's trials are its messages.
 NOISY_TRIALS = ("cpsgd", "binomial")
 

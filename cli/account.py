@@ -34,6 +34,7 @@ SAID: Mapping[str, str] = MappingProxyType(
     {
         "tau": ", by which the sum's log-ratio to one discrete Gaussian varies at most",
         "rounded_norm": ", the largest L2 norm after rounding",
+        "input_distance": ", the largest distance of two vectors after dithering, on the table's scale of 1",
     }
 )
 

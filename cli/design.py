@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import TableError
+from ..files import shown_path
 from .commands import Command, Group
 from .console import check_outputs, complain, grid, say, working
 from .options import Megabytes, Seed, bytes_of
@@ -92,17 +93,22 @@ def design_mvu_command(
         )
     if output is not None:
         write_table(table, output)
-    _print_certificate(table, f"written to {output}" if output is not None else "not written: name a file with --output")
+    _print_certificate(table, f"written to {shown_path(output)}" if output is not None else "not written: name a file with --output")
 
 
 design_app.command("grid", cls=Command)(design_grid_command)
 
 
 def _prior(data: Path, column: str | None, interval: tuple[float, float], bits_in: int) -> "FloatArray":
-    from ..analysis.study.column_data import read_column
+    from ..analysis.study.column_data import DataColumn, read_column
     from ..analysis.study.grid_prior import grid_prior
 
-    return grid_prior(read_column(data, column), interval, bits_in)
+    values = read_column(data, column)
+    outside = DataColumn(data.name, data.name, values, interval).clipped_count
+    if outside:
+        low, high = interval
+        complain(f"WARNING: {outside} of {len(values)} values of the prior lie outside [{low:g}, {high:g}] and count as its nearer end")
+    return grid_prior(values, interval, bits_in)
 
 
 def verify_command(
@@ -125,14 +131,14 @@ def verify_command(
         table = _read(file, most_megabytes)
     except TableError as error:
         if json:
-            say(dumps({"file": str(file), "verified": False, "check": error.check, "detail": error.detail}))
+            say(dumps({"file": shown_path(file), "verified": False, "check": error.check, "detail": error.detail}))
         else:
             complain(str(error))
         raise typer.Exit(1) from error
     if json:
-        say(dumps({"file": str(file), "verified": True, "certificate": table_document(table)["certificate"]}))
+        say(dumps({"file": shown_path(file), "verified": True, "certificate": table_document(table)["certificate"]}))
     else:
-        _print_certificate(table, f"{file}: verified")
+        _print_certificate(table, f"{shown_path(file)}: verified")
 
 
 def export_command(
@@ -151,7 +157,7 @@ def export_command(
 def _read(file: Path, most_megabytes: int | None) -> "LookupTable":
     from ..design.tables.file import MOST_BYTES, read_table
 
-    with working(f"verifying {file}"):
+    with working(f"verifying {shown_path(file)}"):
         return read_table(file, bytes_of(most_megabytes, MOST_BYTES))
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..files import STANDARD_OUTPUT, check_folder
+from ..files import STANDARD_OUTPUT, check_folder, shown_path
 from .commands import Command, Group
-from .console import check_outputs, console, or_none, progress_bar, say, show_document, working
+from .console import check_outputs, complain, console, or_none, progress_bar, say, show_document, working
 from .design import BitsIn, BitsOut, Epsilon, Metric
 from .options import Adjacency, Json, Megabytes, Output, Seed, bytes_of, typed_options
 
@@ -60,12 +60,14 @@ def estimate_mean_command(
     """Estimate the mean of a column with MVU, and compare it with its rivals (`study_mean`).
 
     State the interval with --interval, from what is known without the data. Without it the smallest and the largest value are taken,
-    which is not private: a warning says so here, in the report and in the results.
+    which is not private: a warning says so here, in the report and in the results. Another warning says how many values lie outside, and
+    how far clipping them moves the mean.
     """
-    from ..analysis.study.column_data import MOST_BYTES, load_column
+    from ..analysis.study.column_data import load_column
+    from ..analysis.study.column_file import MOST_BYTES
 
     check_outputs(report, output, inputs=[data])
-    with working(f"reading {data}"):
+    with working(f"reading {shown_path(data)}"):
         values = load_column(data, column, interval, most_bytes=bytes_of(most_megabytes, MOST_BYTES))
     study = _run_study(values, epsilon, bits_in, bits_out, metric, objective, seed)
     if json:
@@ -73,6 +75,8 @@ def estimate_mean_command(
 
         from ..analysis.study.results_file import results_document
 
+        for warning in study.warnings:
+            complain(f"WARNING: {warning}")
         if output != STANDARD_OUTPUT:
             say(dumps(results_document(study, command=_command_line()), allow_nan=False))
     else:
@@ -113,14 +117,14 @@ def estimate_frequencies_command(
     private: a warning says so here, in the report and in the results.
     """
     from ..analysis.catalogue.registry import entry_named
-    from ..analysis.study.column_data import MOST_BYTES
+    from ..analysis.study.column_file import MOST_BYTES
     from ..analysis.study.frequency_study import study_frequencies
     from ..analysis.study.item_column import load_items
 
     check_outputs(report, output, inputs=[data, domain])
     entry = entry_named(mechanism)
     choices = typed_options(mechanism, entry.options, option or [])
-    with working(f"reading {data}"):
+    with working(f"reading {shown_path(data)}"):
         items = load_items(data, column, domain, buckets, most_bytes=bytes_of(most_megabytes, MOST_BYTES))
     with working(f"running {mechanism} on {len(items.items)} clients"):
         study = study_frequencies(
@@ -134,7 +138,7 @@ def estimate_frequencies_command(
     if not json:
         _print_frequencies(study)
         if report is not None:
-            say(f"Report: {report}")
+            say(f"Report: {shown_path(report)}")
 
 
 def _print_frequencies(study: "FrequencyStudy") -> None:
@@ -182,7 +186,7 @@ def demo_command(
     output.mkdir(parents=True, exist_ok=True)
     _write_study(study, output / "report.html", output / "results.json")
     write_table(study.table, output / "table.json")
-    typer.echo(f"Table: {output / 'table.json'}")
+    typer.echo(f"Table: {shown_path(output / 'table.json')}")
 
 
 def _run_study(
@@ -195,7 +199,8 @@ def _run_study(
 
 
 def _command_line() -> str:
-    return shlex.join(["quietbits", *sys.argv[1:]])
+    """Return the command as it was typed; bytes of file names that are not UTF-8 become escapes."""
+    return shown_path(shlex.join(["quietbits", *sys.argv[1:]]))
 
 
 def _write_study(study: "MeanStudy", report: Path | None, results: Path | None, *, quiet: bool = False) -> None:
@@ -208,7 +213,7 @@ def _write_study(study: "MeanStudy", report: Path | None, results: Path | None, 
         write_results(study, results, command=_command_line())
     for kind, path in (("Report", report), ("Results", results)):
         if path is not None and not quiet:
-            say(f"{kind}: {path}")
+            say(f"{kind}: {shown_path(path)}")
 
 
 def _print_study(study: "MeanStudy") -> None:
@@ -217,8 +222,8 @@ def _print_study(study: "MeanStudy") -> None:
     from ..figures.report.report import headline
 
     screen = console()
-    if not study.data.interval_is_public:
-        screen.print("WARNING: the interval was taken from the data. This is not private: state one with --interval.", style="bold red")
+    for warning in study.warnings:
+        screen.print(f"WARNING: {warning}", style="bold red", markup=False)
     comparison = study.comparison
     table = Table(title=f"Mean of {study.data.name}: {comparison.clients} clients, true mean {comparison.true_mean:.6g}")
     table.add_column("mechanism")
@@ -234,7 +239,8 @@ def _print_study(study: "MeanStudy") -> None:
         names = [row.mechanism for row in comparison.estimates if str(row.guarantee) == guarantee]
         whose = "every mechanism" if len(names) == len(comparison.estimates) else "; ".join(names)
         screen.print(f"Guarantee of {whose}: {guarantee}.", markup=False)
-    low, high = comparison.interval
-    screen.print(f"{comparison.clipped} of {comparison.clients} values lie outside [{low:g}, {high:g}] and were clipped.", markup=False)
+    if not comparison.clipped:
+        low, high = comparison.interval
+        screen.print(f"All {comparison.clients} values lie inside [{low:g}, {high:g}].", markup=False)
     for sentence in headline(study):
         screen.print(sentence, markup=False)

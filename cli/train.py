@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..files import shown_path
 from .console import check_there, console, progress_bar, resumable
 from .options import Cache, Dask, Workers, example_option
 
@@ -57,7 +58,7 @@ def _show(path: Path) -> None:
     if len(results):
         _print_summary(summarise_training(results))
         page = path.parent / "report.html"
-        write_training_page(results, page, command=shlex.join(["quietbits", *sys.argv[1:]]))
+        write_training_page(results, page, command=shown_path(shlex.join(["quietbits", *sys.argv[1:]])))
         typer.echo(f"Report: {page}")
     typer.echo(f"Results: {path}")
 

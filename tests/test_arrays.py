@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from quietbits.arrays import distinct
+from quietbits.arrays import check_unmasked, distinct
+from quietbits.design.local.message_checks import checked_messages
+from quietbits.design.tables.randomised_response import generalised_randomised_response
 
 
 @pytest.mark.parametrize("shape", [0, 1, 7, (30, 40)])
@@ -11,3 +13,21 @@ def test_distinct_numbers_are_those_of_numpy(shape: int | tuple[int, ...]) -> No
     for high in (1, 5, 2**62):
         numbers = np.random.default_rng(0).integers(-high, high, shape)
         np.testing.assert_array_equal(distinct(numbers), np.unique(numbers))
+
+
+def test_what_a_mask_withholds_is_never_taken_for_a_value() -> None:
+    whole, part = np.ma.MaskedArray([1, 2, 3]), np.ma.MaskedArray([1, 2, 3], [False, True, False])
+    for values in (whole, [whole, whole], [1, 2], 3.0, np.arange(3)):
+        check_unmasked("values", values)
+    for values, count in ((part, 1), ([whole, part, part], 2), ((part,), 1)):
+        with pytest.raises(ValueError, match=f"values must be without masked values, got {count} of these"):
+            check_unmasked("values", values)
+    table = generalised_randomised_response(1.0, 2)
+    for refused in (
+        lambda: checked_messages(part, 0, 3),
+        lambda: table.decode(part),
+        lambda: table.letters_of_rows(part, np.zeros(3, dtype=np.uint64)),
+        lambda: table.encode(part / 4, np.random.default_rng(0)),
+    ):
+        with pytest.raises(ValueError, match="must be without masked values, got 1 of these"):
+            refused()

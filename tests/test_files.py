@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quietbits.errors import DataError
-from quietbits.files import atomic_file, check_output, read_limited, write_atomically
+from quietbits.files import atomic_file, check_output, decode_text, read_limited, read_toml, shown_path, write_atomically
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="devices, FIFOs and descriptors are those of POSIX")
 
@@ -98,3 +98,23 @@ def test_a_file_is_read_up_to_the_size_that_is_allowed(tmp_path: Path) -> None:
 def test_reading_ends_where_a_file_does_not() -> None:
     with pytest.raises(DataError, match="more than the 1 megabytes"):
         read_limited("/dev/zero", 10**6)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_toml_document(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_bytes(b"\xef\xbb\xbfepsilon = 1\n")
+    assert read_toml(path, dict) == {"epsilon": 1}
+    for content, message in (
+        ("epsilon = 1\n".encode("utf-16"), "the file is UTF-16 or UTF-32: save it in UTF-8"),
+        (b"epsilon = 1\n# caf\xe9\n", "line 2 is not UTF-8 text: save the file in UTF-8"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=f"^{path}: {message}"):
+            read_toml(path, dict)
+    assert decode_text(b"\xef\xbb\xbfa") == "a"
+
+
+def test_a_name_that_is_not_utf8_is_shown_with_escapes() -> None:
+    path = Path(os.fsdecode(b"caf\xe9 \xc3\xa9.csv"))
+    assert shown_path(path) == "caf\\xe9 \u00e9.csv"
+    assert shown_path("plain.csv") == "plain.csv"

@@ -13,9 +13,13 @@ from ...design.frequencies.noisy_sketch import (
     SketchedSkellamFrequencies,
     discrete_gaussian_items_privacy,
     skellam_items_privacy,
+    squared_distance,
 )
-from ...design.frequencies.sketched_poisson_binomial import SketchedPoissonBinomialFrequencies, sketched_tosses_privacy
-from ...design.frequencies.worst_pair import worst_pair
+from ...design.frequencies.sketched_poisson_binomial import (
+    SketchedPoissonBinomialFrequencies,
+    differing_coordinates,
+    sketched_tosses_privacy,
+)
 from ...design.noise.discrete_gaussian import LARGEST_SIGMA
 from ...design.secure_sum.poisson_binomial_mechanism import SMALLEST_THETA
 from ...errors import InfeasibleError
@@ -69,7 +73,7 @@ def calibrate_discrete_gaussian_frequencies(
         return _bits(sketch, clients * steps_of(square), multiplier * math.sqrt(square) * steps_of(square))
 
     sketch = choice.sketch(categories, multiplier, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
-    square = _squared_distance(sketch, adjacency)
+    square = squared_distance(sketch, adjacency)
     steps = steps_of(square)
 
     def epsilon_of(inverse: float) -> float:
@@ -106,7 +110,7 @@ def calibrate_skellam_frequencies(categories: int, clients: int, target: Target,
         return _bits(sketch, clients * finest_of(square), multiplier * math.sqrt(square) * finest_of(square))
 
     sketch = choice.sketch(categories, multiplier, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
-    square = _squared_distance(sketch, adjacency)
+    square = squared_distance(sketch, adjacency)
 
     @cache
     def variance(steps: int) -> float:
@@ -155,7 +159,7 @@ def calibrate_sketched_tosses(
     sketch = choice.sketch(
         categories, multiplier, clients, lambda one: one.coordinates * math.log2((trials or 1) * clients + 1), powers_of_two=True
     )
-    differing = sketch.width // 2 * (sketch.rows + worst_pair(sketch).excess)
+    differing = differing_coordinates(sketch)
 
     def largest_theta(tosses: int) -> float:
         def epsilon_of(theta: float, *, first_cell: bool = False) -> float:
@@ -188,11 +192,6 @@ def calibrate_sketched_tosses(
     found = SketchedPoissonBinomialFrequencies(sketch, clients, number, theta, target.delta)
     _check_bits(found.bits_per_client, choice)
     return found
-
-
-def _squared_distance(sketch: ItemSketch, adjacency: str) -> int:
-    """Return `NoisySketchSum.squared_distance`."""
-    return 2 * (sketch.rows + worst_pair(sketch).excess) if adjacency == "replace-one" else sketch.rows
 
 
 def _bits(sketch: ItemSketch, largest: int, deviation: float) -> float:

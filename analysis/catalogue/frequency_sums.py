@@ -10,19 +10,20 @@ from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.privacy import Privacy, Scalar
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
 from ...design.contracts.task import Task
-from ...design.frequencies.item_sketch import MOST_CATEGORIES, MOST_ROWS
+from ...design.frequencies.item_sketch import MOST_CATEGORIES, MOST_ROWS, ItemSketch
 from ...design.frequencies.noisy_sketch import (
     LARGEST_VARIANCE,
     LEAST_VARIANCE,
     MOST_STEPS,
     discrete_gaussian_items_privacy,
     skellam_items_privacy,
+    squared_distance,
 )
 from ...design.frequencies.sketched_frequencies import SketchedFrequencies
-from ...design.frequencies.sketched_poisson_binomial import sketched_tosses_privacy
+from ...design.frequencies.sketched_poisson_binomial import differing_coordinates, sketched_tosses_privacy
 from ...design.frequencies.sparse_frequencies import PURSUIT_ROWS, SparseFrequencies
 from ...design.noise.discrete_gaussian import LARGEST_SIGMA
-from ...design.secure_sum.poisson_binomial_mechanism import MOST_COORDINATES, SMALLEST_THETA
+from ...design.secure_sum.poisson_binomial_mechanism import SMALLEST_THETA
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA
 from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_TRIALS
@@ -78,10 +79,13 @@ SPARSE = (
 
 OF_SKETCH = (
     CLIENTS,
+    ITEMS,
     replace(ROWS, default=1, help="Rows of the sketch."),
-    Option("squared_distance", int, "Largest squared L2 distance of neighbours' sketches.", low=1, high=2**40),
-    Option("steps", int, "What an item adds to a bucket.", low=1, high=MOST_STEPS),
+    replace(WIDTH, help="Buckets of a row; by default one for each item: a histogram."),
+    SIGNED,
+    SEED,
 )
+STEPS = Option("steps", int, "What an item adds to a bucket.", low=1, high=MOST_STEPS)
 STEP_SIGMA = Option(
     "local_sigma", float, "Parameter of each client's noise, in whole numbers.", low=SMALLEST_SIGMA, high=LARGEST_SIGMA, unit="steps"
 )
@@ -89,10 +93,9 @@ STEP_VARIANCE = Option(
     "local_variance", float, "Variance of each client's noise on a bucket.", low=LEAST_VARIANCE, high=LARGEST_VARIANCE, unit="steps squared"
 )
 OF_TOSSES = (
-    CLIENTS,
+    *(replace(one, default=True) if one is SIGNED else one for one in OF_SKETCH),
     replace(TRIALS, default=1, help="Tosses of each client for each coordinate."),
     Option("theta", float, "Distance of a toss's probability from 1/2.", low=SMALLEST_THETA, high=LARGEST_THETA),
-    Option("differing_coordinates", int, "Coordinates in which two items differ, at most.", low=1, high=MOST_COORDINATES),
 )
 
 Calibrate = Callable[[int, int, Target, Values], SketchedFrequencies]
@@ -120,18 +123,38 @@ def _sparse(categories: int, clients: int, target: Target, options: Values) -> S
     return calibrate_sparse_frequencies(categories, clients, target, **named, seed=options["sketch_seed"])
 
 
-def _discrete_gaussian_privacy(values: Values, adjacency: str) -> Privacy:
-    named = ("clients", "rows", "squared_distance", "steps", "local_sigma")
-    return discrete_gaussian_items_privacy(**{name: values[name] for name in named}, adjacency=adjacency)
+def _sketch(values: Values) -> ItemSketch:
+    categories, width = values["categories"], values["width"]
+    width = categories if width is None else width
+    # Items that are not hashed have no signs.
+    return ItemSketch(categories, values["rows"], width, values["sketch_seed"], values["signed"] and width < categories)
 
 
-def _skellam_privacy(values: Values, adjacency: str) -> Privacy:
-    named = ("clients", "rows", "squared_distance", "steps", "local_variance")
-    return skellam_items_privacy(**{name: values[name] for name in named}, adjacency=adjacency)
+def _of_sketch(found: SketchedFrequencies, parameters: tuple[Option, ...]) -> dict[str, Any]:
+    """Return the parameters by which a mechanism is accounted for."""
+    sketch = found.sketch
+    own = {"rows": sketch.rows, "width": sketch.width, "signed": sketch.signed, "sketch_seed": sketch.seed}
+    return {one.name: own[one.name] if one.name in own else getattr(found, one.name) for one in parameters}
 
 
-def _tosses_privacy(values: Values, _: str) -> Privacy:
-    return sketched_tosses_privacy(*(values[name] for name in ("clients", "trials", "theta", "differing_coordinates")))
+def _discrete_gaussian_privacy(values: Values, adjacency: str) -> tuple[Privacy, dict[str, Scalar]]:
+    sketch = _sketch(values)
+    distance = squared_distance(sketch, adjacency)
+    privacy = discrete_gaussian_items_privacy(values["clients"], sketch.rows, distance, values["steps"], values["local_sigma"], adjacency)
+    return privacy, {"squared_distance": distance}
+
+
+def _skellam_privacy(values: Values, adjacency: str) -> tuple[Privacy, dict[str, Scalar]]:
+    sketch = _sketch(values)
+    distance = squared_distance(sketch, adjacency)
+    privacy = skellam_items_privacy(values["clients"], sketch.rows, distance, values["steps"], values["local_variance"], adjacency)
+    return privacy, {"squared_distance": distance}
+
+
+def _tosses_privacy(values: Values, _: str) -> tuple[Privacy, dict[str, Scalar]]:
+    differing = differing_coordinates(_sketch(values))
+    privacy = sketched_tosses_privacy(values["clients"], values["trials"], values["theta"], differing)
+    return privacy, {"differing_coordinates": differing}
 
 
 def _entry(
@@ -139,7 +162,7 @@ def _entry(
     title: str,
     paper: str,
     calibrate: Calibrate,
-    privacy: Callable[[Values, str], Privacy],
+    privacy: Callable[[Values, str], tuple[Privacy, dict[str, Scalar]]],
     *,
     parameters: tuple[Option, ...],
     accounts: tuple[str, ...],
@@ -153,13 +176,14 @@ def _entry(
 
     def account(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
         neighbours = usual_adjacency(adjacency, sampling, adjacencies)
-        details: dict[str, Scalar] = {one.name: values[one.name] for one in parameters}
-        return Accounted(f"{title}, {values['clients']} clients", privacy(values, neighbours), neighbours, details=details)
+        proven, computed = privacy(values, neighbours)
+        details: dict[str, Scalar] = {one.name: values[one.name] for one in parameters} | computed
+        return Accounted(f"{title}, {values['clients']} clients", proven, neighbours, details=details)
 
     def solve(target: Target, values: Values) -> Accounted:
         neighbours = usual_adjacency(target.adjacency, target.sampling, adjacencies)
         found = calibrate(values["categories"], values["clients"], replace(target, adjacency=neighbours), values)
-        subject = account({one.name: getattr(found, one.name) for one in parameters}, neighbours, target.sampling)
+        subject = account(_of_sketch(found, parameters), neighbours, target.sampling)
         return replace(
             subject, bits_per_client=found.bits_per_client, details={**subject.details, **_facts(found, values)}, clients=found.clients
         )
@@ -219,7 +243,7 @@ ENTRIES = (
         "Kairouz, Liu, Steinke 2021, The distributed discrete Gaussian mechanism for federated learning with secure aggregation",
         _discrete_gaussian,
         _discrete_gaussian_privacy,
-        parameters=(*OF_SKETCH, STEP_SIGMA),
+        parameters=(*OF_SKETCH, STEPS, STEP_SIGMA),
         accounts=("rdp", "near-gaussian"),
     ),
     _entry(
@@ -228,7 +252,7 @@ ENTRIES = (
         "Agarwal, Kairouz, Liu 2021, The Skellam mechanism for differentially private federated learning",
         _skellam,
         _skellam_privacy,
-        parameters=(*OF_SKETCH, STEP_VARIANCE),
+        parameters=(*OF_SKETCH, STEPS, STEP_VARIANCE),
         accounts=("rdp", "near-gaussian"),
     ),
     _entry(
@@ -237,7 +261,7 @@ ENTRIES = (
         f"{PAPER}; Needell, Tropp 2009, CoSaMP",
         _sparse,
         _discrete_gaussian_privacy,
-        parameters=(*OF_SKETCH, STEP_SIGMA),
+        parameters=(*OF_SKETCH, STEPS, STEP_SIGMA),
         accounts=("rdp", "near-gaussian"),
         options=SPARSE,
         planned_with=("distinct_items",),

@@ -9,6 +9,7 @@ from pathlib import Path
 from ...design.contracts.domains import Interval
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall, parse_norm
+from ...design.contracts.privacy import Privacy
 from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
 from ...design.contracts.task import Task
 from ...design.local.vector_calibration import OBJECTIVES, calibrate_vector_table, check_renyi, improve_vector_table
@@ -57,7 +58,6 @@ CACHE = Option("cache", Path, "Folder where designed tables are kept; by default
 RESPONSE_BITS = Option("bits", int, "Bits of the grid and of a message.", 3, 1, LARGEST_BITS, "bits", budget="at most")
 TABLE = Option("table", Path, "Lookup table, as JSON; it is verified first.")
 ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one round there; none by default.", None)
-RADIUS = Option("radius", float, "Largest L_p distance between two inputs, on the table's unit scale.", 1.0, 1e-9, 1e6)
 
 
 def table_of(table: str | os.PathLike[str] | LookupTable) -> LookupTable:
@@ -170,14 +170,54 @@ def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | Non
     return mechanism_of(cache.fetch(specification, design, is_asked_for))
 
 
-def account_table(table: LookupTable, dimension: int, norm: float, radius: float, order: float | None, adjacency: str | None) -> Accounted:
-    """Return a vector's message, each coordinate of it a letter of the same table, as accounting sees it."""
+def account_number(table: LookupTable, order: float | None, adjacency: str | None) -> Accounted:
+    """Return a number's message, one letter of a table, as accounting sees it."""
+    return _accounted(table, table_privacy(table), 1, 1.0, 1.0, order, adjacency, f"{table.mechanism} table")
+
+
+def account_vector(mechanism: VectorTableMechanism, order: float | None, adjacency: str | None) -> Accounted:
+    """Return a vector's message, each coordinate of it a letter of the same table, as accounting sees it.
+
+    The distance of two inputs is that of the mechanism's dithered vectors.
+    """
+    table, ball = mechanism.table, mechanism.ball
+    subject = _accounted(
+        table,
+        mechanism.privacy(),
+        ball.dimension,
+        ball.norm,
+        mechanism.input_distance,
+        order,
+        adjacency,
+        f"{table.mechanism} table for {ball.dimension} coordinates, vectors of an L{ball.norm:g} ball",
+    )
+    details = {
+        **subject.details,
+        "norm": "inf" if math.isinf(ball.norm) else ball.norm,
+        "clip_norm": ball.clip_norm,
+        "dithering": mechanism.dithering,
+        "input_distance": mechanism.input_distance,
+        "advice": _FOR_NUMBERS if table.metric is None and ball.dimension > 1 else None,
+    }
+    return replace(subject, details=details)
+
+
+def _accounted(
+    table: LookupTable,
+    privacy: Privacy,
+    dimension: int,
+    norm: float,
+    distance: float,
+    order: float | None,
+    adjacency: str | None,
+    subject: str,
+) -> Accounted:
     if order is not None:
         check_order(order)
-    bounds = None if order is None else vector_bounds(table.weights, order, dimension, norm, radius)
+    bounds = None if order is None else vector_bounds(table.weights, order, dimension, norm, distance)
     return Accounted(
-        f"{table.mechanism} table, dimension {dimension}, L{norm:g} distance at most {radius:g}",
-        table_privacy(table, dimension=dimension, norm=norm, radius=radius),
+        subject,
+        privacy,
         usual_adjacency(adjacency, None, (table.adjacency,)),
         bits_per_client=float(dimension * table.bits_out),
         details={
@@ -186,20 +226,25 @@ def account_table(table: LookupTable, dimension: int, norm: float, radius: float
             "rdp_greedy": None if bounds is None else bounds.greedy,
             "rdp_integer": None if bounds is None else bounds.integer,
             "dimension": dimension,
-            "norm": "inf" if math.isinf(norm) else norm,
-            "radius": radius,
-            "advice": _FOR_NUMBERS if table.metric is None and dimension > 1 else None,
         },
     )
 
 
 def _account_vector(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
-    norm = parse_norm(values["norm"])
-    return account_table(table_of(values["table"]), values["dimension"], norm, values["radius"], values["order"], adjacency)
+    ball = NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
+    mechanism = VectorTableMechanism(table_of(values["table"]), ball, dithering=values["dithering"])
+    return account_vector(mechanism, values["order"], adjacency)
+
+
+def _account_mvu(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+    if (values["dimension"] is None) != (values["norm"] is None):
+        raise ValueError(f"dimension and norm must be given together, for a vector, got {values['dimension']!r} and {values['norm']!r}")
+    account = _account_scalar if values["dimension"] is None else _account_vector
+    return account(values, adjacency, sampling)
 
 
 def _account_scalar(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
-    return account_table(table_of(values["table"]), 1, 1.0, 1.0, values["order"], adjacency)
+    return account_number(table_of(values["table"]), values["order"], adjacency)
 
 
 def _solve_vector(target: Target, given: Values) -> Accounted:
@@ -217,7 +262,7 @@ def _solve_vector(target: Target, given: Values) -> Accounted:
         seed=given["seed"],
         method=target.method,
     )
-    subject = account_table(found.table, ball.dimension, ball.norm, found.input_distance, None, target.adjacency)
+    subject = account_vector(found, None, target.adjacency)
     # The epsilon stated is the vector's, whatever the table is designed for.
     details = {**subject.details, "advice": None, "table_epsilon": found.table.epsilon}
     return replace(subject, details=details, table=found.table)
@@ -252,7 +297,7 @@ def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -
     epsilon = Option("epsilon", float, "Pure privacy parameter of one round.", low=EPSILON_LOW, high=EPSILON_HIGH, unit="nats")
 
     def account(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
-        subject = account_table(design(values["epsilon"], values["bits"]), 1, 1.0, 1.0, None, adjacency)
+        subject = account_number(design(values["epsilon"], values["bits"]), None, adjacency)
         return replace(
             subject, mechanism=f"{title}, {values['bits']} bits", details={"epsilon_per_round": values["epsilon"], "bits": values["bits"]}
         )
@@ -286,7 +331,7 @@ SCALAR_TABLE = Accountable("table", "One number that goes through a table", (TAB
 VECTOR_TABLE = Accountable(
     "vector",
     "A vector whose coordinates go through the same table",
-    (TABLE, DIMENSION, NORM, RADIUS, ORDER),
+    (TABLE, DIMENSION, NORM, CLIP, DITHERING, ORDER),
     _account_vector,
     given=(DIMENSION, NORM, replace(BITS_IN, low=2), BITS_OUT, METRIC, OBJECTIVE, DITHERING, CLIP, SEED),
     solve=_solve_vector,
@@ -306,7 +351,15 @@ MVU = Entry(
         VECTOR_TABLE,
         name="mvu",
         title="MVU tables, for a number or for each coordinate of a vector",
-        parameters=(TABLE, replace(DIMENSION, default=1), replace(NORM, default="1"), RADIUS, ORDER),
+        parameters=(
+            TABLE,
+            replace(DIMENSION, default=None, help="Number of coordinates of a vector; by default the table is for a number."),
+            replace(NORM, default=None),
+            CLIP,
+            DITHERING,
+            ORDER,
+        ),
+        account=_account_mvu,
     ),
     # With the usual dithering nothing is biased.
     lower_bound=unbiased_lower_bound,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...arrays import IntegerArray
 from ...errors import DataError
+from ...files import shown_path
 from .divided_data import divided_data, first_images
 from .federated_data import Examples, FederatedData
 from .pickled_arrays import read_pickled_dictionary
@@ -47,13 +48,16 @@ def _read_batches(folder: Path, names: Sequence[str]) -> list[tuple[NDArray[np.u
 
 
 def _read_batch(path: Path) -> tuple[NDArray[np.uint8], IntegerArray]:
-    batch = read_pickled_dictionary(read_whole(path, MOST_FILE_BYTES), str(path))
+    batch = read_pickled_dictionary(read_whole(path, MOST_FILE_BYTES), shown_path(path))
     images, labels = (_value(path, batch, key) for key in ("data", "labels"))
     if not isinstance(images, np.ndarray) or images.ndim != 2 or images.shape[1] != CHANNELS * SIDE**2 or not len(images):
         found = images.shape if isinstance(images, np.ndarray) else type(images).__name__
-        raise DataError(f"{path}: data must be an array of images of {CHANNELS * SIDE**2} bytes, it is {found}")
+        raise DataError(f"{shown_path(path)}: data must be an array of images of {CHANNELS * SIDE**2} bytes, it is {found}")
     if not isinstance(labels, list) or len(labels) != len(images) or not all(type(one) is int and 0 <= one < CLASSES for one in labels):
-        raise DataError(f"{path}: labels must be {len(images)} whole numbers from 0 to {CLASSES - 1}, they are not")
+        raise DataError(f"{shown_path(path)}: labels must be {len(images)} whole numbers from 0 to {CLASSES - 1}, they are not")
+    names = batch.get(b"filenames", batch.get("filenames", labels))
+    if not isinstance(names, list) or len(names) != len(images):
+        raise DataError(f"{shown_path(path)}: filenames must be as many as the images, {len(images)}, they are not")
     upright = images.reshape(-1, CHANNELS, SIDE, SIDE).transpose(0, 2, 3, 1).reshape(len(images), -1)
     return upright, np.array(labels, dtype=np.int64)
 
@@ -63,4 +67,4 @@ def _value(path: Path, batch: dict[Any, Any], key: str) -> Any:
     for name in (key.encode(), key):
         if name in batch:
             return batch[name]
-    raise DataError(f"{path}: there is no {key!r} among {sorted(map(str, batch))}")
+    raise DataError(f"{shown_path(path)}: there is no {key!r} among {sorted(map(str, batch))}")

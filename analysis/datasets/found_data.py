@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from ...arguments import check_choice
 from ...errors import DataError, DataNotFoundError
+from ...files import shown_path
 from .cifar import SOURCE as CIFAR10_SOURCE
 from .cifar import TRAINING_BATCHES, cifar10_images
 from .idx import MNIST_FILES, MNIST_SOURCE, mnist_images
@@ -81,12 +82,14 @@ def found_data(folder: Path, names: Sequence[str]) -> tuple[FoundData, ...]:
         places = [one for one in (folder, *inside) if _has(mark, one)]
         called = [one for one in places if one == folder or one.name.lower() == name]
         if len(places) > 1 and not called:
-            several = ", ".join(one.name for one in places)
-            raise DataError(f"{folder}: several of its folders may be {name}: {several}; call the right one {name}, or give it alone")
+            several = ", ".join(shown_path(one.name) for one in places)
+            raise DataError(
+                f"{shown_path(folder)}: several of its folders may be {name}: {several}; call the right one {name}, or give it alone"
+            )
         found += [FoundData(name, one) for one in (called or places)[:1]]
     if not found:
         wanted = "; or ".join(f"{_MARKS[name].file}, of {name}, from {_MARKS[name].source}" for name in names)
-        raise DataNotFoundError(f"{folder}: there is no file, in it or in a folder of it, {wanted}")
+        raise DataNotFoundError(f"{shown_path(folder)}: there is no file, in it or in a folder of it, {wanted}")
     return tuple(found)
 
 

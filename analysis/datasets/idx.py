@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...arguments import check_choice
 from ...arrays import IntegerArray
 from ...errors import DataError
+from ...files import shown_path
 from .deformation import Deformation
 from .divided_data import divided_data, first_images
 from .endless_images import EndlessImages
@@ -30,17 +31,17 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     """Read an array of bytes from an IDX file; a `DataError` if the file is not one, or its length is not what its header says."""
     content = read_whole(path)
     if len(content) < 4 or content[:2] != b"\0\0":
-        raise DataError(f"{path}: is not an IDX file: it begins with {content[:4].hex() or 'nothing'}")
+        raise DataError(f"{shown_path(path)}: is not an IDX file: it begins with {content[:4].hex() or 'nothing'}")
     kind, dimensions = content[2], content[3]
     if kind != UNSIGNED_BYTES:
-        raise DataError(f"{path}: must hold unsigned bytes, type 8, it has type {kind}")
+        raise DataError(f"{shown_path(path)}: must hold unsigned bytes, type 8, it has type {kind}")
     start = 4 + 4 * dimensions
     if len(content) < start:
-        raise DataError(f"{path}: ends in its header, which has {start} bytes; there are {len(content)}")
+        raise DataError(f"{shown_path(path)}: ends in its header, which has {start} bytes; there are {len(content)}")
     shape = struct.unpack(f">{dimensions}I", content[4:start])
     # Of Python's whole numbers, which do not overflow; nothing is made until it is known to be there.
     if math.prod(shape) != len(content) - start:
-        raise DataError(f"{path}: its header says {' x '.join(map(str, shape))} bytes, there are {len(content) - start}")
+        raise DataError(f"{shown_path(path)}: its header says {' x '.join(map(str, shape))} bytes, there are {len(content) - start}")
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 
@@ -116,10 +117,10 @@ def _read_pairs(folder: Path, names: tuple[str, ...], source: str, classes: int,
 def _read_pair(images_path: Path, labels_path: Path, classes: int, first: int) -> Pair:
     images, labels = read_idx(images_path), read_idx(labels_path)
     if images.ndim != 3 or images.shape[1:] != (SIDE, SIDE) or not len(images):
-        raise DataError(f"{images_path}: must hold images of {SIDE} x {SIDE}, its shape is {images.shape}")
+        raise DataError(f"{shown_path(images_path)}: must hold images of {SIDE} x {SIDE}, its shape is {images.shape}")
     if labels.shape != (len(images),):
-        raise DataError(f"{labels_path}: must hold a label for each of {len(images)} images, its shape is {labels.shape}")
+        raise DataError(f"{shown_path(labels_path)}: must hold a label for each of {len(images)} images, its shape is {labels.shape}")
     low, high = int(labels.min()), int(labels.max())
     if low < first or high >= first + classes:
-        raise DataError(f"{labels_path}: labels must be from {first} to {first + classes - 1}, they are from {low} to {high}")
+        raise DataError(f"{shown_path(labels_path)}: labels must be from {first} to {first + classes - 1}, they are from {low} to {high}")
     return images.reshape(len(images), -1), labels.astype(np.int64) - first

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 from ...arguments import check_integer
 from ...arrays import IntegerArray
 from ...errors import DataError
+from ...files import shown_path
 from .divided_data import divided_data
 from .federated_data import Examples, FederatedData
-from .splits import writer_split
+from .splits import Split, ordered_split
 from .stored_files import read_whole
 
 PIXELS, SIDE, CLASSES, WHITE = 784, 28, 62, 255
@@ -40,8 +42,8 @@ def femnist_data(folder: Path) -> FederatedData:
     which is how they were made.
     """
     train, test = (_read_folder(folder / part, "femnist", _images) for part in ("train", "test"))
-    held = Examples(test[1] / WHITE, test[2])
-    return divided_data(train[1], train[2], held, writer_split(train[0]), CLASSES, (SIDE, SIDE, 1), unit=WHITE)
+    held = Examples(test.inputs / WHITE, test.labels)
+    return divided_data(train.inputs, train.labels, held, train.split, CLASSES, (SIDE, SIDE, 1), unit=WHITE)
 
 
 def shakespeare_data(folder: Path, *, test_examples: int = 10_000) -> FederatedData:
@@ -52,9 +54,9 @@ def shakespeare_data(folder: Path, *, test_examples: int = 10_000) -> FederatedD
     """
     most = check_integer("test_examples", test_examples, low=1, high=MOST_TEST_EXAMPLES)
     train, test = (_read_folder(folder / part, "shakespeare", _lines) for part in ("train", "test"))
-    kept = np.linspace(0, len(test[2]) - 1, min(most, len(test[2]))).astype(np.int64)
-    held = Examples(test[1][kept].astype(float), test[2][kept])
-    return divided_data(train[1], train[2], held, writer_split(train[0]), CHARACTER_NUMBERS)
+    kept = np.linspace(0, len(test.labels) - 1, min(most, len(test.labels))).astype(np.int64)
+    held = Examples(test.inputs[kept].astype(float), test.labels[kept])
+    return divided_data(train.inputs, train.labels, held, train.split, CHARACTER_NUMBERS)
 
 
 def leaf_inputs(folder: Path) -> str | None:
@@ -73,39 +75,71 @@ def leaf_inputs(folder: Path) -> str | None:
     return "texts" if isinstance(first, str) and len(first) == READ_CHARACTERS else None
 
 
-def _read_folder(folder: Path, name: str, read: ReadUser) -> tuple[list[str], NDArray[np.uint8], IntegerArray]:
-    """Return the user of each example, its input and its label."""
+@dataclass(frozen=True, eq=False)
+class _Users:
+    """The users of a folder: how many examples each has, and all inputs and labels, one user's after the other's."""
+
+    counts: IntegerArray
+    inputs: NDArray[np.uint8]
+    labels: IntegerArray
+
+    @property
+    def split(self) -> Split:
+        """A client for each user; some may have no examples."""
+        return ordered_split(self.counts)
+
+
+def _read_folder(folder: Path, name: str, read: ReadUser) -> _Users:
     paths = sorted(folder.glob("*.json"))
     if not paths:
-        raise DataError(f"{folder}: there are no json files; make them with {SOURCE.format(name)}")
-    writers: list[str] = []
+        raise DataError(f"{shown_path(folder)}: there are no json files; make them with {SOURCE.format(name)}")
+    files: dict[str, Path] = {}
     inputs, labels = [], []
     for path in paths:
         for user, own, classes in _read_file(path, read):
-            writers += [user] * len(classes)
+            if user in files:
+                raise DataError(f"{shown_path(path)}: the user {user!r} is in {files[user].name} too: one user is one client")
+            files[user] = path
             inputs.append(own)
             labels.append(classes)
-    if not writers:
-        raise DataError(f"{folder}: the files have no examples")
-    return writers, np.concatenate(inputs), np.concatenate(labels)
+    counts = np.array([len(classes) for classes in labels], dtype=np.int64)
+    if not counts.sum():
+        raise DataError(f"{shown_path(folder)}: the files have no examples")
+    return _Users(counts, np.concatenate(inputs), np.concatenate(labels))
 
 
 def _read_file(path: Path, read: ReadUser) -> list[tuple[str, NDArray[np.uint8], IntegerArray]]:
+    where = shown_path(path)
     try:
-        content = json.loads(read_whole(path, MOST_FILE_BYTES))
+        content = json.loads(read_whole(path, MOST_FILE_BYTES), object_pairs_hook=_without_duplicates)
         users, counts, data = content["users"], content["num_samples"], content["user_data"]
+        if not all(isinstance(user, str) for user in users) or len(set(users)) < len(users):
+            raise DataError(f"{where}: users must be different texts, some are not")
+        if len(counts) == len(users) == len(data) and set(data) != set(users):
+            raise DataError(f"{where}: the data are not those of its users: {min(set(users) - set(data))!r} has none")
+        if not len(counts) == len(users) == len(data):
+            raise DataError(f"{where}: has {len(users)} users, {len(counts)} numbers of samples and data of {len(data)} users")
         found = [(user, *read(path, user, count, data[user])) for user, count in zip(users, counts, strict=True)]
     except DataError:
         raise
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: is not a file of LEAF, {type(error).__name__}: {error}") from error
+        raise DataError(f"{where}: is not a file of LEAF, {type(error).__name__}: {error}") from error
+    return found
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"{len(pairs) - len(found)} keys of an object occur twice")
     return found
 
 
 def _check_counts(path: Path, user: str, count: int, data: dict[str, Any], inputs: str) -> None:
     """Compare sizes before anything is made from them."""
     if len(data["x"]) != count or len(data["y"]) != count:
-        raise DataError(f"{path}: {user!r} should have {count} examples, it has {len(data['x'])} {inputs} and {len(data['y'])} labels")
+        raise DataError(
+            f"{shown_path(path)}: {user!r} should have {count} examples, it has {len(data['x'])} {inputs} and {len(data['y'])} labels"
+        )
 
 
 def _images(path: Path, user: str, count: int, data: dict[str, Any]) -> User:
@@ -116,11 +150,11 @@ def _images(path: Path, user: str, count: int, data: dict[str, Any]) -> User:
     pixels = np.asarray(data["x"], dtype=float).reshape(count, -1)
     labels = np.asarray(data["y"])
     if pixels.shape[1] != PIXELS:
-        raise DataError(f"{path}: images must have {PIXELS} pixels, those of {user!r} have {pixels.shape[1]}")
+        raise DataError(f"{shown_path(path)}: images must have {PIXELS} pixels, those of {user!r} have {pixels.shape[1]}")
     if not np.all((pixels >= 0) & (pixels <= 1)):
-        raise DataError(f"{path}: pixels must be from 0 to 1, those of {user!r} are from {pixels.min():g} to {pixels.max():g}")
+        raise DataError(f"{shown_path(path)}: pixels must be from 0 to 1, those of {user!r} are from {pixels.min():g} to {pixels.max():g}")
     if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= CLASSES:
-        raise DataError(f"{path}: labels must be whole numbers from 0 to {CLASSES - 1}, those of {user!r} are not")
+        raise DataError(f"{shown_path(path)}: labels must be whole numbers from 0 to {CLASSES - 1}, those of {user!r} are not")
     return np.rint(pixels * WHITE).astype(np.uint8), labels.astype(np.int64)
 
 
@@ -130,7 +164,7 @@ def _lines(path: Path, user: str, count: int, data: dict[str, Any]) -> User:
     for texts, length in ((data["x"], READ_CHARACTERS), (data["y"], 1)):
         other = next((text for text in texts if not isinstance(text, str) or len(text) != length), None)
         if other is not None:
-            raise DataError(f"{path}: {user!r} must have texts of {length} characters, one is {other!r:.100}")
+            raise DataError(f"{shown_path(path)}: {user!r} must have texts of {length} characters, one is {other!r:.100}")
     return _numbers("".join(data["x"])).reshape(count, READ_CHARACTERS), _numbers("".join(data["y"])).astype(np.int64)
 
 

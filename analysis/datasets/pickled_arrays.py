@@ -108,7 +108,10 @@ class _Machine:
 
     def update(self, items: list[Any]) -> None:
         """Add keys and values, which take turns, to the dictionary on top."""
-        _kind(self.stack[-1], dict).update(zip(items[::2], items[1::2], strict=True))
+        built, added = _kind(self.stack[-1], dict), dict(zip(items[::2], items[1::2], strict=True))
+        if 2 * len(added) < len(items) or added.keys() & built.keys():
+            raise DataError("the pickle has a key of a dictionary twice")
+        built.update(added)
 
     def gather(self, _: Any) -> None:
         """Make a dictionary of what is above the last mark."""

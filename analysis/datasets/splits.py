@@ -1,6 +1,5 @@
 """Which client has which examples, where there are finitely many."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,13 +80,12 @@ def dirichlet_split(labels: ArrayLike, clients: int, alpha: float, seed: int) ->
     return Split(np.concatenate(parts), np.append(0, np.cumsum(sizes)))
 
 
-def writer_split(writers: Sequence[str]) -> Split:
-    """Give every writer's examples to a client of its own; clients are in the order in which writers first appear."""
-    if not len(writers):
-        raise ValueError("writers must have at least one example's, got none")
-    numbers: dict[str, int] = {}
-    clients = np.array([numbers.setdefault(writer, len(numbers)) for writer in writers])
-    return Split(np.argsort(clients, kind="stable"), np.append(0, np.cumsum(np.bincount(clients))))
+def ordered_split(sizes: ArrayLike) -> Split:
+    """Give each client as many examples as `sizes` says, in their order; a client may have none, but not all of them."""
+    counts = np.asarray(sizes, dtype=np.int64)
+    if counts.ndim != 1 or not counts.sum():
+        raise ValueError("sizes must have one example at least, got none")
+    return Split(np.arange(counts.sum()), np.append(0, np.cumsum(counts)))
 
 
 def chosen_split(labels: ArrayLike, clients: int, split: str, alpha: float, seed: int) -> Split:

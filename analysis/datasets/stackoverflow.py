@@ -19,6 +19,7 @@ import numpy as np
 
 from ...arguments import check_integer
 from ...errors import DataError
+from ...files import decode_text, shown_path
 from .federated_data import Examples, FederatedData
 from .stored_files import found_file, read_whole
 from .tf_example import read_example
@@ -137,7 +138,7 @@ def stackoverflow_users(folder: Path) -> int:
 def _posts(folder: Path) -> Posts:
     posts = _sqlite_posts(folder / SQLITE) if (folder / SQLITE).is_file() else _h5_posts(folder)
     if not posts.users:
-        raise DataError(f"{folder}: the files have no users")
+        raise DataError(f"{shown_path(folder)}: the files have no users")
     return posts
 
 
@@ -185,12 +186,12 @@ def _frequent_words(folder: Path, count: int) -> dict[str, int]:
     """Return the places of the first words of a file that has a word and its count in every line, the most frequent first."""
     path = found_file(folder, (WORD_COUNTS,), SOURCE.format("word_count.tar.bz2"))
     try:
-        lines = read_whole(path, COUNTS_BYTES).decode().splitlines()[:count]
+        lines = decode_text(read_whole(path, COUNTS_BYTES)).removesuffix("\n").split("\n")[:count]
         found = {line.split()[0]: place for place, line in enumerate(lines)}
-    except (UnicodeDecodeError, IndexError) as error:
-        raise DataError(f"{path}: must have a word and its count in every line: {error}") from error
+    except (ValueError, IndexError) as error:
+        raise DataError(f"{shown_path(path)}: must have a word and its count in every line: {error}") from error
     if len(found) < count:
-        raise DataError(f"{path}: has {len(found)} different words in its first {count} lines: ask for fewer words")
+        raise DataError(f"{shown_path(path)}: has {len(found)} different words in its first {count} lines: ask for fewer words")
     return found
 
 
@@ -200,9 +201,9 @@ def _frequent_tags(folder: Path, count: int) -> dict[str, int]:
         counts = json.loads(read_whole(path, COUNTS_BYTES))
         ordered = sorted(counts, key=lambda tag: -int(counts[tag]))
     except (ValueError, TypeError, RecursionError) as error:
-        raise DataError(f"{path}: must be a JSON object of tags and their counts: {error}") from error
+        raise DataError(f"{shown_path(path)}: must be a JSON object of tags and their counts: {error}") from error
     if len(ordered) < count:
-        raise DataError(f"{path}: has {len(ordered)} tags: ask for fewer")
+        raise DataError(f"{shown_path(path)}: has {len(ordered)} tags: ask for fewer")
     return {tag: place for place, tag in enumerate(ordered[:count])}
 
 
@@ -216,18 +217,30 @@ def _sqlite_posts(path: Path) -> Posts:
                 return connection.execute(statement, values).fetchall()
         # A damaged name in SQLite's message may be no text.
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise DataError(f"{path}: cannot be read as TensorFlow Federated's database: {error}") from error
+            raise DataError(f"{shown_path(path)}: cannot be read as TensorFlow Federated's database: {error}") from error
 
     def read(rows: list[Any]) -> list[Post]:
         return [_post(path, serialised) for (serialised,) in rows]
 
     where = "SELECT serialized_example_proto FROM examples WHERE split_name ="
-    users = query("SELECT client_id FROM client_metadata WHERE split_name = 'train' ORDER BY client_id")
-    return Posts(
-        tuple(user for (user,) in users),
-        lambda user, most: read(query(f"{where} 'train' AND client_id = ? ORDER BY rowid LIMIT ?", user, most)),
-        lambda most: read(query(f"{where} 'test' LIMIT ?", most)),
-    )
+    users = query("SELECT client_id, num_examples FROM client_metadata WHERE split_name = 'train' ORDER BY client_id")
+    counts = _counts_of_users(path, users)
+
+    def of_user(user: str, most: int) -> list[Post]:
+        posts = read(query(f"{where} 'train' AND client_id = ? ORDER BY rowid LIMIT ?", user, most))
+        if len(posts) != min(counts[user], most):
+            raise DataError(f"{shown_path(path)}: the user {user!r} has {counts[user]} posts by the table of users, {len(posts)} were read")
+        return posts
+
+    return Posts(tuple(counts), of_user, lambda most: read(query(f"{where} 'test' LIMIT ?", most)))
+
+
+def _counts_of_users(path: Path, users: list[Any]) -> dict[str, int]:
+    """Return how many posts each user has; a client for each user takes that every one is a text that is there once."""
+    counts = {user: count for user, count in users if isinstance(user, str) and isinstance(count, int) and count >= 0}
+    if len(counts) < len(users):
+        raise DataError(f"{shown_path(path)}: its table of users must have different texts with a number of posts each, some are not")
+    return counts
 
 
 def _check_whole(path: Path) -> None:
@@ -235,13 +248,13 @@ def _check_whole(path: Path) -> None:
     with path.open("rb") as file:
         header = file.read(SQLITE_HEADER.size)
     if len(header) < SQLITE_HEADER.size or not header.startswith(SQLITE_MAGIC):
-        raise DataError(f"{path}: cannot be read as TensorFlow Federated's database: it does not begin as those of sqlite do")
+        raise DataError(f"{shown_path(path)}: cannot be read as TensorFlow Federated's database: it does not begin as those of sqlite do")
     _, page, changes, pages, counted_at = SQLITE_HEADER.unpack(header)
     page = LARGEST_PAGE if page == 1 else page
     # Old versions of sqlite do not count pages.
     size, stated = path.stat().st_size, page * pages if changes == counted_at else 0
     if size < stated or (page and size % page):
-        raise DataError(f"{path}: is cut off: it has {size} bytes, of {max(stated, -(-size // page) * page)} by its header")
+        raise DataError(f"{shown_path(path)}: is cut off: it has {size} bytes, of {max(stated, -(-size // page) * page)} by its header")
 
 
 def _post(path: Path, serialised: object) -> Post:
@@ -251,9 +264,9 @@ def _post(path: Path, serialised: object) -> Post:
         features = read_example(serialised)
         return Post(*(_text(features[name]) for name in ("tokens", "title", "tags")))
     except KeyError as error:
-        raise DataError(f"{path}: an example has no {error}") from error
+        raise DataError(f"{shown_path(path)}: an example has no {error}") from error
     except DataError as error:
-        raise DataError(f"{path}: an example {error}") from error
+        raise DataError(f"{shown_path(path)}: an example {error}") from error
 
 
 def _text(values: list[Any]) -> str:
@@ -286,20 +299,23 @@ def _h5_users(path: Path) -> Iterator[Any]:
     try:
         import h5py
     except ImportError:
-        raise DataError(f"{path}: needs h5py to be read: pip install 'quietbits[hdf5]', or use {SQLITE}, which needs nothing") from None
+        raise DataError(
+            f"{shown_path(path)}: needs h5py to be read: pip install 'quietbits[hdf5]', or use {SQLITE}, which needs nothing"
+        ) from None
     try:
         with h5py.File(path, "r") as file:
             yield file["examples"]
     except DataError:
         raise
     except (KeyError, OSError, RuntimeError, TypeError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read as TensorFlow Federated's HDF5: {error}") from error
+        raise DataError(f"{shown_path(path)}: cannot be read as TensorFlow Federated's HDF5: {error}") from error
 
 
 def _h5_user(path: Path, group: Any, most: int) -> Iterator[Post]:
+    stored = [group[name] for name in ("tokens", "title", "tags")]
+    if len({len(column) for column in stored}) != 1:
+        raise DataError(f"{shown_path(path)}: a user has {', '.join(str(len(column)) for column in stored)} tokens, titles and tags")
     # Slices are cut off at the end of what there is, and read no further: what a file says of its size is not believed.
-    columns = [group[name][:most] for name in ("tokens", "title", "tags")]
-    if len({len(column) for column in columns}) != 1:
-        raise DataError(f"{path}: a user has {', '.join(str(len(column)) for column in columns)} tokens, titles and tags")
+    columns = [column[:most] for column in stored]
     for texts in zip(*columns, strict=True):
         yield Post(*(_text([text]) for text in texts))

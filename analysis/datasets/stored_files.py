@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from ...errors import DataError
+from ...files import shown_path
 
 # The largest of these data in one piece, EMNIST's training images, have 5.5e8 bytes.
 MOST_BYTES = 2**30
@@ -18,7 +19,7 @@ def found_file(folder: Path, names: Sequence[str], source: str) -> Path:
     for name in names:
         if (folder / name).is_file():
             return folder / name
-    raise DataError(f"{folder}: there is no file {' or '.join(names)}; download it from {source} into this folder")
+    raise DataError(f"{shown_path(folder)}: there is no file {' or '.join(names)}; download it from {source} into this folder")
 
 
 def read_whole(path: Path, most: int = MOST_BYTES) -> bytes:
@@ -33,7 +34,7 @@ def read_whole(path: Path, most: int = MOST_BYTES) -> bytes:
                 pieces.append(piece)
                 length += len(piece)
                 if length > most:
-                    raise DataError(f"{path}: has more than the {most} bytes that are allowed")
+                    raise DataError(f"{shown_path(path)}: has more than the {most} bytes that are allowed")
     except (EOFError, OSError, zlib.error) as error:
-        raise DataError(f"{path}: cannot be read: {error}") from error
+        raise DataError(f"{shown_path(path)}: cannot be read: {error}") from error
     return b"".join(pieces)

@@ -1,29 +1,40 @@
 """One numeric column of a csv, parquet or npy file: one value per client, and the public interval that values are clipped to."""
 
-from collections.abc import Callable
+import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
-import pyarrow.csv
-import pyarrow.parquet
 from numpy.typing import NDArray
 
 from ...arguments import check_interval
 from ...arrays import FloatArray
 from ...errors import DataError
-from ...files import MEGABYTE, check_size
+from ...files import shown_path
+from .column_file import (
+    MISSING,
+    MOST_BYTES,
+    check_file,
+    check_rows,
+    chosen_column,
+    csv_batches,
+    csv_column,
+    parquet_batches,
+    parquet_column,
+    reading,
+)
 
 FORMATS = (".csv", ".parquet", ".npy")
-MOST_BYTES = 4000 * MEGABYTE
 NPY_MAGIC = b"\x93NUMPY"
 LONGEST_MESSAGE = 200
-# What a csv cell without a number may say, in lower case.
-MISSING = ("", "na", "n/a", "nan", "none", "null")
+# A number as text; Python's underscores and other scripts' digits are no part of one. Blanks may stand around it.
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+INFINITE = ("inf", "infinity")
+BLANKS = " \t"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +81,13 @@ def load_column(path: Path, column: str | None, interval: tuple[float, float] | 
     if interval is not None:
         interval = check_interval("interval", interval)
     values = read_column(path, column, most_bytes)
-    name = column if column is not None else path.stem
+    name, source = column if column is not None else shown_path(path.stem), shown_path(path.name)
     if interval is not None:
-        return DataColumn(name, path.name, values, interval)
+        return DataColumn(name, source, values, interval)
     low, high = float(values.min()), float(values.max())
     if low == high:
-        raise DataError(f"{path}: all values are {low:g}, which makes no interval: state one")
-    return DataColumn(name, path.name, values, check_interval("interval", (low, high)), interval_is_public=False)
+        raise DataError(f"{shown_path(path)}: all values are {low:g}, which makes no interval: state one")
+    return DataColumn(name, source, values, check_interval("interval", (low, high)), interval_is_public=False)
 
 
 def read_column(path: Path, column: str | None, most_bytes: int = MOST_BYTES) -> FloatArray:
@@ -88,106 +99,119 @@ def read_column(path: Path, column: str | None, most_bytes: int = MOST_BYTES) ->
         A csv file with a header, a parquet file or a npy file.
     column : str or None
         The column's name; in a two-dimensional npy array its number, counted from 0. None for a npy array with one dimension.
-
     most_bytes : int
         Largest file that is read, and most bytes that the column may take.
 
     Raises
     ------
     DataError
-        If there is no such file or column, the file is too large or cannot be read, or the column is empty or holds anything but finite
-        numbers; the message gives their number and the first row (row 1 is the first row of data).
+        If there is no such file or column, the file is too large or cannot be read, its rows are not as many as were counted beforehand,
+        or the column is empty or holds anything but finite numbers; the message gives their number and the first row (row 1 is the first
+        row of data).
     """
     readers = {".csv": _read_csv, ".parquet": _read_parquet, ".npy": _read_npy}
-    suffix = path.suffix.lower()
-    if suffix not in readers:
-        raise DataError(f"{path}: the file's name must end in one of {', '.join(FORMATS)}")
-    if not path.is_file():
-        raise DataError(f"{path}: there is no such file")
-    check_size(path, most_bytes)
-    try:
-        values = readers[suffix](path, column)
-    except (pa.ArrowException, UnicodeDecodeError, EOFError, OSError) as error:
-        raise DataError(f"{path}: the file cannot be read: {str(error).splitlines()[0]}") from error
-    where = f"{path}" if column is None else f"{path}: column {column!r}"
-    if values.nbytes > most_bytes:
-        raise DataError(f"{where}: the values take {values.nbytes / MEGABYTE:g} megabytes, {most_bytes / MEGABYTE:g} are allowed")
-    if len(values) == 0:
-        raise DataError(f"{where}: there are no rows")
+    values = readers[check_file(path, FORMATS, most_bytes)](path, column, most_bytes)
+    where = _where(path, column)
     _refuse(where, np.isnan(values), "missing or NaN")
     _refuse(where, np.isinf(values), "infinite")
     return values
 
 
-def _read_csv(path: Path, column: str | None) -> FloatArray:
-    # With one thread, pyarrow's messages name the row at fault.
-    serial = pyarrow.csv.ReadOptions(use_threads=False)
-    with pyarrow.csv.open_csv(path, read_options=serial) as reader:
-        name = chosen_column(path, column, reader.schema.names)
-    table = pyarrow.csv.read_csv(
-        path,
-        read_options=serial,
-        # An empty line is a missing value: in a file with one column the two look the same.
-        parse_options=pyarrow.csv.ParseOptions(ignore_empty_lines=False, newlines_in_values=True),
-        convert_options=pyarrow.csv.ConvertOptions(include_columns=[name], column_types={name: pa.string()}, strings_can_be_null=False),
-    )
-    texts = table.column(0).to_pandas()
-    numbers = np.asarray(pd.to_numeric(texts, errors="coerce"), dtype=float)
-    unread = np.isnan(numbers)
-    unread[unread] = [text.strip().lower() not in MISSING for text in texts[unread]]
-    _refuse(f"{path}: column {name!r}", unread, "not numeric", lambda row: f" ({texts[row]!r})")
-    return numbers
+def _where(path: Path, column: str | None) -> str:
+    return shown_path(path) if column is None else f"{shown_path(path)}: column {column!r}"
 
 
-def _read_parquet(path: Path, column: str | None) -> FloatArray:
-    schema = pyarrow.parquet.read_schema(path)
-    name = chosen_column(path, column, schema.names)
-    kind = schema.field(name).type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise DataError(f"{path}: column {name!r} is not numeric: it holds {kind}")
-    values = pyarrow.parquet.read_table(path, columns=[name]).column(0)
-    return np.asarray(pyarrow.compute.cast(values, pa.float64(), safe=False).to_numpy(), dtype=float)
+def _read_csv(path: Path, column: str | None, most_bytes: int) -> FloatArray:
+    found = csv_column(path, column, most_bytes)
+    if all(_is_number(name) for name in found.names):
+        raise DataError(f"{found.where}: every field of the header is a number: the first line must name the columns")
+    values, unread = np.empty(found.rows), np.zeros(found.rows, dtype=bool)
+    start, first = 0, ""
+    for batch in csv_batches(found):
+        rows = slice(start, start + len(batch))
+        values[rows], unread[rows] = _numbers(batch)
+        if not first and unread[rows].any():
+            first = batch[int(np.argmax(unread[rows]))].as_py()
+        start += len(batch)
+    _refuse(found.where, unread, "not numeric", f" ({first!r})")
+    return values
 
 
-def _read_npy(path: Path, column: str | None) -> FloatArray:
-    with path.open("rb") as file:
+def _is_number(text: str) -> bool:
+    return NUMBER.fullmatch(text.strip(BLANKS)) is not None
+
+
+def _numbers(texts: pa.Array) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return numbers, NaN where there is none, and which texts are neither a number nor a mark of a missing one."""
+    trimmed = pyarrow.compute.utf8_trim(texts, BLANKS)
+    numeric = pyarrow.compute.match_substring_regex(trimmed, f"^{NUMBER.pattern}$")
+    numbers = np.array(pyarrow.compute.if_else(numeric, trimmed, "nan").cast(pa.float64()), dtype=float)
+    unread = np.zeros(len(texts), dtype=bool)
+    for row in np.flatnonzero(~np.asarray(numeric)).tolist():
+        text = trimmed[row].as_py().lower()
+        if text.lstrip("+-") in INFINITE:
+            numbers[row] = math.inf
+        else:
+            unread[row] = text.strip() not in MISSING
+    return numbers, unread
+
+
+def _read_parquet(path: Path, column: str | None, most_bytes: int) -> FloatArray:
+    found = parquet_column(path, column, most_bytes)
+    if not (pa.types.is_integer(found.kind) or pa.types.is_floating(found.kind) or pa.types.is_decimal(found.kind)):
+        raise DataError(f"{shown_path(path)}: column {found.name!r} is not numeric: it holds {found.kind}")
+    values, start = np.empty(found.rows), 0
+    for batch in parquet_batches(found):
+        # A null becomes NaN.
+        numbers = pyarrow.compute.cast(batch, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        values[start : start + len(batch)] = numbers
+        start += len(batch)
+    return values
+
+
+def _read_npy(path: Path, column: str | None, most_bytes: int) -> FloatArray:
+    with reading(path), path.open("rb") as file:
         if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
-            raise DataError(f"{path}: the file is not an npy array: it does not begin as one")
+            raise DataError(f"{shown_path(path)}: the file is not an npy array: it does not begin as one")
     try:
         # Mapped, so that a shape larger than the file is refused and no memory is taken for it.
-        with np.errstate(over="raise"):
+        with reading(path), np.errstate(over="raise"):
             array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except DataError:
+        raise
     except (ValueError, ArithmeticError) as error:
-        raise DataError(f"{path}: the file is not an npy array of numbers: {str(error)[:LONGEST_MESSAGE]}") from error
+        raise DataError(f"{shown_path(path)}: the file is not an npy array of numbers: {str(error)[:LONGEST_MESSAGE]}") from error
+    where = _where(path, column)
+    rest = path.stat().st_size - array.offset - array.nbytes
+    if rest:
+        raise DataError(f"{where}: the file goes on for {rest} bytes after its array of shape {array.shape}")
     if array.dtype.names is not None and array.ndim == 1:
-        array = array[chosen_column(path, column, list(array.dtype.names))]
+        array = array[array.dtype.names[chosen_column(path, column, array.dtype.names)]]
+        if array.ndim != 1:
+            raise DataError(f"{where}: must hold one number in each row, it holds arrays of shape {array.shape[1:]}")
     elif array.ndim == 2:
-        array = array[:, int(chosen_column(path, column, [str(number) for number in range(array.shape[1])]))]
+        array = array[:, _column_number(path, column, array.shape[1])]
     elif array.ndim != 1:
-        raise DataError(f"{path}: the array must have one or two dimensions, it has {array.ndim}")
+        raise DataError(f"{shown_path(path)}: the array must have one or two dimensions, it has {array.ndim}")
     elif column is not None:
-        raise DataError(f"{path}: there is no column {column!r}: the array has one dimension, so name no column")
+        raise DataError(f"{shown_path(path)}: there is no column {column!r}: the array has one dimension, so name no column")
     if array.dtype.kind not in "iuf":
-        raise DataError(f"{path}: the array is not numeric: it holds {array.dtype}")
+        raise DataError(f"{shown_path(path)}: the array is not numeric: it holds {array.dtype}")
+    check_rows(where, len(array), most_bytes)
     return np.array(array, dtype=float)
 
 
-def chosen_column(path: Path, column: str | None, names: list[str]) -> str:
-    """Return the name of the one column that was asked for; a ``DataError`` lists those that there are."""
-    there = f"the columns are: {', '.join(names)}"
+def _column_number(path: Path, column: str | None, columns: int) -> int:
+    there = f"the columns are numbered from 0 to {columns - 1}"
     if column is None:
-        raise DataError(f"{path}: name a column; {there}")
-    if column not in names:
-        raise DataError(f"{path}: there is no column {column!r}; {there}")
-    if names.count(column) > 1:
-        raise DataError(f"{path}: there are {names.count(column)} columns {column!r}; {there}")
-    return column
+        raise DataError(f"{shown_path(path)}: name a column; {there}")
+    if not (column.isascii() and column.isdecimal() and column == str(int(column)) and int(column) < columns):
+        raise DataError(f"{shown_path(path)}: there is no column {column!r}; {there}")
+    return int(column)
 
 
-def _refuse(where: str, wrong: NDArray[np.bool_], fault: str, example: Callable[[int], str] = lambda _: "") -> None:
+def _refuse(where: str, wrong: NDArray[np.bool_], fault: str, example: str = "") -> None:
     if wrong.any():
         row = int(np.argmax(wrong))
         count = int(np.count_nonzero(wrong))
-        raise DataError(
-            f"{where}: {count} of {len(wrong)} values {'is' if count == 1 else 'are'} {fault}, first in row {row + 1}{example(row)}"
-        )
+        raise DataError(f"{where}: {count} of {len(wrong)} values {'is' if count == 1 else 'are'} {fault}, first in row {row + 1}{example}")

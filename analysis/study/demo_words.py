@@ -3,8 +3,6 @@
 import re
 from importlib.resources import files
 
-import numpy as np
-
 from .item_column import ItemColumn, hashed_items
 
 WORD = re.compile(r"[a-z]+")
@@ -23,10 +21,11 @@ def description_words(buckets: int = BUCKETS) -> ItemColumn:
 
     Examples
     --------
+    >>> import numpy as np
     >>> column = description_words()
     >>> len(column.items) > 5000, column.categories, column.names[int(np.bincount(column.items).argmax())]
     (True, 16384, 'the')
     """
     texts = sorted(entry.read_text(encoding="utf-8") for entry in files("sklearn.datasets.descr").iterdir() if entry.name.endswith(".rst"))
     words = [word for text in texts for word in WORD.findall(text.lower())]
-    return hashed_items(np.array(words, dtype=object), buckets, "words", "sklearn/datasets/descr")
+    return hashed_items(words, buckets, "words", "sklearn/datasets/descr")

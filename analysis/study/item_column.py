@@ -1,25 +1,24 @@
 """One column of items: one item per client, numbered by a list that is public, hashed into public buckets, or taken from the data."""
 
 import hashlib
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
-from numpy.typing import NDArray
 
 from ...arguments import check_integer
 from ...arrays import IntegerArray
 from ...errors import DataError
-from ...files import check_size
-from .column_data import MOST_BYTES, chosen_column
+from ...files import shown_path
+from .column_file import MISSING, MOST_BYTES, check_file, csv_batches, csv_column, parquet_batches, parquet_column, text_lines
 
 FORMATS = (".csv", ".parquet", ".txt")
 MOST_BUCKETS = 2**30
+# Control characters that a quoted field may hold, and a byte order mark, which is left where files were joined.
+KEPT, MARK = "\t\n\r", "\ufeff"
 # How items may be numbered.
 LISTED, HASHED, TAKEN = "public list", "hashed", "taken from the data"
 
@@ -76,56 +75,30 @@ def load_items(
     Raises
     ------
     DataError
-        If a file cannot be read, has no such column, is empty, or holds an empty item or one that is not on the list.
+        If a file cannot be read, has no such column or is empty; if its rows are not as many as were counted beforehand; or if it holds an
+        empty item, one that is not on the list, one with white space around it or with control characters, or one that marks a missing
+        value, such as ``NA``, and is not on the list. Parquet must hold texts, whole numbers or dates.
     """
-    texts = read_items(path, column, most_bytes)
-    name, where = column or path.stem, f"{path}" if column is None else f"{path}: column {column!r}"
-    listed = None if domain is None else read_items(domain, None, most_bytes)
-    if listed is not None and len(set(listed)) < len(listed):
-        raise DataError(f"{domain}: the list has {len(listed) - len(set(listed))} items twice")
+    listed = None if domain is None else _public_list(domain, most_bytes)
+    coded = _read_items(path, column, most_bytes, () if listed is None else listed)
+    name, where = column or shown_path(path.stem), _where(path, column)
     if buckets is not None:
-        return hashed_items(texts, buckets, name, path.name)
-    index = pd.Index(np.unique(texts) if listed is None else listed)
-    items = index.get_indexer(pd.Index(texts))
+        return _hashed(coded, buckets, name, shown_path(path.name))
+    names = tuple(sorted(coded.kinds)) if listed is None else listed
+    numbers = {item: number for number, item in enumerate(names)}
+    items = np.array([numbers.get(kind, -1) for kind in coded.kinds], dtype=np.int64)[coded.codes]
     if (items < 0).any():
         row = int(np.argmax(items < 0))
-        raise DataError(f"{where}: row {row + 1} holds {texts[row]!r}, which is not on the list of {len(index)} items")
-    return ItemColumn(
-        name, path.name, items.astype(np.int64), len(index), dict(enumerate(index.tolist())), TAKEN if listed is None else LISTED
-    )
+        item = coded.kinds[coded.codes[row]]
+        raise DataError(f"{where}: row {row + 1} holds {item!r}, which is not on the list of {len(names)} items")
+    return ItemColumn(name, shown_path(path.name), items, len(names), dict(enumerate(names)), TAKEN if listed is None else LISTED)
 
 
-def hashed_items(texts: NDArray[Any], buckets: int, name: str, source: str) -> ItemColumn:
+def hashed_items(texts: Iterable[str], buckets: int, name: str, source: str) -> ItemColumn:
     """Return a column whose texts are hashed into public buckets, each named for all texts that fall into it."""
-    count = check_integer("buckets", buckets, low=2, high=MOST_BUCKETS)
-    kinds, codes = np.unique(texts, return_inverse=True)
-    places = np.array([bucket_of(kind, count) for kind in kinds.tolist()])
-    names: dict[int, str] = {}
-    for place, kind in zip(places.tolist(), kinds.tolist(), strict=True):
-        names[place] = f"{names[place]} / {kind}" if place in names else kind
-    return ItemColumn(name, source, places[codes], count, names, HASHED)
-
-
-def read_items(path: Path, column: str | None, most_bytes: int = MOST_BYTES) -> NDArray[Any]:
-    """Return the texts of a column, stripped of white space around them; nothing is skipped or filled."""
-    suffix = path.suffix.lower()
-    if suffix not in FORMATS:
-        raise DataError(f"{path}: the file's name must end in one of {', '.join(FORMATS)}")
-    if not path.is_file():
-        raise DataError(f"{path}: there is no such file")
-    check_size(path, most_bytes)
-    try:
-        texts = _texts(path, suffix, column)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: the file cannot be read: {str(error).splitlines()[0]}") from error
-    where = f"{path}" if column is None else f"{path}: column {column!r}"
-    if not texts:
-        raise DataError(f"{where}: there are no rows")
-    stripped = [None if text is None else text.strip() for text in texts]
-    empty = [row for row, text in enumerate(stripped, 1) if not text]
-    if empty:
-        raise DataError(f"{where}: {len(empty)} rows have no item, the first of them row {empty[0]}")
-    return np.array(stripped, dtype=object)
+    kinds: dict[str, int] = {}
+    codes = np.array([kinds.setdefault(text, len(kinds)) for text in texts], dtype=np.int64)
+    return _hashed(_CodedItems(tuple(kinds), codes), buckets, name, source)
 
 
 def bucket_of(item: str, buckets: int) -> int:
@@ -139,18 +112,92 @@ def bucket_of(item: str, buckets: int) -> int:
     return int.from_bytes(hashlib.sha256(item.encode()).digest()[:16], "big") % buckets
 
 
-def _texts(path: Path, suffix: str, column: str | None) -> list[str | None]:
+@dataclass(frozen=True, eq=False)
+class _CodedItems:
+    """Different items, and the place of each client's among them."""
+
+    kinds: tuple[str, ...]
+    codes: IntegerArray
+
+
+def _hashed(coded: _CodedItems, buckets: int, name: str, source: str) -> ItemColumn:
+    count = check_integer("buckets", buckets, low=2, high=MOST_BUCKETS)
+    places = np.array([bucket_of(kind, count) for kind in coded.kinds], dtype=np.int64)
+    names: dict[int, str] = {}
+    for place, kind in sorted(zip(places.tolist(), coded.kinds, strict=True)):
+        names[place] = f"{names[place]} / {kind}" if place in names else kind
+    return ItemColumn(name, source, places[coded.codes], count, names, HASHED)
+
+
+def _public_list(domain: Path, most_bytes: int) -> tuple[str, ...]:
+    """Return the items of a public list, on which any text but an empty one may stand."""
+    listed = _read_items(domain, None, most_bytes, None)
+    if len(listed.kinds) < len(listed.codes):
+        raise DataError(f"{shown_path(domain)}: the list has {len(listed.codes) - len(listed.kinds)} items twice")
+    return listed.kinds
+
+
+def _read_items(path: Path, column: str | None, most_bytes: int, listed: Collection[str] | None) -> _CodedItems:
+    """Return the items of a column, as they are written.
+
+    A mark of a missing value, such as ``NA``, is refused unless it is `listed`; None lists everything.
+    """
+    batches = _batches(path, check_file(path, FORMATS, most_bytes), column, most_bytes)
+    kinds: dict[str | None, int] = {}
+    codes = np.concatenate([_codes(batch, kinds) for batch in batches])
+    faults = {code: fault for kind, code in kinds.items() if (fault := _fault(kind, listed)) is not None}
+    if faults:
+        wrong = np.isin(codes, list(faults))
+        row, count = int(np.argmax(wrong)), int(np.count_nonzero(wrong))
+        more = "" if count == 1 else f" ({count} of {len(codes)} rows are refused)"
+        raise DataError(f"{_where(path, column)}: row {row + 1} {faults[int(codes[row])]}{more}")
+    return _CodedItems(tuple(kind for kind in kinds if kind is not None), codes)
+
+
+def _fault(item: str | None, listed: Collection[str] | None) -> str | None:
+    """Return why an item is refused, in words; None if it is not."""
+    if item is None or not item.strip():
+        return "has no item"
+    if item != item.strip():
+        return f"holds {item!r}: remove the white space around it"
+    if any(character == MARK or (unicodedata.category(character) == "Cc" and character not in KEPT) for character in item):
+        return f"holds {item!r}, with characters that nobody sees: remove them"
+    if listed is not None and item.lower() in MISSING and item not in listed:
+        return f"holds {item!r}, a mark of a missing value: if it is an item, put it on a public list"
+    return None
+
+
+def _codes(batch: pa.Array, kinds: dict[str | None, int]) -> IntegerArray:
+    """Return the place of each item among the different ones so far, to which new ones are added."""
+    encoded = batch if pa.types.is_dictionary(batch.type) else batch.dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    # A dictionary may hold texts that no row has. A null is the last text.
+    indices = np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(texts)))
+    used, places = np.unique(indices, return_inverse=True)
+    codes = [kinds.setdefault(text, len(kinds)) for text in (texts[index] if index < len(texts) else None for index in used.tolist())]
+    return np.array(codes, dtype=np.int64)[places]
+
+
+def _batches(path: Path, suffix: str, column: str | None, most_bytes: int) -> Iterator[pa.Array]:
     if suffix == ".txt":
         if column is not None:
-            raise DataError(f"{path}: a text file has no columns, got the column {column!r}")
-        return list(path.read_text(encoding="utf-8").splitlines())
+            raise DataError(f"{shown_path(path)}: a text file has no columns, got the column {column!r}")
+        return text_lines(path, most_bytes)
     if suffix == ".csv":
-        with pyarrow.csv.open_csv(path) as reader:
-            name = chosen_column(path, column, reader.schema.names)
-        kept = pyarrow.csv.ConvertOptions(include_columns=[name], column_types={name: pa.string()}, strings_can_be_null=False)
-        lines = pyarrow.csv.ParseOptions(ignore_empty_lines=False, newlines_in_values=True)
-        table = pyarrow.csv.read_csv(path, parse_options=lines, convert_options=kept)
-    else:
-        name = chosen_column(path, column, pyarrow.parquet.read_schema(path).names)
-        table = pyarrow.parquet.read_table(path, columns=[name])
-    return [None if value is None else str(value) for value in table.column(0).to_pylist()]
+        return csv_batches(csv_column(path, column, most_bytes))
+    found = parquet_column(path, column, most_bytes)
+    kind = found.kind.value_type if pa.types.is_dictionary(found.kind) else found.kind
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    if not (is_text or pa.types.is_integer(kind) or pa.types.is_date32(kind)):
+        raise DataError(f"{found.where} must hold texts, whole numbers or dates, which have one spelling; it holds {kind}")
+    batches = parquet_batches(found, as_dictionary=is_text)
+    return batches if is_text else (_spelled(batch) for batch in batches)
+
+
+def _spelled(batch: pa.Array) -> pa.Array:
+    """Return whole numbers or dates as texts."""
+    return (batch.dictionary_decode() if pa.types.is_dictionary(batch.type) else batch).cast(pa.string())
+
+
+def _where(path: Path, column: str | None) -> str:
+    return shown_path(path) if column is None else f"{shown_path(path)}: column {column!r}"

@@ -31,7 +31,7 @@ class MeanEstimate:
     estimate : float
         Estimate of the mean of the clipped values.
     error : float
-        The estimate less the true mean of the clipped values.
+        The estimate less the true mean of the values as they are; so it includes what clipping moves the mean by.
     standard_error : float
         Exact standard deviation of the estimate over the mechanism's randomness, given these values. It depends on the values, so it
         is for experiments and must not be released.
@@ -64,7 +64,7 @@ class MeanEstimate:
 
     @property
     def confidence_interval(self) -> tuple[float, float]:
-        """Estimate plus and minus 1.96 worst-case standard errors: covers the clipped mean in at least 95 % of runs with many clients."""
+        """Estimate plus and minus 1.96 worst-case standard errors: covers the clipped values' mean in 95 % of runs with many clients."""
         return self.estimate - Z95 * self.worst_standard_error, self.estimate + Z95 * self.worst_standard_error
 
 
@@ -81,9 +81,9 @@ class MeanComparison:
     interval : tuple of float
         Public interval (low, high).
     true_mean : float
-        Mean of the clipped values: not private, known only because this is an experiment.
-    unclipped_mean : float
-        Mean of the values as they are; its distance from `true_mean` is the bias that clipping causes.
+        Mean of the values as they are: not private, known only because this is an experiment.
+    clipped_mean : float
+        Mean of the clipped values, which is what the protocols estimate.
     seed : int
         Root seed of the random streams.
     bound : VarianceBound or None
@@ -96,10 +96,26 @@ class MeanComparison:
     clipped: int
     interval: tuple[float, float]
     true_mean: float
-    unclipped_mean: float
+    clipped_mean: float
     seed: int
     bound: VarianceBound | None
     estimates: tuple[MeanEstimate, ...]
+
+    @property
+    def clipping_bias(self) -> float:
+        """What clipping moves the mean by, which no number of clients or bits makes up for."""
+        return self.clipped_mean - self.true_mean
+
+    @property
+    def clipping_warning(self) -> str | None:
+        """How many values are outside the interval, and how far that moves the mean; None if there are none."""
+        if not self.clipped:
+            return None
+        low, high = self.interval
+        return (
+            f"{self.clipped} of {self.clients} values lie outside [{low:g}, {high:g}] and were clipped, which moves the mean by "
+            f"{self.clipping_bias:+.6g}, from {self.true_mean:.6g} to {self.clipped_mean:.6g}. Estimates are of the clipped values' mean."
+        )
 
 
 def estimate_mean(
@@ -144,7 +160,7 @@ def estimate_mean(
         if protocol.interval != interval:
             raise ValueError(f"interval must be that of every protocol, got {interval!r} and {protocol.interval!r} for {name!r}")
     clipped = np.clip(values, *interval)
-    true_mean = math.fsum(clipped) / len(clipped)
+    true_mean = _mean(values)
     estimates = []
     for name, protocol in protocols.items():
         on_start(name)
@@ -154,11 +170,19 @@ def estimate_mean(
         clipped=int(np.count_nonzero(clipped != values)),
         interval=interval,
         true_mean=true_mean,
-        unclipped_mean=math.fsum(values) / len(values),
+        clipped_mean=_mean(clipped),
         seed=seed,
         bound=bound,
         estimates=tuple(estimates),
     )
+
+
+def _mean(values: FloatArray) -> float:
+    try:
+        return math.fsum(values) / len(values)
+    except OverflowError:
+        # The sum is beyond the largest number, the mean is not. Halving numbers of this size is exact.
+        return math.fsum(values / 2.0**64) / len(values) * 2.0**64
 
 
 def _estimate(

@@ -66,6 +66,13 @@ class MeanStudy:
         """The estimate of the MVU table with `bits_out` bits."""
         return self.comparison.estimates[0]
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes the estimate not private, or one of something else than the values' mean."""
+        private = "the interval was taken from the data. This is not private: state a public interval."
+        clipping = self.comparison.clipping_warning
+        return (*([] if self.data.interval_is_public else [private]), *([] if clipping is None else [clipping]))
+
 
 def study_mean(
     data: DataColumn,

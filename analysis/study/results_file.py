@@ -10,7 +10,7 @@ from ...files import write_atomically
 from ..provenance_columns import guarantee_columns
 from .mean_study import MeanStudy
 
-FORMAT = "quietbits-mean-study/1"
+FORMAT = "quietbits-mean-study/2"
 
 
 def write_results(study: MeanStudy, path: Path, *, command: str | None = None) -> None:
@@ -27,9 +27,9 @@ def write_results(study: MeanStudy, path: Path, *, command: str | None = None) -
 def results_document(study: MeanStudy, *, command: str | None = None) -> dict[str, Any]:
     """Return a study's results, ready for JSON.
 
-    Keys are ``data``, ``epsilon``, ``bits_in``, ``bits_out``, ``metric``, ``objective``; ``true_mean`` and ``unclipped_mean``, not private;
-    ``bound``; ``estimates``, one per mechanism, in the units of the values; ``tables`` by mechanism, in the format ``quietbits-table/1``;
-    ``provenance``.
+    Keys are ``warnings``, a list of texts; ``data``, ``epsilon``, ``bits_in``, ``bits_out``, ``metric``, ``objective``; ``true_mean``,
+    ``clipped_mean`` and their difference ``clipping_bias``, not private; ``bound``; ``estimates``, one per mechanism, in the units of the
+    values; ``tables`` by mechanism, in the format ``quietbits-table/1``; ``provenance``.
 
     Raises
     ------
@@ -41,6 +41,7 @@ def results_document(study: MeanStudy, *, command: str | None = None) -> dict[st
     comparison, bound = study.comparison, study.comparison.bound
     return {
         "format": FORMAT,
+        "warnings": list(study.warnings),
         "data": {
             "name": study.data.name,
             "source": study.data.source,
@@ -55,7 +56,8 @@ def results_document(study: MeanStudy, *, command: str | None = None) -> dict[st
         "metric": study.metric,
         "objective": study.objective,
         "true_mean": comparison.true_mean,
-        "unclipped_mean": comparison.unclipped_mean,
+        "clipped_mean": comparison.clipped_mean,
+        "clipping_bias": comparison.clipping_bias,
         "bound": bound and {"value": bound.value, "objective": bound.objective, "guarantee": guarantee_columns(bound.guarantee)},
         "estimates": [
             {

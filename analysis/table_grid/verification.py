@@ -9,6 +9,7 @@ from ...design.tables.export import c_header
 from ...design.tables.file import read_table
 from ...design.tables.lookup_table import LookupTable
 from ...errors import DataError, TableError
+from ...files import shown_path
 from ..sweeps.store import OWNER_NAME
 from .run import INDEX_NAME
 from .task import index_columns
@@ -35,7 +36,7 @@ class FileFault:
 
     def __str__(self) -> str:
         """Return the fault in one line."""
-        return f"{self.path}: refused: {self.check}: {self.detail}"
+        return f"{shown_path(self.path)}: refused: {self.check}: {self.detail}"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def verify_folder(folder: Path) -> FolderVerification:
     faults: list[FileFault] = []
     listed = _listed(index, faults) if index.exists() else {}
     if not paths and not listed and not faults:
-        raise DataError(f"{folder}: it has no tables: there must be .json files, or an {INDEX_NAME} of some")
+        raise DataError(f"{shown_path(folder)}: it has no tables: there must be .json files, or an {INDEX_NAME} of some")
     missing = sorted(listed.keys() - {path.name for path in paths})
     faults += [FileFault(folder / name, "index", f"{INDEX_NAME} lists it, and it is not there") for name in missing]
     for path in paths:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer, check_interval
-from ...arrays import FloatArray, IntegerArray
+from ...arrays import FloatArray, IntegerArray, check_unmasked
 from ..transforms.dithering import finite_values
 from .norm_ball import NormBall
 
@@ -68,6 +68,7 @@ class Categories:
 
     def clip(self, items: ArrayLike) -> IntegerArray:
         """Return items as whole numbers, shape (clients,); there is nothing to clip an unknown item to: it is refused."""
+        check_unmasked("items", items)
         array = np.asarray(items)
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise ValueError(f"items must be whole numbers, one for each client, got an array of {array.dtype} and shape {array.shape}")

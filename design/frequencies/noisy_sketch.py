@@ -31,6 +31,7 @@ from ..secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussi
 from ..secure_sum.modular_arithmetic import aggregate_residues
 from .item_sketch import ItemSketch
 from .sketched_frequencies import SketchedFrequencies
+from .worst_pair import worst_pair
 
 MOST_STEPS = 2**30
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
@@ -108,6 +109,15 @@ def skellam_items_privacy(
     return Privacy("secure-sum", (renyi_account(curve, adjacency), near_gaussian_account(noise, adjacency, too_little)))
 
 
+def squared_distance(sketch: ItemSketch, adjacency: str) -> int:
+    """Return the largest squared L2 distance of two neighbours' sketches, in squared steps: ``2 (rows + excess)``, or `rows` from none.
+
+    The excess is that of `worst_pair`.
+    """
+    check_choice("adjacency", adjacency, ADJACENCIES)
+    return 2 * (sketch.rows + worst_pair(sketch).excess) if adjacency == "replace-one" else sketch.rows
+
+
 def _norm(squared_distance: int, steps: int) -> float:
     square = check_integer("squared_distance", squared_distance, low=1, high=2**40)
     return check_integer("steps", steps, low=1, high=MOST_STEPS) * math.sqrt(square) * (1 + 1e-15)
@@ -145,8 +155,8 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def squared_distance(self) -> int:
-        """Largest squared L2 distance of two neighbours' sketches, in squared steps: ``2 (rows + row_excess)``, or `rows` from none."""
-        return 2 * (self.sketch.rows + self.row_excess) if self.adjacency == "replace-one" else self.sketch.rows
+        """Largest squared L2 distance of two neighbours' sketches, in squared steps (`squared_distance`)."""
+        return squared_distance(self.sketch, self.adjacency)
 
     @property
     def rows(self) -> int:

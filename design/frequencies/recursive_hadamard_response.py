@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
-from ...arrays import FloatArray, IntegerArray
+from ...arrays import FloatArray, IntegerArray, check_unmasked
 from ...solvers.numerics.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
 from ..contracts.mechanism import MOST_CLIENTS
 from ..local.message_checks import checked_messages
@@ -84,6 +84,7 @@ class RecursiveHadamardResponse(BlockMechanism):
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
         """Return by how much the signs 1 outnumber the signs -1, for each block and row, shape (blocks * rows,)."""
+        check_unmasked("messages", messages)
         array = np.asarray(messages)
         if array.ndim != 2 or array.shape[1] != 2:
             raise ValueError(f"messages must have the shape (clients, 2), got {array.shape}")

@@ -26,6 +26,7 @@ from ..secure_sum.modular_arithmetic import aggregate_residues
 from ..secure_sum.poisson_binomial_mechanism import MOST_COORDINATES, ORDERS, SMALLEST_THETA
 from .item_sketch import ItemSketch
 from .sketched_frequencies import SketchedFrequencies
+from .worst_pair import worst_pair
 
 
 def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_coordinates: int, *, first_cell: bool = False) -> Privacy:
@@ -59,6 +60,20 @@ def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_c
         return LazyRenyiCurve(lambda orders: differing * found.renyi_divergences(orders), ORDERS)
 
     return Privacy("secure-sum", (pure_account(differing * found.largest_loss), renyi_account(curve, "replace-one")))
+
+
+def differing_coordinates(sketch: ItemSketch) -> int:
+    """Return in how many coordinates the transforms of two items differ, at most.
+
+    They differ in half of a row, or in all of it where the items have opposite signs in one bucket (`worst_pair`).
+    """
+    _check_width(sketch)
+    return sketch.width // 2 * (sketch.rows + worst_pair(sketch).excess)
+
+
+def _check_width(sketch: ItemSketch) -> None:
+    if sketch.width & (sketch.width - 1):
+        raise ValueError(f"width must be a power of two for Hadamard transforms of rows, got {sketch.width}")
 
 
 @lru_cache(maxsize=4)
@@ -106,9 +121,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        width = self.sketch.width
-        if width & (width - 1):
-            raise ValueError(f"width must be a power of two for Hadamard transforms of rows, got {width}")
+        _check_width(self.sketch)
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "trials", check_integer("trials", self.trials, low=1, high=MOST_TRIALS))
         object.__setattr__(self, "theta", check_real("theta", self.theta, low=SMALLEST_THETA, high=LARGEST_THETA))
@@ -116,8 +129,8 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
 
     @property
     def differing_coordinates(self) -> int:
-        """In how many coordinates two items differ, at most: half of a row, all of it where they have opposite signs in a bucket."""
-        return self.sketch.width // 2 * (self.sketch.rows + self.row_excess)
+        """In how many coordinates two items differ, at most (`differing_coordinates`)."""
+        return differing_coordinates(self.sketch)
 
     @property
     def modulus(self) -> int:

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arrays import check_unmasked
+
 
 def checked_messages(messages: ArrayLike, low: int, high: int, dimension: int | None = None) -> NDArray[Any]:
     """Return messages as an array if they are whole numbers from low to high: one of each client, or one for each coordinate.
@@ -14,6 +16,7 @@ def checked_messages(messages: ArrayLike, low: int, high: int, dimension: int | 
     >>> checked_messages([[3, 0], [1, 2]], 0, 3, dimension=2).tolist()
     [[3, 0], [1, 2]]
     """
+    check_unmasked("messages", messages)
     array = np.asarray(messages)
     of_each = () if dimension is None else (dimension,)
     if array.ndim != 1 + len(of_each) or array.shape[1:] != of_each:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ...errors import DataError, TableError
-from ...files import MEGABYTE, read_limited, write_atomically
+from ...files import MEGABYTE, decode_text, read_limited, shown_path, write_atomically
 from .lookup_table import Certificate, DualCertificate, LookupTable
 from .provenance import Provenance
 from .verification import verify_table
@@ -60,14 +60,14 @@ def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> Lo
         return _verified(path, most_bytes)
     except TableError as error:
         # Whoever changed the file chose what is quoted.
-        raise TableError(error.check, textwrap.shorten(error.detail, LONGEST_DETAIL, placeholder=" ..."), os.fspath(path)) from None
+        raise TableError(error.check, textwrap.shorten(error.detail, LONGEST_DETAIL, placeholder=" ..."), shown_path(path)) from None
 
 
 def _verified(path: str | os.PathLike[str], most_bytes: int) -> LookupTable:
     try:
         content = read_limited(path, most_bytes)
     except DataError as error:
-        raise TableError("size", str(error).removeprefix(f"{path}: ")) from None
+        raise TableError("size", str(error).removeprefix(f"{shown_path(path)}: ")) from None
     document = _parsed(content)
     _check_schema(document)
     found, stated = checksum(document), document["sha256"]
@@ -139,9 +139,12 @@ def checksum(document: dict[str, Any]) -> str:
 
 def _parsed(content: bytes) -> Any:
     try:
-        text = content.decode("utf-8")
         return json.loads(
-            text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_bounded, object_pairs_hook=_without_duplicates
+            decode_text(content),
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_bounded,
+            object_pairs_hook=_without_duplicates,
         )
     except RecursionError:
         raise TableError("json", "the file nests deeper than any table") from None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_interval
-from ...arrays import FloatArray, WordArray
+from ...arrays import FloatArray, WordArray, check_unmasked
 from ...shown import BLUE, GREY, Shown
 from ..contracts.guarantee import Guarantee
 from ..noise.random_words import WordsLike, word_source
@@ -287,6 +287,7 @@ class LookupTable(Shown):
 
         The upper log2(total) bits of a word draw the letter.
         """
+        check_unmasked("rows", rows)
         array = np.asarray(rows)
         if array.size and not np.issubdtype(array.dtype, np.integer):
             raise ValueError(f"rows must be whole numbers, got an array of {array.dtype}")
@@ -300,6 +301,7 @@ class LookupTable(Shown):
 
         They are on the interval's scale, and may lie outside the interval.
         """
+        check_unmasked("indices", indices)
         array = np.asarray(indices)
         if array.size and not np.issubdtype(array.dtype, np.integer):
             raise ValueError(f"indices must be whole numbers, got an array of {array.dtype}")

@@ -15,6 +15,7 @@ from .provenance import record_provenance
 
 TOTAL = 2**62
 LARGEST_BITS = 9
+GENERALISED, BITWISE = "generalised-randomised-response", "bitwise-randomised-response"
 
 
 def generalised_randomised_response(epsilon: float, bits: int, *, interval: tuple[float, float] = (0.0, 1.0)) -> LookupTable:
@@ -48,9 +49,9 @@ def generalised_randomised_response(epsilon: float, bits: int, *, interval: tupl
     same = TOTAL - (inputs - 1) * others
     weights = np.full((inputs, inputs), others, dtype=np.int64)
     np.fill_diagonal(weights, same)
-    alphabet = tuple((Fraction(TOTAL * i, inputs - 1) - Fraction(others * inputs, 2)) / (same - others) for i in range(inputs))
+    alphabet = _generalised_letters(inputs, TOTAL, same, others)
     return certified_table(
-        mechanism="generalised-randomised-response",
+        mechanism=GENERALISED,
         epsilon=epsilon,
         metric=None,
         alphabet=alphabet,
@@ -78,12 +79,11 @@ def bitwise_randomised_response(epsilon: float, bits: int, *, interval: tuple[fl
         odds = (Decimal(epsilon) / bits).exp()
         by_flips = [math.ceil(TOTAL * odds ** (bits - flips) / (1 + odds) ** bits) for flips in range(bits + 1)]
     by_flips[0] = TOTAL - sum(math.comb(bits, flips) * by_flips[flips] for flips in range(1, bits + 1))
-    kept = sum(weight * (math.comb(bits - 1, h) - (math.comb(bits - 1, h - 1) if h else 0)) for h, weight in enumerate(by_flips))
     indices = np.arange(inputs)
     flips = np.bitwise_count(indices[:, None] ^ indices)
-    alphabet = tuple(Fraction(1, 2) + (Fraction(y, inputs - 1) - Fraction(1, 2)) * Fraction(TOTAL, kept) for y in range(inputs))
+    alphabet = _bitwise_letters(by_flips, TOTAL)
     return certified_table(
-        mechanism="bitwise-randomised-response",
+        mechanism=BITWISE,
         epsilon=epsilon,
         metric=None,
         alphabet=alphabet,
@@ -92,6 +92,47 @@ def bitwise_randomised_response(epsilon: float, bits: int, *, interval: tuple[fl
         interval=interval,
         provenance=record_provenance("closed form", 0, time.perf_counter() - started),
     )
+
+
+def is_generalised_response(table: LookupTable) -> bool:
+    """Return whether a table's weights and letters are those of generalised randomised response, at whatever epsilon."""
+    weights, inputs = table.weights, len(table.weights)
+    if weights.shape != (inputs, inputs):
+        return False
+    same, others = int(weights[0, 0]), int(weights[0, 1])
+    expected = np.full((inputs, inputs), others, dtype=np.int64)
+    np.fill_diagonal(expected, same)
+    return same > others and np.array_equal(weights, expected) and table.alphabet == _generalised_letters(inputs, table.total, same, others)
+
+
+def is_bitwise_response(table: LookupTable) -> bool:
+    """Return whether a table's weights and letters are those of bitwise randomised response, at whatever epsilon.
+
+    Bits are flipped independently if the weight of h flips is ``total q**h (1 - q)**(bits - h)``, with q the probability that the first
+    bit is flipped. Weights are rounded up, and those of no flip take what is left: they are off by less than ``(bits + 1) 2**bits``.
+    """
+    weights, bits, total = table.weights, table.bits_in, table.total
+    if weights.shape != (2**bits, 2**bits):
+        return False
+    indices = np.arange(2**bits)
+    by_flips = [int(weight) for weight in weights[0, 2 ** np.arange(bits + 1) - 1]]
+    if not np.array_equal(weights, np.array(by_flips)[np.bitwise_count(indices[:, None] ^ indices)]):
+        return False
+    flipped = sum(Fraction(math.comb(bits - 1, flips - 1) * by_flips[flips], total) for flips in range(1, bits + 1))
+    independent = [total * flipped**flips * (1 - flipped) ** (bits - flips) for flips in range(bits + 1)]
+    near = all(abs(weight - exact) < (bits + 1) * 2**bits for weight, exact in zip(by_flips, independent, strict=True))
+    return near and 2 * flipped < 1 and table.alphabet == _bitwise_letters(by_flips, total)
+
+
+def _generalised_letters(inputs: int, total: int, same: int, others: int) -> tuple[Fraction, ...]:
+    return tuple((Fraction(total * i, inputs - 1) - Fraction(others * inputs, 2)) / (same - others) for i in range(inputs))
+
+
+def _bitwise_letters(by_flips: list[int], total: int) -> tuple[Fraction, ...]:
+    bits = len(by_flips) - 1
+    kept = sum(weight * (math.comb(bits - 1, h) - (math.comb(bits - 1, h - 1) if h else 0)) for h, weight in enumerate(by_flips))
+    last = 2**bits - 1
+    return tuple(Fraction(1, 2) + (Fraction(y, last) - Fraction(1, 2)) * Fraction(total, kept) for y in range(last + 1))
 
 
 def _check(epsilon: float, bits: int) -> tuple[float, int]:

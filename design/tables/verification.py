@@ -10,8 +10,10 @@ from ...errors import ConvergenceError, TableError
 from ...solvers.bounds.privacy_constraint import metric_name, metric_power
 from .certificate import certify, objective_value, optimality_gap
 from .lookup_table import Certificate, LookupTable
+from .randomised_response import BITWISE, GENERALISED, is_bitwise_response, is_generalised_response
 from .table_facts import realised_epsilon
 
+MVU = "mvu"
 LARGEST_TOTAL_BITS = 62
 MOST_BITS = 9
 # Floats cannot average letters beyond this.
@@ -33,14 +35,36 @@ def verify_table(table: LookupTable) -> Certificate:
     TableError
         At the first check that fails, in this order: ``parameters``, ``total``, ``shape``, ``negative-weights``, ``row-sums``,
         ``alphabet``, ``zero-beside-nonzero``, ``realised-epsilon``, ``certificate``, ``certified-epsilon``, ``certified-bias``,
-        ``certified-mean-variance``, ``certified-worst-variance``, ``lower-bound``, ``optimality-gap``. The detail says by how much.
+        ``certified-mean-variance``, ``certified-worst-variance``, ``lower-bound``, ``optimality-gap``, ``mechanism``. The detail says by
+        how much.
     """
     _check_parameters(table)
     _check_weights(table)
     _check_alphabet(table)
     _check_privacy(table)
     _check_certificate(table)
+    _check_mechanism(table)
     return table.certificate
+
+
+def _check_mechanism(table: LookupTable) -> None:
+    """Compare the mechanism's name with what weights and letters are.
+
+    ``"mvu"`` is any unbiased table, as far from the best as the certificate's bound says; randomised response is the best in some cases, of
+    single bits in none.
+    """
+    name = table.mechanism
+    if name not in (MVU, GENERALISED, BITWISE):
+        raise TableError("mechanism", f"a lookup table is {MVU}, {GENERALISED} or {BITWISE}, got {name!r}")
+    if name == MVU:
+        if table.certificate.max_bias > 0:
+            raise TableError("mechanism", f"{MVU} has no bias, this table has one of up to {table.certificate.max_bias:g}")
+        if table.bits_in > 1 and is_bitwise_response(table):
+            raise TableError("mechanism", f"this is {BITWISE}, not {MVU}")
+        return
+    is_named = is_generalised_response if name == GENERALISED else is_bitwise_response
+    if table.metric is not None or not is_named(table):
+        raise TableError("mechanism", f"the weights and letters are not those of {name}")
 
 
 def _check_parameters(table: LookupTable) -> None:

@@ -3,12 +3,13 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arrays import FloatArray, WordArray
+from ...arrays import FloatArray, WordArray, check_unmasked
 from ...errors import NotFiniteError
 
 
 def finite_values(name: str, values: ArrayLike) -> FloatArray:
-    """Return values as a float array, refusing NaN, infinities and everything that is not a real number."""
+    """Return values as a float array, refusing NaN, infinities, masks and everything that is not a real number."""
+    check_unmasked(name, values)
     try:
         raw = np.asarray(values)
         # Text is not a number even if it reads as one, nor is a date; a complex number is more than its real part.

@@ -80,18 +80,21 @@ def report_html(study: MeanStudy, *, command: str | None = None) -> str:
 def headline(study: MeanStudy) -> tuple[str, ...]:
     """Return a study's result in a few plain sentences.
 
-    They say: the estimate with an error that holds whatever the values are; how far the table can be from optimal, if that is certified;
-    what the same error costs without compression.
+    They say: the estimate with an error that holds whatever the values are; how far clipping moves the mean, if it does; how far the table
+    can be from optimal, if that is certified; what the same error costs without compression.
     """
     mvu, laplace = study.estimate, study.comparison.estimates[-1]
     margin = Z95 * mvu.worst_standard_error
     decimals = _decimals(margin)
     bits = f"{study.bits_out} bit{'s' if study.bits_out > 1 else ''}"
+    whose = "of the clipped values' mean" if study.comparison.clipped else "whatever the values are"
     sentences = [
         f"With {bits} from each of {study.comparison.clients:,} clients and epsilon = {study.epsilon:g}, the mean {study.data.name} is "
-        f"estimated as {mvu.estimate:,.{decimals}f} ± {margin:,.{decimals}f} (1.96 standard errors, whatever the values are). "
+        f"estimated as {mvu.estimate:,.{decimals}f} ± {margin:,.{decimals}f} (1.96 standard errors, {whose}). "
         f"The true mean is {study.comparison.true_mean:,.{decimals}f}."
     ]
+    if study.comparison.clipped:
+        sentences.append(f"Warning: {study.comparison.clipping_warning}")
     certificate = study.table.certificate
     if certificate.optimality_gap is not None:
         kind = {"mean": "an average", "worst": "a worst-case"}[certificate.objective]

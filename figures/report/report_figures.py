@@ -39,6 +39,8 @@ def estimates_figure(study: MeanStudy) -> str:
         axes.annotate(
             "true mean", (comparison.true_mean, 1), xycoords=("data", "axes fraction"), xytext=(4, -2), textcoords="offset points", va="top"
         )
+        if comparison.clipped:
+            axes.axvline(comparison.clipped_mean, color="#555555", linewidth=1.2, linestyle="--", zorder=0)
         axes.set_yticks(range(len(comparison.estimates)), [estimate.mechanism for estimate in comparison.estimates])
         axes.set_ylim(len(comparison.estimates) - 0.5, -0.9)
         axes.grid(visible=False, axis="y")

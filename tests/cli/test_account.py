@@ -13,8 +13,15 @@ from typer.testing import Result
 import quietbits
 from quietbits.analysis.catalogue.registry import REGISTRY, accountables
 from quietbits.design.contracts.domains import Categories
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.frequencies.item_sketch import ItemSketch
+from quietbits.design.frequencies.noisy_sketch import SketchedDiscreteGaussianFrequencies
+from quietbits.design.frequencies.sketched_poisson_binomial import SketchedPoissonBinomialFrequencies
+from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.tables.file import write_table
+from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.randomised_response import generalised_randomised_response
+from quietbits.design.tables.table_privacy import table_privacy
 from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_renyi
 from quietbits.solvers.divergences.vector_composition import vector_bounds
 
@@ -27,7 +34,7 @@ KEYS = {
 SHARED = ["--clients", "1000", "--dimension", "1024", "--clip", "1", "--delta", "1e-5"]
 SENSITIVITIES = ["--probability", "0.5", "--scale", "1", "--dimension", "1", "--l1", "1", "--l2", "1", "--linf", "1", "--delta", "1e-6"]
 TRAINING = ["--population", "100", "--clients-per-round", "10", "--rounds", "1000", "--bits", "42", "--delta", "0.006"]
-VECTOR = ["vector", "table.json", "--dimension", "8", "--norm", "2", "--radius", "1"]
+VECTOR = ["vector", "table.json", "--dimension", "8", "--norm", "2"]
 GAUSSIAN = ["gaussian", "--noise-multiplier", "2", "--delta", "1e-6"]
 POISSON = ["poisson-binomial", "--clients", "20", "--trials", "2", "--theta", "0.25"]
 BINOMIAL = ["binomial", "--trials", "1000000", *SENSITIVITIES]
@@ -37,7 +44,7 @@ CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2", "--d
 DP_REC = ["dp-rec", "--clip-ratio", "0.545", *TRAINING]
 # How each is typed, and the names of its accounts.
 DELTA = ["--delta", "1e-5"]
-ITEMS = ["--clients", "100", "--squared-distance", "4", "--steps", "1"]
+ITEMS = ["--clients", "100", "--categories", "50", "--rows", "2", "--width", "8", "--steps", "1"]
 TYPED: dict[str, tuple[list[str], set[str]]] = {
     "mvu": (["mvu", "table.json", "--delta", "1e-5"], {"pure", "rdp", "pld"}),
     "bitwise-randomised-response": (["bitwise-randomised-response", "--epsilon", "1", "--bits", "2"], {"pure", "rdp", "pld"}),
@@ -70,7 +77,7 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
     "vector": ([*VECTOR, "--delta", "1e-5", "--rounds", "3"], {"pure", "rdp"}),
     "binomial": (BINOMIAL, {"theorem-1", "exact", "rdp", "near-gaussian"}),
     "sketched-poisson-binomial": (
-        ["sketched-poisson-binomial", *("--clients", "100", "--trials", "2", "--theta", "0.1", "--differing-coordinates", "16"), *DELTA],
+        ["sketched-poisson-binomial", *("--clients", "100", "--trials", "2", "--theta", "0.1", "--categories", "32"), *DELTA],
         {"pure", "rdp"},
     ),
     "sketched-discrete-gaussian-frequencies": (
@@ -149,9 +156,13 @@ def test_a_table_for_people_and_a_file(run: Run, accounted: Answer, folder: Path
 
 def test_a_vector_at_an_order(answer: Answer) -> None:
     found = answer("account", *VECTOR, "--order", 8)
-    bounds = vector_bounds(generalised_randomised_response(1.0, 2).weights, 8.0, 8, 2.0, 1.0)
+    # On the grid -1, 0, 1 eight coordinates of 1/sqrt(8), whose sum is 2.83, are rounded to three ones at most; opposite ones are
+    # 2 sqrt(3) apart, of 3 steps.
+    distance = 2 * math.sqrt(3) / 3
+    bounds = vector_bounds(generalised_randomised_response(1.0, 2).weights, 8.0, 8, 2.0, found["input_distance"])
     assert (found["rdp_lp"], found["rdp_greedy"], found["rdp_integer"]) == (bounds.linear_program, bounds.greedy, bounds.integer)
-    assert (found["rdp_order"], found["dimension"], found["norm"], found["radius"]) == (8.0, 8, 2.0, 1.0)
+    assert (found["rdp_order"], found["dimension"], found["norm"], found["clip_norm"]) == (8.0, 8, 2.0, 1.0)
+    assert found["input_distance"] == pytest.approx(distance, rel=1e-9)
     assert found["rdp_greedy"] >= found["rdp_lp"] >= found["rdp_integer"] > 0
     assert found["bits_per_client"] == 16
     # Without delta the guarantee is the pure one.
@@ -176,10 +187,42 @@ def test_the_infinite_order_is_the_pure_epsilon(answer: Answer) -> None:
     assert 2 * found["rdp"] == pytest.approx(found["accounts"]["pure"]["epsilon"])
 
 
+def test_what_a_vector_reveals_counts_what_dithering_adds(answer: Answer, folder: Path) -> None:
+    table = design_mvu(0.5, 4, 1, metric="l1")
+    write_table(table, folder / "fine.json")
+    options = ["--dimension", 128, "--norm", 2, "--delta", "1e-5", "--rounds", 10]
+    for dithering in ("systematic", "rejection"):
+        mechanism = VectorTableMechanism(table, NormBall(128, 2.0, 3.0), delta=1e-5, dithering=dithering)
+        found = answer("account", "vector", "fine.json", *options, "--clip", 3, "--dithering", dithering)
+        assert found["epsilon"] == mechanism.privacy().epsilon(1e-5, rounds=10)
+        assert (found["input_distance"], found["dithering"]) == (mechanism.input_distance, dithering)
+        assert found == answer("account", "mvu", "fine.json", *options, "--clip", 3, "--dithering", dithering)
+    # With 7 steps on either side of zero: 49, a quarter for each of 128 coordinates, and less than 13 for the last one that is rounded up.
+    systematic = answer("account", "vector", "fine.json", *options)
+    assert systematic["input_distance"] == pytest.approx(2 * math.sqrt(93) / 15, rel=1e-9)
+    understated = table_privacy(table, dimension=128, norm=2.0, radius=1.0).epsilon(1e-5, rounds=10)
+    assert systematic["epsilon"] > 1.2 * understated
+
+
+def test_how_far_apart_two_items_are_is_computed_from_their_sketch(answer: Answer) -> None:
+    sketch = ItemSketch(1000, rows=5, width=8, seed=3, signed=True)
+    typed = ["--clients", 100, "--categories", 1000, "--rows", 5, "--width", 8, "--sketch-seed", 3, "--signed", *DELTA]
+    mechanism = SketchedDiscreteGaussianFrequencies(sketch, 100, 4, 3.0, 1e-5, "replace-one")
+    of_items = ["account", "sketched-discrete-gaussian-frequencies", *typed, "--steps", 4, "--local-sigma", 3]
+    found = answer(*of_items, "--adjacency", "replace-one")
+    # The worst of half a million pairs has opposite signs in one bucket of three rows or more.
+    assert found["squared_distance"] == mechanism.squared_distance > 2 * (5 + 2)
+    assert found["epsilon"] == mechanism.privacy().epsilon(1e-5, "replace-one")
+    assert answer(*of_items, "--adjacency", "add-or-remove-one")["squared_distance"] == 5
+    tosses = SketchedPoissonBinomialFrequencies(sketch, 100, 1, 0.1, 1e-5)
+    found = answer("account", "sketched-poisson-binomial", *typed, "--theta", 0.1)
+    assert found["differing_coordinates"] == tosses.differing_coordinates > 4 * (5 + 2)
+    assert found["epsilon"] == tosses.privacy().epsilon(1e-5)
+
+
 def test_a_table_is_a_vector_of_one_coordinate(answer: Answer) -> None:
     options = ("--delta", "1e-3", "--rounds", 5, "--order", 3)
     scalar = answer("account", "table", "table.json", *options)
-    assert scalar == answer("account", *VECTOR, *options, "--dimension", 1, "--norm", 1)
     assert scalar == answer("account", "mvu", "table.json", *options)
     assert scalar["epsilon"] == scalar["accounts"]["pld"]["epsilon"] < scalar["accounts"]["rdp"]["epsilon"]
 
@@ -311,7 +354,9 @@ def test_plots_of_others(run: Run, folder: Path, typed: list[str]) -> None:
         ([*VECTOR, "--delta", "nan"], "delta must be a number above 0 and below 1, got nan"),
         ([*VECTOR, "--order", "1"], "order must be a number above 1, got 1.0"),
         ([*VECTOR, "--order", "2", "--rounds", "0"], "rounds must be a whole number from 1"),
-        ([*VECTOR, "--order", "2", "--radius", "0"], "radius must be a number from 1e-09 to 1e+06, got 0.0"),
+        ([*VECTOR, "--order", "2", "--radius", "1"], "No such option '--radius'"),
+        ([*VECTOR, "--order", "2", "--clip", "0"], "clip must be a number from 1e-100 to 1e+100, got 0.0"),
+        (["mvu", "table.json", "--dimension", "8"], "dimension and norm must be given together, for a vector, got 8 and None"),
         ([*VECTOR, "--order", "2", "--norm", "cosine"], "norm must be a number of at least 1, or inf, got 'cosine'"),
         ([*VECTOR, "--order", "2", "--norm", "0.5"], "norm must be a number from 1 to 64, got 0.5"),
         ([*VECTOR, "--order", "2", "--dimension", "0"], "dimension must be a whole number from 1"),
@@ -350,7 +395,7 @@ def test_a_changed_table_is_refused(fault: Callable[..., str], folder: Path) -> 
 
 
 def test_a_table_for_numbers_says_so_of_vectors(answer: Answer, run: Run) -> None:
-    run("design", "mvu", "--epsilon", 1, "--bits-in", 1, "--bits-out", 1, "--output", "table.json")
+    run("design", "mvu", "--epsilon", 1, "--bits-in", 2, "--bits-out", 1, "--output", "table.json")
     assert "calibrate vector --metric l1 designs" in str(
         answer("account", "vector", "table.json", "--dimension", 16, "--norm", 2)["advice"]
     )

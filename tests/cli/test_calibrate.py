@@ -25,7 +25,7 @@ SKETCHED = ["--clients", "1000", "--dimension", "16384", "--clip", "2", "--bits"
 CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2"]
 # How each is typed, the parameters that are found, and those that account for it takes as well.
 ITEMS = ["--clients", "1000", "--categories", "20"]
-OF_ITEMS = {"squared_distance": "squared-distance", "steps": "steps", "rows": "rows"}
+OF_ITEMS = {"steps": "steps", "rows": "rows", "width": "width"}
 TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
     "bitwise-randomised-response": ([], {"epsilon_per_round": "epsilon"}, []),
     "generalised-randomised-response": (["--rounds", "10"], {"epsilon_per_round": "epsilon"}, []),
@@ -64,20 +64,20 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
     ),
     "sketched-poisson-binomial": (
         [*ITEMS, "--rows", "3", "--width", "8", "--trials", "2"],
-        {"theta": "theta", "trials": "trials", "differing_coordinates": "differing-coordinates"},
-        ["--clients", "1000"],
+        {"theta": "theta", "trials": "trials", "rows": "rows", "width": "width"},
+        ITEMS,
     ),
     "sketched-discrete-gaussian-frequencies": (
         [*ITEMS, "--rounds", "3"],
         {"local_sigma": "local-sigma", **OF_ITEMS},
-        ["--clients", "1000"],
+        ITEMS,
     ),
     "sparse-discrete-gaussian-frequencies": (
         [*ITEMS, "--distinct-items", "5"],
         {"local_sigma": "local-sigma", **OF_ITEMS},
-        ["--clients", "1000"],
+        ITEMS,
     ),
-    "sketched-skellam-frequencies": (ITEMS, {"local_variance": "local-variance", **OF_ITEMS}, ["--clients", "1000"]),
+    "sketched-skellam-frequencies": (ITEMS, {"local_variance": "local-variance", **OF_ITEMS}, ITEMS),
     "sketched-discrete-gaussian": (
         [*SKETCHED, "--rounds", "10", "--slack", "4"],
         {"local_sigma": "local-sigma", "granularity": "granularity", "padded_dimension": "padded-dimension", "sketch_clip": "sketch-clip"},
@@ -206,8 +206,9 @@ def test_a_calibrated_table_is_written_and_accounted_for(run: Run, answer: Answe
     assert read_table(folder / "designed.json").bits_in == 2
     found = answer("calibrate", *VECTOR, *BUDGET)
     assert 0 <= 2 - found["epsilon"] <= 1e-6
-    options = ["--dimension", 4, "--norm", 1, "--radius", found["radius"], "--delta", "1e-5"]
-    assert answer("account", "vector", "designed.json", *options)["epsilon"] == found["epsilon"]
+    options = ["--dimension", 4, "--norm", 1, "--delta", "1e-5"]
+    accounted = answer("account", "vector", "designed.json", *options)
+    assert (accounted["epsilon"], accounted["input_distance"]) == (found["epsilon"], found["input_distance"])
 
 
 def test_help_says_why_accounts_differ(run: Run) -> None:

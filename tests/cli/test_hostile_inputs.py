@@ -63,10 +63,9 @@ def test_a_damaged_table_is_named(typed: tuple[object, ...], folder: Path, fault
 
 @pytest.mark.parametrize("typed", [("mean", "--interval", 0, 1), ("frequencies", "--mechanism", "unary-encoding")], ids=["mean", "items"])
 def test_text_of_another_encoding_is_named(typed: tuple[object, ...], folder: Path, fault: Fault) -> None:
-    (folder / "data.csv").write_bytes(b"\xff\xfe\n1\n")
-    assert fault("estimate", *typed, "--data", "data.csv", "--column", "x", "--epsilon", 1).startswith(
-        "data.csv: the file cannot be read: "
-    )
+    for content, message in ((b"\xff\xfe\n1\n", "the file is UTF-16 or UTF-32"), (b"\xff\n1\n", "the header is not UTF-8 text")):
+        (folder / "data.csv").write_bytes(content)
+        assert fault("estimate", *typed, "--data", "data.csv", "--column", "x", "--epsilon", 1).startswith(f"data.csv: {message}")
 
 
 def test_data_beyond_the_cap_is_not_read(folder: Path, fault: Fault) -> None:

@@ -184,6 +184,9 @@ def test_design_with_the_prior_of_a_column(people: Path, folder: Path) -> None:
     table = read_table(folder / "t.json")
     assert table.certificate.objective == "prior"
     assert table.prior is not None
+    assert "WARNING" not in result.stderr
+    narrow = run(*DESIGN, *prior[:-1], 18)
+    assert "WARNING: 497 of 500 values of the prior lie outside [0, 18] and count as its nearer end" in narrow.stderr
     # The mean age is known to the prior: dithering keeps it.
     ages = np.loadtxt(people, delimiter=",", skiprows=1, usecols=0)
     assert np.dot(table.prior, [0, 40, 80, 120]) == pytest.approx(ages.mean())
@@ -288,7 +291,9 @@ def test_estimate_mean_prints_and_writes_the_comparison(people: Path, folder: Pa
         assert row["mechanism"][:20] in result.stdout
         assert f"{row['estimate']:.4g}" in result.stdout
     assert "Guarantee of every mechanism: epsilon = 2, replace-one adjacency, local trust model." in result.stdout
-    assert f"{document['data']['clipped']} of 500 values lie outside [18, 90]" in result.stdout
+    shown = " ".join(result.stdout.split())
+    assert f"WARNING: {document['data']['clipped']} of 500 values lie outside [18, 90] and were clipped, which moves the mean by" in shown
+    assert shown.startswith("WARNING")
     assert document["data"]["clipped"] > 0
     report = (folder / "r.html").read_text(encoding="utf-8")
     assert "people.csv" in report
@@ -303,6 +308,43 @@ def test_an_interval_from_the_data_is_labelled_everywhere(people: Path, folder: 
     assert "WARNING: the interval was taken from the data. This is not private" in result.stdout
     assert json.loads((folder / "r.json").read_text())["data"]["interval_is_public"] is False
     assert "The interval was taken from the data, which is not private." in (folder / "r.html").read_text(encoding="utf-8")
+
+
+def test_values_outside_the_interval_are_a_warning_everywhere(people: Path, folder: Path) -> None:
+    ages = np.loadtxt(people, delimiter=",", skiprows=1, usecols=people.read_text().splitlines()[0].split(",").index("age"))
+    budget = ["--epsilon", 2, "--bits-in", 2, "--bits-out", 1, "--interval", 0, 1]
+    result = run("estimate", "mean", *budget, "--data", people, "--column", "age", "--report", "r.html")
+    moved = f"{1 - ages.mean():+.6g}, from {ages.mean():.6g} to 1."
+    warning = f"500 of 500 values lie outside [0, 1] and were clipped, which moves the mean by {moved}"
+    shown = " ".join(result.stdout.split())
+    assert shown.startswith(f"WARNING: {warning}")
+    assert f"true mean {ages.mean():.6g}" in shown
+    assert f"Warning: {warning}" in shown.partition("Guarantee of")[2]
+    assert warning in (folder / "r.html").read_text(encoding="utf-8")
+    result = run("estimate", "mean", *budget, "--data", people, "--column", "age", "--json", "--output", "r.json")
+    assert f"WARNING: {warning}" in result.stderr
+    document = json.loads((folder / "r.json").read_text())
+    assert document == json.loads(result.stdout)
+    assert document["warnings"] == [f"{warning} Estimates are of the clipped values' mean."]
+    assert (document["true_mean"], document["clipped_mean"]) == (pytest.approx(ages.mean(), rel=1e-12), 1.0)
+
+
+def test_a_file_name_may_be_in_any_encoding(people: Path) -> None:
+    data, report, output = (Path(os.fsdecode(name)) for name in (b"caf\xe9.csv", b"r\xe9.html", b"r\xe9.json"))
+    people.rename(data)
+    budget = ["--epsilon", 2, "--bits-in", 2, "--bits-out", 1, "--interval", 0, 100]
+    result = run("estimate", "mean", *budget, "--data", data, "--column", "age", "--report", report, "--output", output)
+    assert result.exit_code == 0, result.stderr
+    assert "Report: r\\xe9.html" in result.stdout
+    assert json.loads(output.read_bytes())["data"]["source"] == "caf\\xe9.csv"
+    assert "caf\\xe9.csv" in report.read_text(encoding="utf-8")
+    assert fault(run("estimate", "mean", *budget, "--data", data, "--column", "x")).startswith("caf\\xe9.csv: there is no column 'x'")
+    table = Path(os.fsdecode(b"t\xe9.json"))
+    run(*DESIGN, "--output", table)
+    assert "t\\xe9.json: verified" in run("verify", table).stdout
+    assert json.loads(run("verify", table, "--json").stdout)["file"] == "t\\xe9.json"
+    table.write_bytes(table.read_bytes()[:-9])
+    assert run("verify", table).stderr.splitlines()[-1].startswith("quietbits: t\\xe9.json: refused: json")
 
 
 def test_estimate_mean_for_machines(people: Path, folder: Path) -> None:
@@ -321,7 +363,7 @@ def test_estimate_mean_for_machines(people: Path, folder: Path) -> None:
         ("x\n1\ninf\n", [], "data.csv: column 'x': 1 of 2 values is infinite, first in row 2"),
         ("x\n1\ntwo\n", [], "data.csv: column 'x': 1 of 2 values is not numeric, first in row 2 ('two')"),
         ("x\n", [], "data.csv: column 'x': there are no rows"),
-        ("", [], "data.csv: the file cannot be read: Empty CSV file"),
+        ("", [], "data.csv: the file is empty"),
         ("x\n1\n", ["--data", "other.csv"], "other.csv: there is no such file"),
         ("x\n1\n", ["--epsilon", "-1"], "epsilon must be a number from 0.001 to 20, got -1.0"),
         ("x\n1\n", ["--report", "no/r.html"], "no: there is no such folder"),

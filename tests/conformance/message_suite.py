@@ -204,6 +204,17 @@ class MessageSuite:
                 for wrong in (wide, wide[0], wide[:, :1]):
                     assert "must have the shape (clients, " in reason(lambda: function(wrong))  # noqa: B023
 
+    def test_withheld_inputs_are_refused(self, case: Case) -> None:
+        mechanism, inputs = case.mechanism, case.inputs(CLIENTS)
+        withheld = np.zeros(inputs.shape, dtype=bool)
+        withheld.flat[1] = True
+        masked, unmasked = np.ma.MaskedArray(inputs, withheld), np.ma.MaskedArray(inputs, ~withheld & withheld)
+        for function in (mechanism.variance, mechanism.error, lambda given: mechanism.encode(given, np.random.default_rng(0))):
+            function(unmasked)
+            assert "must be without masked values, got 1 of these" in reason(lambda: function(masked))  # noqa: B023
+            if inputs.ndim == 2:
+                assert "must be without masked values, got 1 of these" in reason(lambda: function(list(masked)))  # noqa: B023
+
     def test_a_number_of_clients_that_cannot_be_is_refused(self, case: Case) -> None:
         mechanism = case.mechanism
         aggregate = mechanism.aggregate(mechanism.encode(case.inputs(CLIENTS), np.random.default_rng(0)))

@@ -19,7 +19,7 @@ POPULATION = 6000
 # Parameters of everything whose noise is a parameter; the one that is scaled comes first, with factors that all mean more noise.
 MORE = (1.0, 1.0 + 1e-4, 1.02, 1.5, 4.0)
 VECTOR = {"dimension": 3, "clip": 1.0}
-SKETCH = {"clients": 50, "rows": 3, "squared_distance": 6, "steps": 2}
+SKETCH = {"clients": 50, "categories": 100, "rows": 3, "width": 16, "steps": 2}
 NOISE: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "gaussian": ("noise_multiplier", {"noise_multiplier": 2.0}),
     "skellam": ("variance", {"variance": 3e3, "l1": 20.0, "l2": 10.0}),
@@ -34,18 +34,18 @@ NOISE: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "poisson-binomial": ("clients", {"clients": 20, "trials": 2, "theta": 0.1, "dimension": 2}),
     "sketched-skellam-frequencies": (
         "local_variance",
-        {"local_variance": 30.0, "clients": 50, "rows": 3, "squared_distance": 6, "steps": 2},
+        {"local_variance": 30.0, **SKETCH},
     ),
     "sketched-discrete-gaussian-frequencies": (
         "local_sigma",
-        {"local_sigma": 5.0, "clients": 50, "rows": 3, "squared_distance": 6, "steps": 2},
+        {"local_sigma": 5.0, **SKETCH},
     ),
 }
 
 # Secure sums of which each client adds hardly any noise.
 SUMMED = {"granularity": 0.02, **VECTOR}
 PADDED = {"granularity": 0.02, "padded_dimension": 4, "sketch_clip": 1.0, "local_sigma": 0.012}
-ITEMS = {"rows": 3, "squared_distance": 1, "steps": 1}
+ITEMS = {"categories": 100, "rows": 3, "width": 16, "steps": 1}
 LITTLE_NOISE: Mapping[str, Mapping[str, Any]] = {
     "distributed-discrete-gaussian": {**SUMMED, "local_sigma": 0.012},
     "distributed-skellam": {**SUMMED, "local_variance": 1e-4},
@@ -53,7 +53,7 @@ LITTLE_NOISE: Mapping[str, Mapping[str, Any]] = {
     "poisson-binomial": {"trials": 1, "theta": 0.45, "dimension": 2},
     "sketched-discrete-gaussian": PADDED,
     "sparse-discrete-gaussian": PADDED,
-    "sketched-poisson-binomial": {"trials": 1, "theta": 0.45, "differing_coordinates": 4},
+    "sketched-poisson-binomial": {"trials": 1, "theta": 0.45, "categories": 8, "signed": False},
     "sketched-discrete-gaussian-frequencies": {**ITEMS, "local_sigma": 0.6376769},
     "sketched-skellam-frequencies": {**ITEMS, "local_variance": 0.3},
     "sparse-discrete-gaussian-frequencies": {**ITEMS, "local_sigma": 0.6376769},

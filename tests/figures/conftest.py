@@ -41,7 +41,7 @@ def write_leaf(folder: Path, users: dict[str, Any]) -> None:
 
 
 def write_femnist(folder: Path) -> None:
-    # LEAF's users may have no examples.
+    # LEAF's users may have no examples: they are clients all the same.
     users = {f"f{number}": {"x": (RNG.integers(0, 256, (number, 784)) / 255).tolist(), "y": [7] * number} for number in range(4)}
     write_leaf(folder, users)
 
@@ -76,7 +76,7 @@ def write_tags(folder: Path) -> None:
 WRITERS: dict[str, Callable[[Path], None]] = dict(
     zip(NAMES, (write_mnist, write_cifar10, write_femnist, write_shakespeare, write_tags), strict=True)
 )
-CLIENTS = dict(zip(NAMES, (120, 20, 3, 2, 3), strict=True))
+CLIENTS = dict(zip(NAMES, (120, 20, 4, 3, 3), strict=True))
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ....arguments import check_integer
-from ....arrays import IndexArray, IntegerArray
+from ....arrays import IndexArray, IntegerArray, check_unmasked
 from ...secure_sum.modular_arithmetic import aggregate_residues, messages_modulo
 
 LARGEST_DIMENSION = 2**40
@@ -105,6 +105,7 @@ class HistogramCode(ABC):
         return array
 
     def _checked(self, items: ArrayLike) -> IndexArray:
+        check_unmasked("items", items)
         array = np.asarray(items)
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise ValueError(f"items must be a list of whole numbers, got shape {array.shape} of {array.dtype}")

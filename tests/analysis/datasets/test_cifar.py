@@ -110,6 +110,8 @@ def test_nothing_is_run(tmp_path: Path, protocol: int) -> None:
         (b"\x80\x02}(K\x01u.", "is a damaged pickle, "),
         (b"\x80\x02K\x01K\x02a.", "is a damaged pickle, TypeError: expected list, found int"),
         (b"\x80\x02h\x07.", "is a damaged pickle, KeyError"),
+        (b"\x80\x02}(K\x01NK\x01Nu.", "the pickle has a key of a dictionary twice"),
+        (b"\x80\x02}K\x01NsK\x01Ns.", "the pickle has a key of a dictionary twice"),
         (b"\x80\x02}]K\x01s.", "is a damaged pickle, TypeError"),
         (b"\x80\x02(i__main__\nShell\n.", "the pickle has the instruction INST, which data do not need"),
         (b"\x80\x02cnumpy\nndarray\n)\x81.", "the pickle has the instruction NEWOBJ, which data do not need"),
@@ -140,6 +142,7 @@ def test_every_truncation_is_refused() -> None:
     [
         (batch(IMAGES[:3], LABELS[:2]), "labels must be 3 whole numbers from 0 to 9, they are not"),
         (batch(IMAGES[:3], [1, 2, 10]), "labels must be 3 whole numbers from 0 to 9, they are not"),
+        (GOOD.replace(b"U\x05a.png", b"", 1), "filenames must be as many as the images, 3, they are not"),
         (batch(IMAGES[:3, :3071], LABELS[:3]), r"data must be an array of images of 3072 bytes, it is \(3, 3071\)"),
         (GOOD.replace(b"U\x06labels", b"U\x06lobels"), r"there is no 'labels' among \["),
     ],

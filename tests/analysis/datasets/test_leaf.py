@@ -63,8 +63,11 @@ def with_user(**values: Any) -> dict[str, Any]:
     ("file", "message"),
     [
         (changed(num_samples=[2**31, 2, 1]), "'f0001_41' should have 2147483648 examples, it has 3 images and 3 labels"),
-        (changed(users=["f0001_41"]), r"is not a file of LEAF, ValueError: zip\(\)"),
-        (changed(users=["a", "b", "c"]), "is not a file of LEAF, KeyError: 'a'"),
+        (changed(users=["f0001_41"]), r"has 1 users, 3 numbers of samples and data of 3 users"),
+        (changed(num_samples=[3, 2]), "has 3 users, 2 numbers of samples and data of 3 users"),
+        (changed(user_data={name: USERS[name] for name in list(USERS)[:2]}), "has 3 users, 3 numbers of samples and data of 2 users"),
+        (changed(users=["f0001_41", "f0000_14", "f0001_41"]), "users must be different texts, some are not"),
+        (changed(users=["a", "b", "c"]), "the data are not those of its users: 'a'"),
         ([1, 2], "is not a file of LEAF, TypeError"),
         (with_user(x=np.zeros((3, 783)).tolist()), "images must have 784 pixels, those of 'f0001_41' have 783"),
         (with_user(x=np.full((3, 784), 2).tolist()), "pixels must be from 0 to 1, those of 'f0001_41' are from 2 to 2"),
@@ -77,6 +80,27 @@ def with_user(**values: Any) -> dict[str, Any]:
 def test_files_that_do_not_fit_are_refused(tmp_path: Path, file: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         femnist_data(write(tmp_path, file))
+
+
+def test_a_user_is_one_client_and_never_two(tmp_path: Path) -> None:
+    write(tmp_path, leaf(USERS), leaf({"f0000_14": user(1)}))
+    with pytest.raises(DataError, match=r"all_data_1\.json: the user 'f0000_14' is in all_data_0\.json too: one user is one client"):
+        femnist_data(tmp_path)
+    write(tmp_path, leaf(USERS), leaf({"f0009_00": user(1)}))
+    assert femnist_data(tmp_path).clients == 4
+    # The second of two objects of one user's: json's own reader drops the first without a word.
+    path = tmp_path / "train" / "all_data_1.json"
+    path.write_text(path.read_text().replace('"user_data": {', '"user_data": {"f0009_00": {"x": [], "y": []}, '))
+    with pytest.raises(DataError, match=r"all_data_1\.json: is not a file of LEAF, ValueError: 1 keys of an object occur twice"):
+        femnist_data(tmp_path)
+
+
+def test_a_user_without_examples_is_a_client(tmp_path: Path) -> None:
+    data = femnist_data(write(tmp_path, leaf({"f0001_41": user(2), "f0002_00": {"x": [], "y": []}, "f0003_00": user(1)})))
+    assert [len(data.client_examples(client)) for client in range(data.clients)] == [2, 0, 1]
+    assert data.cohort([1, 2, 1, 0]).sizes.tolist() == [0, 1, 0, 2]
+    roles = shakespeare_data(write(tmp_path, leaf({"HAMLET": ROLES["HAMLET"], "GHOST": {"x": [], "y": []}})))
+    assert [len(roles.client_examples(client)) for client in range(roles.clients)] == [4, 0]
 
 
 def test_a_truncated_file_is_refused(tmp_path: Path) -> None:

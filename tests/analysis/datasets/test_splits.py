@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from quietbits.analysis.datasets.splits import Split, dirichlet_split, iid_split, writer_split
+from quietbits.analysis.datasets.splits import Split, dirichlet_split, iid_split, ordered_split
 
 LABELS = np.arange(1003) % 10
 
@@ -37,9 +37,9 @@ def test_a_seed_makes_a_split() -> None:
         assert (make(4).order != make(5).order).any()
 
 
-def test_a_writer_has_what_they_wrote() -> None:
-    split = writer_split(["b", "a", "b", "c", "a", "b"])
-    assert [split.part(client).tolist() for client in range(split.clients)] == [[0, 2, 5], [1, 4], [3]]
+def test_clients_have_as_many_examples_as_is_said_in_their_order() -> None:
+    split = ordered_split([3, 0, 1])
+    assert [split.part(client).tolist() for client in range(split.clients)] == [[0, 1, 2], [], [3]]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_writer_has_what_they_wrote() -> None:
     [
         (lambda: iid_split(10, 11, 0), "clients must be a whole number from 1 to 10, got 11"),
         (lambda: dirichlet_split(LABELS, 10, 0.001, 0), "alpha must be a number from 0.01 to 1e+06, got 0.001"),
-        (lambda: writer_split([]), "writers must have at least one example's, got none"),
+        (lambda: ordered_split([0, 0]), "sizes must have one example at least, got none"),
         (lambda: iid_split(10, 2, 0).part(2), "client must be a whole number from 0 to 1, got 2"),
     ],
 )

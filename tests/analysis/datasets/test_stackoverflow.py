@@ -57,7 +57,7 @@ def write_sqlite(folder: Path, *, changed: bytes | str | None = None) -> Path:
             "CREATE TABLE client_metadata (client_id TEXT NOT NULL, split_name TEXT NOT NULL, num_examples INTEGER NOT NULL)"
         )
         for user, posts in POSTS.items():
-            connection.execute("INSERT INTO client_metadata VALUES (?, 'train', ?)", (user, 2**31))
+            connection.execute("INSERT INTO client_metadata VALUES (?, 'train', ?)", (user, len(posts)))
             rows = [("train", user, example(post) if changed is None else changed) for post in posts]
             connection.executemany("INSERT INTO examples VALUES (?, ?, ?)", rows)
         connection.execute("INSERT INTO client_metadata VALUES ('00000001', 'test', 2)")
@@ -207,6 +207,47 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "stackoverflow.word_count").write_bytes(b"the 1\n\n\xff")
     with pytest.raises(DataError, match="word_count: must have a word and its count in every line"):
         stackoverflow_tags(tmp_path, words=3, tags=1)
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("INSERT INTO client_metadata SELECT * FROM client_metadata", "its table of users must have different texts"),
+        ("UPDATE client_metadata SET client_id = x'00' WHERE rowid = 1", "its table of users must have different texts"),
+        ("UPDATE client_metadata SET num_examples = 'many'", "its table of users must have different texts"),
+        (
+            "UPDATE client_metadata SET num_examples = num_examples + 1",
+            "user '00000002' has 3 posts by the table of users, 2 were read",
+        ),
+        ("DELETE FROM examples WHERE rowid = 1", "user '00000002' has 2 posts by the table of users, 1 were read"),
+    ],
+)
+def test_posts_are_as_many_as_the_table_of_users_says(tmp_path: Path, statement: str, message: str) -> None:
+    write_sqlite(tmp_path)
+    with closing(sqlite3.connect(tmp_path / "stackoverflow.sqlite")) as connection, connection:
+        connection.execute(statement)
+    with pytest.raises(DataError, match=message):
+        stackoverflow_tags(tmp_path, words=3, tags=2).client_examples(1)
+
+
+def test_a_user_of_hdf5_with_columns_of_different_lengths_is_refused(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(write_h5(tmp_path) / "stackoverflow_train.h5", "a") as file:
+        group = file["examples/00000001"]
+        tokens = [*group["tokens"][:], b"one more"]
+        del group["tokens"]
+        group["tokens"] = tokens
+    # Of the first post alone all columns have one.
+    with pytest.raises(DataError, match="a user has 2, 1, 1 tokens, titles and tags"):
+        stackoverflow_tags(tmp_path, words=3, tags=2, most_examples=1).client_examples(0)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_most_frequent_word(tmp_path: Path) -> None:
+    write_sqlite(tmp_path)
+    expected = stackoverflow_tags(tmp_path, words=3, tags=2).client_examples(0).inputs
+    path = tmp_path / "stackoverflow.word_count"
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert (stackoverflow_tags(tmp_path, words=3, tags=2).client_examples(0).inputs == expected).all()
 
 
 def test_a_database_is_not_written(tmp_path: Path) -> None:

@@ -32,11 +32,22 @@ STREAM = [3876892506, 3338916967, 3052295561]
 
 def test_true_means_and_clipping_are_reported() -> None:
     comparison = estimate_mean(np.array([-5.0, 2.0, 4.0, 30.0]), INTERVAL, {"cldp": PROTOCOLS["cldp"]})
-    assert comparison.true_mean == 4.0
-    assert comparison.unclipped_mean == 7.75
+    assert (comparison.true_mean, comparison.clipped_mean, comparison.clipping_bias) == (7.75, 4.0, -3.75)
     assert (comparison.clients, comparison.clipped) == (4, 2)
     row = comparison.estimates[0]
-    assert row.error == row.estimate - 4.0
+    assert row.error == row.estimate - 7.75
+    assert comparison.clipping_warning == (
+        "2 of 4 values lie outside [0, 10] and were clipped, which moves the mean by -3.75, from 7.75 to 4. "
+        "Estimates are of the clipped values' mean."
+    )
+    inside = estimate_mean(np.array([0.0, 2.0, 10.0]), INTERVAL, {"cldp": PROTOCOLS["cldp"]})
+    assert (inside.clipping_bias, inside.clipping_warning) == (0.0, None)
+
+
+def test_the_mean_of_the_largest_numbers_is_finite() -> None:
+    comparison = estimate_mean(np.array([1.5e308, 1.5e308, 1e308, 0.0]), INTERVAL, {"cldp": PROTOCOLS["cldp"]})
+    assert comparison.true_mean == 1e308
+    assert comparison.clipped_mean == 7.5
 
 
 def test_errors_are_unbiased_and_of_the_predicted_size() -> None:
@@ -44,8 +55,8 @@ def test_errors_are_unbiased_and_of_the_predicted_size() -> None:
     # below 1e-6 for each.
     scores = np.array(
         [
-            [row.error / row.standard_error for row in estimate_mean(VALUES[:300], INTERVAL, PROTOCOLS, seed=seed).estimates]
-            for seed in range(400)
+            [(row.estimate - run.clipped_mean) / row.standard_error for row in run.estimates]
+            for run in (estimate_mean(VALUES[:300], INTERVAL, PROTOCOLS, seed=seed) for seed in range(400))
         ]
     )
     assert np.all(np.abs(scores.mean(axis=0)) < 5 / math.sqrt(400))

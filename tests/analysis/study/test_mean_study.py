@@ -50,7 +50,7 @@ def test_every_mechanism_keeps_the_same_epsilon_and_none_beats_the_certified_bou
         assert str(row.guarantee) == str(study.table.guarantee)
         assert row.ratio_to_bound is not None
         assert row.ratio_to_bound >= 1
-        assert abs(row.error) < 5 * row.standard_error
+        assert abs(row.estimate - study.comparison.clipped_mean) < 5 * row.standard_error
 
 
 def test_mvu_is_the_best_of_those_with_its_bits(study: MeanStudy) -> None:
@@ -90,7 +90,7 @@ def test_results_for_machines(study: MeanStudy, tmp_path: Path) -> None:
     path = tmp_path / "results.json"
     write_results(study, path, command="quietbits estimate mean")
     document = json.loads(path.read_text())
-    assert document["format"] == "quietbits-mean-study/1"
+    assert document["format"] == "quietbits-mean-study/2"
     assert document["data"] == {
         "name": "height",
         "source": "a test",
@@ -99,6 +99,10 @@ def test_results_for_machines(study: MeanStudy, tmp_path: Path) -> None:
         "interval": [140.0, 200.0],
         "interval_is_public": True,
     }
+    assert document["true_mean"] == pytest.approx(DATA.values.mean(), rel=1e-12)
+    assert document["clipped_mean"] == pytest.approx(DATA.clipped.mean(), rel=1e-12)
+    assert document["clipping_bias"] == document["clipped_mean"] - document["true_mean"] != 0
+    assert document["warnings"] == [study.comparison.clipping_warning]
     for row, estimate in zip(document["estimates"], study.comparison.estimates, strict=True):
         assert row["estimate"] == estimate.estimate
         assert 0 <= 2.0 - row["guarantee"].pop("epsilon") < 1e-6
@@ -109,6 +113,15 @@ def test_results_for_machines(study: MeanStudy, tmp_path: Path) -> None:
     table_path = tmp_path / "table.json"
     table_path.write_text(json.dumps(document["tables"]["MVU, 2 bits"]))
     np.testing.assert_array_equal(read_table(table_path).weights, study.table.weights)
+
+
+def test_what_is_not_private_or_not_the_mean_is_a_warning(study: MeanStudy) -> None:
+    clipping = study.comparison.clipping_warning
+    assert study.warnings == (clipping,)
+    taken = replace(study, data=replace(study.data, interval_is_public=False))
+    assert taken.warnings == ("the interval was taken from the data. This is not private: state a public interval.", clipping)
+    inside = replace(study.comparison, clipped=0)
+    assert replace(study, comparison=inside).warnings == ()
 
 
 def test_results_with_a_table_that_does_not_verify_are_not_written(study: MeanStudy, tmp_path: Path) -> None:

@@ -301,7 +301,8 @@ def test_every_fault_is_named(document: dict[str, Any], message: str) -> None:
     ("content", "message"),
     [
         (b"epsilon = ", "sweep.toml: Invalid value"),
-        (b"\xff\xfe", "sweep.toml: 'utf-8' codec can't decode"),
+        (b"\xff\xfe", "sweep.toml: the file is UTF-16 or UTF-32: save it in UTF-8"),
+        (b"\xff", "sweep.toml: line 1 is not UTF-8 text: save the file in UTF-8"),
         (b"epsilon = 1\nepsilon = 2\n", "sweep.toml: Cannot overwrite a value"),
         (b"population = 'sphere'\nepsilons = 1\n", "sweep.toml: epsilons is not a key of a sweep"),
         (b"", "sweep.toml: mechanism is missing"),

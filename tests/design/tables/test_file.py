@@ -17,7 +17,7 @@ from quietbits.design.tables.file import checksum, read_table, table_document, v
 from quietbits.design.tables.lookup_table import DualCertificate, LookupTable
 from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.provenance import record_provenance
-from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from quietbits.design.tables.randomised_response import BITWISE, GENERALISED, bitwise_randomised_response, generalised_randomised_response
 from quietbits.design.tables.verification import verify_table
 from quietbits.errors import TableError
 
@@ -185,6 +185,8 @@ TAMPERING: list[tuple[str, Change, str, str]] = [
     ("extra-key", set_in("note", value="hello"), "schema", "'note' was unexpected"),
     ("central", set_in("trust_model", value="central"), "schema", "'local' was expected"),
     ("comment", set_in("mechanism", value="*/ int x;"), "schema", "does not match"),
+    ("another-name", set_in("mechanism", value="laplace"), "mechanism", "a lookup table is mvu, .*, got 'laplace'"),
+    ("bitwise-name", set_in("mechanism", value=BITWISE), "mechanism", "the weights and letters are not those of bitwise"),
     ("next-format", set_in("format", value="quietbits-table/2"), "format", "expected 'quietbits-table/1', got 'quietbits-table/2'"),
 ]
 
@@ -199,6 +201,71 @@ def test_a_changed_file_is_refused_even_with_a_recomputed_checksum(change: Chang
         raise mended
     plain = refusal(written(tmp_path / "plain.json", document, mend_checksum=False))
     assert plain.check in {"checksum", "schema", "format"}
+
+
+def renamed(table: LookupTable, name: str) -> str | None:
+    """The check that refuses a table under another name; None if it has that name too."""
+    try:
+        verify_table(dataclasses.replace(table, mechanism=name))
+    except TableError as error:
+        return error.check
+    return None
+
+
+@pytest.mark.parametrize(
+    ("table", "names"),
+    [
+        (bitwise_randomised_response(2.0, 1), {"mvu", GENERALISED, BITWISE}),
+        (bitwise_randomised_response(2.0, 2), {BITWISE}),
+        (bitwise_randomised_response(0.001, 9), {BITWISE}),
+        (bitwise_randomised_response(20.0, 5), {BITWISE}),
+        # Which a design for least variance may end with.
+        (generalised_randomised_response(2.0, 2), {"mvu", GENERALISED}),
+        (generalised_randomised_response(0.001, 8), {"mvu", GENERALISED}),
+        (generalised_randomised_response(20.0, 6), {"mvu", GENERALISED}),
+        (design_mvu(2.0, 2, 2), {"mvu"}),
+        (design_mvu(1.0, 3, 1), {"mvu"}),
+        (design_mvu(1.0, 1, 3, metric="l1"), {"mvu"}),
+    ],
+    ids=lambda value: value.line if isinstance(value, LookupTable) else "",
+)
+def test_a_table_is_named_for_what_its_weights_and_letters_are(table: LookupTable, names: set[str]) -> None:
+    assert {name for name in ("mvu", GENERALISED, BITWISE, "laplace") if renamed(table, name) is None} == names
+    assert {renamed(table, name) for name in ("mvu", GENERALISED, BITWISE, "laplace")} <= {None, "mechanism"}
+
+
+def test_letters_and_metric_are_part_of_what_a_table_is() -> None:
+    table = generalised_randomised_response(2.0, 2)
+    doubled = certified_table(
+        mechanism=GENERALISED,
+        epsilon=2.0,
+        metric=None,
+        alphabet=tuple(2 * letter for letter in table.alphabet),
+        total=table.total,
+        weights=table.weights,
+        provenance=table.provenance,
+    )
+    assert renamed(doubled, GENERALISED) == renamed(doubled, "mvu") == "mechanism"
+    of_a_metric = certified_table(
+        mechanism=GENERALISED,
+        epsilon=6.0,
+        metric="l1",
+        alphabet=table.alphabet,
+        total=table.total,
+        weights=table.weights,
+        provenance=table.provenance,
+    )
+    assert (renamed(of_a_metric, GENERALISED), renamed(of_a_metric, "mvu")) == ("mechanism", None)
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "table.json"
+    write_table(TABLES[2], path)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert verify_file(path) == TABLES[2].certificate
+    path.write_bytes(path.read_text(encoding="utf-8-sig").encode("utf-16"))
+    assert (error := refusal(path)).check == "json"
+    assert "the file is UTF-16 or UTF-32: save it in UTF-8" in error.detail
 
 
 @pytest.mark.parametrize(

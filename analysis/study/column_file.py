@@ -1,0 +1,211 @@
+"""One column of a csv or parquet file, batch by batch: every row once, or a refusal that names the file, the row and the reason."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.csv
+import pyarrow.parquet
+
+from ...errors import DataError
+from ...files import MEGABYTE, check_encoding_mark, check_size, shown_path
+from .csv_records import PIECE, csv_records
+
+MOST_BYTES = 4000 * MEGABYTE
+# Bytes that one row takes: a number, or an item's number.
+ROW_BYTES = 8
+# Rows that are decoded together.
+BATCH_ROWS = 2**16
+# Names that a message lists.
+MOST_LISTED = 20
+# How files write that a value is missing or withheld, in lower case.
+MISSING = frozenset(
+    (
+        *("", "-", "--", "---", "?", ".", "..", "*", "\u2013", "\u2014", "missing", "none", "nil", "null", "(null)", "#null!", "\\n"),
+        *("na", "n/a", "n.a.", "#na", "#n/a", "#n/a n/a", "<na>", "nat", "nan", "-nan", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"),
+        *("#value!", "#ref!", "#div/0!", "#num!", "#name?"),
+    )
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column that is about to be read.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    name : str
+        The column's name.
+    names : tuple of str
+        Names of all columns.
+    kind : pyarrow.DataType
+        Type of the values; bytes for csv.
+    rows : int
+        Number of rows, counted without reading the column.
+    """
+
+    path: Path
+    name: str
+    names: tuple[str, ...]
+    kind: pa.DataType
+    rows: int
+
+    @property
+    def where(self) -> str:
+        """The file and the column, for messages."""
+        return f"{shown_path(self.path)}: column {self.name!r}"
+
+
+def check_file(path: Path, formats: Sequence[str], most_bytes: int) -> str:
+    """Return the ending of a file's name, in lower case; ``DataError`` if there is no such file, of these formats and this size."""
+    suffix = path.suffix.lower()
+    if suffix not in formats:
+        raise DataError(f"{shown_path(path)}: the file's name must end in one of {', '.join(formats)}")
+    if not path.is_file():
+        raise DataError(f"{shown_path(path)}: there is no such file")
+    check_size(path, most_bytes)
+    return suffix
+
+
+def check_rows(where: str, rows: int, most_bytes: int) -> None:
+    """Refuse no rows, and more than memory is allowed for, before any memory is taken."""
+    if rows == 0:
+        raise DataError(f"{where}: there are no rows")
+    if rows * ROW_BYTES > most_bytes:
+        raise DataError(f"{where}: {rows} rows take {rows * ROW_BYTES / MEGABYTE:g} megabytes, {most_bytes / MEGABYTE:g} are allowed")
+
+
+def check_count(where: str, counted: int, read: int) -> None:
+    """Refuse a column of which the parser read another number of rows than there are."""
+    if counted != read:
+        raise DataError(f"{where}: the file has {counted} rows, its parser read {read}")
+
+
+def chosen_column(path: Path, column: str | None, names: Sequence[str]) -> int:
+    """Return the place of the one column that was asked for; a ``DataError`` lists those that there are."""
+    listed = ", ".join(names[:MOST_LISTED]) + (f", ... ({len(names)} in all)" if len(names) > MOST_LISTED else "")
+    there = f"the columns are: {listed}"
+    if column is None:
+        raise DataError(f"{shown_path(path)}: name a column; {there}")
+    places = [place for place, name in enumerate(names) if name == column]
+    if not places:
+        raise DataError(f"{shown_path(path)}: there is no column {column!r}; {there}")
+    if len(places) > 1:
+        raise DataError(f"{shown_path(path)}: there are {len(places)} columns {column!r}; {there}")
+    return places[0]
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn errors of a parser into a ``DataError`` that names the file."""
+    try:
+        yield
+    except (pa.ArrowException, EOFError, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{shown_path(path)}: the file cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def csv_column(path: Path, column: str | None, most_bytes: int) -> Column:
+    """Return a column of a csv file with a header; its records are counted without the parser."""
+    records = csv_records(path)
+    name = records.names[chosen_column(path, column, records.names)]
+    found = Column(path, name, records.names, pa.binary(), records.rows)
+    check_rows(found.where, found.rows, most_bytes)
+    return found
+
+
+def csv_batches(column: Column) -> Iterator[pa.Array]:
+    """Yield the texts of a csv column as they are written; ``DataError`` at the first that is not UTF-8."""
+    # By number: names may occur twice. The header is skipped as a row, since it may have line ends of its own.
+    numbers = [str(number) for number in range(len(column.names))]
+    chosen = numbers[column.names.index(column.name)]
+    read = 0
+    with reading(column.path), column.path.open("rb") as file:
+        check_encoding_mark(column.path, file)
+        batches = pyarrow.csv.open_csv(
+            file,
+            read_options=pyarrow.csv.ReadOptions(column_names=numbers, skip_rows_after_names=1),
+            # An empty line is a row: in a file with one column it looks like an empty value.
+            parse_options=pyarrow.csv.ParseOptions(ignore_empty_lines=False, newlines_in_values=True),
+            convert_options=pyarrow.csv.ConvertOptions(
+                include_columns=[chosen], column_types={chosen: pa.binary()}, strings_can_be_null=False
+            ),
+        )
+        for batch in batches:
+            yield _utf8(column.where, batch.column(0), read)
+            read += batch.num_rows
+    check_count(column.where, column.rows, read)
+
+
+def text_lines(path: Path, most_bytes: int) -> Iterator[pa.Array]:
+    """Yield the lines of a text file, which end in LF or CRLF and nothing else; lines are counted beforehand."""
+    where, rows = shown_path(path), _count_lines(path)
+    check_rows(where, rows, most_bytes)
+    read = 0
+    with reading(path), path.open("rb") as file:
+        check_encoding_mark(path, file)
+        while lines := [line.removesuffix(b"\n").removesuffix(b"\r") for line in islice(file, BATCH_ROWS)]:
+            for row, line in enumerate(lines, read + 1):
+                if b"\r" in line:
+                    raise DataError(f"{where}: row {row} has a carriage return without a line feed")
+            yield _utf8(where, pa.array(lines, pa.binary()), read)
+            read += len(lines)
+    check_count(where, rows, read)
+
+
+def _count_lines(path: Path) -> int:
+    count, last = 0, b""
+    with path.open("rb") as file:
+        check_encoding_mark(path, file)
+        while piece := file.read(PIECE):
+            count += piece.count(b"\n")
+            last = piece[-1:]
+    return count + (last not in (b"", b"\n"))
+
+
+def parquet_column(path: Path, column: str | None, most_bytes: int) -> Column:
+    """Return a column of a parquet file; rows and sizes are those of the file's metadata."""
+    with reading(path), path.open("rb") as file:
+        parquet = pyarrow.parquet.ParquetFile(file)
+        schema, metadata = parquet.schema_arrow, parquet.metadata
+        field = schema.field(chosen_column(path, column, schema.names))
+        found = Column(path, field.name, tuple(schema.names), field.type, metadata.num_rows)
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        leaves = [leaf for group in groups for leaf in map(group.column, range(group.num_columns)) if leaf.path_in_schema == field.name]
+    check_rows(found.where, found.rows, most_bytes)
+    check_count(found.where, found.rows, sum(group.num_rows for group in groups))
+    # Runs of equal values and dictionaries decode to more bytes than this; `check_rows` counts those.
+    stated = sum(leaf.total_uncompressed_size for leaf in leaves)
+    if stated > most_bytes:
+        raise DataError(f"{found.where}: the values take {stated / MEGABYTE:g} megabytes, {most_bytes / MEGABYTE:g} are allowed")
+    return found
+
+
+def parquet_batches(column: Column, *, as_dictionary: bool = False) -> Iterator[pa.Array]:
+    """Yield the values of a parquet column; texts of which few are different take little memory with `as_dictionary`."""
+    read = 0
+    with reading(column.path), column.path.open("rb") as file:
+        parquet = pyarrow.parquet.ParquetFile(file, read_dictionary=[column.name] if as_dictionary else None)
+        for batch in parquet.iter_batches(BATCH_ROWS, columns=[column.name], use_threads=False):
+            if batch.schema.names != [column.name]:
+                raise DataError(f"{column.where} holds other columns")
+            yield batch.column(0)
+            read += batch.num_rows
+    check_count(column.where, column.rows, read)
+
+
+def _utf8(where: str, values: pa.Array, before: int) -> pa.Array:
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        for row, value in enumerate(values.to_pylist(), before + 1):
+            try:
+                value.decode("utf-8")
+            except UnicodeDecodeError:
+                raise DataError(f"{where}: row {row} is not UTF-8 text: save the file in UTF-8") from None
+        raise

@@ -41,8 +41,8 @@ class ProvenBound:
 def largest_bound(entry: Entry, task: Task, mechanism: Mechanism) -> float | None:
     """Return the largest bound of an entry whose hypotheses a mechanism for a task meets, however weak it is; None where none is proven.
 
-    A mechanism that may have a bias is compared with bounds that hold for biased mechanisms, and an error that is stated for some populations
-    with none.
+    A mechanism that may have a bias is compared with bounds that hold for biased mechanisms. An error that is stated for some populations
+    only has none.
     Bounds for pure privacy hold for purely private mechanisms, whatever delta the task allows; they are taken at the epsilon of the
     mechanism's own messages.
     """

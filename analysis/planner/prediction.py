@@ -9,6 +9,9 @@ from ...design.contracts.mechanism import Mechanism
 from ..simulation.mean import stated_law
 from .population import PopulationSample, mean_of_clients
 
+# Draws of the noise for decoders that are not linear: as many as have this number of coordinates in all.
+FEWEST_DRAWS, MOST_DRAWS, DRAWN_COORDINATES = 8, 64, 2**20
+
 
 @dataclass(frozen=True)
 class PredictedError:
@@ -40,9 +43,11 @@ def predict_error(mechanism: Mechanism, sample: PopulationSample, rounds: int = 
     """
     clients = sample.clients
     law = stated_law(mechanism, sample.inputs)
-    noise = float(np.mean(law.variance)) / clients + mechanism.shared_variance(sample.mean)
+    draws = max(FEWEST_DRAWS, min(MOST_DRAWS, DRAWN_COORDINATES // mechanism.domain.dimension))
+    predicted = mechanism.predicted_error(sample.mean, float(np.mean(law.variance)), draws)
     bias = mean_of_clients(law.bias, clients) if law.bias.ndim == 2 else np.zeros(1)
-    square = float(bias @ bias)
+    square = float(bias @ bias) + predicted.bias**2
+    noise = predicted.of_mean(clients) - predicted.bias**2
     worst = mechanism.error()
     if not math.isfinite(noise + square):
         raise ValueError(f"error must be known for these inputs, got {noise + square}")

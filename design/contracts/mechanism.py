@@ -86,8 +86,17 @@ class Mechanism(ABC):
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the norm of the estimate's bias; errs upward. 0.0 for an unbiased mechanism."""
+        """Upper bound on the norm of the estimate's bias, for inputs that do not depend on public seeds; 0.0 for an unbiased mechanism.
+
+        A mechanism that says so takes the average over its public seed.
+        """
         return 0.0
+
+    @property
+    def seed_bias_bound(self) -> float:
+        """The same for inputs that may depend on the public seed, wrap-around included: the square is an upper bound on the squared error
+        that the noise's variance leaves out."""
+        return self.bias_bound
 
     def known_bias(self, inputs: ArrayLike) -> FloatArray:  # noqa: ARG002
         """Return the mean of each decoded message less its clipped input, one per row; one 0.0 without bias, or if only bounded."""
@@ -106,6 +115,11 @@ class Mechanism(ABC):
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
         """Return `Error.shared` where the mean of all clipped inputs is `mean`."""
         return 0.0
+
+    @property
+    def decodes_linearly(self) -> bool:
+        """Whether the estimate is a linear function of the sum of messages: errors then depend on inputs by their first two moments."""
+        return True
 
     def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
         """Return the expected error of one round's estimate where clipped inputs have a mean, and messages a variance on average.

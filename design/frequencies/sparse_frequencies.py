@@ -89,6 +89,11 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return math.sqrt(2)
 
     @property
+    def seed_bias_bound(self) -> float:
+        """`bias_bound`."""
+        return self.bias_bound
+
+    @property
     def worst_shared_variance(self) -> float:
         """0.0: items that are found are not taken for each other."""
         return 0.0
@@ -96,6 +101,11 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
         """Return 0.0."""
         return 0.0
+
+    @property
+    def decodes_linearly(self) -> bool:
+        """False."""
+        return False
 
     def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
         """Return the error of decoding sketches of the frequencies that have Gaussian noise, each draw with another sketch."""

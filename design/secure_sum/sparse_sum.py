@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Of the objective at zero: below what the noise makes of it, and what a mean that is not sparse can be decoded to without ado.
 TOLERANCE, LOOSE = 1e-8, 1e-4
 # Normal numbers of the error with the right coordinates.
-ORACLE_NUMBERS = 2**17
+ORACLE_NUMBERS = 2**16
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,11 @@ class SparseSum(SketchedSecureSum):
         return 2 * self.ball.clip_norm
 
     @property
+    def seed_bias_bound(self) -> float:
+        """`bias_bound`."""
+        return self.bias_bound
+
+    @property
     def worst_variance(self) -> float:
         """Sparsity times the variance of a measurement: with `bias_bound`, an error that is never exceeded."""
         return self.sparsity * self.inner.largest_directional_variance / self.sketch.length_factor**2
@@ -111,6 +116,11 @@ class SparseSum(SketchedSecureSum):
     def noise_level(self) -> float:
         """What noise alone makes of the largest coordinate by least squares, exceeded as seldom as the penalty."""
         return self.penalty * self.sketch_dimension / self.sketch.length_factor**2
+
+    @property
+    def decodes_linearly(self) -> bool:
+        """False."""
+        return False
 
     def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
         """Return the error of decoding measurements of the mean that have Gaussian noise, each draw with another sketch.

@@ -154,7 +154,9 @@ def test_no_number_of_bits_for_a_delta_too_small() -> None:
 @pytest.mark.parametrize(
     ("dimension", "clients", "sigma", "granularity", "stated"), [(16, 50, 0.4, 0.1, None), (4, 500, 0.2, 0.5, 1.43e-3)]
 )
-def test_details_have_the_mechanism_s_worst_error(dimension: int, clients: int, sigma: float, granularity: float, stated: float | None) -> None:
+def test_details_have_the_mechanism_s_worst_error(
+    dimension: int, clients: int, sigma: float, granularity: float, stated: float | None
+) -> None:
     values: dict[str, Any] = {"clients": clients, "dimension": dimension, "clip": 1.0, "local_sigma": sigma, "granularity": granularity}
     details = account("distributed-discrete-gaussian", **values, delta=1e-5).subject.details
     mechanism = DistributedDiscreteGaussianMechanism(NormBall(dimension, 2.0), clients, 20, granularity, sigma, 1e-5)

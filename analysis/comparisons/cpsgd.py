@@ -50,8 +50,8 @@ class NoisePoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row with the noise.
 
-        ``realised_epsilon`` errs upward, and is infinite where the accounting proves nothing; ``noise_squared_error`` is the variance of the
-        noise, in squared units of the number; ``condition_binds`` says that one trial fewer breaks the condition of Theorem 1, or leaves
+        ``realised_epsilon`` errs upward, and is infinite where the accounting proves nothing; ``noise_squared_error`` is the noise's
+        variance, in squared units of the number; ``condition_binds`` says that one trial fewer breaks the condition of Theorem 1, or leaves
         the ends of the support more likely than delta; ``certified_error`` is `unbiased_error_bound`.
 
         Raises

@@ -129,8 +129,8 @@ class SumPoint(Point):
         """Return a row, or none for too few bits, or more than are sent without compression.
 
         Errors are squared L2 distances, in squared radii of the ball. ``bits_per_coordinate`` are those of a message, over the dimension of
-        the vector. ``realised_epsilon`` and ``coordinate_wrap_probability`` err upward; ``worst_mean_variance`` is the largest variance of the
-        mean; ``central_squared_error`` is that of a trusted server's Gaussian noise. ``measured_squared_error``, with
+        the vector. ``realised_epsilon`` and ``coordinate_wrap_probability`` err upward; ``worst_mean_variance`` is the mean's largest
+        variance; ``central_squared_error`` is that of a trusted server's Gaussian noise. ``measured_squared_error``, with
         ``standard_error``, and ``predicted_squared_error`` at the same vectors are means over ``rounds`` simulated rounds, and
         ``wrapped_coordinates`` is the number in all of them: NaN where there are none.
         """

@@ -94,8 +94,10 @@ class Mechanism(ABC):
 
     @property
     def seed_bias_bound(self) -> float:
-        """The same for inputs that may depend on the public seed, wrap-around included: the square is an upper bound on the squared error
-        that the noise's variance leaves out."""
+        """Upper bound for inputs that may depend on the public seed, wrap-around included.
+
+        Its square bounds the squared error that the noise's variance leaves out.
+        """
         return self.bias_bound
 
     def known_bias(self, inputs: ArrayLike) -> FloatArray:  # noqa: ARG002

@@ -56,7 +56,7 @@ class LinearSketch(ABC):
 
     @property
     def operator_norm_bound(self) -> float:
-        """Upper bound on the largest length of ``S^T y`` for y of length one, whatever the seed: that of all columns, each of length one."""
+        """Upper bound on the length of ``S^T y`` for y of length one, whatever the seed: d columns have the length one each."""
         return math.sqrt(self.dimension)
 
     @property

@@ -56,7 +56,7 @@ class NeededPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row for a scheme, or one for each error.
 
-        ``worst_squared_error`` is the worst expected one; ``necessary_bits`` are of a client, for that error under the scheme's trust model, and
+        ``worst_squared_error`` is expected; ``necessary_bits`` are of a client, for that error under the scheme's trust model, and
         err downward, as do ``histogram_bits``, which an exact histogram takes in a secure sum, and the ``_error_bound``s of privacy.
         """
         items, clients = self.categories, self.clients

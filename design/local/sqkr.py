@@ -64,7 +64,7 @@ class SQKRMechanism(VectorMechanism):
 
     >>> mechanism = SQKRMechanism(math.inf, 1, NormBall(dimension=200, norm=2.0))
     >>> round(mechanism.worst_variance / 10_000, 4)
-    0.0695
+    0.0694
     """
 
     epsilon: float

@@ -10,8 +10,9 @@ from ...design.contracts.task import LARGEST_TARGET, SMALLEST_TARGET, Task
 from ..catalogue.local import scalar_lower_bound, unbiased_lower_bound
 from ..catalogue.lower_bounds import central_lower_bound, local_lower_bound, unbiased_central_lower_bound, unbiased_local_lower_bound
 
+LowerBound = Callable[[Task], float | None]
 # Bounds that hold for unbiased mechanisms only, and the bounds that hold for biased ones too.
-ALSO_OF_BIASED = {
+ALSO_OF_BIASED: dict[LowerBound, LowerBound] = {
     scalar_lower_bound: local_lower_bound,
     unbiased_lower_bound: local_lower_bound,
     unbiased_local_lower_bound: local_lower_bound,
@@ -82,6 +83,6 @@ def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float 
     return ProvenBound(None, "no proven bound for this domain and budget")
 
 
-def _bound_for(entry: Entry, mechanism: Mechanism) -> Callable[[Task], float | None]:
+def _bound_for(entry: Entry, mechanism: Mechanism) -> LowerBound:
     """Return the bound of an entry whose hypothesis on the bias a mechanism meets."""
     return entry.lower_bound if mechanism.bias_bound == 0 else ALSO_OF_BIASED.get(entry.lower_bound, entry.lower_bound)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ class KerdockFrame(TightFrame):
     @property
     def length(self) -> int:
         """Coordinates of a padded vector p: a power of 4."""
-        return 4 ** max(1, -(-(self.dimension - 1).bit_length() // 2))
+        return 1 << 2 * max(1, -(-(self.dimension - 1).bit_length() // 2))
 
     @property
     def size(self) -> int:
@@ -107,12 +108,12 @@ class KerdockFrame(TightFrame):
         coefficients += self.analysis(rest)
         return coefficients
 
-    def _analysed(self, vectors: FloatArray, signs: FloatArray) -> FloatArray:
+    def _analysed(self, vectors: NDArray[Any], signs: NDArray[Any]) -> NDArray[Any]:
         padded = np.zeros((len(vectors), len(signs), self.length), dtype=vectors.dtype)
         np.multiply(vectors[:, None, :], signs, out=padded[:, :, : self.dimension])
         return np.asarray(walsh_hadamard(padded).reshape(len(vectors), self.size))
 
-    def _synthesised(self, coefficients: FloatArray, signs: FloatArray) -> FloatArray:
+    def _synthesised(self, coefficients: NDArray[Any], signs: NDArray[Any]) -> NDArray[Any]:
         transformed = walsh_hadamard(coefficients.reshape(len(coefficients), -1, self.length))
         return np.asarray(np.einsum("cbi,bi->ci", transformed[:, :, : self.dimension], signs))
 

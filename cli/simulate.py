@@ -72,8 +72,7 @@ def _simulate_group() -> None:
 class Simulated:
     """A summary of rounds, and the least worst-case error that is proven for the task; None where nothing is.
 
-    Nor is there one where the mechanism states its error for some populations only, as it would be one on the worst inputs, or where the
-    known one is for unbiased mechanisms and this one has a bias.
+    Nor is there one where the mechanism states its error for some populations only, as it would be one on the worst inputs.
     """
 
     summary: "MeanSummary"

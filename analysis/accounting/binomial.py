@@ -211,7 +211,7 @@ def accounted_binomial(noise: BinomialNoise) -> Accounted:
         | {
             "worst_shift": worst.shift,
             "worst_coordinates": worst.coordinates,
-            "squared_error": binomial_squared_error(noise.trials, noise.probability, noise.scale, noise.dimension),
+            "noise_squared_error": binomial_squared_error(noise.trials, noise.probability, noise.scale, noise.dimension),
         },
     )
 

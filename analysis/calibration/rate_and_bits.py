@@ -27,7 +27,7 @@ class RateAndBits:
         Dimension over the sketch's.
     bits_per_parameter : float
         Of a client's whole message, over the dimension.
-    predicted_error : float
+    compressed_error : float
         Where the mean is as long as the ball allows.
     reference_error : float
         That of vectors that are not sketched, with ample bits.
@@ -37,7 +37,7 @@ class RateAndBits:
     sketch_dimension: int
     rate: float
     bits_per_parameter: float
-    predicted_error: float
+    compressed_error: float
     reference_error: float
 
 
@@ -100,7 +100,7 @@ def cheapest_rate_and_bits(
             continue
         mechanism = sketched.mechanism
         per_parameter = mechanism.bits_per_client / ball.dimension
-        found.append(_pair(ball, bits, mechanism.sketch_dimension, per_parameter, sketched.predicted_error, reference))
+        found.append(_pair(ball, bits, mechanism.sketch_dimension, per_parameter, sketched.compressed_error, reference))
     if not found:
         raise InfeasibleError(f"slack must be larger than {slack:g} for any number of bits up to {AMPLE_BITS}")
     return tuple(sorted(found, key=lambda pair: pair.bits_per_parameter))

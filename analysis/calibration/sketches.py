@@ -112,14 +112,14 @@ class CalibratedSketch(Generic[Sketched]):
     ----------
     mechanism : SketchedMechanism
         The mechanism.
-    predicted_error : float
+    compressed_error : float
         Its error where the mean is as long as the ball allows: compression, noise and rounding.
     plain_error : float
         That of the same mechanism without a sketch; infinite where the bits are too few for it.
     """
 
     mechanism: Sketched
-    predicted_error: float
+    compressed_error: float
     plain_error: float
 
 

@@ -209,7 +209,7 @@ def _facts(found: SketchedFrequencies, values: Values) -> dict[str, Any]:
     sketch = found.sketch
     noise = found.item_variance / found.clients
     if isinstance(found, SparseFrequencies):
-        predicted = {"distinct_items": found.distinct_items, "predicted_error": found.worst_variance / found.clients}
+        predicted = {"distinct_items": found.distinct_items, "oracle_squared_error": found.worst_variance / found.clients}
     else:
         error = predicted_error(sketch, noise, values["concentration"], values["failure"])
         predicted = {"predicted_error": error.squared, "predicted_largest_error": error.largest}

@@ -132,9 +132,10 @@ def _with_errors(subject: Accounted, found: CalibratedSketch[Any], options: Valu
         "rows": sketch.rows if isinstance(sketch, CountMeanSketch) else None,
         "compression_rate": ball.dimension / sketch.sketch_dimension,
         "sketch_clip": mechanism.sketch_clip,
-        "predicted_error": found.predicted_error,
+        "compressed_error": found.compressed_error,
         "plain_error": found.plain_error,
-        f"predicted_error_of_{MANY_ROUNDS}_rounds": found.predicted_error / MANY_ROUNDS,
+        f"compressed_error_of_{MANY_ROUNDS}_rounds": found.compressed_error / MANY_ROUNDS,
+        "worst_squared_error": mechanism.error().of_mean(found.mechanism.clients),
         "bias_bound": mechanism.bias_bound,
         "clipping_probability": mechanism.clipping_probability,
     }
@@ -162,7 +163,8 @@ def _solve_sparse(target: Target, given: Values) -> Accounted:
         "sketch_clip": found.sketch_clip,
         "penalty": found.penalty,
         # If the mean is as sparse as expected, and its coordinates are found.
-        "predicted_error": found.worst_variance / found.clients,
+        "oracle_squared_error": found.worst_variance / found.clients,
+        "worst_squared_error": found.error().of_mean(found.clients),
         "clipping_probability": found.clipping_probability,
     }
     return replace(subject, bits_per_client=found.bits_per_client, details={**subject.details, **details}, ball=ball)

@@ -45,6 +45,7 @@ from .sums_of_numbers import numbers_too
 
 BOTH = ("add-or-remove-one", "replace-one")
 CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
+ANY_DELTA = 1e-5
 # From here on, accounting for many tosses takes long.
 MANY_CLIENTS = 2**16
 BITS = Option("bits", int, "Bits of a coordinate: sums are taken modulo 2**bits, or less.", 16, 1, MOST_BITS, "bits", budget="coordinate")
@@ -85,9 +86,7 @@ def _account_discrete_gaussian(values: Values, adjacency: str | None, sampling: 
             "granularity": granularity,
             "tau": discrete_gaussian_tau(clients, sigma / granularity),
             "rounded_norm": rounded_norm(clip, granularity, padded),
-            # A discrete Gaussian's variance is at most its parameter's square; rounding costs at most a quarter of a squared step. What
-            # falls on the padding is dropped.
-            "squared_error": dimension * (sigma**2 + granularity**2 / 4) / clients,
+            **_errors(DistributedDiscreteGaussianMechanism, values, sigma, neighbours),
         },
         ball=NormBall(dimension, 2.0, clip),
         clients=clients,
@@ -112,11 +111,18 @@ def _account_skellam(values: Values, adjacency: str | None, sampling: Sampling |
             "local_variance": variance,
             "granularity": granularity,
             "rounded_norm": rounded_norm(clip, granularity, padded),
-            "squared_error": dimension * (variance + granularity**2 / 4) / clients,
+            **_errors(DistributedSkellamMechanism, values, variance, neighbours),
         },
         ball=NormBall(dimension, 2.0, clip),
         clients=clients,
     )
+
+
+def _errors(mechanism: Callable[..., SecureSumMechanism], values: Values, noise: float, adjacency: str) -> dict[str, Scalar]:
+    """Return the bounds on error and bias of a sum of rounded vectors, which depend neither on bits nor on delta."""
+    ball = NormBall(values["dimension"], 2.0, values["clip"])
+    built = mechanism(ball, values["clients"], MOST_BITS, values["granularity"], noise, ANY_DELTA, 0, values["rotation"], adjacency)
+    return {"worst_squared_error": built.error().of_mean(values["clients"]), "bias_bound": built.bias_bound}
 
 
 def _bits_per_client(values: Values, padded: int) -> float | None:
@@ -175,7 +181,7 @@ def _accounted_cpsgd(parameters: CpsgdMechanism) -> Accounted:
         "modulus": parameters.modulus,
         "bits_per_coordinate": parameters.bits_per_client / ball.dimension,
         "bits_before_aggregation": parameters.message_bits_before_aggregation,
-        "squared_error": parameters.worst_variance / parameters.clients,
+        "worst_squared_error": parameters.error().of_mean(parameters.clients),
         "squared_error_bound": parameters.mean_squared_error_bound,
         "bias_bound": parameters.bias_bound,
     }

@@ -63,7 +63,7 @@ class SlackPoint(Point):
                 "probability": self.probability,
                 "sensitivity": self.sensitivity,
                 "delta": self.delta,
-                "squared_error": binomial_squared_error(self.trials, self.probability, self.scale, 1),
+                "noise_squared_error": binomial_squared_error(self.trials, self.probability, self.scale, 1),
                 "epsilon": theorem,
                 "epsilon_exact": exact,
                 "ratio": theorem / exact,

@@ -50,8 +50,8 @@ class NoisePoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row with the noise.
 
-        ``realised_epsilon`` errs upward, and is infinite where the accounting proves nothing; ``squared_error`` is the variance of the
-        noise, in squared units of the number; ``condition_binds`` says that one trial fewer breaks the condition of Theorem 1, or leaves
+        ``realised_epsilon`` errs upward, and is infinite where the accounting proves nothing; ``noise_squared_error`` is the noise's
+        variance, in squared units of the number; ``condition_binds`` says that one trial fewer breaks the condition of Theorem 1, or leaves
         the ends of the support more likely than delta; ``certified_error`` is `unbiased_error_bound`.
 
         Raises
@@ -65,7 +65,7 @@ class NoisePoint(Point):
         --------
         >>> targets = [("analytic", None), ("classic", None), ("theorem", 1.0), ("exact", 1.0)]
         >>> points = [NoisePoint(seed=0, accounting=name, epsilon=1.0, delta=1e-6, scale=scale) for name, scale in targets]
-        >>> [round(point.run()[0]["squared_error"], 2) for point in points]
+        >>> [round(point.run()[0]["noise_squared_error"], 2) for point in points]
         [17.85, 28.08, 370.75, 20.0]
         """
         check_choice("accounting", self.accounting, GAUSSIAN if self.scale is None else BINOMIAL)
@@ -92,7 +92,7 @@ class NoisePoint(Point):
         return {
             "realised_epsilon": gaussian_epsilon(deviation, self.delta),
             "trials": 0,
-            "squared_error": deviation**2,
+            "noise_squared_error": deviation**2,
             "condition_binds": False,
         }
 
@@ -105,7 +105,7 @@ class NoisePoint(Point):
         return {
             "realised_epsilon": reached,
             "trials": trials,
-            "squared_error": binomial_squared_error(trials, PROBABILITY, scale, 1),
+            "noise_squared_error": binomial_squared_error(trials, PROBABILITY, scale, 1),
             "condition_binds": trials == 1 or math.isinf(epsilon_of(trials - 1)),
         }
 

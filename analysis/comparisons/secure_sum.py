@@ -129,8 +129,8 @@ class SumPoint(Point):
         """Return a row, or none for too few bits, or more than are sent without compression.
 
         Errors are squared L2 distances, in squared radii of the ball. ``bits_per_coordinate`` are those of a message, over the dimension of
-        the vector. ``realised_epsilon`` and ``coordinate_wrap_probability`` err upward; ``worst_squared_error`` is that of the mean, bias
-        and wrapping left out; ``central_squared_error`` is that of a trusted server's Gaussian noise. ``measured_squared_error``, with
+        the vector. ``realised_epsilon`` and ``coordinate_wrap_probability`` err upward; ``worst_mean_variance`` is the mean's largest
+        variance; ``central_squared_error`` is that of a trusted server's Gaussian noise. ``measured_squared_error``, with
         ``standard_error``, and ``predicted_squared_error`` at the same vectors are means over ``rounds`` simulated rounds, and
         ``wrapped_coordinates`` is the number in all of them: NaN where there are none.
         """
@@ -152,7 +152,7 @@ class SumPoint(Point):
                 "realised_epsilon": problem.realised_epsilon(mechanism),
                 "adjacency": ADJACENCY,
                 "trust_model": "secure-sum",
-                "worst_squared_error": mechanism.worst_variance / problem.clients,
+                "worst_mean_variance": mechanism.worst_variance / problem.clients,
                 "central_squared_error": central_gaussian_error(ball, problem.clients, problem.epsilon, problem.delta, ADJACENCY),
                 "coordinate_wrap_probability": mechanism.coordinate_wrap_probability,
                 **self._measured(mechanism, self.repetitions if fewest or self.simulated else 0),

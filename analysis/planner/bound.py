@@ -1,5 +1,6 @@
 """The proven bound beside a mechanism's error, or the reason why no bound is given."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...design.contracts.domains import Interval
@@ -7,10 +8,16 @@ from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Entry
 from ...design.contracts.task import LARGEST_TARGET, SMALLEST_TARGET, Task
 from ..catalogue.local import scalar_lower_bound, unbiased_lower_bound
-from ..catalogue.lower_bounds import unbiased_central_lower_bound, unbiased_local_lower_bound
+from ..catalogue.lower_bounds import central_lower_bound, local_lower_bound, unbiased_central_lower_bound, unbiased_local_lower_bound
 
-# Bounds that say nothing of a biased design.
-OF_UNBIASED = (scalar_lower_bound, unbiased_local_lower_bound, unbiased_lower_bound, unbiased_central_lower_bound)
+LowerBound = Callable[[Task], float | None]
+# Bounds that hold for unbiased mechanisms only, and the bounds that hold for biased ones too.
+ALSO_OF_BIASED: dict[LowerBound, LowerBound] = {
+    scalar_lower_bound: local_lower_bound,
+    unbiased_lower_bound: local_lower_bound,
+    unbiased_local_lower_bound: local_lower_bound,
+    unbiased_central_lower_bound: central_lower_bound,
+}
 # A bound for vectors or items below this share of the central Gaussian's error is too weak to judge a mechanism by that such noise could be
 # as good as. For one number Laplace noise is better than Gaussian noise, and within a small factor of the bound.
 WEAK = 0.1
@@ -35,17 +42,19 @@ class ProvenBound:
 def largest_bound(entry: Entry, task: Task, mechanism: Mechanism) -> float | None:
     """Return the largest bound of an entry whose hypotheses a mechanism for a task meets, however weak it is; None where none is proven.
 
-    Nothing is proven of designs that may have a bias by bounds for unbiased ones, nor of an error that is stated for some populations only.
+    A mechanism that may have a bias is compared with bounds that hold for biased mechanisms. An error that is stated for some populations
+    only has none.
     Bounds for pure privacy hold for purely private mechanisms, whatever delta the task allows; they are taken at the epsilon of the
     mechanism's own messages.
     """
-    if entry.populations is not None or not entry.private or _says_nothing_of(entry, mechanism):
+    if entry.populations is not None or not entry.private:
         return None
-    found = [entry.lower_bound(task)]
+    lower_bound = _bound_for(entry, mechanism)
+    bounds = [lower_bound(task)]
     epsilon = mechanism.guarantee.epsilon
     if mechanism.delta == 0 and epsilon <= LARGEST_TARGET:
-        found.append(entry.lower_bound(replace(task, epsilon=max(epsilon, SMALLEST_TARGET), delta=0.0, rounds=1)))
-    return max((bound for bound in found if bound), default=None)
+        bounds.append(lower_bound(replace(task, epsilon=max(epsilon, SMALLEST_TARGET), delta=0.0, rounds=1)))
+    return max((bound for bound in bounds if bound), default=None)
 
 
 def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float | None) -> ProvenBound:
@@ -56,8 +65,6 @@ def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float 
     """
     if entry.populations is not None:
         return ProvenBound(None, f"no proven bound: the error is stated for {' or '.join(entry.populations)} only")
-    if _says_nothing_of(entry, mechanism):
-        return ProvenBound(None, "no proven bound: the known one is for unbiased mechanisms, and this one has a bias")
     proven = largest_bound(entry, task, mechanism)
     many = not isinstance(task.domain, Interval)
     if many and proven is not None and central is not None and entry.trust_model != "local" and proven < WEAK * central:
@@ -67,7 +74,7 @@ def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float 
         )
     if proven is not None:
         return ProvenBound(proven)
-    if mechanism.delta > 0 and entry.lower_bound(replace(task, delta=0.0)):
+    if mechanism.delta > 0 and _bound_for(entry, mechanism)(replace(task, delta=0.0)):
         return ProvenBound(None, "no proven bound: the known one is for pure epsilon, and this guarantee has a delta")
     if task.sampling is not None:
         return ProvenBound(None, "no proven bound: none is known for sampled clients")
@@ -76,6 +83,6 @@ def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float 
     return ProvenBound(None, "no proven bound for this domain and budget")
 
 
-def _says_nothing_of(entry: Entry, mechanism: Mechanism) -> bool:
-    """Return whether an entry's bound is for unbiased mechanisms, and this design of it may have a bias."""
-    return mechanism.bias_bound > 0 and entry.lower_bound in OF_UNBIASED
+def _bound_for(entry: Entry, mechanism: Mechanism) -> LowerBound:
+    """Return the bound of an entry whose hypothesis on the bias a mechanism meets."""
+    return entry.lower_bound if mechanism.bias_bound == 0 else ALSO_OF_BIASED.get(entry.lower_bound, entry.lower_bound)

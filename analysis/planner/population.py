@@ -39,12 +39,21 @@ class PopulationSample:
         A few clients' inputs.
     mean : ndarray
         A mean whose distance from the domain's middle is that which is expected of all clients' mean.
+    probabilities : ndarray or None
+        Probability of each item.
     """
 
     domain: Domain
     clients: int
     inputs: NDArray[Any]
     mean: FloatArray
+    probabilities: FloatArray | None = None
+
+    def drawn_means(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Return means of all clients' inputs, drawn anew for items, and `mean` for other domains; one per row."""
+        if self.probabilities is None:
+            return np.repeat(np.asarray(self.mean)[None], count, axis=0)
+        return rng.multinomial(self.clients, self.probabilities, count) / self.clients
 
     @property
     def zero_error(self) -> float:
@@ -60,7 +69,9 @@ def draw_sample(population: str, domain: Domain, clients: int, seed: int, nonzer
     chunks = input_chunks(population, domain, drawn, named_stream(seed, f"planner: {population}"), nonzero=nonzero)
     inputs = np.asarray(domain.clip(np.concatenate(list(chunks))))
     if isinstance(domain, Categories):
-        return PopulationSample(domain, clients, inputs, _frequencies(population, domain, clients))
+        return PopulationSample(
+            domain, clients, inputs, _frequencies(population, domain, clients), np.asarray(item_probabilities(population, domain.size))
+        )
     offsets = np.asarray(inputs.reshape(len(inputs), -1) - domain.middle, dtype=float)
     mean = mean_of_clients(offsets, clients) + domain.middle
     return PopulationSample(domain, clients, inputs, mean if isinstance(domain, NormBall) else mean[0])

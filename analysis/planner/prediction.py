@@ -6,8 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...design.contracts.mechanism import Mechanism
+from ..random_streams import named_stream
 from ..simulation.mean import stated_law
 from .population import PopulationSample, mean_of_clients
+
+# Draws of the noise for decoders that are not linear: as many as have this number of coordinates in all.
+FEWEST_DRAWS, MOST_DRAWS, DRAWN_COORDINATES = 16, 96, 2**20
+# Means of all clients' inputs that these draws are for.
+MEANS = 8
 
 
 @dataclass(frozen=True)
@@ -40,9 +46,17 @@ def predict_error(mechanism: Mechanism, sample: PopulationSample, rounds: int = 
     """
     clients = sample.clients
     law = stated_law(mechanism, sample.inputs)
-    noise = float(np.mean(law.variance)) / clients + mechanism.shared_variance(sample.mean)
+    variance = float(np.mean(law.variance))
+    if mechanism.decodes_linearly:
+        errors = [mechanism.predicted_error(sample.mean, variance)]
+    else:
+        draws = max(FEWEST_DRAWS, min(MOST_DRAWS, DRAWN_COORDINATES // mechanism.domain.dimension))
+        means = sample.drawn_means(MEANS, named_stream(0, "planner: means of all clients"))
+        errors = [mechanism.renewed(number).predicted_error(mean, variance, draws // MEANS) for number, mean in enumerate(means)]
     bias = mean_of_clients(law.bias, clients) if law.bias.ndim == 2 else np.zeros(1)
-    square = float(bias @ bias)
+    decoding = float(np.mean([error.bias**2 for error in errors]))
+    noise = float(np.mean([error.of_mean(clients) for error in errors])) - decoding
+    square = float(bias @ bias) + decoding
     worst = mechanism.error()
     if not math.isfinite(noise + square):
         raise ValueError(f"error must be known for these inputs, got {noise + square}")

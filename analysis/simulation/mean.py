@@ -21,6 +21,8 @@ from .dp_rec_law import MessageLaw, message_law
 
 # An even number: every number of clients has a graph in which each client has that many neighbours.
 MASK_NEIGHBOURS = 20
+# Draws of the noise for predictions of one round; simulations average over rounds.
+FEW_DRAWS = 2
 # Bits of messages for items that are held at a time.
 MESSAGE_BITS = 2**31
 # Of masked messages that are made at a time: a client with a short input may have a long message.
@@ -68,12 +70,12 @@ class SimulatedMean:
     unclipped_squared_error : float
         Squared distance of the estimate from the mean of the inputs as they were.
     predicted_squared_error : float
-        Sum of the mechanism's stated variances at these inputs, over the square of the number of clients, what clients' errors have in
-        common (`Mechanism.shared_variance`), and the square of the bias where the mechanism knows it at these inputs: the expectation of
-        `squared_error`, as long as nothing wraps. A bias of which only a bound is known (`Mechanism.bias_bound`) is left out.
+        The mechanism's error at the mean of these inputs with their average variance (`Mechanism.predicted_error`), and the square of the
+        bias where the mechanism knows it at these inputs: the expectation of `squared_error`, as long as nothing wraps. A bias of which
+        only a bound is known (`Mechanism.bias_bound`) is left out.
     worst_squared_error : float
-        The mechanism's worst variance over the number of clients, and the worst error that they have in common: what can be promised, bias
-        and wrapping left out, without having seen an input.
+        Largest expected error over the domain, bias included and wrapping left out (`Mechanism.error`): what can be promised without
+        having seen an input.
     zero_squared_error : float
         Squared distance of the mean of the clipped inputs from zero, or from the middle of the interval: what it costs to send nothing.
         Over many rounds it stays, where an unbiased estimate's error falls.
@@ -143,13 +145,14 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
         server.receive(chunk, words)
     answer = server.answer(clients)
     mean = clipped_sum / clients
+    predicted = mechanism.predicted_error(mean, variance / clients, FEW_DRAWS).of_mean(clients)
     return SimulatedMean(
         clients=clients,
         clipped=clipped,
         squared_error=float(np.sum((answer.estimate - mean) ** 2)),
         unclipped_squared_error=float(np.sum((answer.estimate - input_sum / clients) ** 2)),
-        predicted_squared_error=variance / clients**2 + mechanism.shared_variance(mean) + float(np.sum((bias_sum / clients) ** 2)),
-        worst_squared_error=mechanism.worst_variance / clients + mechanism.worst_shared_variance,
+        predicted_squared_error=predicted + float(np.sum((bias_sum / clients) ** 2)),
+        worst_squared_error=mechanism.error().of_mean(clients),
         zero_squared_error=float(np.sum((mean - domain.middle) ** 2)),
         wrapping=answer.wrapping,
     )

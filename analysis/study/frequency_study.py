@@ -258,8 +258,7 @@ def _two_rounds(column: ItemColumn, task: Task, name: str, options: Values, shar
 
 
 def _predicted(mechanism: FrequencyMechanism, column: ItemColumn, true: FloatArray) -> float:
-    variance = float(mechanism.variance(column.items).mean())
-    return variance / len(column.items) + mechanism.shared_variance(true)
+    return mechanism.predicted_error(true, float(mechanism.variance(column.items).mean())).of_mean(len(column.items))
 
 
 def _unknown_domain(column: ItemColumn, mechanism: str, task: Task, options: Values, error: float) -> float | None:

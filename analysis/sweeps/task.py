@@ -17,6 +17,7 @@ from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Entry, Option, Values, check_values
 from ...design.contracts.task import Task
 from ..catalogue.registry import REGISTRY, entry_named
+from ..planner.bound import largest_bound
 from ..random_streams import named_stream
 from ..simulation.input_populations import check_inputs, input_chunks
 from ..simulation.mean import central_squared_error, simulate_mean
@@ -256,7 +257,7 @@ class MeanTask:
         return PreparedMean(
             mechanism=mechanism,
             guarantee=guarantee,
-            lower_bound=self.mechanism.entry.lower_bound(task),
+            lower_bound=largest_bound(self.mechanism.entry, task, mechanism),
             central_error=central_squared_error(self.domain, task.clients, asked, task.rounds),
         )
 

@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -85,8 +86,19 @@ class Mechanism(ABC):
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the norm of the estimate's bias; errs upward. 0.0 for an unbiased mechanism."""
+        """Upper bound on the norm of the estimate's bias, for inputs that do not depend on public seeds; 0.0 for an unbiased mechanism.
+
+        A mechanism that says so takes the average over its public seed.
+        """
         return 0.0
+
+    @property
+    def seed_bias_bound(self) -> float:
+        """Upper bound for inputs that may depend on the public seed, wrap-around included.
+
+        Its square bounds the squared error that the noise's variance leaves out.
+        """
+        return self.bias_bound
 
     def known_bias(self, inputs: ArrayLike) -> FloatArray:  # noqa: ARG002
         """Return the mean of each decoded message less its clipped input, one per row; one 0.0 without bias, or if only bounded."""
@@ -105,6 +117,19 @@ class Mechanism(ABC):
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
         """Return `Error.shared` where the mean of all clipped inputs is `mean`."""
         return 0.0
+
+    @property
+    def decodes_linearly(self) -> bool:
+        """Whether the estimate is a linear function of the sum of messages: errors then depend on inputs by their first two moments."""
+        return True
+
+    def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
+        """Return the expected error of one round's estimate where clipped inputs have a mean, and messages a variance on average.
+
+        `Error.bias` is the bias of decoding at this mean; that of messages (`known_bias`) and wrap-around are left out. Decoders that are
+        linear have none. Those that are not average over `draws` of the noise and of the public randomness.
+        """
+        return Error(variance, shared=self.shared_variance(mean))
 
     def renewed(self, seed: int) -> "Mechanism":  # noqa: ARG002
         """Return the mechanism with other public randomness, for another round: itself, unless `shared_variance` is one over it."""
@@ -156,6 +181,19 @@ class Mechanism(ABC):
     def guarantee(self) -> Guarantee:
         """What is proven of one round, at the mechanism's own delta and adjacency."""
         return self.privacy().guarantee(self.delta, self.adjacency)
+
+
+def error_of_draws(errors: Iterable[FloatArray], clients: int, excess: float = 0.0) -> Error:
+    """Return the error of a mean of clients from independent draws of its error, at least two.
+
+    `excess` is what the draws' mean square is known to be above its expectation. The bias is estimated without that of its own square.
+    """
+    draws, square, total = 0, 0.0, np.zeros(())
+    for error in errors:
+        draws, square, total = draws + 1, square + float(error @ error), total + error
+    square = max(0.0, square / draws - excess)
+    bias = min(square, max(0.0, (float(np.sum((total / draws) ** 2)) * draws - square) / (draws - 1)))
+    return Error(clients * (square - bias), math.sqrt(bias))
 
 
 class ScalarMechanism(Mechanism):

@@ -56,6 +56,11 @@ class SketchedMechanism(VectorMechanism):
         return self.ball.clip_norm * math.sqrt((1 + self.sketch.distortion) * self.clipping_probability)
 
     @property
+    def seed_bias_bound(self) -> float:
+        """Largest distance of a decoded sketch from its vector: the longest sketch decoded, and the vector."""
+        return self.sketch.operator_norm_bound * self.sketch_clip / self.sketch.length_factor + self.ball.clip_norm
+
+    @property
     def worst_shared_variance(self) -> float:
         """``distortion clip_norm**2``, where all clients hold the same vector."""
         return self.sketch.distortion * self.ball.clip_norm**2

@@ -1,5 +1,6 @@
 """Frequencies of items by sketches in a secure sum: what mechanisms of this kind share, whatever their noise."""
 
+import math
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Any, Self
@@ -62,6 +63,11 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
     def other_variance(self) -> float:
         """`item_variance`."""
         return self.item_variance
+
+    @property
+    def seed_bias_bound(self) -> float:
+        """Where all clients hold one item and every other item has the same buckets; 0.0 where nothing is hashed."""
+        return 0.0 if self.sketch.direct else math.sqrt(self.categories - 1)
 
     @property
     def worst_shared_variance(self) -> float:

@@ -1,6 +1,7 @@
 """Frequencies by sketches in a secure sum where few different items are held, and how many is known: shorter sketches, less noise."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, IndexArray
+from ..contracts.mechanism import Error, error_of_draws
 from .item_sketch import ItemSketch
 from .noisy_sketch import SketchedDiscreteGaussianFrequencies
 
@@ -87,6 +89,11 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return math.sqrt(2)
 
     @property
+    def seed_bias_bound(self) -> float:
+        """`bias_bound`."""
+        return self.bias_bound
+
+    @property
     def worst_shared_variance(self) -> float:
         """0.0: items that are found are not taken for each other."""
         return 0.0
@@ -94,6 +101,25 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
         """Return 0.0."""
         return 0.0
+
+    @property
+    def decodes_linearly(self) -> bool:
+        """False."""
+        return False
+
+    def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
+        """Return the error of decoding sketches of the frequencies that have Gaussian noise, each draw with another sketch."""
+        held = np.flatnonzero(mean > 0)
+        deviation = math.sqrt(self.step_noise_variance / self.clients) / self.steps
+        rng = np.random.default_rng(self.sketch.seed)
+
+        def errors() -> Iterator[FloatArray]:
+            for _ in range(draws):
+                mechanism = self.renewed(int(rng.integers(2**63)))
+                buckets = _columns(mechanism.sketch, held) @ mean[held] + deviation * rng.standard_normal(self.padded_dimension)
+                yield mechanism.estimate(buckets) - mean
+
+        return error_of_draws(errors(), self.clients)
 
     @property
     def threshold(self) -> float:
@@ -107,10 +133,13 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return at most `distinct_items` positive frequencies, with a sum of at most 1, and zeros."""
         self._check_clients(clients)
-        buckets = self.bucket_counts(aggregate) / self.clients
+        return self.estimate(self.bucket_counts(aggregate).ravel() / self.clients)
+
+    def estimate(self, buckets: FloatArray) -> FloatArray:
+        """Return what `decode` does from the sum of sketches over the number of clients, shape (padded_dimension,)."""
         estimate = np.zeros(self.categories)
         if self.sketch.direct:
-            values = buckets.ravel()[: self.categories]
+            values = buckets[: self.categories]
             found = np.argsort(-values, kind="stable")[: self.distinct_items]
             found = found[values[found] > self.threshold]
             estimate[found] = values[found]
@@ -122,7 +151,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
             def proxy(residual: FloatArray) -> FloatArray:
                 return sketch.decoded(residual.reshape(sketch.rows, sketch.width))
 
-            pursued = pursue_support(lambda items: _columns(sketch, items), proxy, buckets.ravel(), self.distinct_items, self.threshold)
+            pursued = pursue_support(lambda items: _columns(sketch, items), proxy, buckets, self.distinct_items, self.threshold)
             estimate[pursued.support] = np.maximum(pursued.values, 0.0)
         return _within_simplex(estimate)
 

@@ -20,7 +20,8 @@ from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike, word_source
-from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
+from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, TightFrame, kashin_blocks, largest_bias
+from ..transforms.kerdock_frame import LARGEST_KERDOCK_DIMENSION, KerdockFrame
 
 MOST_BITS = 16
 LARGEST_KASHIN_CONSTANT = 1e5
@@ -36,9 +37,10 @@ class SQKRMechanism(VectorMechanism):
     randomised response. The server adds up signs by coordinate, multiplies by size * level / (bits * C), and combines
     the frame's columns.
 
-    The estimate has no bias for vectors that have a Kashin representation at the level; others are scaled down until they have one
-    (`scaled_down_count` says how many), as longer vectors are by clipping. With a constant of sqrt(dimension) or more there are none.
-    Privacy does not depend on it.
+    The estimate has no bias up to 1024 dimensions: in the frame of mutually unbiased bases (`KerdockFrame`) every vector has a Kashin
+    representation at the level. In more dimensions the frame has random rows (`KashinFrame`), vectors without a representation are scaled
+    down until they have one (`scaled_down_count` says how many), and `bias_bound` bounds what that takes off. With a constant of
+    sqrt(dimension) or more there are none. Privacy does not depend on it.
 
     For releases with ``secure_words``, up to rounding: symbols are drawn exactly, and the probability with which one is replaced is off by
     at most 2**-51, which adds less than 1e-6 to epsilon, even at 20. The vectors must not depend on the seed of the frame.
@@ -62,7 +64,7 @@ class SQKRMechanism(VectorMechanism):
 
     >>> mechanism = SQKRMechanism(math.inf, 1, NormBall(dimension=200, norm=2.0))
     >>> round(mechanism.worst_variance / 10_000, 4)
-    0.0695
+    0.0694
     """
 
     epsilon: float
@@ -83,9 +85,11 @@ class SQKRMechanism(VectorMechanism):
         object.__setattr__(self, "kashin_constant", constant)
 
     @cached_property
-    def frame(self) -> KashinFrame:
-        """The public frame."""
-        return KashinFrame(self.ball.dimension, self.seed)
+    def frame(self) -> TightFrame:
+        """The public frame: random rows where every vector is represented, or where mutually unbiased bases are too many."""
+        dimension = self.ball.dimension
+        kerdock = KASHIN_CONSTANT**2 < dimension <= LARGEST_KERDOCK_DIMENSION
+        return KerdockFrame(dimension, self.seed) if kerdock else KashinFrame(dimension, self.seed)
 
     @property
     def level(self) -> float:
@@ -107,21 +111,26 @@ class SQKRMechanism(VectorMechanism):
         return pure_privacy(self.epsilon)
 
     @property
+    def bias_bound(self) -> float:
+        """Largest length that scaling down takes off a vector of the ball, whatever the seed: 0.0 up to 1024 dimensions."""
+        return largest_bias(self.frame, self._constant) * self.ball.clip_norm
+
+    def known_bias(self, vectors: ArrayLike) -> FloatArray:
+        """Return what scaling down takes off each clipped vector, at the cost of encoding; one 0.0 where nothing is scaled down."""
+        clipped = self.ball.clip(vectors)
+        return np.zeros(()) if self.bias_bound == 0 else (self._scales(clipped) - 1)[:, None] * clipped
+
+    @property
     def worst_variance(self) -> float:
-        """Largest variance that a vector of the ball can have; errs upward in that it allows for any scaling down that can occur."""
-        least_scale = min(1.0, self._constant / math.sqrt(self.ball.dimension))
-        # Convex in the scale, so that one of the two ends is the worst; or it is the zero vector.
-        growth = float(self._growth(np.array([1.0, least_scale])).max())
-        return (self._second_moment + max(0.0, growth)) * self.ball.clip_norm**2
+        """Bound on the largest variance that a vector of the ball can have; exact where nothing is scaled down."""
+        return (self._second_moment + max(0.0, self._growth)) * self.ball.clip_norm**2
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int32]:
         """Draw coordinates, which are public, and in the last column the symbol: bit m (of value 2**m) is the sign at coordinate m."""
-        words = word_source(words)
-        coefficients = self._represent(vectors).coefficients
-        clients = len(coefficients)
+        words, clipped = word_source(words), self.ball.clip(vectors)
+        clients = len(clipped)
         coordinates = words.integers(self.frame.size, (clients, self.bits))
-        drawn = np.take_along_axis(coefficients, coordinates, axis=1)
-        up = words.uniforms(drawn.shape) < 0.5 + drawn / (2 * self.level)
+        up = words.uniforms(coordinates.shape) < self._up_probabilities(clipped, coordinates)
         # A uniform number of 53 bits is below a probability at least as often as it should be: rounding errs toward privacy.
         replaced = words.uniforms(clients) < self._replacement
         symbols = np.where(replaced, words.integers(2**self.bits, clients), up @ (1 << np.arange(self.bits)))
@@ -133,8 +142,7 @@ class SQKRMechanism(VectorMechanism):
         Shape (clients, 2**bits), for coordinates of shape (clients, bits); the probabilities of two vectors differ by at most a factor of
         e^epsilon.
         """
-        drawn = np.take_along_axis(self._represent(vectors).coefficients, coordinates, axis=1)
-        up = 0.5 + drawn / (2 * self.level)
+        up = self._up_probabilities(self.ball.clip(vectors), coordinates)
         bit_is_up = (np.arange(2**self.bits)[:, None] >> np.arange(self.bits)) & 1
         quantised = np.where(bit_is_up, up[:, None, :], 1 - up[:, None, :]).prod(axis=2)
         return np.asarray(self.contrast * quantised + self._replacement / 2**self.bits)
@@ -159,22 +167,22 @@ class SQKRMechanism(VectorMechanism):
         return np.asarray(self.frame.synthesis(np.asarray(aggregate, dtype=float)[None, :] * scale)[0])
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the variance for each vector: exact, at the cost of encoding; of scaled-down vectors, with the squared bias.
+        """Return the variance for each vector: exact, at the cost of encoding where vectors may be scaled down.
 
         With B the clip norm and s the factor by which a vector x was scaled down, 1 for nearly all, it is
 
-            dimension (K B)**2 / (bits C**2) + ( (bits - 1) s**2 / (bits C) + 1 - 2 s ) ||x||**2
+            dimension (K B)**2 / (bits C**2) + ( (bits - 1) / (bits C) - 1 ) s**2 ||x||**2
 
         for each sign adds size * level / C times a column of squared norm dimension / size, divided by `bits`, and two signs of the same
-        client, whose coordinates are independent, have the mean product s**2 ||x||**2 / C.
+        client, whose coordinates are independent, have the mean product s**2 ||x||**2 / C. The mean is s x.
         """
         clipped = self.ball.clip(vectors)
-        growth = self._growth(self._represent(clipped).scales)
-        return np.asarray(self._second_moment * self.ball.clip_norm**2 + growth * np.sum(clipped**2, axis=1))
+        squares = np.square(self._scales(clipped)) * np.sum(clipped**2, axis=1)
+        return np.asarray(self._second_moment * self.ball.clip_norm**2 + self._growth * squares)
 
     def scaled_down_count(self, vectors: ArrayLike) -> int:
         """Return how many clipped vectors have no Kashin representation at the level, and are scaled down."""
-        return int(np.count_nonzero(self._represent(vectors).scales < 1))
+        return int(np.count_nonzero(self._scales(self.ball.clip(vectors)) < 1))
 
     @property
     def _replacement(self) -> float:
@@ -192,12 +200,24 @@ class SQKRMechanism(VectorMechanism):
         """Expected squared norm of a decoded message that is due to its signs one by one, over that of the ball."""
         return self.ball.dimension * self._constant**2 / (self.bits * self.contrast**2)
 
-    def _growth(self, scales: FloatArray) -> FloatArray:
-        """Return what the variance changes by with the squared norm of the vector."""
-        return np.asarray((self.bits - 1) / (self.bits * self.contrast) * scales**2 + 1 - 2 * scales)
+    @property
+    def _growth(self) -> float:
+        """Derivative of the variance by the squared length of the vector that is represented."""
+        return (self.bits - 1) / (self.bits * self.contrast) - 1
 
-    def _represent(self, vectors: ArrayLike) -> KashinRepresentation:
-        return kashin_representation(self.ball.clip(vectors), self.frame, self.level)
+    def _scales(self, clipped: FloatArray) -> FloatArray:
+        scales = np.ones(len(clipped))
+        if self.bias_bound > 0:
+            for part, block in kashin_blocks(clipped, self.frame, self.level):
+                scales[part] = block.scales
+        return scales
+
+    def _up_probabilities(self, clipped: FloatArray, coordinates: NDArray[Any]) -> FloatArray:
+        """Return the probability of each drawn coordinate's sign to be up, before randomised response."""
+        up = np.empty(coordinates.shape)
+        for part, block in kashin_blocks(clipped, self.frame, self.level):
+            up[part] = 0.5 + np.take_along_axis(block.coefficients, coordinates[part], axis=1) / (2 * self.level)
+        return up
 
 
 def sqkr_mechanism(epsilon: float, ball: NormBall, seed: int = 0) -> SQKRMechanism:

@@ -164,6 +164,11 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return 2 * self.ball.clip_norm * self._event_delta(self.delta) if self.rotated else 0.0
 
     @property
+    def seed_bias_bound(self) -> float:
+        """D - X with rotation: cutting a vector of norm D off at X takes the most from one along an axis; 0.0 where X is larger."""
+        return max(0.0, self.ball.clip_norm * (1 + SLACK) - self.level_bound) if self.rotated else 0.0
+
+    @property
     def mean_squared_error_bound(self) -> float:
         """The published bound on the expected squared L2 error of the estimate, in the vectors' units; without the clipping of vectors.
 

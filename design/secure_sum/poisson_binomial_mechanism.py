@@ -31,7 +31,7 @@ from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Account, EpsilonBound, Privacy
 from ..noise.biased_tosses import count_successes
 from ..noise.random_words import WordsLike, word_source
-from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
+from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation, largest_bias
 from .modular_arithmetic import aggregate_residues, summed_messages
 
 SMALLEST_THETA = 1e-6
@@ -149,8 +149,8 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     and `decode` refuses a sum over another number. The vectors must not depend on the seed of the frame.
 
     A sum is at most clients * trials, which the modulus holds: nothing ever wraps. The estimate has no bias for vectors that have a Kashin
-    representation at the level; others are scaled down until they have one (`scaled_down_count` says how many), as longer vectors are by
-    clipping. With a constant of sqrt(dimension) or more there are none. Privacy does not depend on it.
+    representation at the level; others are scaled down until they have one (`scaled_down_count` says how many), and `bias_bound` bounds
+    what that takes off. With a constant of sqrt(dimension) or more there are none. Privacy does not depend on it.
 
     Trials are exact (`quietbits.design.noise.biased_tosses`): no probability is further from 1/2 than theta. Rounding shifts the mean of a
     decoded coefficient by no more than ``level (2**-52 + 2**-64 / theta)``.
@@ -232,13 +232,19 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return 0.0
 
     @property
+    def bias_bound(self) -> float:
+        """Largest length that scaling down takes off a vector of the ball, whatever the seed: 0.0 up to three dimensions."""
+        return largest_bias(self.frame, self._constant) * self.ball.clip_norm
+
+    def known_bias(self, vectors: ArrayLike) -> FloatArray:
+        """Return what scaling down takes off each clipped vector, at the cost of encoding; one 0.0 where nothing is scaled down."""
+        clipped = self.ball.clip(vectors)
+        return np.zeros(()) if self.bias_bound == 0 else (self._represent(clipped).scales - 1)[:, None] * clipped
+
+    @property
     def worst_variance(self) -> float:
-        """Largest variance that a vector of the ball can have; errs upward in that it allows for any scaling down that can occur."""
-        least_scale = min(1.0, self._constant / math.sqrt(self.ball.dimension))
-        share = self.ball.dimension / (self.frame.size * self.trials)
-        # Coefficients of s x are at least as long as s x. Convex in s, so that one of the two ends is the worst; or it is the zero vector.
-        growth = max((1 - scale) ** 2 - share * scale**2 for scale in (1.0, least_scale))
-        return self._tosses + max(0.0, growth) * self.ball.clip_norm**2
+        """Largest variance that a vector of the ball can have: that of the zero vector."""
+        return self._tosses
 
     def for_clients(self, clients: int) -> Self:
         """Each client tosses for itself."""
@@ -276,20 +282,18 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return np.asarray(self.frame.synthesis(coefficients[None, :])[0])
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the variance of each vector: exact, at the cost of encoding; of scaled-down vectors, with the squared bias.
+        """Return the variance of each vector: exact, at the cost of encoding.
 
-        With D the size of the frame, a the coefficients and s the factor by which a vector x was scaled down, 1 for nearly all, it is
+        With D the size of the frame and a the coefficients, it is
 
-            dimension ( level**2 / (4 trials theta**2) - ||a||**2 / (D trials) ) + (1 - s)**2 ||x||**2
+            dimension ( level**2 / (4 trials theta**2) - ||a||**2 / (D trials) )
 
         for a decoded coefficient has the variance ``(level / theta)**2 (1/4 - (theta a / level)**2) / trials``, and each of the frame's
         columns the squared norm dimension / D.
         """
-        clipped = self.ball.clip(vectors)
-        found = self._represent(clipped)
+        coefficients = self._represent(vectors).coefficients
         share = self.ball.dimension / (self.frame.size * self.trials)
-        squares = np.einsum("ij,ij->i", found.coefficients, found.coefficients)
-        return np.asarray(self._tosses - share * squares + (1 - found.scales) ** 2 * np.sum(clipped**2, axis=1))
+        return np.asarray(self._tosses - share * np.einsum("ij,ij->i", coefficients, coefficients))
 
     def scaled_down_count(self, vectors: ArrayLike) -> int:
         """Return how many clipped vectors have no Kashin representation at the level, and are scaled down."""

@@ -110,17 +110,28 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         `_tail_exponent`. Where it is smaller, the value for the largest coordinates that there can be takes its place: no
         rounded coordinate is above the bound on the norm, which leaves only noise to chance.
         """
-        half, clients = 2.0 ** (self.bits - 1), self.clients
-        radius = self.ball.clip_norm / self.granularity
-        exponents = [
-            self._tail_exponent(max(0.0, half - shift * (1 + SLACK)), variance)
-            for shift, variance in (
-                (clients * self._rounding.bias_bound / self.granularity, (clients * radius) ** 2 / self.padded_dimension + clients / 4),
-                (clients * math.isqrt(self._rounding.largest_squared_norm), 0.0),
-            )
-        ]
+        clients, radius = self.clients, self.ball.clip_norm / self.granularity
+        shift = clients * self._rounding.bias_bound / self.granularity
+        random = self._wrap_probability(shift, (clients * radius) ** 2 / self.padded_dimension + clients / 4)
+        return min(random, self._certain_wrap_probability)
+
+    @property
+    def seed_bias_bound(self) -> float:
+        """`bias_bound`, and how far off a wrapped sum can be, times the root of the probability that the largest coordinates wrap."""
+        wraps = min(1.0, self.padded_dimension * self._certain_wrap_probability)
+        reach = math.sqrt(self.padded_dimension) * 2.0 ** (self.bits - 1) * self.granularity / self.clients
+        return self.bias_bound + math.sqrt(wraps) * (reach + self.ball.clip_norm)
+
+    @property
+    def _certain_wrap_probability(self) -> float:
+        """Bound on the probability that a coordinate wraps, whatever the seed and the vectors."""
+        return self._wrap_probability(self.clients * math.isqrt(self._rounding.largest_squared_norm), 0.0)
+
+    def _wrap_probability(self, shift: float, variance: float) -> float:
+        """Return Chernoff's bound for a coordinate that is shifted by some steps and has a Gaussian part beside the noise."""
+        exponent = self._tail_exponent(max(0.0, 2.0 ** (self.bits - 1) - shift * (1 + SLACK)), variance)
         # An exponent has fewer than 60 units; Skellam's is a difference, at least half of its first term, with fewer than 200.
-        return min(1.0, 2 * math.exp(-max(exponents) * (1 - SLACK)) * (1 + SLACK))
+        return min(1.0, 2 * math.exp(-exponent * (1 - SLACK)) * (1 + SLACK))
 
     @property
     def wrap_probability(self) -> float:

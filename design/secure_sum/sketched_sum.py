@@ -82,6 +82,12 @@ class SketchedSum(SketchedSecureSum):
         return super().bias_bound + aligned
 
     @property
+    def seed_bias_bound(self) -> float:
+        """That of decoded sketches, and that of the secure sum, decoded."""
+        decoded = self.inner.seed_bias_bound * self.sketch.operator_norm_bound / self.sketch.length_factor
+        return super().seed_bias_bound + decoded
+
+    @property
     def worst_variance(self) -> float:
         """Bound on the largest variance over the ball, on average over the sketch, wrapping left out; errs upward.
 

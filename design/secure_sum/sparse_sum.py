@@ -15,6 +15,7 @@ from ...arguments import check_integer, check_probability
 from ...arrays import FloatArray, IndexArray
 from ...errors import ConvergenceError
 from ...solvers.decoders.noise_penalty import noise_penalty
+from ..contracts.mechanism import Error, error_of_draws
 from ..contracts.norm_ball import NormBall
 from ..transforms.linear_sketch import LinearSketch
 from .distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 # Solvers are imported where they are used: the registry knows of this mechanism, and most who ask it need no solver.
 # Of the objective at zero: below what the noise makes of it, and what a mean that is not sparse can be decoded to without ado.
 TOLERANCE, LOOSE = 1e-8, 1e-4
+# Normal numbers of the error with the right coordinates.
+ORACLE_NUMBERS = 2**16
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,11 @@ class SparseSum(SketchedSecureSum):
         return 2 * self.ball.clip_norm
 
     @property
+    def seed_bias_bound(self) -> float:
+        """`bias_bound`."""
+        return self.bias_bound
+
+    @property
     def worst_variance(self) -> float:
         """Sparsity times the variance of a measurement: with `bias_bound`, an error that is never exceeded."""
         return self.sparsity * self.inner.largest_directional_variance / self.sketch.length_factor**2
@@ -109,11 +117,46 @@ class SparseSum(SketchedSecureSum):
         """What noise alone makes of the largest coordinate by least squares, exceeded as seldom as the penalty."""
         return self.penalty * self.sketch_dimension / self.sketch.length_factor**2
 
+    @property
+    def decodes_linearly(self) -> bool:
+        """False."""
+        return False
+
+    def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
+        """Return the error of decoding measurements of the mean that have Gaussian noise, each draw with another sketch.
+
+        Draws are compared with least squares on the right coordinates, projected on the ball, whose error is known far better.
+        """
+        clipped = self.ball.clip(mean[None])[0]
+        support, deviation = np.flatnonzero(clipped), math.sqrt(self.inner.largest_directional_variance / self.clients)
+        rng = np.random.default_rng(self.sketch.seed)
+        errors = list[FloatArray]()
+        oracle = np.empty((draws, len(support)))
+        for draw in range(draws):
+            mechanism = self.renewed(int(rng.integers(2**63)))
+            noise = deviation * rng.standard_normal(self.sketch_dimension)
+            observed = self.inner.ball.clip(mechanism.sketched(mean[None]))[0] + noise
+            errors.append(mechanism.estimate(observed) - clipped)
+            # By the adjoint: each column has the length `length_factor` on average.
+            oracle[draw] = mechanism.sketch.decode(noise)[support]
+        width = deviation / self.sketch.length_factor
+        many = width * rng.standard_normal((ORACLE_NUMBERS // max(1, len(support)), len(support)))
+        excess = self._oracle_square(clipped[support], oracle) - self._oracle_square(clipped[support], many)
+        return error_of_draws(errors, self.clients, excess)
+
+    def _oracle_square(self, values: FloatArray, noise: FloatArray) -> float:
+        """Return the mean squared error of coordinates with noise, projected on the ball."""
+        noisy = values + noise
+        noisy /= np.maximum(1.0, np.linalg.norm(noisy, axis=1) / self.ball.clip_norm)[:, None]
+        return float(np.mean(np.sum((noisy - values) ** 2, axis=1)))
+
     def solution(self, aggregate: NDArray[Any], clients: int) -> "LassoSolution":
         """Return the Lasso's estimate, with its duality gap, before it is refitted."""
+        return self._lasso(self.inner.decode(aggregate, clients))
+
+    def _lasso(self, observed: FloatArray) -> "LassoSolution":
         from ...solvers.decoders.lasso import solve_lasso
 
-        observed = self.inner.decode(aggregate, clients)
         try:
             return solve_lasso(self.sketch.operator(), observed, self.penalty, tolerance=TOLERANCE)
         except ConvergenceError:
@@ -122,11 +165,15 @@ class SparseSum(SketchedSecureSum):
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the refitted estimate, projected on the ball."""
-        found = self.solution(aggregate, clients)
+        return self.estimate(self.inner.decode(aggregate, clients))
+
+    def estimate(self, observed: FloatArray) -> FloatArray:
+        """Return the refitted estimate from the mean of sketches, projected on the ball."""
+        found = self._lasso(observed)
         estimate = found.solution
         # More coordinates than measurements fit anything.
         if self.refit and 0 < len(found.support) < self.sketch_dimension:
-            estimate = self._refitted(self.inner.decode(aggregate, clients), found.support)
+            estimate = self._refitted(observed, found.support)
         return np.asarray(self.ball.clip(estimate[None])[0])
 
     def _refitted(self, observed: FloatArray, support: IndexArray) -> FloatArray:

@@ -59,6 +59,11 @@ class GaussianSketch(LinearSketch):
         """``(1 + sqrt(d/m))**2 + 1/m``: the mean of the largest singular value, by Gordon's theorem, and its variance, by Poincare's."""
         return (1 + math.sqrt(self.dimension / self.size)) ** 2 + 1 / self.size
 
+    @property
+    def operator_norm_bound(self) -> float:
+        """Root of the sum of all squared entries, for this seed."""
+        return float(np.linalg.norm(self._matrix))
+
     def _sketched(self, vectors: FloatArray) -> FloatArray:
         return vectors @ self._matrix.T
 

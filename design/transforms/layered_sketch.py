@@ -73,6 +73,11 @@ class LayeredSketch(LinearSketch):
         """The sum of the layers', which is above the mean of the largest."""
         return sum(layer.squared_operator_norm_bound for layer in self.layers)
 
+    @property
+    def operator_norm_bound(self) -> float:
+        """The largest of the layers."""
+        return max(layer.operator_norm_bound for layer in self.layers)
+
     def compression_error(self, vector: FloatArray) -> float:
         """Return the sum of the layers' errors for a vector."""
         return sum(layer.compression_error(vector[part]) for layer, part, _ in self._parts)

@@ -5,6 +5,7 @@ clients by the same S add up, so that they can be summed in secret and decoded o
 Fundamental Price of Secure Aggregation in Differentially Private Federated Learning*). Vectors must not depend on the seed.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -52,6 +53,11 @@ class LinearSketch(ABC):
     @abstractmethod
     def squared_operator_norm_bound(self) -> float:
         """Bound on ``E[max ||S^T y||**2]`` over all y of length one; errs upward. Where y does not depend on S, it is d/m on average."""
+
+    @property
+    def operator_norm_bound(self) -> float:
+        """Upper bound on the length of ``S^T y`` for y of length one, whatever the seed: d columns have the length one each."""
+        return math.sqrt(self.dimension)
 
     @property
     def length_factor(self) -> float:
@@ -160,6 +166,11 @@ class IdentitySketch(LinearSketch):
 
     @property
     def squared_operator_norm_bound(self) -> float:
+        """1.0."""
+        return 1.0
+
+    @property
+    def operator_norm_bound(self) -> float:
         """1.0."""
         return 1.0
 

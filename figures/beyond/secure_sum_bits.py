@@ -54,7 +54,7 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame) -> None:
     central = panel["central_squared_error"].iloc[0]
     for name, series in panel.groupby("series", sort=False):
         mark = MARKS[str(name)]
-        bits, predicted = series["bits_per_coordinate"], series["worst_squared_error"]
+        bits, predicted = series["bits_per_coordinate"], series["worst_mean_variance"]
         axes.plot(bits, predicted, color=mark.colour, linestyle=mark.line)
         measured = series[series["rounds"] > 0]
         axes.errorbar(
@@ -67,7 +67,7 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame) -> None:
             capsize=2,
         )
         fewest = series[series["fewest_bits"]]
-        axes.plot(fewest["bits_per_coordinate"], fewest["worst_squared_error"], color=mark.colour, **CIRCLE)
+        axes.plot(fewest["bits_per_coordinate"], fewest["worst_mean_variance"], color=mark.colour, **CIRCLE)
     axes.axhline(central, **CENTRAL_LOOK)
     axes.set_yscale("log")
     axes.set_ylim(SHOWN[0] * central, SHOWN[1] * central)
@@ -81,7 +81,7 @@ def _caption(frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
     rounds = frame["rounds"].max()
     return (
-        f"Mean of n vectors of dimension {first['dimension']} and norm at most 1. Lines: the largest expected error; points: measured, "
+        f"Mean of n vectors of dimension {first['dimension']} and norm at most 1. Lines: the largest variance; points: measured errors, "
         f"{rounds} rounds with standard errors; circles: no such mechanism with a bit less. As published: ε by Theorem 1, which is not "
         f"proven. ε = {first['epsilon']:g}, δ = {first['delta']:g} for {first['adjacency']} adjacency, {first['trust_model']} trust "
         "model; trusted server: central."

@@ -57,15 +57,15 @@ def _draw_panel(axes: Axes, frame: pd.DataFrame, accounting: str) -> None:
     gaussian = frame[frame["mechanism"] == "Gaussian"]
     analytic, classic = (gaussian[gaussian["accounting"] == name] for name in ("analytic", "classic"))
     kept = classic[classic["realised_epsilon"] <= classic["epsilon"]]
-    axes.plot(analytic["epsilon"], analytic["squared_error"], zorder=3, **ANALYTIC_LOOK)
-    axes.plot(kept["epsilon"], kept["squared_error"], zorder=3, **CLASSIC_LOOK)
+    axes.plot(analytic["epsilon"], analytic["noise_squared_error"], zorder=3, **ANALYTIC_LOOK)
+    axes.plot(kept["epsilon"], kept["noise_squared_error"], zorder=3, **CLASSIC_LOOK)
     axes.plot(analytic["epsilon"], analytic["certified_error"], **BOUND_LOOK)
     for scale, series in frame[frame["accounting"] == accounting].groupby("scale", sort=False):
         look = MARKS[float(str(scale))].look
-        axes.plot(series["epsilon"], series["squared_error"], **look | {"marker": ""})
+        axes.plot(series["epsilon"], series["noise_squared_error"], **look | {"marker": ""})
         for binds, points in series.groupby("condition_binds"):
             face = "white" if binds else look["color"]
-            axes.plot(points["epsilon"], points["squared_error"], **look | {"linestyle": "", "markerfacecolor": face})
+            axes.plot(points["epsilon"], points["noise_squared_error"], **look | {"linestyle": "", "markerfacecolor": face})
     axes.set(xscale="log", yscale="log", xlabel="ε", title=TITLES[accounting])
     axes.xaxis.set_major_locator(FixedLocator(SHOWN_EPSILONS))
     axes.xaxis.set_major_formatter("{x:g}")

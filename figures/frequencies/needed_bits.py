@@ -39,7 +39,7 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2, handlelength=2.6, columnspacing=1.5)
     first = frame.iloc[0]
-    useful = frame[frame["necessary_bits"].gt(0) & frame["squared_error"].gt(0) & frame["bits_per_client"].notna()]
+    useful = frame[frame["necessary_bits"].gt(0) & frame["worst_squared_error"].gt(0) & frame["bits_per_client"].notna()]
     ratios = useful["bits_per_client"] / useful["necessary_bits"]
     finding = "No private estimate is of use here: their errors need no message. "
     if len(useful):
@@ -58,16 +58,16 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame, markers: dict[str, str]) -> Non
     for trust, curve in bounds.groupby("trust_model"):
         mark = COLOURS[str(trust)]
         drawn = curve[curve["necessary_bits"] > 0]
-        axes.plot(drawn["squared_error"], drawn["necessary_bits"], color=mark.colour, linestyle=mark.line)
+        axes.plot(drawn["worst_squared_error"], drawn["necessary_bits"], color=mark.colour, linestyle=mark.line)
     first = panel.iloc[0]
     axes.axhline(first["histogram_bits"], color=BLACK.colour, linestyle=(0, (6, 1.5, 1, 1.5)), linewidth=1.0)
     for trust, column in (("secure-sum", "secure_sum_error_bound"), ("local", "local_error_bound")):
         axes.axvline(first[column], color=COLOURS[trust].colour, linestyle=(0, (1, 1)), linewidth=1.2)
-    left = bounds["squared_error"].min() * EXACT
+    left = bounds["worst_squared_error"].min() * EXACT
     for _, row in panel[panel["mechanism"] != BOUNDS].dropna(subset=["bits_per_client"]).iterrows():
         colour = _colour(row["mechanism"], row["trust_model"])
         axes.plot(
-            max(row["squared_error"], left),
+            max(row["worst_squared_error"], left),
             row["bits_per_client"],
             linestyle="",
             marker=markers[row["mechanism"]],

@@ -145,7 +145,7 @@ def test_the_error_stands_beside_what_is_possible(answer: Answer, run: Run, fold
     # Once for people and a file.
     printed = run("calibrate", *typed, *BUDGET, "--output", "found.json").stdout
     found = json.loads((folder / "found.json").read_text())
-    assert 0 < found["lower_bound"] < found["squared_error_gaussian"] < found["squared_error"]
+    assert 0 < found["lower_bound"] < found["squared_error_gaussian"] < found["worst_squared_error"]
     assert found["zero_squared_error"] == zero
     assert f"{found['lower_bound']:.9g}" in printed
     unknown = answer("calibrate", "laplace", *BUDGET)
@@ -157,14 +157,14 @@ COMPRESSED = ["--clients", "1000", "--clip", "1", "--bits", "16", "--epsilon", "
 
 def test_the_shortest_sketch_within_the_slack(answer: Answer, fault: Callable[..., str]) -> None:
     found = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**20)
-    assert found.keys() >= {"sketch_dimension", "rows", "epsilon", "predicted_error", "bits_per_client"}
+    assert found.keys() >= {"sketch_dimension", "rows", "epsilon", "compressed_error", "bits_per_client"}
     assert (found["rows"], found["adjacency"], found["sketch_dimension"] % 15) == (15, "add-or-remove-one", 0)
     assert found["compression_rate"] == 2**20 / found["sketch_dimension"] > 10
     # An even number of coordinates, of 16 bits each.
     assert found["bits_per_client"] == 16 * found["padded_dimension"] == 16 * (found["sketch_dimension"] + found["sketch_dimension"] % 2)
-    assert 1.99 * found["plain_error"] < found["predicted_error"] <= 2 * found["plain_error"]
+    assert 1.99 * found["plain_error"] < found["compressed_error"] <= 2 * found["plain_error"]
     # One round's error is far above that of answering zero, and that of many rounds below.
-    assert found["predicted_error_of_100_rounds"] < found["zero_squared_error"] == 1 < found["predicted_error"]
+    assert found["compressed_error_of_100_rounds"] < found["zero_squared_error"] == 1 < found["compressed_error"]
     shorter = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**20, "--slack", 4)
     assert shorter["sketch_dimension"] < 0.5 * found["sketch_dimension"]
     # With less noise, no sketch of this kind is within the slack; a Hadamard sketch, which loses less, still is.
@@ -172,7 +172,7 @@ def test_the_shortest_sketch_within_the_slack(answer: Answer, fault: Callable[..
     assert refused.startswith("slack must be at least 2.298 for a sketch of fewer than 65536 coordinates, got 2: compression costs more")
     hadamard = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**16, "--transform", "hadamard")
     assert hadamard["rows"] is None
-    assert hadamard["predicted_error"] <= 2 * hadamard["plain_error"]
+    assert hadamard["compressed_error"] <= 2 * hadamard["plain_error"]
     trusted = answer("calibrate", "central-sketch", *COMPRESSED[:4], *COMPRESSED[6:], "--dimension", 2**20)
     assert 0.9 < trusted["sketch_dimension"] / found["sketch_dimension"] < 1.2
 

@@ -56,7 +56,7 @@ class NeededPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row for a scheme, or one for each error.
 
-        ``squared_error`` is the worst expected one; ``necessary_bits`` are of a client, for that error under the scheme's trust model, and
+        ``worst_squared_error`` is expected; ``necessary_bits`` are of a client, for that error under the scheme's trust model, and
         err downward, as do ``histogram_bits``, which an exact histogram takes in a secure sum, and the ``_error_bound``s of privacy.
         """
         items, clients = self.categories, self.clients
@@ -73,17 +73,17 @@ class NeededPoint(Point):
                 head
                 | {
                     "trust_model": trust,
-                    "squared_error": error,
+                    "worst_squared_error": error,
                     "necessary_bits": necessary_frequency_bits(error, items, clients, trust, loss=LOSS),
                 }
                 for trust in (SECURE, LOCAL)
                 for error in errors
             ]
         row = self._code() if self.mechanism in (IDENTITY, BERNOULLI) else self._offer()
-        if "squared_error" in row:
+        if "worst_squared_error" in row:
             # Behind a shuffler all messages are seen.
             seen = SECURE if row["trust_model"] == SECURE else LOCAL
-            row["necessary_bits"] = necessary_frequency_bits(row["squared_error"], items, clients, seen, loss=LOSS)
+            row["necessary_bits"] = necessary_frequency_bits(row["worst_squared_error"], items, clients, seen, loss=LOSS)
         return [head | row]
 
     def _privacy_bound(self, trust: str, delta: float) -> float | None:
@@ -92,7 +92,7 @@ class NeededPoint(Point):
 
     def _code(self) -> dict[str, Any]:
         numbers = self.categories if self.mechanism == IDENTITY else code_size(self.clients, self.categories, FAILURE)
-        return {"trust_model": SECURE, "squared_error": 0.0, "bits_per_client": numbers * math.log2(self.clients + 1)}
+        return {"trust_model": SECURE, "worst_squared_error": 0.0, "bits_per_client": numbers * math.log2(self.clients + 1)}
 
     def _offer(self) -> dict[str, Any]:
         entry = REGISTRY[self.mechanism]
@@ -106,7 +106,7 @@ class NeededPoint(Point):
         return {
             "trust_model": entry.trust_model,
             "bits_per_client": mechanism.bits_per_client,
-            "squared_error": mechanism.error().of_mean(self.clients),
+            "worst_squared_error": mechanism.error().of_mean(self.clients),
         }
 
 

@@ -81,7 +81,7 @@ class PricePoint(Point):
             "sufficient_bits": best.bits_per_parameter * self.dimension,
             "rate": best.rate,
             "bits": best.bits,
-            "squared_error": best.predicted_error,
+            "compressed_error": best.compressed_error,
         }
 
     def _offer(self, ball: NormBall, central: float) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class PricePoint(Point):
         return {
             "trust_model": entry.trust_model,
             "bits_per_client": mechanism.bits_per_client,
-            "squared_error": predicted,
+            "compressed_error": predicted,
             "ratio_to_central": predicted / central,
             "within_slack": bool(predicted <= SLACK * central * (1 + 1e-9)),
         }

@@ -71,9 +71,12 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
         return (self.ball.clip_norm / self.scale) ** 2 * (square + (1 - square) * share)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - (1 - bias)**2 ||x||**2`` for each vector, an upper bound; bias is for a clip norm of 1."""
-        certain = max(0.0, 1 - self.bias_bound / self.ball.clip_norm)
-        return np.asarray(self.worst_variance - certain**2 * np.square(self.ball.clip(vectors)).sum(axis=1))
+        """Return ``worst_variance - ||x||**2`` for each vector, as where the estimate has no bias.
+
+        A vector's own variance differs by at most ``2 bias_bound ||x|| + bias_bound**2``, and that of uniformly random vectors by
+        `bias_bound` squared.
+        """
+        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     @property
     def _numbers(self) -> int:

@@ -130,7 +130,7 @@ def test_one_coordinate() -> None:
     assert found.epsilon == exact
     details = found.subject.details
     assert (details["worst_shift"], details["worst_coordinates"], found.privacy.trust_model) == (4, 1, "secure-sum")
-    assert details["squared_error"] == pytest.approx(0.25 * 10**5 * 0.21)
+    assert details["noise_squared_error"] == pytest.approx(0.25 * 10**5 * 0.21)
 
 
 def test_many_coordinates_and_rounds_are_gaussian_noise() -> None:

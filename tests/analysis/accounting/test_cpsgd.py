@@ -49,14 +49,14 @@ def test_one_round_is_what_the_mechanism_says() -> None:
     # Of the coordinates that there are: padded ones are sent too.
     assert details["bits_per_coordinate"] == 128 * math.log2(1000 * 2032 + 1) / 100
     assert details["bits_before_aggregation"] == math.log2(2033)
-    assert details["squared_error"] <= details["squared_error_bound"]
+    assert details["worst_squared_error"] <= details["squared_error_bound"]
 
 
 def test_the_gaussian_reference_is_that_of_the_same_promise() -> None:
     report = accounted(MECHANISM)
     reference = central_gaussian_error(MECHANISM.ball, 1000, report.epsilon, 1e-5, "replace-one")
     assert report.central_squared_error == report.document()["squared_error_gaussian"] == reference
-    assert report.subject.details["squared_error"] > reference
+    assert report.subject.details["worst_squared_error"] > reference
     # Rounds of Gaussian noise are one round with that many times less variance.
     rounds = accounted(MECHANISM, 7)
     single = central_gaussian_error(MECHANISM.ball, 1000, rounds.epsilon, 1e-5, "replace-one")

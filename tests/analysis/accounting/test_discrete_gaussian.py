@@ -11,8 +11,9 @@ from dp_accounting.rdp import compute_epsilon
 from quietbits.analysis.calibration.shared_noise import calibrate_discrete_gaussian
 from quietbits.analysis.catalogue.accounts import account, calibrate
 from quietbits.design.contracts.gaussian import gaussian_privacy
+from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.registry import Target
-from quietbits.design.secure_sum.distributed_discrete_gaussian import discrete_gaussian_privacy
+from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
@@ -150,10 +151,26 @@ def test_no_number_of_bits_for_a_delta_too_small() -> None:
         calibrate_discrete_gaussian(10, 2**40, 1.0, 16, Target(1e-5, 1e-200))
 
 
-def test_details_predict_the_error() -> None:
+@pytest.mark.parametrize(
+    ("dimension", "clients", "sigma", "granularity", "stated"), [(16, 50, 0.4, 0.1, None), (4, 500, 0.2, 0.5, 1.43e-3)]
+)
+def test_details_have_the_mechanism_s_worst_error(
+    dimension: int, clients: int, sigma: float, granularity: float, stated: float | None
+) -> None:
+    values: dict[str, Any] = {"clients": clients, "dimension": dimension, "clip": 1.0, "local_sigma": sigma, "granularity": granularity}
+    details = account("distributed-discrete-gaussian", **values, delta=1e-5).subject.details
+    mechanism = DistributedDiscreteGaussianMechanism(NormBall(dimension, 2.0), clients, 20, granularity, sigma, 1e-5)
+    assert details["worst_squared_error"] == mechanism.error().of_mean(clients)
+    assert details["bias_bound"] == mechanism.bias_bound > 0
+    variance = details["worst_squared_error"] - details["bias_bound"] ** 2
+    assert variance == pytest.approx(mechanism.worst_variance / clients)
+    assert stated is None or variance == pytest.approx(stated, rel=5e-3)
+    assert "squared_error" not in details
+
+
+def test_details_of_rounded_vectors() -> None:
     values: dict[str, Any] = {"clients": 50, "dimension": 16, "clip": 1.0, "local_sigma": 0.4, "granularity": 0.1}
     details = account("distributed-discrete-gaussian", **values, delta=1e-5).subject.details
-    assert details["squared_error"] == pytest.approx(16 * (0.16 + 0.01 / 4) / 50)
     assert details["rounded_norm"] == rounded_norm(1.0, 0.1, 16)
     assert details["tau"] == discrete_gaussian_tau(50, 0.4 / 0.1)
 
@@ -165,7 +182,8 @@ def test_noise_on_the_padding_reveals_and_costs_bits_and_is_no_error() -> None:
     assert own.subject.bits_per_client == padded.subject.bits_per_client == 12 * 32
     assert (own.subject.details["dimension"], own.subject.details["padded_dimension"]) == (20, 32)
     assert own.subject.details["rounded_norm"] == rounded_norm(1.0, 0.1, 32)
-    assert own.subject.details["squared_error"] == pytest.approx(20 * (0.16 + 0.01 / 4) / 50)
+    worst, of_all = (one.subject.details["worst_squared_error"] - one.subject.details["bias_bound"] ** 2 for one in (own, padded))
+    assert worst == pytest.approx(of_all * 20 / 32, rel=1e-6)
 
 
 def test_calibrate_says_which_parameters_it_found() -> None:

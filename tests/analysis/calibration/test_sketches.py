@@ -36,7 +36,7 @@ def central(choice: SketchChoice, *, ball: NormBall = BALL, clients: int = 200, 
 
 
 def ratio(found: CalibratedSketch[Any]) -> float:
-    return found.predicted_error / found.plain_error
+    return found.compressed_error / found.plain_error
 
 
 def test_a_sketch_of_given_size_may_fit_bits_that_all_coordinates_do_not() -> None:
@@ -47,7 +47,7 @@ def test_a_sketch_of_given_size_may_fit_bits_that_all_coordinates_do_not() -> No
     assert found.mechanism.sketch_dimension == 1500
     assert found.mechanism.guarantee.epsilon <= 20
     assert math.isinf(found.plain_error)
-    assert math.isfinite(found.predicted_error)
+    assert math.isfinite(found.compressed_error)
 
 
 SETTINGS = [
@@ -91,10 +91,10 @@ def test_the_budget_is_kept_and_errors_are_the_mechanisms_own(calibrate: Any, ch
     assert mechanism.adjacency == target.adjacency or target.adjacency is None
     assert mechanism.sketch_clip == pytest.approx(1.1 * mechanism.ball.clip_norm, rel=1e-15)
     error = mechanism.error()
-    assert found.predicted_error == pytest.approx(error.variance / mechanism.clients + error.shared, rel=1e-12)
+    assert found.compressed_error == pytest.approx(error.variance / mechanism.clients + error.shared, rel=1e-12)
     assert error.shared == pytest.approx(mechanism.sketch.distortion * mechanism.ball.clip_norm**2, rel=1e-12)
     # The margin of the clip takes 1.21 of the variance; steps are larger for a short sketch, which counts where bits are few.
-    noise = (found.predicted_error - error.shared) / found.plain_error
+    noise = (found.compressed_error - error.shared) / found.plain_error
     assert 1.2 < noise < (1.24 if changes.get("bits") is None else 4.0)
 
 
@@ -102,7 +102,7 @@ def test_the_plain_mechanism_is_that_without_a_sketch() -> None:
     found = central(SketchChoice())
     # Gaussian noise on the sum of the vectors.
     assert found.plain_error == pytest.approx(8000 * (found.mechanism.noise_multiplier * 3.0 / 200) ** 2, rel=1e-12)
-    assert found.predicted_error == pytest.approx(found.mechanism.sketch.distortion * 9 + 1.21 * found.plain_error, rel=1e-12)
+    assert found.compressed_error == pytest.approx(found.mechanism.sketch.distortion * 9 + 1.21 * found.plain_error, rel=1e-12)
     # A secure sum's has rounding and a modulus besides, and hardly more error.
     assert 1.0 < summed(SketchChoice()).plain_error / found.plain_error < 1.02
 

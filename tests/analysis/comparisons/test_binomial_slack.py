@@ -19,7 +19,7 @@ def test_slack_over_trials_and_scales() -> None:
     fine = table[(table["scale"] == 0.1) & (table["trials"] == 10**6)]
     assert fine["epsilon_exact"].item() == shifted_binomial_epsilon(10**6, 0.5, 10, 1e-6)
     # A scale of a tenth with a hundred times as many trials is noise of the same variance.
-    assert fine["squared_error"].item() == pytest.approx(coarse["squared_error"].iloc[1])
+    assert fine["noise_squared_error"].item() == pytest.approx(coarse["noise_squared_error"].iloc[1])
     assert set(table["adjacency"] + table["trust_model"]) == {"replace-onesecure-sum"}
 
 

@@ -97,7 +97,7 @@ def test_brute_force_finds_the_same_trials(noise: pd.DataFrame) -> None:
 
 
 def test_small_scales_end_at_gaussian_noise(noise: pd.DataFrame) -> None:
-    one = noise[noise["epsilon"] == 1.0].set_index(["accounting", "scale"])["squared_error"]
+    one = noise[noise["epsilon"] == 1.0].set_index(["accounting", "scale"])["noise_squared_error"]
     analytic, classic = one[("analytic", math.nan)], one[("classic", math.nan)]
     # What the theorem adds to the classic rule is of the order of the scale; exactly, binomial noise ends at the analytic rule.
     theorem = [one[("theorem", scale)] / classic - 1 for scale in (0.1, 0.01, 0.001)]
@@ -120,7 +120,7 @@ def test_every_row_states_its_guarantee_and_none_beats_the_bound(noise: pd.DataF
     trust = noise.groupby("mechanism")["trust_model"].unique()
     assert list(trust["Binomial"]) == ["secure-sum"]
     assert list(trust["Gaussian"]) == ["central"]
-    assert (noise["squared_error"] > noise["certified_error"]).all()
+    assert (noise["noise_squared_error"] > noise["certified_error"]).all()
     # Below 1 the classic rule is safe; it is not for every epsilon.
     assert (noise["realised_epsilon"] <= noise["epsilon"])[(noise["accounting"] == "classic") & (noise["epsilon"] <= 1)].all()
     (ten,) = NoisePoint(seed=0, accounting="classic", epsilon=10.0, delta=DELTA).run()

@@ -48,14 +48,14 @@ def test_references_and_bits(frame: pd.DataFrame) -> None:
     ball = NormBall(32, 2.0)
     for row in frame.itertuples():
         assert row.central_squared_error == central_gaussian_error(ball, row.clients, 1.0, 1e-5, "replace-one")
-        assert row.worst_squared_error >= row.central_squared_error
+        assert row.worst_mean_variance >= row.central_squared_error
     # Only the Poisson-binomial mechanism sends more coordinates than the vector has, twice as many: the dimension is a power of two.
     coordinates = np.where(frame["series"] == "Poisson-binomial", 2, 1)
     assert (frame["bits_per_coordinate"] <= coordinates * frame["bits"]).all()
     assert frame["bits_per_coordinate"].max() <= 32
     for _, series in frame.groupby(["clients", "series"]):
         assert (np.diff(series["bits_per_coordinate"]) > 0).all()
-        assert (np.diff(series["worst_squared_error"]) <= 0.01 * series["worst_squared_error"].to_numpy()[:-1]).all()
+        assert (np.diff(series["worst_mean_variance"]) <= 0.01 * series["worst_mean_variance"].to_numpy()[:-1]).all()
     # With many bits, noise of whole steps is as good as that of a trusted server.
     fine = SumProblem("discrete Gaussian", 400, 32).mechanism(20)
     assert fine is not None
@@ -81,8 +81,8 @@ def test_measured_errors_are_the_predicted_ones(frame: pd.DataFrame) -> None:
     assert (measured["wrapped_coordinates"] == 0).all()
     assert frame.loc[frame["rounds"] == 0, "measured_squared_error"].isna().all()
     # Vectors on the sphere are the worst but for rounding.
-    assert (measured["predicted_squared_error"] <= measured["worst_squared_error"]).all()
-    assert (measured["predicted_squared_error"] >= 0.85 * measured["worst_squared_error"]).all()
+    assert (measured["predicted_squared_error"] <= measured["worst_mean_variance"]).all()
+    assert (measured["predicted_squared_error"] >= 0.85 * measured["worst_mean_variance"]).all()
     # The mean of 8 rounds of 32 or more coordinates that are nearly normal has a relative deviation of sqrt(2 / 256): 5 of them are 0.44,
     # which happens to one of 20 points with a probability of about 1e-4; the seed is fixed.
     ratio = measured["measured_squared_error"] / measured["predicted_squared_error"]
@@ -96,7 +96,7 @@ def test_a_row_does_not_depend_on_the_others(frame: pd.DataFrame, rows_of: Rows)
     first = alone.drop_duplicates("series").set_index("series")["fewest_bits"]
     assert not first["discrete Gaussian"]
     assert not first["Poisson-binomial"]
-    columns = ["series", "bits", "worst_squared_error", "measured_squared_error", "standard_error"]
+    columns = ["series", "bits", "worst_mean_variance", "measured_squared_error", "standard_error"]
     for row in alone.loc[alone["bits"] == 14, columns].to_dict("records"):
         same = frame[(frame["series"] == row["series"]) & (frame["bits"] == 14) & (frame["clients"] == 400)]
         assert same[columns].to_dict("records") == [row]

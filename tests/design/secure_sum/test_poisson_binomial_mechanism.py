@@ -120,9 +120,25 @@ def test_vectors_without_a_representation_are_scaled_down_and_the_bias_is_predic
     errors = errors_of_rounds(mechanism, vector, rounds, seed=4)
     assert np.linalg.norm(errors.mean(axis=0)) > 1
     squares = np.sum(errors**2, axis=1)
-    predicted = float(mechanism.variance(vector)[0])
+    bias = float(np.linalg.norm(mechanism.known_bias(vector)))
+    predicted = float(mechanism.variance(vector)[0]) + bias**2
     assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(rounds)
-    assert predicted <= mechanism.worst_variance
+    assert 1 < bias <= mechanism.bias_bound == pytest.approx(10 * (1 - 1 / math.sqrt(5)))
+    assert predicted <= mechanism.error().of_mean(1)
+
+
+def test_a_client_of_the_worst_kind_is_within_the_stated_error() -> None:
+    # A vector along a column of the frame needs larger coefficients than the level.
+    mechanism = PoissonBinomialMechanism(NormBall(64, 2.0), clients=200, trials=16, theta=0.25, delta=DELTA)
+    vector = mechanism.frame.synthesis(np.eye(1, mechanism.frame.size))
+    vector /= np.linalg.norm(vector)
+    vectors, rng = np.repeat(vector, 200, axis=0), np.random.default_rng(3)
+    errors = np.array([mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, rng)), 200) - vector[0] for _ in range(100)])
+    bias, variance = mechanism.known_bias(vector)[0], float(mechanism.variance(vector)[0]) / 200
+    squares = np.sum(errors**2, axis=1)
+    assert abs(squares.mean() - variance - bias @ bias) < 5 * squares.std() / 10
+    assert 0.01 < np.linalg.norm(bias) <= mechanism.bias_bound
+    assert squares.mean() - 5 * squares.std() / 10 < mechanism.error().of_mean(200)
 
 
 def test_the_variance_by_hand() -> None:

@@ -30,9 +30,9 @@ def test_secure_sums_are_drawn_as_lines_and_points_beside_the_trusted_server(pic
     for axes, (_, panel) in zip(picture.axes, sums.groupby("clients"), strict=True):
         drawn = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
         for _, series in panel.groupby("series"):
-            assert series["worst_squared_error"].tolist() in drawn
+            assert series["worst_mean_variance"].tolist() in drawn
             assert series.loc[series["rounds"] > 0, "measured_squared_error"].tolist() in drawn
-            assert series.loc[series["fewest_bits"], "worst_squared_error"].tolist() in drawn
+            assert series.loc[series["fewest_bits"], "worst_mean_variance"].tolist() in drawn
         low, high = axes.get_ylim()
         central = panel["central_squared_error"].iloc[0]
         assert [central, central] in drawn

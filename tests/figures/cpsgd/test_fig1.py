@@ -43,11 +43,11 @@ def test_cpsgd_fig1_draws_every_series_and_hollow_points_where_a_condition_binds
         }
         own = noise[noise["accounting"] == accounting]
         for _, series in own.groupby("scale"):
-            assert series["squared_error"].tolist() in drawn
+            assert series["noise_squared_error"].tolist() in drawn
         binding = own[own["condition_binds"]]
-        assert hollow == set(zip(binding["epsilon"], binding["squared_error"], strict=True)) != set()
+        assert hollow == set(zip(binding["epsilon"], binding["noise_squared_error"], strict=True)) != set()
         analytic = noise[noise["accounting"] == "analytic"]
-        assert analytic["squared_error"].tolist() in drawn
+        assert analytic["noise_squared_error"].tolist() in drawn
         assert analytic["certified_error"].tolist() in drawn
 
 

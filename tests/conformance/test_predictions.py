@@ -1,0 +1,52 @@
+"""Every mechanism's predicted error is what simulations measure, within their sampling error: one small task of each entry."""
+
+import pytest
+from mechanism_cases import DELTA, EPSILON, OPTIONS
+
+from quietbits.analysis.catalogue.registry import REGISTRY
+from quietbits.analysis.planner.population import draw_sample, usual_population
+from quietbits.analysis.planner.prediction import predict_error
+from quietbits.analysis.simulation.repeated_means import repeat_mean, summarise_means
+from quietbits.design.contracts.domains import Categories, Interval
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.task import Task
+
+CLIENTS, ROUNDS = 30, 150
+# Mechanisms that take long for a message or an estimate.
+SLOW = {
+    "dp-rec": 40,
+    "minimal-random-coding": 40,
+    "minimal-random-coding-plain": 60,
+    "poisson-private-representation": 40,
+    "sparse-discrete-gaussian": 60,
+}
+CHANGED = {
+    "cpsgd": {"bits": 12},
+    "poisson-binomial": {"bits": 7},
+    "sketched-discrete-gaussian": {"rows": 2, "sketch_dimension": 8},
+    "central-sketch": {"rows": 2, "sketch_dimension": 8},
+    "sparse-discrete-gaussian": {"sparsity": 1, "sketch_dimension": 10},
+}
+# What a sample of the population adds to the sampling error of the simulation.
+SAMPLED = 0.03
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_the_prediction_is_what_is_measured(name: str) -> None:
+    entry = REGISTRY[name]
+    norms = entry.norms or (2.0,)
+    domain = next(
+        one
+        for one in (NormBall(16, 2.0 if 2.0 in norms else norms[0]), Categories(9), Interval(-1.0, 3.0))
+        if isinstance(one, entry.domains)
+    )
+    population = (entry.populations or (usual_population(domain),))[0]
+    nonzero = 1 if population == "sparse-mean" else None
+    mechanism = entry.build(Task(domain, CLIENTS, EPSILON, DELTA, entry.adjacencies[0]), {**OPTIONS.get(name, {}), **CHANGED.get(name, {})})
+    predicted = predict_error(mechanism, draw_sample(population, domain, CLIENTS, 0, nonzero)).of_population
+    rounds = repeat_mean(mechanism, population, SLOW.get(name, ROUNDS), clients=CLIENTS, nonzero=nonzero, seed=1)
+    measured = summarise_means(rounds)
+    allowed = 5 * (measured.standard_error or 0.0) + SAMPLED * predicted
+    assert abs(measured.squared_error - predicted) <= allowed + 1e-15
+    # The same formulas at each round's own inputs.
+    assert abs(measured.squared_error - measured.predicted_squared_error) <= allowed + 1e-15

@@ -84,7 +84,7 @@ def draw(rng: random.Random) -> Arguments:
         group = rng.choice(("account", "calibrate"))
     words = rng.choice([one for one in _leaves() if one[0] == group])
     typed = list(words)
-    wild = rng.random() < 0.5
+    wild = rng.random() < 0.25
     for one in _parameters(words):
         if one.required or rng.random() < 0.3:
             if one.required and rng.random() < 0.02:
@@ -162,7 +162,7 @@ def _place_inputs(folder: Path) -> None:
     write_table(generalised_randomised_response(1.0, 2), folder / TABLE)
     (folder / DATA).write_text("value\n0.1\n0.5\n0.9\n", encoding="utf-8")
     (folder / ITEMS).write_text("a\nb\na\n", encoding="utf-8")
-    document = "clients = 5\ndimension = 2\nepsilon = 1\ndelta = 1e-5\nadjacency = 'replace-one'\nrepetitions = 1\n"
+    document = "clients = 5\ndimension = 2\nnorm = 'l2'\nepsilon = 1\ndelta = 1e-5\nadjacency = 'replace-one'\nrepetitions = 1\n"
     (folder / SWEEP).write_text(document + "population = 'sphere'\n[[mechanism]]\nname = 'laplace'\n", encoding="utf-8")
 
 

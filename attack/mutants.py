@@ -22,7 +22,7 @@ SIDES = {
 # Module constants that bound arguments, and keywords of checks that do.
 LIMIT_NAMES = ("LEAST_", "LARGEST_", "SMALLEST_", "MOST_", "FEWEST_")
 # Keywords whose numbers choose a layout or an argument's range.
-LAYOUT = {"axis", "low", "high", "dtype", "default", "ndmin", "initial"}
+LAYOUT = {"axis", "strict", "low", "high", "dtype", "default", "ndmin", "initial"}
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _faults(tree: ast.Module) -> Iterator[_Fault]:
         if isinstance(node, ast.Tuple | ast.Slice | ast.Subscript) and isinstance(getattr(node, "ctx", ast.Load()), ast.Store):
             return
         if isinstance(node, ast.keyword) and node.arg in LAYOUT:
-            if node.arg in {"axis", "dtype"}:
+            if node.arg in {"axis", "dtype", "strict"}:
                 return
             limit = True
         for kind, after in _changes(node):

@@ -63,6 +63,7 @@ def test_facts_are_stated_to_the_last_digit(fact: str, side: float) -> None:
 
 def test_a_letter_that_one_input_never_gives_is_refused_wherever_it_is() -> None:
     assert check_of(made([[0, 4, 2, 2], [0, 2, 3, 3]], 8)) == ""
+    assert check_of(dataclasses.replace(made([[1, 3], [1, 3]], 4), weights=np.array([[1, 3], [0, 4]]))) == "zero-beside-nonzero"
     for row, letter in ((0, 1), (1, 3)):
         weights = np.full((2, 4), 2)
         weights[row, letter], weights[row, 0] = 0, 4
@@ -97,6 +98,13 @@ def test_shapes_are_those_of_the_bits() -> None:
     table = made(np.ones((2, 4)), 4)
     for changes in ({"bits_in": 2}, {"bits_out": 1}, {"bits_in": 0}, {"bits_out": MOST_BITS + 1}, {"alphabet": table.alphabet[:3]}):
         assert check_of(dataclasses.replace(table, **changes)) == "shape"
+    for changes, ones in (({"bits_in": 0}, np.ones((1, 4))), ({"bits_in": MOST_BITS + 1}, np.ones((2 ** (MOST_BITS + 1), 4)))):
+        with pytest.raises(TableError, match=f"bits_in and bits_out must be from 1 to {MOST_BITS}"):
+            verify_table(dataclasses.replace(table, weights=ones.astype(np.int64), **changes))
+    for bits in (0, MOST_BITS + 1):
+        weights, alphabet = np.ones((2, 2**bits), dtype=np.int64), tuple(map(Fraction, range(2**bits)))
+        with pytest.raises(TableError, match=f"bits_in and bits_out must be from 1 to {MOST_BITS}"):
+            verify_table(dataclasses.replace(table, bits_out=bits, weights=weights, alphabet=alphabet))
     largest = np.ones((2**MOST_BITS, 2**MOST_BITS), dtype=np.int64)
     assert check_of(made(largest, 2**MOST_BITS)) == ""
 
@@ -127,7 +135,7 @@ def test_the_lower_bound_is_what_its_dual_values_prove() -> None:
     assert check_of(BOUNDED) == ""
     bound, value = BOUNDED.certificate.lower_bound, BOUNDED.certificate.mean_variance
     assert bound is not None
-    for share, expected in ((0.5, ""), (3.0, "lower-bound")):
+    for share, expected in ((0.5, ""), (1.04, "lower-bound"), (3.0, "lower-bound")):
         claimed = bound * (1 + share * BOUND_TOLERANCE)
         table = certificate_with(BOUNDED, lower_bound=claimed, optimality_gap=(value - claimed) / value)
         assert check_of(table) == expected

@@ -1,6 +1,7 @@
 """Binomial and Skellam noise accounted as Gaussian noise: ratios in fifty digits, sums in full, and epsilon against exact ones."""
 
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -11,7 +12,7 @@ from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, co
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.divergences import near_gaussian_noise
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_epsilon, shifted_binomial_losses
-from quietbits.solvers.divergences.discrete_gaussian_smoothing import rounded_gaussian_epsilon, smoothed_sums
+from quietbits.solvers.divergences.discrete_gaussian_smoothing import SmoothedSum, rounded_gaussian_epsilon, smoothed_sums
 from quietbits.solvers.divergences.near_gaussian_noise import (
     EXPONENTS,
     NoiseRatio,
@@ -279,3 +280,72 @@ def test_sampled_rounds_are_those_of_gaussian_noise_with_what_is_left_of_delta(n
     same = account(lambda multiplier, left: gaussian_epsilon(multiplier / math.sqrt(rounds), left))
     assert same == pytest.approx(everyone, rel=1e-4)
     assert account(lambda *_: None) is None
+
+
+def test_a_window_must_leave_out_less_than_half_of_what_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    delta, coordinates, changes = 1e-5, 4, {}
+    make = skellam_noise_ratio
+    monkeypatch.setattr(near_gaussian_noise, "skellam_noise_ratio", lambda *arguments: replace(make(*arguments), **changes))
+
+    def account() -> float | None:
+        return skellam_near_gaussian_epsilon(1000.0, 20.0, coordinates, delta, 1)
+
+    found = account()
+    assert found is not None
+    # The other way e^-epsilon of it is left.
+    allowed = math.log(1e-4 * delta / 2 / coordinates)
+    for beyond, expected in ((-0.01, None), (-found - 0.01, found), (-found + 0.05, None)):
+        changes["log_tail"] = allowed + beyond
+        assert account() == expected
+    # What the logarithms may be off by is added for each coordinate, each way.
+    changes.update({"log_tail": -1e3, "rounding": 0.0})
+    exact = account()
+    changes["rounding"] = 1e-4
+    rounded = account()
+    assert exact is not None
+    assert rounded is not None
+    assert 2 * coordinates * 1e-4 <= rounded - exact <= 2.5 * coordinates * 1e-4
+
+
+@pytest.mark.parametrize("distance", [0.25, 3.0])
+def test_both_ends_of_the_window_are_added_to_the_sums(distance: float) -> None:
+    # As much as a whole number's at either end, whatever the distance of the points.
+    variance, log_ratios = 1000.0, np.array([2e-4, -1e-4, 3e-4])
+    offsets = distance * np.array([-1.0, 0.0, 1.0])
+    ratio = NoiseRatio(variance, 1.0, offsets, log_ratios, -50.0, 0.0)
+    for sign, powers in ((1, EXPONENTS + 1), (-1, -EXPONENTS)):
+        found = ratio_log_moments(ratio, sign)
+        for index in (0, 10, 20):
+            with mpmath.workdps(40):
+                terms = [
+                    mpmath.exp(log_gaussian(offset, variance)) * distance * mpmath.expm1(mpmath.mpf(power) * mpmath.mpf(log_ratio))
+                    for offset, log_ratio in zip(offsets.tolist(), log_ratios.tolist(), strict=True)
+                    for power in [float(powers[index])]
+                ]
+                ends = (abs(terms[0]) + abs(terms[2])) * max(1, 1 / mpmath.mpf(distance))
+                expected = mpmath.log1p(sum(terms) + ends)
+            assert found[index] == pytest.approx(float(expected), rel=1e-10)
+        # Exponents that would overflow bound nothing.
+        assert math.isinf(found[-1])
+
+
+def test_the_grid_costs_sampled_rounds_its_ratio_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinates, delta = 3, 1e-6
+    choices = [SmoothedSum(190.0, 1e-7), SmoothedSum(180.0, 2.5e-9)]
+    asked: list[tuple[float, float]] = []
+    monkeypatch.setattr(near_gaussian_noise, "smoothed_sums", lambda *_: choices)
+
+    def account() -> float:
+        found = skellam_near_gaussian_epsilon(4e4, 30.0, coordinates, delta, 1, lambda *at: asked.append(at) or 0.5)
+        assert found is not None
+        return found
+
+    with_ratio = account()
+    choices[1] = SmoothedSum(180.0, 0.0)
+    without = account()
+    # The first choice is too coarse: its ratio is not negligible.
+    assert [multiplier for multiplier, _ in asked] == [6.0, 6.0]
+    assert with_ratio - without == pytest.approx(2 * coordinates * 2.5e-9, rel=1e-3)
+    assert asked[0][1] / asked[1][1] - 1 == pytest.approx(-coordinates * 2.5e-9, rel=1e-3)
+    choices[1] = SmoothedSum(180.0, 1.01e-8 / coordinates)
+    assert skellam_near_gaussian_epsilon(4e4, 30.0, coordinates, delta, 1, lambda *_: 0.5) is None

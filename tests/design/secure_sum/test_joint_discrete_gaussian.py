@@ -6,6 +6,10 @@ import numpy as np
 import pytest
 
 from quietbits.design.secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.accounting.renyi_curve import RenyiCurve
+from quietbits.solvers.accounting.sampled_noise import sampled_gaussian_curve
+from quietbits.solvers.accounting.sampling import PoissonSampling
 from quietbits.solvers.divergences.discrete_gaussian_divergence import summed_discrete_gaussian_losses
 from quietbits.solvers.divergences.discrete_gaussian_smoothing import smoothed_sums
 
@@ -55,3 +59,34 @@ def test_little_noise_of_each_of_many_clients_has_its_price(sigma: float) -> Non
     # What the noise of as few clients gives as is best, which is the further from Gaussian noise the more there are.
     assert found == min(near_gaussian(some, sigma, 1.0, 1e-5) for some in range(1, 51))
     assert found < 2 * smoothed_sums(50, sigma)[-1].log_ratio
+
+
+@pytest.mark.parametrize("rounds", [1, 20])
+def test_several_sums_are_as_one_sum_of_their_joint_multiplier(rounds: int) -> None:
+    clients, delta = 400, 1e-6
+    sums = (NoisySum(30.0, 200.0, 64), NoisySum(5.0, 40.0, 3), NoisySum(2.0, 9.0, 1))
+    multiplier = math.sqrt(clients) / math.hypot(*(one.l2_sensitivity / one.sigma for one in sums))
+    privacy = joint_discrete_gaussian_privacy(clients, sums)
+    found = privacy.account("near-gaussian").bound(delta, rounds, None).epsilon
+    exact = gaussian_epsilon(multiplier / math.sqrt(rounds), delta)
+    assert exact <= found <= exact * 1.01
+    # Leaving out any of the sums reveals less.
+    for left_out in range(3):
+        fewer = joint_discrete_gaussian_privacy(clients, [one for place, one in enumerate(sums) if place != left_out])
+        assert fewer.account("near-gaussian").bound(delta, rounds, None).epsilon < found * 0.99
+        assert fewer.account("rdp").bound(delta, rounds, None).epsilon < privacy.account("rdp").bound(delta, rounds, None).epsilon * 0.99
+    # Rényi divergences a / (2 z^2) of a Gaussian, nearly.
+    orders = sampled_gaussian_curve(multiplier, PoissonSampling(0.5), "add-or-remove-one").orders
+    assert privacy.account("rdp").bound(delta, rounds, None).epsilon == pytest.approx(
+        RenyiCurve(orders, orders / (2 * multiplier**2)).composed(rounds).epsilon(delta).epsilon, rel=0.01
+    )
+
+
+@pytest.mark.parametrize("rounds", [1, 50])
+def test_sampled_sums_are_sampled_gaussian_noise_of_the_joint_multiplier(rounds: int) -> None:
+    clients, delta, sampling = 400, 1e-6, PoissonSampling(0.05)
+    sums = (NoisySum(30.0, 200.0, 64), NoisySum(5.0, 40.0, 3))
+    multiplier = math.sqrt(clients) / math.hypot(*(one.l2_sensitivity / one.sigma for one in sums))
+    found = joint_discrete_gaussian_privacy(clients, sums).account("rdp").bound(delta, rounds, sampling).epsilon
+    exact = sampled_gaussian_curve(multiplier, sampling, "add-or-remove-one").composed(rounds).epsilon(delta).epsilon
+    assert exact <= found <= exact * 1.01

@@ -1,6 +1,7 @@
 """The steps of a rounded secure sum by themselves. Chance of a false alarm below 1e-5 per test of a few statistics (5 sigma)."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,3 +66,13 @@ def test_no_direction_has_more_variance_than_the_largest(mechanism: RoundedSecur
     assert (variances >= noise - allowed).all()
     assert noise < mechanism.largest_directional_variance <= noise + 0.25 / 4 / (1 - math.exp(-0.5)) * (1 + 1e-9)
     assert mechanism.worst_variance <= mechanism.padded_dimension * mechanism.largest_directional_variance * (1 + 1e-9)
+
+
+@EVERY
+def test_wrapping_does_not_depend_on_the_unit_of_length(mechanism: RoundedSecureSum) -> None:
+    few = replace(mechanism, bits=6)
+    noise = {name: value for name in ("local_sigma", "local_variance") if (value := getattr(few, name, None)) is not None}
+    scaled = {name: value * (16 if name == "local_variance" else 4) for name, value in noise.items()}
+    other = replace(few, ball=NormBall(5, 2.0, 24.0), granularity=2.0, **scaled)
+    assert 0 < few.coordinate_wrap_probability < 1
+    assert other.coordinate_wrap_probability == pytest.approx(few.coordinate_wrap_probability, rel=1e-9)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
-from quietbits.solvers.accounting.sampled_gaussian_orders import poisson_cumulants
+from quietbits.solvers.accounting.sampled_gaussian_orders import fixed_size_cumulants, poisson_cumulants
 from quietbits.solvers.accounting.sampled_gaussian_series import sampled_gaussian_cumulants
 from quietbits.solvers.accounting.sampled_noise import (
     SAMPLED_ORDERS,
@@ -69,3 +69,13 @@ def test_laplace_noise_has_a_grid_of_a_thousandth_of_its_largest_loss() -> None:
         largest = math.log1p(0.2 * math.expm1(1 / scale))
         assert loss._pmf_remove._discretization == pytest.approx(largest / 1000, rel=1e-12)
         assert largest <= loss.get_epsilon_for_delta(0.0) <= largest * 1.0011
+
+
+def test_samples_of_a_fixed_size_have_their_share() -> None:
+    curve = sampled_gaussian_curve(1.3, FixedSizeSampling(5000, 40), "replace-one")
+    whole = fixed_size_cumulants(1.3, 40 / 5000, np.array(WHOLE_ORDERS))
+    expected = np.interp(curve.orders, [1, *WHOLE_ORDERS], [0.0, *whole]) / (curve.orders - 1)
+    np.testing.assert_allclose(curve.divergences, expected, rtol=1e-12)
+    # Wang, Balle, Kasiviswanathan 2019 bound the second moment of the difference by 4 (e^(1/z^2) - 1).
+    two = curve.orders.tolist().index(2.0)
+    assert curve.divergences[two] == pytest.approx(math.log1p(4 * (40 / 5000) ** 2 * math.expm1(1 / 1.3**2)), rel=1e-6)

@@ -74,12 +74,12 @@ def _parameters(words: tuple[str, ...]) -> tuple[Any, ...]:
     command: Any = typer.main.get_command(app)
     for word in words:
         command = command.get_command(None, word)
-    return tuple(one for one in command.params if one.name != "help")
+    return tuple(option for option in command.params if option.name != "help")
 
 
 @functools.cache
 def _ranges() -> dict[str, Option]:
-    return {one.name: one for owner in accountables().values() for one in (*owner.parameters, *owner.given)}
+    return {option.name: option for owner in accountables().values() for option in (*owner.parameters, *owner.given)}
 
 
 def _load() -> None:
@@ -95,16 +95,16 @@ def draw(rng: random.Random) -> Arguments:
     group = rng.choice(groups)
     if group in LONG and rng.random() < 0.9:
         group = rng.choice(("account", "calibrate"))
-    words = rng.choice([one for one in _leaves() if one[0] == group])
+    words = rng.choice([leaf for leaf in _leaves() if leaf[0] == group])
     typed = list(words)
     wild = rng.random() < 0.25
     left_out = set() if wild else _left_out(rng, words)
-    for one in _parameters(words):
-        likely = 0.3 if wild else 0.95 if one.name in FITTING else 0.15
-        if one.name not in left_out and (one.required or rng.random() < likely):
-            if one.required and rng.random() < 0.01:
+    for option in _parameters(words):
+        likely = 0.3 if wild else 0.95 if option.name in FITTING else 0.15
+        if option.name not in left_out and (option.required or rng.random() < likely):
+            if option.required and rng.random() < 0.01:
                 continue
-            typed += _typed(rng, words, one, wild=wild)
+            typed += _typed(rng, words, option, wild=wild)
     if rng.random() < 0.02:
         typed.append(rng.choice(("--nonsense", "extra", "--", "--help")))
     return {"arguments": typed}
@@ -117,29 +117,29 @@ def _left_out(rng: random.Random, words: tuple[str, ...]) -> set[str]:
         domains = [name for name in DOMAINS if DOMAINS[name] in REGISTRY[words[-1]].domains]
     chosen = rng.choice(domains) if domains else ""
     others = {option for name, options in OF_DOMAIN.items() if name != chosen for option in options} if words[0] in OF_DOMAINS else set()
-    return others | {one for one in NEED_OTHERS if rng.random() < 0.95}
+    return others | {option for option in NEED_OTHERS if rng.random() < 0.95}
 
 
-def _typed(rng: random.Random, words: tuple[str, ...], one: Any, *, wild: bool) -> list[str]:
+def _typed(rng: random.Random, words: tuple[str, ...], option: Any, *, wild: bool) -> list[str]:
     """Return an option as it is typed."""
-    if not wild and one.name == "interval":
+    if not wild and option.name == "interval":
         low, high = sorted((rng.uniform(-10, 10), rng.uniform(-10, 10)))
-        return [one.opts[0], repr(low), repr(high)]
-    if not wild and one.name == "adjacency" and words[-1] in REGISTRY:
-        return [one.opts[0], rng.choice(REGISTRY[words[-1]].adjacencies)]
-    if not wild and one.name == "plot":
-        return [one.opts[0], rng.choice(("out.svg", "out.png", "out.pdf"))]
-    if getattr(one, "is_flag", False):
-        return [rng.choice([*one.opts, *one.secondary_opts])]
-    values = [_value(rng, one, wild=wild) for _ in range(max(1, one.nargs))]
-    return values if one.param_type_name == "argument" else [rng.choice(one.opts), *values]
+        return [option.opts[0], repr(low), repr(high)]
+    if not wild and option.name == "adjacency" and words[-1] in REGISTRY:
+        return [option.opts[0], rng.choice(REGISTRY[words[-1]].adjacencies)]
+    if not wild and option.name == "plot":
+        return [option.opts[0], rng.choice(("out.svg", "out.png", "out.pdf"))]
+    if getattr(option, "is_flag", False):
+        return [rng.choice([*option.opts, *option.secondary_opts])]
+    values = [_value(rng, option, wild=wild) for _ in range(max(1, option.nargs))]
+    return values if option.param_type_name == "argument" else [rng.choice(option.opts), *values]
 
 
-def _value(rng: random.Random, one: Any, *, wild: bool) -> str:
+def _value(rng: random.Random, option: Any, *, wild: bool) -> str:
     if wild and rng.random() < 0.15:
         return rng.choice(ODD)
-    name, kind = one.name, one.type.name
-    if choices := getattr(one.type, "choices", None):
+    name, kind = option.name, option.type.name
+    if choices := getattr(option.type, "choices", None):
         return str(rng.choice([getattr(choice, "value", choice) for choice in choices]))
     if name in ("output", "report", "plot"):
         return rng.choice(OUTPUTS if wild else OUTPUTS[:2])

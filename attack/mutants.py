@@ -11,13 +11,30 @@ KINDS = ("terms", "roundings", "checks", "comparisons", "operators", "constants"
 SLACK = "1e-9"
 SWAPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult}
 NEGATED = {
-    **{ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
-    **{ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In},
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
 }
 # Functions that choose a side, and their opposites; "" is the argument itself.
 SIDES = {
-    **{"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "ceil": "floor", "floor": "ceil"},
-    **{"nextafter": "", "abs": "", "fabs": "", "round_up": "", "round_down": ""},
+    "min": "max",
+    "max": "min",
+    "minimum": "maximum",
+    "maximum": "minimum",
+    "ceil": "floor",
+    "floor": "ceil",
+    "nextafter": "",
+    "abs": "",
+    "fabs": "",
+    "round_up": "",
+    "round_down": "",
 }
 # Module constants that bound arguments, and keywords of checks that do.
 LIMIT_NAMES = ("LEAST_", "LARGEST_", "SMALLEST_", "MOST_", "FEWEST_")
@@ -74,11 +91,11 @@ class Mutant:
 
 
 def mutants_of(module: str, source: str) -> tuple[Mutant, ...]:
-    """Return every mutant of a module, in the order of its lines.
+    r"""Return every mutant of a module, in the order of its lines.
 
     Examples
     --------
-    >>> [(mutant.before, mutant.after) for mutant in mutants_of("m.py", "def f(x):\\n    return 6 * x\\n")]
+    >>> [(mutant.before, mutant.after) for mutant in mutants_of("m.py", "def f(x):\n    return 6 * x\n")]
     [('6 * x', '(6)'), ('6 * x', '(x)'), ('6 * x', '(6 / x)'), ('6', '(5)'), ('6', '(7)')]
     """
     made: list[Mutant] = []
@@ -119,7 +136,10 @@ def _faults(tree: ast.Module) -> Iterator[_Fault]:
             place = node
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             function = f"{function}.{node.name}".lstrip(".")
-            children: list[ast.AST] = [*node.body, *(node.args.defaults + node.args.kw_defaults if isinstance(node, ast.FunctionDef) else [])]
+            children: list[ast.AST] = [
+                *node.body,
+                *(node.args.defaults + node.args.kw_defaults if isinstance(node, ast.FunctionDef) else []),
+            ]
         elif isinstance(node, ast.AnnAssign):
             children = [node.value] if node.value is not None else []
         elif isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Assert) or _is_text(node):
@@ -254,7 +274,14 @@ def _of_condition(node: ast.If) -> Iterator[tuple[str, str]]:
 
 
 _CHANGES: dict[type[ast.AST], Callable[..., Iterator[tuple[str, str]]]] = {
-    **{ast.BinOp: _of_operation, ast.Constant: _of_constant, ast.Compare: _of_comparison, ast.BoolOp: _of_logic},
-    **{ast.UnaryOp: _of_unary, ast.Call: _of_call, ast.IfExp: _of_choice, ast.Expr: _of_statement},
-    **{ast.AugAssign: _of_change, ast.If: _of_condition},
+    ast.BinOp: _of_operation,
+    ast.Constant: _of_constant,
+    ast.Compare: _of_comparison,
+    ast.BoolOp: _of_logic,
+    ast.UnaryOp: _of_unary,
+    ast.Call: _of_call,
+    ast.IfExp: _of_choice,
+    ast.Expr: _of_statement,
+    ast.AugAssign: _of_change,
+    ast.If: _of_condition,
 }

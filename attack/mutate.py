@@ -51,7 +51,11 @@ class _MutatedFinder(importlib.abc.MetaPathFinder):
     """Finds the mutated module before the real one."""
 
     def __init__(self, mutant: Mutant) -> None:
-        self._name, self._path, self._source = _module_name(mutant.module), str(ROOT / mutant.module), mutant.applied_to((ROOT / mutant.module).read_text(encoding="utf-8"))
+        self._name, self._path, self._source = (
+            _module_name(mutant.module),
+            str(ROOT / mutant.module),
+            mutant.applied_to((ROOT / mutant.module).read_text(encoding="utf-8")),
+        )
 
     def find_spec(self, fullname: str, *_: object) -> importlib.machinery.ModuleSpec | None:
         if fullname != self._name:
@@ -137,9 +141,8 @@ class _Tracer:
         return line
 
 
-def trace(files: Sequence[Path], processes: int) -> dict[str, dict[str, Any]]:
+def trace(files: Sequence[Path], folder: Path, processes: int) -> dict[str, dict[str, Any]]:
     """Return seconds and lines of every test of the files; a file is run again only if it, or a module that it ran, has changed."""
-    folder = STATE / "traces"
     folder.mkdir(parents=True, exist_ok=True)
     kept: dict[Path, Path] = {file: folder / (file.relative_to(ROOT).as_posix().replace("/", "-") + ".json") for file in files}
 
@@ -193,7 +196,7 @@ def _in_parallel(jobs: Sequence[tuple[Any, Callable[[], int], float]], processes
         time.sleep(STEP_SECONDS)
 
 
-def tests_for(mutant: Mutant, traced: dict[str, dict[str, Any]], seconds: float) -> tuple[list[str], float]:
+def chosen_tests(mutant: Mutant, traced: dict[str, dict[str, Any]], seconds: float) -> tuple[list[str], float]:
     """Return the tests that run the mutant's statement, and their seconds: first the module's own file, then quick ones, up to a total."""
     own = f"tests/{Path(mutant.module).parent.as_posix()}/test_{Path(mutant.module).stem}.py"
 
@@ -242,6 +245,8 @@ def accepted() -> dict[tuple[str, str, str, str], str]:
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m quietbits.attack.mutate", description=__doc__)
     parser.add_argument("--only", nargs="+", default=FOLDERS, help="folders or modules below the root, as solvers/accounting")
+    parser.add_argument("--tests", nargs="+", type=Path, default=None, help="files of tests, by default those of the four folders")
+    parser.add_argument("--state", type=Path, default=STATE, help="folder of what was traced and tried")
     parser.add_argument("--functions", nargs="+", default=None, help="functions with one of these names alone")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS[:-1], help="kinds of faults; ranges of arguments are left out")
     parser.add_argument("--share", type=float, default=1.0, help="share of each function's mutants that is tried")
@@ -249,7 +254,9 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=60.0, help="after these no other mutant is begun; the same command goes on")
     parser.add_argument("--seconds", type=float, default=10.0, help="of tests for each mutant, as they took without it")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="mutants at a time")
-    parser.add_argument("--again", nargs="*", choices=OUTCOMES, default=(), help="try mutants again that had ended so")
+    parser.add_argument(
+        "--again", nargs="+", choices=OUTCOMES, default=(), help="try none but mutants that had ended so, with the tests as they are now"
+    )
     return parser.parse_args(arguments)
 
 
@@ -267,18 +274,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ordered = _in_turn(mutants, rng)
     ordered = ordered[: round(asked.share * len(ordered))]
     _load_what_tests_import()
-    traced = trace(sorted(file for folder in FOLDERS for file in (ROOT / "tests" / folder).glob("test_*.py")), asked.processes)
-    STATE.mkdir(exist_ok=True)
-    results = STATE / "results.jsonl"
+    if asked.tests is None:
+        asked.tests = [file for folder in FOLDERS for file in (ROOT / "tests" / folder).glob("test_*.py")]
+    traced = trace(sorted(file.resolve() for file in asked.tests), asked.state / "traces", asked.processes)
+    results = asked.state / "results.jsonl"
     ended: dict[str, str] = {}
     if results.exists():
         ended = {line["key"]: line["outcome"] for line in map(json.loads, results.read_text(encoding="utf-8").splitlines())}
     deadline = time.monotonic() + 60 * asked.minutes
     jobs = []
     for mutant in ordered:
-        if mutant.key in ended and ended[mutant.key] not in asked.again:
+        if ended.get(mutant.key, "not run") not in (asked.again or ("not run",)):
             continue
-        tests, seconds = tests_for(mutant, traced, asked.seconds)
+        tests, seconds = chosen_tests(mutant, traced, asked.seconds)
         work = lambda mutant=mutant, tests=tests: 98 if time.monotonic() > deadline else _try(mutant, tests)  # noqa: E731
         jobs.append(((mutant, bool(tests)), work, LEAST_SECONDS + SLOWER * seconds))
     with results.open("a", encoding="utf-8") as file:

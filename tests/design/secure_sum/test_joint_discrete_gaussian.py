@@ -65,15 +65,15 @@ def test_little_noise_of_each_of_many_clients_has_its_price(sigma: float) -> Non
 def test_several_sums_are_as_one_sum_of_their_joint_multiplier(rounds: int) -> None:
     clients, delta = 400, 1e-6
     sums = (NoisySum(30.0, 200.0, 64), NoisySum(5.0, 40.0, 3), NoisySum(2.0, 9.0, 1))
-    multiplier = math.sqrt(clients) / math.hypot(*(one.l2_sensitivity / one.sigma for one in sums))
+    multiplier = math.sqrt(clients) / math.hypot(*(noisy.l2_sensitivity / noisy.sigma for noisy in sums))
     privacy = joint_discrete_gaussian_privacy(clients, sums)
-    found = privacy.account("near-gaussian").bound(delta, rounds, None).epsilon
+    computed = privacy.account("near-gaussian").bound(delta, rounds, None).epsilon
     exact = gaussian_epsilon(multiplier / math.sqrt(rounds), delta)
-    assert exact <= found <= exact * 1.01
+    assert exact <= computed <= exact * 1.01
     # Leaving out any of the sums reveals less.
     for left_out in range(3):
-        fewer = joint_discrete_gaussian_privacy(clients, [one for place, one in enumerate(sums) if place != left_out])
-        assert fewer.account("near-gaussian").bound(delta, rounds, None).epsilon < found * 0.99
+        fewer = joint_discrete_gaussian_privacy(clients, [noisy for place, noisy in enumerate(sums) if place != left_out])
+        assert fewer.account("near-gaussian").bound(delta, rounds, None).epsilon < computed * 0.99
         assert fewer.account("rdp").bound(delta, rounds, None).epsilon < privacy.account("rdp").bound(delta, rounds, None).epsilon * 0.99
     # Rényi divergences a / (2 z^2) of a Gaussian, nearly.
     orders = sampled_gaussian_curve(multiplier, PoissonSampling(0.5), "add-or-remove-one").orders
@@ -86,7 +86,7 @@ def test_several_sums_are_as_one_sum_of_their_joint_multiplier(rounds: int) -> N
 def test_sampled_sums_are_sampled_gaussian_noise_of_the_joint_multiplier(rounds: int) -> None:
     clients, delta, sampling = 400, 1e-6, PoissonSampling(0.05)
     sums = (NoisySum(30.0, 200.0, 64), NoisySum(5.0, 40.0, 3))
-    multiplier = math.sqrt(clients) / math.hypot(*(one.l2_sensitivity / one.sigma for one in sums))
-    found = joint_discrete_gaussian_privacy(clients, sums).account("rdp").bound(delta, rounds, sampling).epsilon
+    multiplier = math.sqrt(clients) / math.hypot(*(noisy.l2_sensitivity / noisy.sigma for noisy in sums))
+    computed = joint_discrete_gaussian_privacy(clients, sums).account("rdp").bound(delta, rounds, sampling).epsilon
     exact = sampled_gaussian_curve(multiplier, sampling, "add-or-remove-one").composed(rounds).epsilon(delta).epsilon
-    assert exact <= found <= exact * 1.01
+    assert exact <= computed <= exact * 1.01

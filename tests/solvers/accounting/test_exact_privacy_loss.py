@@ -65,9 +65,9 @@ def test_epsilon_is_where_delta_is_reached(values: int, scale: float, certain: f
     largest = exact_delta(loss, 0.0)
     for share in (0.9, 0.3, 1e-3):
         delta = certain + (largest - certain) * share
-        found = loss.epsilon(delta)
-        assert exact_delta(loss, found) <= delta * (1 + 1e-11)
-        assert exact_delta(loss, found * (1 - 1e-6)) > delta * (1 - 1e-9)
+        computed = loss.epsilon(delta)
+        assert exact_delta(loss, computed) <= delta * (1 + 1e-11)
+        assert exact_delta(loss, computed * (1 - 1e-6)) > delta * (1 - 1e-9)
     assert loss.epsilon(largest * (1 + 1e-9)) == 0.0
     assert certain == 0 or math.isinf(loss.epsilon(certain * 0.999))
 
@@ -105,15 +105,15 @@ def test_uses_together_are_above_all_sums_of_losses_and_near_them(uses: int) -> 
     forth = pair(12, 0.4)
     back = ExactPrivacyLoss(forth.log_masses - forth.losses, -forth.losses, 0.0, 0.0)
     delta = 1e-2
-    found = composed_exact_epsilon(forth, back, uses, delta)
-    assert found is not None
+    computed = composed_exact_epsilon(forth, back, uses, delta)
+    assert computed is not None
     exact = 0.0
     for first in range(uses + 1):
         directions = [forth] * first + [back] * (uses - first)
-        log_masses = np.sum(np.meshgrid(*(one.log_masses for one in directions), indexing="ij"), axis=0).ravel()
-        losses = np.sum(np.meshgrid(*(one.losses for one in directions), indexing="ij"), axis=0).ravel()
+        log_masses = np.sum(np.meshgrid(*(loss.log_masses for loss in directions), indexing="ij"), axis=0).ravel()
+        losses = np.sum(np.meshgrid(*(loss.losses for loss in directions), indexing="ij"), axis=0).ravel()
         exact = max(exact, ExactPrivacyLoss(log_masses, losses, 0.0, 0.0).epsilon(delta))
-    assert exact * (1 - 1e-9) <= found <= exact * (1 + 1e-4)
+    assert exact * (1 - 1e-9) <= computed <= exact * (1 + 1e-4)
 
 
 def test_values_of_one_distribution_alone_add_up_over_uses() -> None:

@@ -63,14 +63,14 @@ def test_the_conversion_is_checked_where_no_divergence_is_finite() -> None:
 
 def test_uses_of_uses_multiply() -> None:
     for curve in (LazyRenyiCurve(lambda orders: orders / 8, DEFAULT_ORDERS[:-1]), LazyRenyiCurve(lambda orders: orders / 8).whole()):
-        found = [curve.composed(first).composed(second).epsilon(1e-5).epsilon for first, second in ((6, 1), (2, 3), (3, 2), (1, 6))]
-        assert found == [found[0]] * 4
-        assert found[0] > curve.composed(3).epsilon(1e-5).epsilon
+        computed = [curve.composed(first).composed(second).epsilon(1e-5).epsilon for first, second in ((6, 1), (2, 3), (3, 2), (1, 6))]
+        assert computed == [computed[0]] * 4
+        assert computed[0] > curve.composed(3).epsilon(1e-5).epsilon
 
 
 def test_infinite_divergences_prove_nothing() -> None:
     # As where the lowest orders are finite and the highest are not.
     curve = RenyiCurve([2.0, 3.0, math.inf], [1.0, math.inf, math.inf])
-    found = curve.epsilon(1e-5)
-    assert found.epsilon == RenyiCurve([2.0], [1.0]).epsilon(1e-5).epsilon
-    assert found.order == 2.0
+    computed = curve.epsilon(1e-5)
+    assert computed.epsilon == RenyiCurve([2.0], [1.0]).epsilon(1e-5).epsilon
+    assert computed.order == 2.0

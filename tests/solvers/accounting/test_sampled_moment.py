@@ -16,10 +16,10 @@ def test_it_is_the_binomial_sum_and_not_below(population: int, scale: float, ord
     chosen = np.arange(2, order + 1)
     # Moments of a lognormal number.
     exponents = scale * chosen * (chosen - 1) / 2
-    found = sampled_log_moment(exponents, population)
+    computed = sampled_log_moment(exponents, population)
     with mpmath.workdps(60):
         share = mpmath.mpf(1) / population
         moments = [mpmath.mpf(1), mpmath.mpf(1), *(mpmath.exp(mpmath.mpf(value)) for value in exponents.tolist())]
         terms = [math.comb(order, j) * share**j * (1 - share) ** (order - j) * moment for j, moment in enumerate(moments)]
         exact = mpmath.log(mpmath.fsum(terms))
-    assert exact <= found <= exact * (1 + mpmath.mpf(10) ** -9)
+    assert exact <= computed <= exact * (1 + mpmath.mpf(10) ** -9)

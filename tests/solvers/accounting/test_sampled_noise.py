@@ -54,7 +54,7 @@ def test_between_whole_orders_the_lower_of_chord_and_series_is_above_the_integra
     ratios = 1 - probability + probability * np.exp((2 * points - 1) / (2 * multiplier**2))
     for order in (1.05, 1.5, 2.35, 3.0, 6.5, 9.9):
         position = SAMPLED_ORDERS.index(order) if order in SAMPLED_ORDERS else int(np.argmin(np.abs(curve.orders - order)))
-        order = SAMPLED_ORDERS[position]  # noqa: PLW2901 - as it is among the orders
+        order = SAMPLED_ORDERS[position]
         cumulant = float(curve.divergences[position]) * (order - 1)
         exact = math.log1p(float(density @ (ratios**order - 1 - order * (ratios - 1))))
         chord = float(np.interp(order, [1, *WHOLE_ORDERS], [0.0, *whole]))

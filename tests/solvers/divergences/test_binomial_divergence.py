@@ -51,7 +51,7 @@ def test_delta_and_epsilon_in_whole_fractions(trials: int, probability: Fraction
 @pytest.mark.parametrize("neglected", [0.0, 1e-3])
 def test_renyi_divergences_are_those_of_the_normalised_rest(trials: int, probability: Fraction, shift: int, neglected: float) -> None:
     orders = [1.001, 1.5, 2.0, 8.0, 64.0, math.inf]
-    found = shifted_binomial_renyi(trials, float(probability), shift, orders, neglected)
+    computed = shifted_binomial_renyi(trials, float(probability), shift, orders, neglected)
     expected, failures = np.zeros(len(orders)), []
     for pairs in directions(trials, probability, shift):
         kept = sorted((own, other) for own, other in pairs if own > 0 and other > 0)
@@ -72,8 +72,8 @@ def test_renyi_divergences_are_those_of_the_normalised_rest(trials: int, probabi
                     a = mpmath.mpf(order)
                     value = mpmath.log(mpmath.fsum((own / rest) ** a * other ** (1 - a) for own, other in numbers)) / (a - 1)
                 expected[index] = max(expected[index], float(value))
-    assert found.divergences == pytest.approx(expected, rel=1e-9)
-    assert found.failure == pytest.approx(max(failures), rel=1e-9)
+    assert computed.divergences == pytest.approx(expected, rel=1e-9)
+    assert computed.failure == pytest.approx(max(failures), rel=1e-9)
 
 
 @pytest.mark.parametrize(("trials", "probability", "smallest"), [(40, 0.5, -20.0), (3000, 0.01, -30.0), (20_000, 0.7, -690.0)])
@@ -91,7 +91,7 @@ def test_a_window_has_the_values_that_are_not_rare(trials: int, probability: flo
             assert abs(float(window.logarithms[place]) - logarithm(window.first + place)) < 1e-9
         outside = [value for value in (window.first - 1, last + 1) if 0 <= value <= trials]
         assert all(logarithm(value) < smallest for value in outside)
-        beyond = [k for k in (*range(max(0, window.first - 300), window.first), *range(last + 1, min(trials, last + 300) + 1))]
+        beyond = [*range(max(0, window.first - 300), window.first), *range(last + 1, min(trials, last + 300) + 1)]
         total = mpmath.fsum(mpmath.exp(logarithm(k)) for k in beyond)
         assert total == 0 or mpmath.log(total) <= window.log_remainder
 

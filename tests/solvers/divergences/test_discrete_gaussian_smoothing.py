@@ -63,10 +63,10 @@ def test_both_ratios_count_and_what_is_taken_for_rounding_is_gone(clients: int, 
 @pytest.mark.parametrize("log_ratio", [0.0, 0.1, 2.0])
 def test_a_ratio_costs_twice_itself_and_its_share_of_delta(log_ratio: float) -> None:
     multiplier, delta = 1.5, 1e-3
-    found = rounded_gaussian_epsilon(multiplier, log_ratio, delta)
-    assert found is not None
+    computed = rounded_gaussian_epsilon(multiplier, log_ratio, delta)
+    assert computed is not None
     exact = gaussian_epsilon(multiplier, delta * math.exp(-log_ratio)) + 2 * log_ratio
-    assert exact <= found * (1 + 1e-9) <= exact * (1 + 1e-6)
+    assert exact <= computed * (1 + 1e-9) <= exact * (1 + 1e-6)
     # No epsilon above what is asked for is computed.
-    assert rounded_gaussian_epsilon(multiplier, log_ratio, delta, found * (1 + 1e-6)) == found
-    assert rounded_gaussian_epsilon(multiplier, log_ratio, delta, found * (1 - 1e-6)) is None
+    assert rounded_gaussian_epsilon(multiplier, log_ratio, delta, computed * (1 + 1e-6)) == computed
+    assert rounded_gaussian_epsilon(multiplier, log_ratio, delta, computed * (1 - 1e-6)) is None

@@ -12,14 +12,14 @@ from quietbits.solvers.divergences.laplace_divergence import laplace_renyi_diver
 @pytest.mark.parametrize("shift", [1e-9, 1e-3, 0.4, 1.0, 3.0, 40.0, 1e4])
 def test_one_number_by_the_integral(shift: float) -> None:
     orders = [1 + 1e-6, 1.3, 2.0, 17.0, 1000.0]
-    for order, found in zip(orders, laplace_renyi_divergences(shift, orders).tolist(), strict=True):
+    for order, computed in zip(orders, laplace_renyi_divergences(shift, orders).tolist(), strict=True):
         with mpmath.workdps(60):
             a, t = mpmath.mpf(order), mpmath.mpf(shift)
             # Of |x| and |x - t|: left of 0, between, and right of t.
             left, right = mpmath.exp((a - 1) * t) / 2, mpmath.exp(-a * t) / 2
             between = (mpmath.exp((a - 1) * t) - mpmath.exp(-a * t)) / (2 * (2 * a - 1))
             exact = mpmath.log(left + between + right) / (a - 1)
-        assert found == pytest.approx(float(exact), rel=1e-9)
+        assert computed == pytest.approx(float(exact), rel=1e-9)
     assert laplace_renyi_divergences(shift, [math.inf]).tolist() == [shift]
 
 

@@ -196,9 +196,7 @@ def captured(monkeypatch: pytest.MonkeyPatch, name: str) -> list[NoiseRatio]:
     return ratios
 
 
-def markov_excess(
-    offsets: np.ndarray, log_ratios: np.ndarray, variance: float, coordinates: int, log_spared: float
-) -> tuple[float, float]:
+def markov_excess(offsets: np.ndarray, log_ratios: np.ndarray, variance: float, coordinates: int, log_spared: float) -> tuple[float, float]:
     """x of the module's inequality, noise by Gaussian and Gaussian by noise, from sums over all whole numbers of the window."""
     log_gaussian_masses = -(offsets**2) / (2 * variance) - math.log(2 * math.pi * variance) / 2
     excesses = []
@@ -223,9 +221,9 @@ def test_every_term_of_the_proof_is_in_epsilon(
     # The proof again, step by step: x one way, what Gaussian noise then reveals with what is left of delta, x' the other way.
     delta, share = 1e-5, 1e-4
     ratios = captured(monkeypatch, "skellam_noise_ratio")
-    found = skellam_near_gaussian_epsilon(variance, shift, coordinates, delta, rounds)
+    computed = skellam_near_gaussian_epsilon(variance, shift, coordinates, delta, rounds)
     (ratio,) = ratios
-    assert found is not None
+    assert computed is not None
     reach = math.floor(ratio.offsets[-1])
     values = np.arange(-reach, reach + 1.0)
     log_gaussian_masses = -(values**2) / (2 * variance) - math.log(2 * math.pi * variance) / 2
@@ -241,7 +239,7 @@ def test_every_term_of_the_proof_is_in_epsilon(
     assert first > 5e-3
     assert second > 1e-5
     # The account takes fewer points, and adds both ends of the window.
-    assert least + first + second - 1e-9 <= found <= least + 1.1 * first + 1.1 * second
+    assert least + first + second - 1e-9 <= computed <= least + 1.1 * first + 1.1 * second
     # All that is given up adds up to delta, and what the window leaves out is at most half of it.
     given_up = share * delta * (1 + math.exp(first + least) * math.exp(-least - first)) + math.exp(first) * allowed
     assert given_up == pytest.approx(delta, rel=1e-12)
@@ -290,11 +288,11 @@ def test_a_window_must_leave_out_less_than_half_of_what_is_given_up(monkeypatch:
     def account() -> float | None:
         return skellam_near_gaussian_epsilon(1000.0, 20.0, coordinates, delta, 1)
 
-    found = account()
-    assert found is not None
+    computed = account()
+    assert computed is not None
     # The other way e^-epsilon of it is left.
     allowed = math.log(1e-4 * delta / 2 / coordinates)
-    for beyond, expected in ((-0.01, None), (-found - 0.01, found), (-found + 0.05, None)):
+    for beyond, expected in ((-0.01, None), (-computed - 0.01, computed), (-computed + 0.05, None)):
         changes["log_tail"] = allowed + beyond
         assert account() == expected
     # What the logarithms may be off by is added for each coordinate, each way.
@@ -314,7 +312,7 @@ def test_both_ends_of_the_window_are_added_to_the_sums(distance: float) -> None:
     offsets = distance * np.array([-1.0, 0.0, 1.0])
     ratio = NoiseRatio(variance, 1.0, offsets, log_ratios, -50.0, 0.0)
     for sign, powers in ((1, EXPONENTS + 1), (-1, -EXPONENTS)):
-        found = ratio_log_moments(ratio, sign)
+        computed = ratio_log_moments(ratio, sign)
         for index in (0, 10, 20):
             with mpmath.workdps(40):
                 terms = [
@@ -324,9 +322,9 @@ def test_both_ends_of_the_window_are_added_to_the_sums(distance: float) -> None:
                 ]
                 ends = (abs(terms[0]) + abs(terms[2])) * max(1, 1 / mpmath.mpf(distance))
                 expected = mpmath.log1p(sum(terms) + ends)
-            assert found[index] == pytest.approx(float(expected), rel=1e-10)
+            assert computed[index] == pytest.approx(float(expected), rel=1e-10)
         # Exponents that would overflow bound nothing.
-        assert math.isinf(found[-1])
+        assert math.isinf(computed[-1])
 
 
 def test_the_grid_costs_sampled_rounds_its_ratio_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -336,9 +334,9 @@ def test_the_grid_costs_sampled_rounds_its_ratio_twice(monkeypatch: pytest.Monke
     monkeypatch.setattr(near_gaussian_noise, "smoothed_sums", lambda *_: choices)
 
     def account() -> float:
-        found = skellam_near_gaussian_epsilon(4e4, 30.0, coordinates, delta, 1, lambda *at: asked.append(at) or 0.5)
-        assert found is not None
-        return found
+        computed = skellam_near_gaussian_epsilon(4e4, 30.0, coordinates, delta, 1, lambda *at: asked.append(at) or 0.5)
+        assert computed is not None
+        return computed
 
     with_ratio = account()
     choices[1] = SmoothedSum(180.0, 0.0)

@@ -250,8 +250,8 @@ def test_shifts_beyond_those_looked_at_one_by_one_are_bounded(shift: float, orde
     low, share = math.floor(shift), shift - math.floor(shift)
     mixed = [(order - 1) * (2e-3 * steps**2 + linear * steps) for steps in (low, low + 1)]
     exact = (mixed[0] + math.log1p(share * math.expm1(mixed[1] - mixed[0]))) / (order - 1)
-    found = float(quantised_renyi(bound, np.array([order]), 1, shift, shift)[0])
-    assert exact <= found <= exact * 1.1
+    computed = float(quantised_renyi(bound, np.array([order]), 1, shift, shift)[0])
+    assert exact <= computed <= exact * 1.1
     if order < 1.001:
         # There the mean square of the two shifts is all: a quarter of a step more, half-way.
         assert exact == pytest.approx(2e-3 * (shift**2 + share * (1 - share)) + linear * shift, rel=1e-3)

@@ -28,9 +28,9 @@ def theorem(variance: Fraction, l1: int, l2_squared: int, order: int) -> Fractio
 @pytest.mark.parametrize(("l1", "l2_squared"), [(1, 1), (3, 3), (4, 16), (12, 16), (7, 9)])
 def test_the_theorem_in_whole_fractions(variance: Fraction, l1: int, l2_squared: int) -> None:
     orders = (2, 3, 7, 64)
-    found = skellam_renyi_divergences(float(variance), l1, math.sqrt(l2_squared), orders)
+    computed = skellam_renyi_divergences(float(variance), l1, math.sqrt(l2_squared), orders)
     expected = [float(theorem(variance, l1, l2_squared, order)) for order in orders]
-    assert found.tolist() == pytest.approx(expected, rel=1e-13)
+    assert computed.tolist() == pytest.approx(expected, rel=1e-13)
 
 
 def test_either_correction_is_the_smaller_somewhere() -> None:
@@ -56,9 +56,9 @@ def test_the_divergence_of_shifted_noise_is_below(variance: float, shifts: tuple
 
 
 def test_other_orders_have_the_bound_of_the_next_whole_one() -> None:
-    found = skellam_renyi_divergences(10.0, 3.0, 2.0, [1.01, 2.0, 2.01, 3.0, 6.5, 7.0])
-    assert found[[0, 2, 4]].tolist() == found[[1, 3, 5]].tolist()
-    assert found[1] < found[3] < found[5]
+    computed = skellam_renyi_divergences(10.0, 3.0, 2.0, [1.01, 2.0, 2.01, 3.0, 6.5, 7.0])
+    assert computed[[0, 2, 4]].tolist() == computed[[1, 3, 5]].tolist()
+    assert computed[1] < computed[3] < computed[5]
 
 
 def test_there_is_no_pure_privacy_unless_nothing_moves() -> None:
@@ -69,14 +69,16 @@ def test_there_is_no_pure_privacy_unless_nothing_moves() -> None:
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.001, 1e-3), (0.1, 1e-6), (1.0, 1e-5), (8.0, 1e-9), (300.0, 1e-5), (0.001, 0.5)])
 @pytest.mark.parametrize(("l1", "l2"), [(1.0, 1.0), (20.0, 5.0), (1e6, 1e4)])
 @pytest.mark.parametrize("orders", [DEFAULT_ORDERS, (2.5, 64.0, math.inf)], ids=["usual", "two"])
-def test_the_smallest_variance_that_proves_the_budget(epsilon: float, delta: float, l1: float, l2: float, orders: tuple[float, ...]) -> None:
+def test_the_smallest_variance_that_proves_the_budget(
+    epsilon: float, delta: float, l1: float, l2: float, orders: tuple[float, ...]
+) -> None:
     finite = np.array([order for order in orders if math.isfinite(order)])
 
     def epsilon_of(variance: float) -> float:
         return RenyiCurve(finite, skellam_renyi_divergences(variance, l1, l2, finite)).epsilon(delta).epsilon
 
-    found = skellam_variance(epsilon, delta, l1, l2, orders)
-    assert epsilon_of(found) <= epsilon < epsilon_of(found * (1 - 1e-9))
+    computed = skellam_variance(epsilon, delta, l1, l2, orders)
+    assert epsilon_of(computed) <= epsilon < epsilon_of(computed * (1 - 1e-9))
 
 
 def test_orders_that_prove_nothing_are_named() -> None:
@@ -87,14 +89,14 @@ def test_orders_that_prove_nothing_are_named() -> None:
 
 @pytest.mark.parametrize(("variance", "threshold"), [(0.5, 3.0), (4.0, 4.0), (100.0, 60.0), (1e6, 5000.0), (1e6, 1.0)])
 def test_the_tail_is_the_least_of_chernoffs_bounds_and_above_the_truth(variance: float, threshold: float) -> None:
-    found = skellam_tail(variance, threshold)
+    computed = skellam_tail(variance, threshold)
     with mpmath.workdps(40):
         mu, least = mpmath.mpf(variance), mpmath.asinh(mpmath.mpf(threshold) / mpmath.mpf(variance))
         bounds = [mpmath.exp(mu * (mpmath.cosh(t) - 1) - t * threshold) for t in (least, 0.9 * least, 1.1 * least)]
-    assert found == pytest.approx(float(bounds[0]), rel=1e-9)
+    assert computed == pytest.approx(float(bounds[0]), rel=1e-9)
     assert bounds[0] < min(bounds[1:])
     if variance <= 100:
-        assert float(ive(np.arange(threshold, threshold + 400), variance).sum()) < found
+        assert float(ive(np.arange(threshold, threshold + 400), variance).sum()) < computed
 
 
 @pytest.mark.parametrize(

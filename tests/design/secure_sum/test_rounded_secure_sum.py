@@ -10,6 +10,7 @@ import pytest
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMechanism
+from quietbits.design.secure_sum.modular_arithmetic import messages_modulo, residues
 from quietbits.design.secure_sum.rounded_secure_sum import RoundedSecureSum
 from quietbits.design.transforms.rotation import ROTATIONS
 
@@ -76,3 +77,12 @@ def test_wrapping_does_not_depend_on_the_unit_of_length(mechanism: RoundedSecure
     other = replace(few, ball=NormBall(5, 2.0, 24.0), granularity=2.0, **scaled)
     assert 0 < few.coordinate_wrap_probability < 1
     assert other.coordinate_wrap_probability == pytest.approx(few.coordinate_wrap_probability, rel=1e-9)
+
+
+@EVERY
+@pytest.mark.parametrize(("bits", "word"), [(7, np.uint8), (8, np.uint8), (9, np.uint16), (16, np.uint16), (17, np.uint32)])
+def test_messages_are_in_the_narrowest_words(mechanism: RoundedSecureSum, bits: int, word: type) -> None:
+    messages = replace(mechanism, bits=bits).encode(np.zeros((2, 5)), np.random.default_rng(0))
+    assert messages.dtype == word
+    assert messages_modulo([-1, 3], 2**bits).dtype == word
+    assert residues([-1, 3], 2**bits).tolist() == messages_modulo([-1, 3], 2**bits).tolist() == [2**bits - 1, 3]

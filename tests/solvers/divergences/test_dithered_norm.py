@@ -1,5 +1,7 @@
 """Norms after rounding, for other norms than the first two: the sums that they are made of, in fifty digits."""
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
@@ -73,3 +75,17 @@ def test_the_shrunk_ball_stays_inside_and_a_larger_one_does_not(norm: float, fai
         assert 0 < factor < 1
         assert rounded_norm_quantile(dimension, norm, factor * radius, failure) <= radius
         assert rounded_norm_quantile(dimension, norm, min(1.0, factor * (1 + 1e-6) + 1e-12) * radius, failure) > radius
+
+
+@pytest.mark.parametrize("norm", [3.0, 4.0])
+@pytest.mark.parametrize("radius", [2.5, 3.2])
+def test_systematic_rounding_adds_the_last_cell_to_the_chords(norm: float, radius: float) -> None:
+    # Two coordinates of the ball, by a fine search: the sum of the chords of x^p between whole numbers.
+    points = np.linspace(0, 1, 200_001) ** (1 / norm) * radius
+    whole = np.arange(math.ceil(radius) + 1)
+    chords = np.interp(points, whole, whole**norm)
+    largest = float((chords + chords[::-1]).max())
+    last = math.ceil(radius) ** norm - (math.ceil(radius) - 1) ** norm
+    power = rounded_norm_bound(2, norm, radius) ** norm
+    # A sum of whole powers that is below a number is at most the next whole number below it.
+    assert math.ceil(largest + last) - 1 <= power * (1 + 1e-9) <= largest + last + 1e-3

@@ -1,10 +1,12 @@
 """Sums of discrete Gaussians accounted for as Gaussian noise, against exact sums."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from quietbits.design.secure_sum import joint_discrete_gaussian as module
 from quietbits.design.secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
@@ -90,3 +92,21 @@ def test_sampled_sums_are_sampled_gaussian_noise_of_the_joint_multiplier(rounds:
     computed = joint_discrete_gaussian_privacy(clients, sums).account("rdp").bound(delta, rounds, sampling).epsilon
     exact = sampled_gaussian_curve(multiplier, sampling, "add-or-remove-one").composed(rounds).epsilon(delta).epsilon
     assert exact <= computed <= exact * 1.01
+
+
+@pytest.mark.parametrize("rounds", [1, 1000])
+def test_a_ratio_counts_in_each_sampled_round(monkeypatch: pytest.MonkeyPatch, rounds: int) -> None:
+    accounts: list[Callable[..., float]] = []
+    monkeypatch.setattr(module, "near_gaussian_bound", lambda account, *_: accounts.append(account))
+    joint_discrete_gaussian_privacy(1, (NoisySum(2.0, 1.0, 50), NoisySum(3.0, 1.0, 2)))
+    asked: list[tuple[float, float]] = []
+    epsilon = accounts[0](1e-6, rounds, lambda *at: asked.append(at) or 0.5)
+    multiplier, left = asked[0]
+    first, second = smoothed_sums(1, 2.0), smoothed_sums(1, 3.0)
+    # The choices of variance for rounding; the largest noise whose ratio, of all coordinates together, is below 1e-8.
+    ratios = [50 * own.log_ratio + 2 * other.log_ratio for own, other in zip(first, second, strict=False)]
+    choice = next(place for place, ratio in enumerate(ratios) if ratio <= 1e-8)
+    assert multiplier == pytest.approx(1 / math.hypot(1 / first[choice].sigma, 1 / second[choice].sigma), rel=1e-12)
+    assert ratios[choice] > 1e-10
+    assert epsilon - 0.5 == pytest.approx(2 * rounds * ratios[choice], rel=1e-4)
+    assert 1 - left / 1e-6 == pytest.approx(rounds * ratios[choice], rel=1e-4)

@@ -14,6 +14,7 @@ from quietbits.solvers.accounting.renyi_divergence import (
     divergence_by_distance,
     kullback_leibler_matrix,
     largest_divergences,
+    largest_step,
     renyi_matrix,
 )
 
@@ -174,3 +175,14 @@ def _both(table: NDArray[np.float64], order: float) -> tuple[NDArray[np.float64]
 
 def test_rows_that_are_not_apart_have_no_divergence() -> None:
     assert largest_divergences([[3, 1], [1, 3]], [2.0, math.inf], 0).tolist() == [0.0, 0.0]
+
+
+def test_a_rounded_product_counts_as_the_whole_number() -> None:
+    # 100 * 0.29 is 28.999999999999996: inputs that far apart are 29 rows apart.
+    for inputs in (2, 11, 101, 512):
+        for steps in range(1, inputs):
+            distance = steps / (inputs - 1)
+            assert largest_step(inputs, distance) == steps
+            assert largest_step(inputs, distance * (1 - 1e-9)) == steps - 1
+    assert largest_step(101, 0.29) == 29
+    assert largest_step(5, 7.0) == 4

@@ -316,3 +316,11 @@ def test_composition_says_where_it_ends() -> None:
 def test_bad_arguments(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("linf", [1.0, 3.0, 8.0])
+def test_the_theorem_does_not_depend_on_the_unit_of_length(linf: float) -> None:
+    computed = [binomial_theorem_epsilon(10**6, 0.3, scale, 20, 40.0 * scale, 9.0 * scale, linf * scale, 1e-6) for scale in (1.0, 2.0, 0.1)]
+    assert computed[1:] == pytest.approx([computed[0]] * 2, rel=1e-12)
+    # The largest coordinate counts.
+    assert computed[0] < binomial_theorem_epsilon(10**6, 0.3, 1.0, 20, 40.0, 9.0, linf * 1.1, 1e-6)

@@ -49,9 +49,10 @@ def test_the_first_two_norms_by_the_formulas(dimension: int, radius: float, fail
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, 3.0])
-def test_rounding_exceeds_the_length_no_more_often_than_stated(norm: float) -> None:
+@pytest.mark.parametrize("radius", [3.3, 4.0])
+def test_rounding_exceeds_the_length_no_more_often_than_stated(norm: float, radius: float) -> None:
     # Three coordinates, all eight ways to round them, in whole shares of probability.
-    failure, radius = 0.2, 4.0
+    failure = 0.2
     bound = rounded_norm_quantile(3, norm, radius, failure)
     rng = np.random.default_rng(5)
     corners = np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, 8).T

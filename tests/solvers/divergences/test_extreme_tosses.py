@@ -91,3 +91,14 @@ def test_what_is_left_out_is_at_most_what_is_stated(upper: int, lower: int, tria
 
 def _fits(exact: list[mpmath.mpf], own: np.ndarray, place: int) -> bool:
     return place + len(own) <= len(exact) and abs(exact[place + len(own) - 1] / mpmath.mpf(own[-1]) - 1) < 1e-6
+
+
+@pytest.mark.parametrize(("trials", "theta"), [(120, 0.499), (150, 0.499), (200, 0.49)])
+def test_values_too_rare_to_keep_are_counted_at_the_largest_loss(trials: int, theta: float) -> None:
+    # One client's successes tell as much as its coins one by one: divergences of a coin add up.
+    orders = [1.01, 1.5, 2.0, 5.0, 50.0]
+    with mpmath.workdps(60):
+        high, low = mpmath.mpf(0.5) + mpmath.mpf(theta), mpmath.mpf(0.5) - mpmath.mpf(theta)
+        coin = [mpmath.log(high**a * low ** (1 - a) + low**a * high ** (1 - a)) / (a - 1) for a in map(mpmath.mpf, orders)]
+    for exact, computed in zip(coin, extreme_tosses(1, trials, theta).renyi_divergences(orders).tolist(), strict=True):
+        assert float(trials * exact) * (1 - 1e-12) <= computed <= float(trials * exact) * 1.05

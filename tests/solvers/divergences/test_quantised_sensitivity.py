@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from quietbits.design.transforms.k_level_quantisation import quantise_k_levels
+from quietbits.solvers.divergences import quantised_divergence
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_renyi
 from quietbits.solvers.divergences.quantised_divergence import (
     FairBinomialBound,
@@ -265,3 +266,13 @@ def test_no_coordinate_is_further_apart_than_the_levels() -> None:
     assert more is not None
     assert near.epsilon == pytest.approx(far.epsilon, rel=1e-6)
     assert more.epsilon > far.epsilon * 1.3
+
+
+@pytest.mark.parametrize("rounds", [1, 300])
+@pytest.mark.parametrize("dimension", [1, 50])
+def test_ends_of_the_noise_fail_together_with_a_hundredth_of_delta(monkeypatch: pytest.MonkeyPatch, rounds: int, dimension: int) -> None:
+    asked: list[float] = []
+    bound_of = quantised_divergence.fair_binomial_bound
+    monkeypatch.setattr(quantised_divergence, "fair_binomial_bound", lambda *arguments: asked.append(arguments[3]) or bound_of(*arguments))
+    assert quantised_epsilon(10**7, dimension, 9, 4.0, 1e-5, rounds) is not None
+    assert rounds * dimension * math.exp(asked[0]) == pytest.approx(0.01 * 1e-5, rel=1e-9)

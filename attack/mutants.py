@@ -136,10 +136,8 @@ def _faults(tree: ast.Module) -> Iterator[_Fault]:
             place = node
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             function = f"{function}.{node.name}".lstrip(".")
-            children: list[ast.AST] = [
-                *node.body,
-                *(node.args.defaults + node.args.kw_defaults if isinstance(node, ast.FunctionDef) else []),
-            ]
+            defaults = [*node.args.defaults, *node.args.kw_defaults] if isinstance(node, ast.FunctionDef) else []
+            children: list[ast.AST | None] = [*node.body, *defaults]
         elif isinstance(node, ast.AnnAssign):
             children = [node.value] if node.value is not None else []
         elif isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Assert) or _is_text(node):
@@ -188,7 +186,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 def _of_operation(node: ast.BinOp) -> Iterator[tuple[str, str]]:
     left, right = ast.unparse(node.left), ast.unparse(node.right)
-    if _is_text(node.left) or _is_text(node.right):
+    if isinstance(node.op, ast.BitOr) or _is_text(node.left) or _is_text(node.right):
         return
     yield "terms", left
     if isinstance(node.op, ast.Add | ast.Mult):

@@ -18,6 +18,7 @@ import time
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -128,10 +129,10 @@ class _Tracer:
             path = Path(file)
             module = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
             self._files[file] = module if module.startswith(FOLDERS) else None
-        module = self._files[file]
-        if module is None:
+        of_file = self._files[file]
+        if of_file is None:
             return None
-        lines = self._lines[module]
+        lines = self._lines[of_file]
 
         def line(frame: FrameType, event: str, _: object) -> Any:
             if event == "line":
@@ -163,7 +164,7 @@ def trace(files: Sequence[Path], folder: Path, processes: int) -> dict[str, dict
     old = [file for file in files if not fresh(file)]
     if old:
         print(f"tracing {len(old)} of {len(files)} files of tests", flush=True)
-    for file, code in _in_parallel([(file, lambda file=file: work(file), 600.0) for file in old], processes):
+    for file, code in _in_parallel([(file, partial(work, file), 600.0) for file in old], processes):
         if code not in (0, 1):
             raise SystemExit(f"{file} must run before anything is mutated: it ended with {code}")
     tests = {name: test for file in files for name, test in json.loads(kept[file].read_text())["tests"].items()}
@@ -205,7 +206,7 @@ def chosen_tests(mutant: Mutant, traced: dict[str, dict[str, Any]], seconds: flo
         return bool(lines) and (not mutant.function or any(mutant.first <= line <= mutant.last for line in lines))
 
     chosen = sorted((not name.startswith(own), test["seconds"], name) for name, test in traced.items() if runs(test))
-    total, names = 0.0, []
+    total, names = 0.0, list[str]()
     for _, needed, name in chosen:
         total += needed
         if total > seconds and names:

@@ -84,6 +84,11 @@ class Mutant:
         """A name that stays the same while the function's text does."""
         return f"{self.module}:{self.function}: {self.statement} | {self.before} -> {self.after} #{self.copy}"
 
+    @property
+    def name(self) -> tuple[str, ...]:
+        """Where the fault is and what it is: as in `accepted_mutants.toml`."""
+        return self.module, self.function, self.statement, self.before, self.after
+
     def applied_to(self, source: str) -> str:
         """Return the module's source with the fault."""
         content = source.encode()

@@ -34,6 +34,7 @@ MOST_MEMORY = 6 * 2**30
 STEP_SECONDS = 0.005
 # A mutant is given so many seconds, and so many times as long as its tests took without it.
 LEAST_SECONDS, SLOWER = 15.0, 3.0
+PLACE = ("module", "function", "line", "before")
 OUTCOMES = ("killed", "timed out", "survived", "untested")
 
 
@@ -237,10 +238,10 @@ def _in_turn(mutants: Sequence[Mutant], rng: random.Random) -> list[Mutant]:
     return [mutant for *_, mutant in sorted(turns, key=lambda entry: entry[:2])]
 
 
-def accepted() -> dict[tuple[str, str, str, str], str]:
-    """Return the reasons for survivors, by module, function, source and replacement; each is one of `accepted_mutants.toml`."""
+def accepted() -> dict[tuple[str, ...], str]:
+    """Return the reasons of `accepted_mutants.toml` by `Mutant.name`."""
     entries = tomllib.loads(ACCEPTED.read_text(encoding="utf-8")).get("survivor", [])
-    return {(entry["module"], entry["function"], entry["before"], after): entry["reason"] for entry in entries for after in entry["after"]}
+    return {(*(entry[key] for key in PLACE), after): entry["reason"] for entry in entries for after in entry["after"]}
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -256,7 +257,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=10.0, help="of tests for each mutant, as they took without it")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="mutants at a time")
     parser.add_argument(
-        "--again", nargs="+", choices=OUTCOMES, default=(), help="try none but mutants that had ended so, with the tests as they are now"
+        "--again", nargs="+", choices=OUTCOMES, default=(), help="try mutants again that had ended so and have no reason, and no others"
     )
     return parser.parse_args(arguments)
 
@@ -282,10 +283,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ended: dict[str, str] = {}
     if results.exists():
         ended = {line["key"]: line["outcome"] for line in map(json.loads, results.read_text(encoding="utf-8").splitlines())}
-    deadline = time.monotonic() + 60 * asked.minutes
+    deadline, reasons = time.monotonic() + 60 * asked.minutes, accepted()
     jobs = []
     for mutant in ordered:
-        if ended.get(mutant.key, "not run") not in (asked.again or ("not run",)):
+        if ended.get(mutant.key, "not run") not in (asked.again or ("not run",)) or (asked.again and mutant.name in reasons):
             continue
         tests, seconds = chosen_tests(mutant, traced, asked.seconds)
         work = lambda mutant=mutant, tests=tests: 98 if time.monotonic() > deadline else _try(mutant, tests)  # noqa: E731
@@ -311,7 +312,7 @@ def _summary(mutants: Sequence[Mutant], ended: dict[str, str]) -> int:
     for mutant in mutants:
         outcome = ended.get(mutant.key, "not run")
         if outcome in OUTCOMES[2:]:
-            if (mutant.module, mutant.function, mutant.before, mutant.after) in reasons:
+            if mutant.name in reasons:
                 outcome = "accepted"
             else:
                 left.append(mutant)

@@ -331,3 +331,11 @@ def test_what_the_distance_may_fail_with_is_shared_by_all_rounds(rounds: int) ->
     assert mechanism.gaussian_epsilon(delta, rounds) == pytest.approx(expected, rel=1e-12)
     once = quantised_l2_bound(mechanism.padded_dimension, mechanism.distance / mechanism.step, 0.01 * delta)
     assert apart > once or rounds == 1
+
+
+@pytest.mark.parametrize(("trials", "word"), [(61, np.uint8), (62, np.uint16)])
+def test_messages_are_in_the_narrowest_words(trials: int, word: type) -> None:
+    # The sum of four clients' levels, from 0 to 2, and trials: up to 255 - 3, and up to 256.
+    mechanism = made(levels=3, trials=trials)
+    assert (mechanism.modulus <= 256) == (word is np.uint8)
+    assert mechanism.encode(np.zeros((4, 5)), np.random.default_rng(0)).dtype == word

@@ -120,3 +120,28 @@ def test_values_of_one_distribution_alone_add_up_over_uses() -> None:
     loss = pair(12, 0.4, 1e-3)
     delta = 2.5e-3
     assert [math.isinf(composed_exact_epsilon(loss, None, uses, delta)) for uses in (1, 2, 3)] == [False, False, True]
+
+
+@pytest.mark.parametrize("order", [1.5, 8.0, 19.0])
+def test_values_that_only_one_distribution_makes_likely_count(order: float) -> None:
+    # Blocks of values that are rare under the first distribution: likely under the second, or with so large a loss that a high order sees
+    # them.
+    size = 2**13
+    log_masses = np.concatenate(
+        [np.full(size, -200 - math.log(size)), np.full(size, -200 - math.log(size)), np.full(1000, -math.log(1000))]
+    )
+    losses = np.concatenate([np.full(size, -200 - math.log(1e-6)), np.full(size, 10.0), np.full(1000, 1e-6)])
+    loss = ExactPrivacyLoss(log_masses, losses, 0.0, 0.0)
+    with mpmath.workdps(60):
+        power = mpmath.mpf(order) - 1
+        total = mpmath.exp(power * mpmath.mpf(1e-6)) + mpmath.exp(-200 + 10 * power)
+        exact = float(mpmath.log(total) / power)
+    assert loss.renyi_divergences([order])[0] == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("order", [310.0, 400.0])
+def test_ratios_that_would_overflow_are_summed_from_logarithms(order: float) -> None:
+    # A value of probability e^-404 that is e times as likely as under the other distribution; all else is alike.
+    log_masses, losses = np.array([math.log(0.5), math.log(0.5), -404.0]), np.array([0.0, 0.0, 1.0])
+    computed = ExactPrivacyLoss(log_masses, losses, 0.0, 0.0).renyi_divergences([order])[0]
+    assert computed == pytest.approx(math.log1p(math.exp(-404 + order - 1)) / (order - 1), rel=1e-9)

@@ -276,3 +276,16 @@ def test_ends_of_the_noise_fail_together_with_a_hundredth_of_delta(monkeypatch: 
     monkeypatch.setattr(quantised_divergence, "fair_binomial_bound", lambda *arguments: asked.append(arguments[3]) or bound_of(*arguments))
     assert quantised_epsilon(10**7, dimension, 9, 4.0, 1e-5, rounds) is not None
     assert rounds * dimension * math.exp(asked[0]) == pytest.approx(0.01 * 1e-5, rel=1e-9)
+
+
+def test_the_quadratic_of_large_shifts_is_hoeffdings() -> None:
+    square, linear, orders = np.array([1e-3, 2e-3, 0.2]), 5e-4, np.array([1.5, 20.0, 9.0])
+    far = quantised_divergence._far(FairBinomialBound(square, linear, 0.0), orders)
+    for place, (own, order) in enumerate(zip(square.tolist(), orders.tolist(), strict=True)):
+        step = own + linear
+        assert far.square[place] == pytest.approx(own * (1 + (order - 1) * own / 2), rel=1e-14)
+        if (order - 1) * own * 16 >= 4:
+            expected = (linear, step)
+        else:
+            expected = (linear + (order - 1) * own * step / 2, own / 4 + (order - 1) * step**2 / 8)
+        assert (far.slope[place], far.constant[place]) == pytest.approx(expected, rel=1e-14)

@@ -255,3 +255,14 @@ def test_all_stretches_outside_a_window_count(stretches: int, sign: int) -> None
             below = exponent * (-losses[0] if sign < 0 else np.full(stretches, -2.0)) + logs[0]
             exact = float(np.logaddexp.reduce([*above, *below]))
             assert exact <= bound <= exact + math.log(2 * stretches) + 1e-6
+
+
+@pytest.mark.parametrize("theta", [0.001, 0.25, 0.49, 0.499])
+@pytest.mark.parametrize(("clients", "trials"), [(1, 1), (10, 8), (1, 110), (40, 5), (150, 2), (400, 1), (10**6, 1)])
+def test_all_configurations_are_few_and_have_no_vanishing_probability(clients: int, trials: int, theta: float) -> None:
+    module = poisson_binomial_divergence
+    few = clients * trials <= module.MOST_SEARCHED_TRIALS
+    with mpmath.workdps(30):
+        rarest = (mpmath.mpf(0.5) - mpmath.mpf(theta)) ** (clients * trials)
+        visible = bool(rarest >= mpmath.exp(module.SMALLEST_LOGARITHM))
+    assert module.all_configurations(clients, trials, theta) == (few and visible)

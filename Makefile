@@ -8,7 +8,7 @@ INSTALLED := $(VENV)/installed
 PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 python3.11; do \
 	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$candidate; break; fi; done)
 
-.PHONY: demo test test-torch lint bench attack
+.PHONY: demo test test-torch lint bench attack mutate
 
 # Estimate the mean of a real data set privately, and write the report to demo/.
 demo: $(INSTALLED)
@@ -44,6 +44,11 @@ SEED ?= 0
 MINUTES ?= 10
 attack: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m quietbits.attack --seed $(SEED) --minutes $(MINUTES)
+
+# Put small faults into proofs and certificates, and report those that no test notices: docs/attack.md. The same command goes on.
+SHARE ?= 0.1
+mutate: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m quietbits.attack.mutate --seed $(SEED) --minutes $(MINUTES) --share $(SHARE)
 
 $(INSTALLED): pyproject.toml
 	@test -n "$(PYTHON)" || { echo "quietbits needs Python 3.11 or later: none was found; name one with make PYTHON=/path/to/python" >&2; exit 2; }

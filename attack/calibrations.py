@@ -25,7 +25,7 @@ def draw(rng: random.Random) -> Arguments:
         "delta": 10 ** rng.uniform(-10, -1),
         "rounds": rng.choice((1, 1, 2, 10, int(10 ** rng.uniform(0, 4)))),
         "adjacency": adjacency,
-        "sampling": draw_sampling(rng, adjacency),
+        "sampling": draw_sampling(rng, name, adjacency),
         "given": draw_parameters(rng, known[name].given),
     }
 

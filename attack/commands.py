@@ -11,8 +11,10 @@ from typing import Any, NoReturn
 import typer
 from typer.testing import CliRunner
 
-from ..analysis.catalogue.registry import accountables
+from ..analysis.catalogue.registry import REGISTRY, accountables
 from ..cli.main import app
+from ..design.contracts.domains import Categories, Interval
+from ..design.contracts.norm_ball import NormBall
 from ..design.contracts.registry import Option
 from ..design.tables.file import write_table
 from ..design.tables.randomised_response import generalised_randomised_response
@@ -37,6 +39,17 @@ TEXTS = {
     "column": ("value", "other", ""),
     "mechanism": ("hadamard-response", "unary-encoding", "cpsgd", "x"),
 }
+# So many of these texts, from the first, are ones that commands take.
+SOUND = {"adjacency": 2, "norm": 5, "metric": 2, "trust": 4}
+DOMAINS = {"vectors": NormBall, "numbers": Interval, "items": Categories}
+# Commands that take any domain, by options of which one excludes the others.
+OF_DOMAINS = ("simulate", "audit", "plan")
+OF_DOMAIN = {"vectors": ("dimension", "norm", "clip", "nonzero"), "numbers": ("interval",), "items": ("categories",)}
+FITTING = ("delta", "dimension", "categories", "interval", "column")
+NEED_OTHERS = (
+    *("sampling_probability", "population", "sample_size", "option", "method", "prior_data", "most_megabytes", "objective", "dask"),
+    *("symmetric", "rotation"),
+)
 ODD = ("", "x", "None", "nan", "inf", "-inf", "-1", "0", "1e400", "1e-320", "1e308", "9" * 400, "9223372036854775808", "0.5", "1_000", "é")
 
 
@@ -61,12 +74,12 @@ def _parameters(words: tuple[str, ...]) -> tuple[Any, ...]:
     command: Any = typer.main.get_command(app)
     for word in words:
         command = command.get_command(None, word)
-    return tuple(one for one in command.params if one.name != "help")
+    return tuple(option for option in command.params if option.name != "help")
 
 
 @functools.cache
 def _ranges() -> dict[str, Option]:
-    return {one.name: one for owner in accountables().values() for one in (*owner.parameters, *owner.given)}
+    return {option.name: option for owner in accountables().values() for option in (*owner.parameters, *owner.given)}
 
 
 def _load() -> None:
@@ -82,41 +95,60 @@ def draw(rng: random.Random) -> Arguments:
     group = rng.choice(groups)
     if group in LONG and rng.random() < 0.9:
         group = rng.choice(("account", "calibrate"))
-    words = rng.choice([one for one in _leaves() if one[0] == group])
+    words = rng.choice([leaf for leaf in _leaves() if leaf[0] == group])
     typed = list(words)
-    wild = rng.random() < 0.5
-    for one in _parameters(words):
-        if one.required or rng.random() < 0.3:
-            if one.required and rng.random() < 0.02:
+    wild = rng.random() < 0.25
+    left_out = set() if wild else _left_out(rng, words)
+    for option in _parameters(words):
+        likely = 0.3 if wild else 0.95 if option.name in FITTING else 0.15
+        if option.name not in left_out and (option.required or rng.random() < likely):
+            if option.required and rng.random() < 0.01:
                 continue
-            typed += _typed(rng, one, wild=wild)
+            typed += _typed(rng, words, option, wild=wild)
     if rng.random() < 0.02:
         typed.append(rng.choice(("--nonsense", "extra", "--", "--help")))
     return {"arguments": typed}
 
 
-def _typed(rng: random.Random, one: Any, *, wild: bool) -> list[str]:
+def _left_out(rng: random.Random, words: tuple[str, ...]) -> set[str]:
+    """Return options that a sensible command line does not have: those of other domains, and most that need others beside them."""
+    domains = list(DOMAINS)
+    if words[0] in ("simulate", "audit") and words[-1] in REGISTRY:
+        domains = [name for name in DOMAINS if DOMAINS[name] in REGISTRY[words[-1]].domains]
+    chosen = rng.choice(domains) if domains else ""
+    others = {option for name, options in OF_DOMAIN.items() if name != chosen for option in options} if words[0] in OF_DOMAINS else set()
+    return others | {option for option in NEED_OTHERS if rng.random() < 0.95}
+
+
+def _typed(rng: random.Random, words: tuple[str, ...], option: Any, *, wild: bool) -> list[str]:
     """Return an option as it is typed."""
-    if getattr(one, "is_flag", False):
-        return [rng.choice([*one.opts, *one.secondary_opts])]
-    values = [_value(rng, one, wild=wild) for _ in range(max(1, one.nargs))]
-    return values if one.param_type_name == "argument" else [rng.choice(one.opts), *values]
+    if not wild and option.name == "interval":
+        low, high = sorted((rng.uniform(-10, 10), rng.uniform(-10, 10)))
+        return [option.opts[0], repr(low), repr(high)]
+    if not wild and option.name == "adjacency" and words[-1] in REGISTRY:
+        return [option.opts[0], rng.choice(REGISTRY[words[-1]].adjacencies)]
+    if not wild and option.name == "plot":
+        return [option.opts[0], rng.choice(("out.svg", "out.png", "out.pdf"))]
+    if getattr(option, "is_flag", False):
+        return [rng.choice([*option.opts, *option.secondary_opts])]
+    values = [_value(rng, option, wild=wild) for _ in range(max(1, option.nargs))]
+    return values if option.param_type_name == "argument" else [rng.choice(option.opts), *values]
 
 
-def _value(rng: random.Random, one: Any, *, wild: bool) -> str:
+def _value(rng: random.Random, option: Any, *, wild: bool) -> str:
     if wild and rng.random() < 0.15:
         return rng.choice(ODD)
-    name, kind = one.name, one.type.name
-    if choices := getattr(one.type, "choices", None):
+    name, kind = option.name, option.type.name
+    if choices := getattr(option.type, "choices", None):
         return str(rng.choice([getattr(choice, "value", choice) for choice in choices]))
     if name in ("output", "report", "plot"):
-        return rng.choice(OUTPUTS if wild else OUTPUTS[:6])
+        return rng.choice(OUTPUTS if wild else OUTPUTS[:2])
     if kind in ("path", "file", "filename", "directory"):
         return rng.choice((*INPUTS, "missing")) if wild else {"data": DATA, "spec": SWEEP}.get(name, TABLE)
     if name == "workers":
         return "1"
     if (name in TEXTS and "text" in kind) or (name in TEXTS and kind == "str"):
-        return rng.choice(TEXTS[name])
+        return rng.choice(TEXTS[name] if wild else TEXTS[name][: SOUND.get(name, 1)])
     if (known := _ranges().get(name)) is not None and not wild:
         return str(draw_value(rng, known))
     if "int" in kind:
@@ -162,7 +194,7 @@ def _place_inputs(folder: Path) -> None:
     write_table(generalised_randomised_response(1.0, 2), folder / TABLE)
     (folder / DATA).write_text("value\n0.1\n0.5\n0.9\n", encoding="utf-8")
     (folder / ITEMS).write_text("a\nb\na\n", encoding="utf-8")
-    document = "clients = 5\ndimension = 2\nepsilon = 1\ndelta = 1e-5\nadjacency = 'replace-one'\nrepetitions = 1\n"
+    document = "clients = 5\ndimension = 2\nnorm = 'l2'\nepsilon = 1\ndelta = 1e-5\nadjacency = 'replace-one'\nrepetitions = 1\n"
     (folder / SWEEP).write_text(document + "population = 'sphere'\n[[mechanism]]\nname = 'laplace'\n", encoding="utf-8")
 
 

@@ -31,7 +31,7 @@ def draw(rng: random.Random) -> Arguments:
         "parameters": parameters,
         "rounds": rng.choice((1, 1, 2, int(10 ** rng.uniform(0, 4)))),
         "delta": 10 ** rng.uniform(-10, -1),
-        "sampling": draw_sampling(rng, adjacency),
+        "sampling": draw_sampling(rng, name, adjacency),
     }
     changes = ["rounds", "delta", *(one for one in parameters if one in (*hiding, *REVEALING))]
     changed = rng.choice(changes + (["sampling"] * 2 if question["sampling"] is not None else []))

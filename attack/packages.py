@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -38,12 +39,26 @@ def _histories(optimiser: int) -> tuple[ModelHistory, ...]:
 
 
 def draw(rng: random.Random) -> Arguments:
-    """Draw a client, and what arrives there."""
-    optimiser, client = rng.randrange(len(OPTIMISERS)), rng.choice((None, *range(ROUNDS + 1)))
+    """Draw a client, and what arrives there: mostly what its server sends, else something else or damaged."""
+    optimiser, kind = rng.randrange(len(OPTIMISERS)), rng.random()
+    if kind < 0.7:
+        return {**_sent(rng, optimiser), "optimiser": optimiser, "sound": True}
+    client = rng.choice((None, *range(ROUNDS + 1)))
     history = _histories(rng.choice((optimiser, optimiser, rng.randrange(len(OPTIMISERS)))))[rng.randrange(ROUNDS + 1)]
     package = catch_up_package(history, rng.choice((None, *range(history.state.rounds + 1))))
-    content = rng.choice((_as_it_is, _as_it_is, _other_head, _other_messages, _other_model))(rng, package)
-    return {"content": damaged(rng, content) if rng.random() < 0.7 else content, "optimiser": optimiser, "client": client}
+    content = rng.choice((_as_it_is, _other_head, _other_messages, _other_model))(rng, package)
+    return {"content": damaged(rng, content) if kind < 0.82 else content, "optimiser": optimiser, "client": client, "sound": False}
+
+
+def _sent(rng: random.Random, optimiser: int) -> dict[str, Any]:
+    """Let a server go on from a client's round with any messages, and send what it sends to this client or to one that is behind it."""
+    client = rng.choice((None, *range(ROUNDS + 1)))
+    history = _histories(optimiser)[client or 0]
+    for _ in range(rng.randrange(4)):
+        messages = [rng.randbytes(MESSAGE_BYTES) for _ in range(rng.choice((0, 1, 2, 5)))]
+        history = add_round(history, messages, decode, OPTIMISERS[optimiser])
+    last = None if client is None or rng.random() < 0.2 else rng.randint(0, client)
+    return {"content": catch_up_package(history, last).to_bytes(), "client": client}
 
 
 def _as_it_is(_: random.Random, package: HistoryPackage | FullModelPackage) -> bytes:
@@ -81,13 +96,14 @@ def _other_model(rng: random.Random, _: HistoryPackage | FullModelPackage) -> by
     return FullModelPackage(ModelState(rng.choice((0, 1, ROUNDS, 2**31)), numbers, (numbers,) * moments)).to_bytes()
 
 
-def check(folder: Path, content: bytes, optimiser: int, client: int | None) -> None:  # noqa: ARG001 - nothing is written
-    """Apply the package: it is refused with a reason, or leads to the state whose checksum it states, which is no step back."""
+def check(folder: Path, content: bytes, optimiser: int, client: int | None, sound: bool) -> None:  # noqa: ARG001 - nothing is written
+    """Apply the package: what the server sent is taken; anything else is refused with a reason, or leads to the state that it states."""
     before = None if client is None else _histories(optimiser)[client].state
     kept = None if before is None else before.to_bytes()
     try:
         after = apply_package(content, before, decode, OPTIMISERS[optimiser])
     except DataError as error:
+        assert not sound, "what the server sent is refused"
         raise refusal(error) from error
     finally:
         assert before is None or before.to_bytes() == kept, "the client's state was changed"

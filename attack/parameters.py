@@ -62,8 +62,13 @@ def draw_value(rng: random.Random, option: Option) -> Any:
 
 
 def draw_parameters(rng: random.Random, options: tuple[Option, ...]) -> dict[str, Any]:
-    """Draw what is required, and some of the others."""
-    return {one.name: draw_value(rng, one) for one in options if one.required or (one.default is not None and rng.random() < 0.4)}
+    """Draw what is required, and some of the others; norms of one vector mostly fit together."""
+    drawn = {one.name: draw_value(rng, one) for one in options if one.required or (one.default is not None and rng.random() < 0.4)}
+    if {"l1", "l2", "linf"} <= drawn.keys() and rng.random() < 0.9:
+        drawn["linf"], drawn["l2"], drawn["l1"] = sorted((drawn["l1"], drawn["l2"], drawn["linf"]))
+    if {"l1_sensitivity", "l2_sensitivity"} <= drawn.keys() and rng.random() < 0.9:
+        drawn["l2_sensitivity"], drawn["l1_sensitivity"] = sorted((drawn["l1_sensitivity"], drawn["l2_sensitivity"]))
+    return drawn
 
 
 def draw_adjacency(rng: random.Random, name: str) -> str:
@@ -71,9 +76,10 @@ def draw_adjacency(rng: random.Random, name: str) -> str:
     return rng.choice(REGISTRY[name].adjacencies if name in REGISTRY else ADJACENCIES)
 
 
-def draw_sampling(rng: random.Random, adjacency: str) -> list[float] | None:
-    """Draw a sampling for the adjacency, as `sampling_of` reads it; mostly none."""
-    if rng.random() < 0.6:
+def draw_sampling(rng: random.Random, name: str, adjacency: str) -> list[float] | None:
+    """Draw a sampling for the adjacency, as `sampling_of` reads it; mostly none, and hardly ever one that the mechanism does not offer."""
+    unsampled = name in REGISTRY and (REGISTRY[name].trust_model == "local" or name == "dp-rec")
+    if rng.random() < (0.97 if unsampled else 0.6):
         return None
     share = rng.choice((rng.uniform(0.01, 1), 10 ** rng.uniform(-4, 0)))
     if adjacency == "add-or-remove-one":

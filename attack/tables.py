@@ -8,10 +8,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..design.tables.file import checksum, read_table, table_json
 from ..design.tables.mvu import design_mvu
 from ..design.tables.randomised_response import generalised_randomised_response
-from ..design.tables.table_facts import realised_epsilon, row_moments
+from ..design.tables.table_facts import realised_epsilon, rounded_up, row_moments
 from ..errors import TableError
 from .cases import Arguments, Attack, refusal
 from .damage import damaged, odd_value, paths
@@ -28,16 +30,27 @@ def _bases() -> tuple[str, ...]:
 
 
 def draw(rng: random.Random) -> Arguments:
-    """Draw the bytes of a changed file."""
-    base = rng.choice(_bases())
-    if rng.random() < 0.15:
-        return {"content": damaged(rng, base.encode())}
-    document: dict[str, Any] = json.loads(base)
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        rng.choice((_move_weight, _move_weight, _swap_columns, _scale, _replace_anywhere, _restate))(rng, document)
+    """Draw a file: most state the facts of their weights; in others one claim is false, a value is odd, or bytes are damaged."""
+    document: dict[str, Any] = json.loads(rng.choice(_bases()))
+    kind = rng.random()
+    if kind < 0.08:
+        return {"content": damaged(rng, json.dumps(document).encode())}
+    if kind > 0.9:
+        # A designed table with its lower bound, as it is or with another claim.
+        if kind > 0.93:
+            _scale(rng, document)
+        document["sha256"] = _sum_of(document)
+        return {"content": json.dumps(document).encode()}
+    for _ in range(rng.choice((0, 1, 1, 2, 5))):
+        rng.choice((_move_weight, _swap_columns, _swap_rows, _redraw_row))(rng, document)
     if rng.random() < 0.5:
-        _state_as_if_honest(rng, document)
-    if rng.random() < 0.9:
+        _redraw(rng, document)
+    _state_as_it_is(rng, document)
+    if kind < 0.16:
+        _state_as_it_is(rng, document, share=rng.choice((1 - 1e-15, 1 - 1e-9, 0.9)))
+    elif kind < 0.25:
+        rng.choice((_scale, _replace_anywhere, _restate))(rng, document)
+    if rng.random() < 0.98:
         document["sha256"] = _sum_of(document)
     return {"content": json.dumps(document).encode()}
 
@@ -57,11 +70,11 @@ def _rows(document: dict[str, Any]) -> list[list[int]]:
 
 
 def _move_weight(rng: random.Random, document: dict[str, Any]) -> None:
-    """Move units from one letter of a row to another: the row's sum stays."""
+    """Move units from one letter of a row to another: the row's sum stays, and mostly the letter does not become impossible."""
     if rows := _rows(document):
         row = rng.choice(rows)
         source, target = rng.sample(range(len(row)), 2)
-        moved = rng.choice((1, 1, 7, row[source] // 2, row[source], row[source] + 1))
+        moved = rng.choice((1, 1, 7, row[source] // 2, row[source] - 1, row[source] if rng.random() < 0.1 else 1))
         row[source] -= moved
         row[target] += moved
 
@@ -69,8 +82,55 @@ def _move_weight(rng: random.Random, document: dict[str, Any]) -> None:
 def _swap_columns(rng: random.Random, document: dict[str, Any]) -> None:
     if rows := _rows(document):
         row = rng.choice(rows)
-        one, other = rng.sample(range(len(row)), 2)
-        row[one], row[other] = row[other], row[one]
+        first, second = rng.sample(range(len(row)), 2)
+        row[first], row[second] = row[second], row[first]
+
+
+def _swap_rows(rng: random.Random, document: dict[str, Any]) -> None:
+    if rows := _rows(document):
+        first, second = rng.sample(range(len(rows)), 2)
+        rows[first], rows[second] = rows[second], rows[first]
+
+
+def _redraw_row(rng: random.Random, document: dict[str, Any]) -> None:
+    """Draw other weights for one input."""
+    if rows := _rows(document):
+        rng.choice(rows)[:] = _weights(rng, len(rows[0]), document["total"])
+
+
+def _redraw(rng: random.Random, document: dict[str, Any]) -> None:
+    """Draw a table of another size, with any letters, metric, interval and total."""
+    inputs, letters, total = (2 ** rng.randint(1, bits) for bits in (4, 4, 62))
+    total = max(total, letters)
+    document["bits_in"], document["bits_out"], document["total"] = inputs.bit_length() - 1, letters.bit_length() - 1, total
+    rows = [_weights(rng, letters, total) for _ in range(inputs)]
+    if rng.random() < 0.3:
+        # A letter that never occurs.
+        unused = rng.randrange(letters)
+        for row in rows:
+            row[(unused + 1) % letters] += row[unused]
+            row[unused] = 0
+    document["weights"] = rows
+    document["metric"] = rng.choice((None, "l1", "l2", "l1.5", "l3"))
+    document["interval"] = sorted((rng.uniform(-10, 10), rng.uniform(-10, 10)))
+    size = rng.choice((1, 3, 10**6, 2**60))
+    alphabet = sorted(Fraction(rng.randint(-3 * size, 4 * size), rng.randint(1, size)) for _ in range(letters))
+    document["alphabet"] = [f"{letter.numerator}/{letter.denominator}" for letter in alphabet]
+    document["prior"] = None
+    document["certificate"]["objective"] = rng.choice(("mean", "worst", "prior"))
+    if document["certificate"]["objective"] == "prior":
+        eighths = [1 + _weights(rng, inputs, 8 * inputs)[0] for _ in range(inputs - 1)]
+        document["prior"] = [part / (16 * inputs * inputs) for part in eighths]
+        document["prior"].append(1 - math.fsum(document["prior"]))
+
+
+def _weights(rng: random.Random, letters: int, total: int) -> list[int]:
+    """Draw positive whole numbers that sum to the total, mostly of very different sizes."""
+    spread = rng.choice((0.1, 1.0, 10.0))
+    sizes = [math.exp(rng.uniform(-spread, spread)) for _ in range(letters)]
+    row = [1 + int((total - letters) * (size / math.fsum(sizes)) * (1 - 1e-12)) for size in sizes]
+    row[rng.randrange(letters)] += total - sum(row)
+    return row
 
 
 def _scale(rng: random.Random, document: dict[str, Any]) -> None:
@@ -103,23 +163,21 @@ def _restate(rng: random.Random, document: dict[str, Any]) -> None:
     document[key] = rng.choice(choices[key])
 
 
-def _state_as_if_honest(rng: random.Random, document: dict[str, Any]) -> None:
-    """Let a changed table state its real facts, with an epsilon that may be a little too small."""
-    import numpy as np
-
-    rows, total, stated = _rows(document), document.get("total"), document.get("certificate")
-    if not rows or type(total) is not int or not isinstance(stated, dict):
-        return
+def _state_as_it_is(rng: random.Random, document: dict[str, Any], share: float | None = None) -> None:
+    """State the real facts of the weights, with an epsilon that is theirs or larger, or a share of it."""
+    rows, total, stated = document["weights"], document["total"], document["certificate"]
+    weights = np.array(rows, dtype=np.int64)
     try:
-        weights = np.array(rows, dtype=np.int64)
-        found = realised_epsilon(weights, document["metric"])
-        moments = row_moments(weights, tuple(Fraction(letter) for letter in document["alphabet"]), total)
-        facts = {"max_bias": moments.max_bias, "mean_variance": moments.mean_variance, "worst_variance": moments.worst_variance}
-        stated |= {"realised_epsilon": found, "lower_bound": None, "dual": None, "optimality_gap": None}
-        stated |= {name: float(value) for name, value in facts.items()}
-        document["epsilon"] = found * rng.choice((1.0, 1.0, 1 - 1e-15, 1 - 1e-9, 0.9))
-    except (ArithmeticError, TypeError, ValueError, KeyError, IndexError):
-        return
+        realised = realised_epsilon(weights, document["metric"])
+    except ValueError:
+        # A letter is impossible for some inputs: no epsilon is large enough.
+        realised = 50.0
+    moments = row_moments(weights, tuple(Fraction(letter) for letter in document["alphabet"]), total)
+    facts = {"mean_variance": moments.mean_variance, "worst_variance": moments.worst_variance}
+    stated |= {"realised_epsilon": realised, "max_bias": rounded_up(moments.max_bias)}
+    stated |= {"lower_bound": None, "dual": None, "optimality_gap": None}
+    stated |= {name: float(value) for name, value in facts.items()}
+    document["epsilon"] = (realised or 1.0) * (rng.choice((1.0, 1.0, 1 + 1e-15, 1.5)) if share is None else share)
 
 
 def check(folder: Path, content: bytes) -> None:
@@ -156,6 +214,9 @@ def check_claims(document: dict[str, Any]) -> None:
     assert float(bias) <= certificate["max_bias"] * (1 + ROUNDING)
     assert float(max(variances)) <= certificate["worst_variance"] * (1 + ROUNDING)
     assert float(sum(variances) / len(rows)) <= certificate["mean_variance"] * (1 + ROUNDING)
+    if certificate["lower_bound"] is not None:
+        value = {"mean": certificate["mean_variance"], "worst": certificate["worst_variance"]}.get(certificate["objective"], math.inf)
+        assert certificate["lower_bound"] <= value * (1 + ROUNDING), "a table is better than its lower bound"
 
 
 ATTACK = Attack("tables", draw, check)

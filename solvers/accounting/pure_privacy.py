@@ -36,7 +36,7 @@ def pure_renyi_divergences(epsilon: float, orders: ArrayLike) -> NDArray[np.floa
     # value at epsilon 0, by cosh x - cosh y = 2 sinh((x + y) / 2) sinh((x - y) / 2): no cancellation at small epsilon. In log space
     # beyond that.
     small = order * epsilon < 300
-    upper, lower = np.where(small, order, 1) * epsilon / 2, np.where(small, order - 1, 0) * epsilon / 2
+    upper, lower = np.where(small, order, 0.0) * epsilon / 2, np.where(small, order - 1, 0.0) * epsilon / 2
     excess = 2 * np.sinh(upper) * np.sinh(lower) / np.cosh(min(epsilon, 300.0) / 2)
     direct = np.log1p(excess)
     in_logs = np.logaddexp(order * epsilon, (1 - order) * epsilon) - np.logaddexp(0.0, epsilon)

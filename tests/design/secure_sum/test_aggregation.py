@@ -179,7 +179,14 @@ def test_masks_are_uniform_symmetric_and_differ(modulus: int) -> None:
     cells = (masks.pair_mask(3, 8).astype(float) / modulus * 6).astype(int)
     assert_uniform(cells, 6)
     np.testing.assert_array_equal(masks.pair_mask(3, 8), masks.pair_mask(8, 3))
-    every = [masks.pair_mask(3, 8), masks.pair_mask(3, 9), masks.self_mask(3), masks.self_mask(8), masks.pair_mask(3, 3)]
+    every = [
+        masks.pair_mask(3, 8),
+        masks.pair_mask(3, 9),
+        masks.pair_mask(2, 8),
+        masks.self_mask(3),
+        masks.self_mask(8),
+        masks.pair_mask(3, 3),
+    ]
     every.append(MaskSource(bytes(32), 6000, modulus).pair_mask(3, 8))
     for left, right in itertools.combinations(every, 2):
         # Independent uniform masks agree in 1 of 6 places, 1000 of 6000, with a standard deviation of 29; 5 sigma.

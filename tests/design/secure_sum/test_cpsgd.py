@@ -19,7 +19,8 @@ from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta
 from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
-from quietbits.solvers.divergences.quantised_sensitivity import quantised_sensitivity
+from quietbits.solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
+from quietbits.solvers.divergences.quantised_sensitivity import quantised_l2_bound, quantised_sensitivity
 
 MECHANISM = CpsgdMechanism(NormBall(5, 2.0, 2.0), clients=4, levels=9, trials=30, delta=1e-5)
 # Two clients with a number each.
@@ -317,3 +318,24 @@ def test_rounding_is_what_the_variance_counts() -> None:
     noise = 5 * MECHANISM.step**2 * 30 / 4
     expected = noise + quantisation_error(MECHANISM.ball.clip(vectors), 9, 2.0)
     np.testing.assert_allclose(MECHANISM.variance(vectors), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rounds", [1, 10, 1000])
+def test_what_the_distance_may_fail_with_is_shared_by_all_rounds(rounds: int) -> None:
+    # A hundredth of delta, for any of the rounds to exceed the distance; the rest is that of the noise.
+    mechanism = made(ball=NormBall(300, 2.0, 2.0), trials=10**6)
+    delta = 1e-6
+    apart = quantised_l2_bound(mechanism.padded_dimension, mechanism.distance / mechanism.step, 0.01 * delta / rounds)
+    expected = binomial_near_gaussian_epsilon(4 * 10**6, 0.5, apart, mechanism.padded_dimension, 0.99 * delta, rounds)
+    assert expected is not None
+    assert mechanism.gaussian_epsilon(delta, rounds) == pytest.approx(expected, rel=1e-12)
+    once = quantised_l2_bound(mechanism.padded_dimension, mechanism.distance / mechanism.step, 0.01 * delta)
+    assert apart > once or rounds == 1
+
+
+@pytest.mark.parametrize(("trials", "word"), [(61, np.uint8), (62, np.uint16)])
+def test_messages_are_in_the_narrowest_words(trials: int, word: type) -> None:
+    # The sum of four clients' levels, from 0 to 2, and trials: up to 255 - 3, and up to 256.
+    mechanism = made(levels=3, trials=trials)
+    assert (mechanism.modulus <= 256) == (word is np.uint8)
+    assert mechanism.encode(np.zeros((4, 5)), np.random.default_rng(0)).dtype == word

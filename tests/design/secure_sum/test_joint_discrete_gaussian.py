@@ -1,11 +1,17 @@
 """Sums of discrete Gaussians accounted for as Gaussian noise, against exact sums."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from quietbits.design.secure_sum import joint_discrete_gaussian as module
 from quietbits.design.secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.accounting.renyi_curve import RenyiCurve
+from quietbits.solvers.accounting.sampled_noise import sampled_gaussian_curve
+from quietbits.solvers.accounting.sampling import PoissonSampling
 from quietbits.solvers.divergences.discrete_gaussian_divergence import summed_discrete_gaussian_losses
 from quietbits.solvers.divergences.discrete_gaussian_smoothing import smoothed_sums
 
@@ -55,3 +61,52 @@ def test_little_noise_of_each_of_many_clients_has_its_price(sigma: float) -> Non
     # What the noise of as few clients gives as is best, which is the further from Gaussian noise the more there are.
     assert found == min(near_gaussian(some, sigma, 1.0, 1e-5) for some in range(1, 51))
     assert found < 2 * smoothed_sums(50, sigma)[-1].log_ratio
+
+
+@pytest.mark.parametrize("rounds", [1, 20])
+def test_several_sums_are_as_one_sum_of_their_joint_multiplier(rounds: int) -> None:
+    clients, delta = 400, 1e-6
+    sums = (NoisySum(30.0, 200.0, 64), NoisySum(5.0, 40.0, 3), NoisySum(2.0, 9.0, 1))
+    multiplier = math.sqrt(clients) / math.hypot(*(noisy.l2_sensitivity / noisy.sigma for noisy in sums))
+    privacy = joint_discrete_gaussian_privacy(clients, sums)
+    computed = privacy.account("near-gaussian").bound(delta, rounds, None).epsilon
+    exact = gaussian_epsilon(multiplier / math.sqrt(rounds), delta)
+    assert exact <= computed <= exact * 1.01
+    # Leaving out any of the sums reveals less.
+    for left_out in range(3):
+        fewer = joint_discrete_gaussian_privacy(clients, [noisy for place, noisy in enumerate(sums) if place != left_out])
+        assert fewer.account("near-gaussian").bound(delta, rounds, None).epsilon < computed * 0.99
+        assert fewer.account("rdp").bound(delta, rounds, None).epsilon < privacy.account("rdp").bound(delta, rounds, None).epsilon * 0.99
+    # Rényi divergences a / (2 z^2) of a Gaussian, nearly.
+    orders = sampled_gaussian_curve(multiplier, PoissonSampling(0.5), "add-or-remove-one").orders
+    assert privacy.account("rdp").bound(delta, rounds, None).epsilon == pytest.approx(
+        RenyiCurve(orders, orders / (2 * multiplier**2)).composed(rounds).epsilon(delta).epsilon, rel=0.01
+    )
+
+
+@pytest.mark.parametrize("rounds", [1, 50])
+def test_sampled_sums_are_sampled_gaussian_noise_of_the_joint_multiplier(rounds: int) -> None:
+    clients, delta, sampling = 400, 1e-6, PoissonSampling(0.05)
+    sums = (NoisySum(30.0, 200.0, 64), NoisySum(5.0, 40.0, 3))
+    multiplier = math.sqrt(clients) / math.hypot(*(noisy.l2_sensitivity / noisy.sigma for noisy in sums))
+    computed = joint_discrete_gaussian_privacy(clients, sums).account("rdp").bound(delta, rounds, sampling).epsilon
+    exact = sampled_gaussian_curve(multiplier, sampling, "add-or-remove-one").composed(rounds).epsilon(delta).epsilon
+    assert exact <= computed <= exact * 1.01
+
+
+@pytest.mark.parametrize("rounds", [1, 1000])
+def test_a_ratio_counts_in_each_sampled_round(monkeypatch: pytest.MonkeyPatch, rounds: int) -> None:
+    accounts: list[Callable[..., float]] = []
+    monkeypatch.setattr(module, "near_gaussian_bound", lambda account, *_: accounts.append(account))
+    joint_discrete_gaussian_privacy(1, (NoisySum(2.0, 1.0, 50), NoisySum(3.0, 1.0, 2)))
+    asked: list[tuple[float, float]] = []
+    epsilon = accounts[0](1e-6, rounds, lambda *at: asked.append(at) or 0.5)
+    multiplier, left = asked[0]
+    first, second = smoothed_sums(1, 2.0), smoothed_sums(1, 3.0)
+    # The choices of variance for rounding; the largest noise whose ratio, of all coordinates together, is below 1e-8.
+    ratios = [50 * own.log_ratio + 2 * other.log_ratio for own, other in zip(first, second, strict=False)]
+    choice = next(place for place, ratio in enumerate(ratios) if ratio <= 1e-8)
+    assert multiplier == pytest.approx(1 / math.hypot(1 / first[choice].sigma, 1 / second[choice].sigma), rel=1e-12)
+    assert ratios[choice] > 1e-10
+    assert epsilon - 0.5 == pytest.approx(2 * rounds * ratios[choice], rel=1e-4)
+    assert 1 - left / 1e-6 == pytest.approx(rounds * ratios[choice], rel=1e-4)

@@ -1,6 +1,7 @@
 """The steps of a rounded secure sum by themselves. Chance of a false alarm below 1e-5 per test of a few statistics (5 sigma)."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMechanism
+from quietbits.design.secure_sum.modular_arithmetic import messages_modulo, residues
 from quietbits.design.secure_sum.rounded_secure_sum import RoundedSecureSum
 from quietbits.design.transforms.rotation import ROTATIONS
 
@@ -65,3 +67,22 @@ def test_no_direction_has_more_variance_than_the_largest(mechanism: RoundedSecur
     assert (variances >= noise - allowed).all()
     assert noise < mechanism.largest_directional_variance <= noise + 0.25 / 4 / (1 - math.exp(-0.5)) * (1 + 1e-9)
     assert mechanism.worst_variance <= mechanism.padded_dimension * mechanism.largest_directional_variance * (1 + 1e-9)
+
+
+@EVERY
+def test_wrapping_does_not_depend_on_the_unit_of_length(mechanism: RoundedSecureSum) -> None:
+    few = replace(mechanism, bits=6)
+    noise = {name: value for name in ("local_sigma", "local_variance") if (value := getattr(few, name, None)) is not None}
+    scaled = {name: value * (16 if name == "local_variance" else 4) for name, value in noise.items()}
+    other = replace(few, ball=NormBall(5, 2.0, 24.0), granularity=2.0, **scaled)
+    assert 0 < few.coordinate_wrap_probability < 1
+    assert other.coordinate_wrap_probability == pytest.approx(few.coordinate_wrap_probability, rel=1e-9)
+
+
+@EVERY
+@pytest.mark.parametrize(("bits", "word"), [(7, np.uint8), (8, np.uint8), (9, np.uint16), (16, np.uint16), (17, np.uint32)])
+def test_messages_are_in_the_narrowest_words(mechanism: RoundedSecureSum, bits: int, word: type) -> None:
+    messages = replace(mechanism, bits=bits).encode(np.zeros((2, 5)), np.random.default_rng(0))
+    assert messages.dtype == word
+    assert messages_modulo([-1, 3], 2**bits).dtype == word
+    assert residues([-1, 3], 2**bits).tolist() == messages_modulo([-1, 3], 2**bits).tolist() == [2**bits - 1, 3]

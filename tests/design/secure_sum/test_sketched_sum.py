@@ -198,3 +198,12 @@ def test_parts_that_do_not_fit_are_refused() -> None:
     for clients in (0, CLIENTS - 1):
         with pytest.raises(ValueError, match=f"clients must be {CLIENTS}, for whose noise the guarantee is stated, got {clients}"):
             mechanism.decode(aggregate, clients)
+
+
+def test_the_bias_of_clipped_sketches_and_that_of_the_sum_add_up() -> None:
+    # A clip so tight that sketches are clipped, and noise so little that rounding has a bias.
+    mechanism = summed(SKETCHES["several rows"], clip=1.2, sigma=0.02)
+    clipped = mechanism.ball.clip_norm * math.sqrt((1 + mechanism.sketch.distortion) * mechanism.clipping_probability)
+    aligned = mechanism.inner.bias_bound * math.sqrt(mechanism.sketch.squared_operator_norm_bound) / mechanism.sketch.length_factor
+    assert min(clipped, aligned) > 0
+    assert mechanism.bias_bound == pytest.approx(clipped + aligned, rel=1e-12)

@@ -33,6 +33,8 @@ WEIGHTS, ALPHABET = np.array([[3, 1], [1, 3]]), (Fraction(-1, 2), Fraction(3, 2)
         ({"objective": "prior"}, "prior must be given for the objective 'prior'"),
         ({"prior": (0.5, 0.5)}, "prior must be given for the objective 'prior' and for no other"),
         ({"objective": "prior", "prior": (0.5, 0.6)}, "prior must be 2 non-negative numbers that sum to one"),
+        ({"objective": "prior", "prior": (-0.5, 1.5)}, "prior must be 2 non-negative numbers that sum to one"),
+        ({"objective": "prior", "prior": (math.nan, 1.0)}, "prior must be 2 non-negative numbers that sum to one"),
         ({"objective": "prior", "prior": (1.0, 0.0, 0.0)}, "prior must be 2 non-negative numbers that sum to one"),
         ({"dual": DualCertificate((0.0,), (0.0,), (1.0,))}, "dual must hold 2 values of each kind, got 1 and 1"),
         ({"dual": DualCertificate((0.0, 0.0), (0.0, 0.0), (0.6, 0.6))}, "dual.input_weights must be 2 non-negative numbers"),

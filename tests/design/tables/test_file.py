@@ -441,3 +441,13 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="folder"):
         write_table(certified(), tmp_path / "folder")
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+@pytest.mark.parametrize("place", [b'"worst_variance": ', b'"lower_bound": ', b'"epsilon": '])
+def test_numbers_beyond_floats_are_no_json(tmp_path: Path, place: bytes) -> None:
+    path = tmp_path / "table.json"
+    write_table(certified(), path)
+    before, after = path.read_bytes().split(place, 1)
+    path.write_bytes(before + place + b"1e400" + after[after.index(b",") :])
+    with pytest.raises(TableError, match="1e400 is too large"):
+        read_table(path)

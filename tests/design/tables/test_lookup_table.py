@@ -209,3 +209,9 @@ def test_indices_that_are_no_letters_are_refused(bad: list[float]) -> None:
 def test_an_empty_interval_is_refused() -> None:
     with pytest.raises(ValueError, match="interval must be two finite numbers"):
         generalised_randomised_response(1.0, 3).with_interval(1.0, 0.0)
+
+
+def test_rows_are_whole_numbers() -> None:
+    table = generalised_randomised_response(1.0, 1)
+    with pytest.raises(ValueError, match="rows must be whole numbers, got an array of float64"):
+        table.letters_of_rows([0.0, 1.0], np.random.default_rng(0))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss
+from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, composed_exact_epsilon
 
 ORDERS = np.array([1 + 1e-9, 1.001, 1.05, 1.5, 2.0, 10.0, 64.0, 1000.0, 1e6, 1e100, 1e300])
 
@@ -39,3 +39,109 @@ def test_they_have_all_digits_at_every_order(values: int, scale: float) -> None:
             # What is left out is a number of 53 bits, which counts for much at orders next to one.
             allowed = abs(expected) * 1e-11 + 4e-16 * (1 / (order - 1) + 1) * (abs(mpmath.log(1 - loss.certain)) + 1)
             assert abs(found - expected) <= allowed
+
+
+def pair(values: int, scale: float, certain: float = 0.0) -> ExactPrivacyLoss:
+    """Return two distributions on the same values, and what only the first one can have."""
+    rng = np.random.default_rng(values)
+    own = rng.dirichlet(np.ones(values))
+    other = own * np.exp(scale * rng.normal(size=values))
+    other /= other.sum()
+    return ExactPrivacyLoss(np.log(own * (1 - certain)), np.log(own * (1 - certain)) - np.log(other), certain, 0.0)
+
+
+def exact_delta(loss: ExactPrivacyLoss, epsilon: float) -> float:
+    own, other = np.exp(loss.log_masses), np.exp(loss.log_masses - loss.losses)
+    return loss.certain + math.fsum(np.maximum(0.0, own - math.exp(epsilon) * other).tolist())
+
+
+@pytest.mark.parametrize("values", [2, 40, 20_000])
+@pytest.mark.parametrize("scale", [1e-3, 0.5, 4.0])
+@pytest.mark.parametrize("certain", [0.0, 1e-4])
+def test_epsilon_is_where_delta_is_reached(values: int, scale: float, certain: float) -> None:
+    loss = pair(values, scale, certain)
+    for epsilon in (0.0, 0.1 * scale, scale):
+        assert loss.delta(epsilon) == pytest.approx(exact_delta(loss, epsilon), rel=1e-9, abs=1e-15)
+    largest = exact_delta(loss, 0.0)
+    for share in (0.9, 0.3, 1e-3):
+        delta = certain + (largest - certain) * share
+        computed = loss.epsilon(delta)
+        assert exact_delta(loss, computed) <= delta * (1 + 1e-11)
+        assert exact_delta(loss, computed * (1 - 1e-6)) > delta * (1 - 1e-9)
+    assert loss.epsilon(largest * (1 + 1e-9)) == 0.0
+    assert certain == 0 or math.isinf(loss.epsilon(certain * 0.999))
+
+
+@pytest.mark.parametrize("interval", [0.05, 0.4])
+def test_a_grid_reveals_more_and_keeps_both_masses(interval: float) -> None:
+    loss = pair(300, 0.7, 1e-3)
+    grid = loss.on_grid(interval, 4)
+    own = grid._probs
+    positions = interval * np.arange(-4, 5)
+    above = loss.losses > 4 * interval
+    assert above.any()
+    assert own.sum() + grid._infinity_mass == pytest.approx(1.0, rel=1e-12)
+    assert grid._infinity_mass == pytest.approx(1e-3 + loss.masses[above].sum(), rel=1e-12)
+    # Inside the grid the masses of the second distribution stay what they are, too.
+    inside = ~above
+    clipped = np.maximum(loss.losses[inside], -4 * interval)
+    assert (own * np.exp(-positions)).sum() == pytest.approx((loss.masses[inside] * np.exp(-clipped)).sum(), rel=1e-12)
+    for epsilon in (0.0, 0.13, 0.5, 1.1):
+        assert grid.get_delta_for_epsilon(epsilon) >= exact_delta(loss, epsilon) * (1 - 1e-12)
+
+
+def test_rare_values_are_counted_among_the_others() -> None:
+    loss = pair(50, 1.0, 1e-3)
+    mass = float(np.sort(loss.masses)[:7].sum()) * (1 + 1e-12)
+    fewer = loss.without_rare_values(mass)
+    assert len(fewer.losses) == 43
+    assert fewer.certain == pytest.approx(1e-3 + mass, rel=1e-9)
+    assert fewer.masses.sum() + fewer.certain == pytest.approx(1.0, rel=1e-12)
+    assert np.exp(fewer.log_masses - fewer.losses).sum() + fewer.unseen == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("uses", [1, 2, 3])
+def test_uses_together_are_above_all_sums_of_losses_and_near_them(uses: int) -> None:
+    forth = pair(12, 0.4)
+    back = ExactPrivacyLoss(forth.log_masses - forth.losses, -forth.losses, 0.0, 0.0)
+    delta = 1e-2
+    computed = composed_exact_epsilon(forth, back, uses, delta)
+    assert computed is not None
+    exact = 0.0
+    for first in range(uses + 1):
+        directions = [forth] * first + [back] * (uses - first)
+        log_masses = np.sum(np.meshgrid(*(loss.log_masses for loss in directions), indexing="ij"), axis=0).ravel()
+        losses = np.sum(np.meshgrid(*(loss.losses for loss in directions), indexing="ij"), axis=0).ravel()
+        exact = max(exact, ExactPrivacyLoss(log_masses, losses, 0.0, 0.0).epsilon(delta))
+    assert exact * (1 - 1e-9) <= computed <= exact * (1 + 1e-4)
+
+
+def test_values_of_one_distribution_alone_add_up_over_uses() -> None:
+    loss = pair(12, 0.4, 1e-3)
+    delta = 2.5e-3
+    assert [math.isinf(composed_exact_epsilon(loss, None, uses, delta)) for uses in (1, 2, 3)] == [False, False, True]
+
+
+@pytest.mark.parametrize("order", [1.5, 8.0, 19.0])
+def test_values_that_only_one_distribution_makes_likely_count(order: float) -> None:
+    # Blocks of values that are rare under the first distribution: likely under the second, or with so large a loss that a high order sees
+    # them.
+    size = 2**13
+    log_masses = np.concatenate(
+        [np.full(size, -200 - math.log(size)), np.full(size, -200 - math.log(size)), np.full(1000, -math.log(1000))]
+    )
+    losses = np.concatenate([np.full(size, -200 - math.log(1e-6)), np.full(size, 10.0), np.full(1000, 1e-6)])
+    loss = ExactPrivacyLoss(log_masses, losses, 0.0, 0.0)
+    with mpmath.workdps(60):
+        power = mpmath.mpf(order) - 1
+        total = mpmath.exp(power * mpmath.mpf(1e-6)) + mpmath.exp(-200 + 10 * power)
+        exact = float(mpmath.log(total) / power)
+    assert loss.renyi_divergences([order])[0] == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("order", [310.0, 400.0])
+def test_ratios_that_would_overflow_are_summed_from_logarithms(order: float) -> None:
+    # A value of probability e^-600 that is e^1.5 times as likely as under the other distribution; all else is alike.
+    log_masses, losses = np.array([math.log(0.5), math.log(0.5), -600.0]), np.array([0.0, 0.0, 1.5])
+    computed = ExactPrivacyLoss(log_masses, losses, 0.0, 0.0).renyi_divergences([order])[0]
+    assert computed == pytest.approx(math.log1p(math.exp(-600 + 1.5 * (order - 1))) / (order - 1), rel=1e-9)

@@ -46,3 +46,17 @@ def test_one_use_is_accounted_for_as_dp_accounting_does(inputs: int, epsilon: fl
     for share in (0.0, 0.3, 0.99, 1.5):
         expected = theirs.get_delta_for_epsilon(share * largest)
         assert loss.get_delta_for_epsilon(share * largest) == pytest.approx(expected, rel=1e-9, abs=rounding)
+
+
+@pytest.mark.parametrize("count", [6, 30])
+@pytest.mark.parametrize("chunk", [40, 500, 2**15])
+def test_parts_of_any_size_make_the_same_whole(monkeypatch: pytest.MonkeyPatch, count: int, chunk: int) -> None:
+    monkeypatch.setattr("quietbits.solvers.accounting.privacy_loss.CHUNK", chunk)
+    rng = np.random.default_rng(7)
+    # Most pairs are nearly as far apart as the largest, so that all are computed.
+    table = np.where(rng.random((count, 16)) < 0.5, np.e, 1.0) * (1 + 1e-3 * rng.random((count, 16)))
+    table /= table.sum(axis=1, keepdims=True)
+    rows, others = (index.ravel() for index in np.indices((count, count)))
+    factors = (table[rows] / table[others]).max() ** (np.arange(12) / 11 * (1 + 1e-9))
+    expected = np.maximum(table[rows, None] - factors[:, None] * table[others, None], 0).sum(axis=2).max(axis=0)
+    np.testing.assert_allclose(largest_hockey_sticks(table, rows, others, factors)[:-1], expected[:-1], rtol=1e-11, atol=2e-15)

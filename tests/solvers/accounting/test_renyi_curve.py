@@ -59,3 +59,18 @@ def test_the_conversion_is_checked_where_no_divergence_is_finite() -> None:
         assert curve.epsilon(1e-5).epsilon == math.inf
         with pytest.raises(ValueError, match="conversion must be one of optimal, classic, got 'best'"):
             curve.epsilon(1e-5, "best")
+
+
+def test_uses_of_uses_multiply() -> None:
+    for curve in (LazyRenyiCurve(lambda orders: orders / 8, DEFAULT_ORDERS[:-1]), LazyRenyiCurve(lambda orders: orders / 8).whole()):
+        computed = [curve.composed(first).composed(second).epsilon(1e-5).epsilon for first, second in ((6, 1), (2, 3), (3, 2), (1, 6))]
+        assert computed == [computed[0]] * 4
+        assert computed[0] > curve.composed(3).epsilon(1e-5).epsilon
+
+
+def test_infinite_divergences_prove_nothing() -> None:
+    # As where the lowest orders are finite and the highest are not.
+    curve = RenyiCurve([2.0, 3.0, math.inf], [1.0, math.inf, math.inf])
+    computed = curve.epsilon(1e-5)
+    assert computed.epsilon == RenyiCurve([2.0], [1.0]).epsilon(1e-5).epsilon
+    assert computed.order == 2.0

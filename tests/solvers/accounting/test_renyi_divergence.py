@@ -14,6 +14,7 @@ from quietbits.solvers.accounting.renyi_divergence import (
     divergence_by_distance,
     kullback_leibler_matrix,
     largest_divergences,
+    largest_step,
     renyi_matrix,
 )
 
@@ -174,3 +175,32 @@ def _both(table: NDArray[np.float64], order: float) -> tuple[NDArray[np.float64]
 
 def test_rows_that_are_not_apart_have_no_divergence() -> None:
     assert largest_divergences([[3, 1], [1, 3]], [2.0, math.inf], 0).tolist() == [0.0, 0.0]
+
+
+def test_a_rounded_product_counts_as_the_whole_number() -> None:
+    # 100 * 0.29 is 28.999999999999996: inputs that far apart are 29 rows apart.
+    for inputs in (2, 11, 101, 512):
+        for steps in range(1, inputs):
+            distance = steps / (inputs - 1)
+            assert largest_step(inputs, distance) == steps
+            assert largest_step(inputs, distance * (1 - 1e-9)) == steps - 1
+    assert largest_step(101, 0.29) == 29
+    assert largest_step(5, 7.0) == 4
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+def test_the_largest_of_tables_with_letters_that_some_rows_never_send(zeros: bool) -> None:
+    rng = np.random.default_rng(6)
+    orders = [1.1, 2.0, 30.0, math.inf]
+    for _ in range(20):
+        table = rng.random((6, 5)) ** 6
+        if zeros:
+            # The same letter is never sent by the last rows.
+            table[4:, 2] = 0.0
+        table /= table.sum(axis=1, keepdims=True)
+        for reach in (1, 5):
+            near = [(i, j) for i in range(6) for j in range(6) if 0 < abs(i - j) <= reach]
+            expected = [max(renyi_matrix(table, order)[pair] for pair in near) for order in orders]
+            assert largest_divergences(table, orders, reach) == pytest.approx(expected, rel=1e-9)
+            if zeros:
+                assert math.isinf(expected[0])

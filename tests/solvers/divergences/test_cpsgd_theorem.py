@@ -19,7 +19,7 @@ from quietbits.solvers.divergences.binomial_divergence import (
     shifted_binomial_losses,
     shifted_binomial_renyi,
 )
-from quietbits.solvers.divergences.cpsgd_theorem import binomial_squared_error, binomial_theorem_epsilon
+from quietbits.solvers.divergences.cpsgd_theorem import binomial_squared_error, binomial_theorem_epsilon, is_theorem_doubtful
 
 
 def masses(trials: int, probability: Fraction) -> list[Fraction]:
@@ -316,3 +316,29 @@ def test_composition_says_where_it_ends() -> None:
 def test_bad_arguments(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("linf", [1.0, 3.0, 8.0])
+def test_the_theorem_does_not_depend_on_the_unit_of_length(linf: float) -> None:
+    computed = [binomial_theorem_epsilon(10**6, 0.3, scale, 20, 40.0 * scale, 9.0 * scale, linf * scale, 1e-6) for scale in (1.0, 2.0, 0.1)]
+    assert computed[1:] == pytest.approx([computed[0]] * 2, rel=1e-12)
+    # The largest coordinate counts.
+    assert computed[0] < binomial_theorem_epsilon(10**6, 0.3, 1.0, 20, 40.0, 9.0, linf * 1.1, 1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_the_theorem_needs_a_variance_of_twice_the_largest_coordinate(scale: float) -> None:
+    # 10**4 fair trials have the variance 2500; the dimension asks for less.
+    assert math.isfinite(binomial_theorem_epsilon(10**4, 0.5, scale, 1, 1.0, 1.0, 1250 * scale, 1e-6))
+    with pytest.raises(InfeasibleError, match="trials must be at least 10008 "):
+        binomial_theorem_epsilon(10**4, 0.5, scale, 1, 1.0, 1.0, 1251 * scale, 1e-6)
+    assert math.isfinite(binomial_theorem_epsilon(10_008, 0.5, scale, 1, 1.0, 1.0, 1251 * scale, 1e-6))
+    with pytest.raises(InfeasibleError, match="trials must be at least 10008 "):
+        binomial_theorem_epsilon(10_007, 0.5, scale, 1, 1.0, 1.0, 1251 * scale, 1e-6)
+
+
+def test_doubt_begins_at_the_epsilon_of_gaussian_noise() -> None:
+    trials, probability, l2, delta = 10**5, 0.3, 60.0, 1e-5
+    gaussian = gaussian_epsilon(math.sqrt(trials * 0.3 * 0.7) / l2, delta)
+    assert is_theorem_doubtful(gaussian * (1 - 1e-6), trials, probability, 1.0, l2, delta)
+    assert not is_theorem_doubtful(gaussian * (1 + 1e-6), trials, probability, 1.0, l2, delta)

@@ -5,9 +5,13 @@ What follows for epsilon is compared with exact sums in `tests/design/secure_sum
 
 import math
 
+import mpmath
 import numpy as np
+import pytest
 
-from quietbits.solvers.divergences.discrete_gaussian_smoothing import SMOOTHING_VARIANCES, smoothed_sums
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.divergences.discrete_gaussian_divergence import discrete_gaussian_tau
+from quietbits.solvers.divergences.discrete_gaussian_smoothing import SMOOTHING_VARIANCES, rounded_gaussian_epsilon, smoothed_sums
 
 
 def test_ratios_of_probabilities_are_as_stated() -> None:
@@ -37,3 +41,32 @@ def test_ratios_of_probabilities_are_as_stated() -> None:
 
 def test_the_sum_must_have_noise() -> None:
     assert smoothed_sums(10, 0.2) == []
+
+
+@pytest.mark.parametrize(("clients", "sigma"), [(1, 2.5), (3, 0.6), (40, 1.1)])
+def test_both_ratios_count_and_what_is_taken_for_rounding_is_gone(clients: int, sigma: float) -> None:
+    variance = clients * sigma**2
+    choices = smoothed_sums(clients, sigma)
+    squares = [square for square in SMOOTHING_VARIANCES if square < variance]
+    assert len(choices) == len(squares)
+    for square, choice in zip(squares, choices, strict=True):
+        with mpmath.workdps(50):
+            # The largest and the smallest sum of the bell over whole numbers: Jacobi's theta function at 0 and 1/2.
+            nome = mpmath.exp(-2 * mpmath.pi**2 * mpmath.mpf(square))
+            theta = mpmath.log(mpmath.jtheta(3, 0, nome) / mpmath.jtheta(4, 0, nome))
+            remaining = mpmath.sqrt(clients * mpmath.mpf(sigma) ** 2 - mpmath.mpf(square))
+        together = float(theta) + discrete_gaussian_tau(clients, sigma)
+        assert together <= choice.log_ratio <= together * (1 + 2e-9) + 2e-15
+        assert remaining * (1 - mpmath.mpf(10) ** -13) < choice.sigma < remaining
+
+
+@pytest.mark.parametrize("log_ratio", [0.0, 0.1, 2.0])
+def test_a_ratio_costs_twice_itself_and_its_share_of_delta(log_ratio: float) -> None:
+    multiplier, delta = 1.5, 1e-3
+    computed = rounded_gaussian_epsilon(multiplier, log_ratio, delta)
+    assert computed is not None
+    exact = gaussian_epsilon(multiplier, delta * math.exp(-log_ratio)) + 2 * log_ratio
+    assert exact <= computed * (1 + 1e-9) <= exact * (1 + 1e-6)
+    # No epsilon above what is asked for is computed.
+    assert rounded_gaussian_epsilon(multiplier, log_ratio, delta, computed * (1 + 1e-6)) == computed
+    assert rounded_gaussian_epsilon(multiplier, log_ratio, delta, computed * (1 - 1e-6)) is None

@@ -1,10 +1,12 @@
 """Norms after rounding, for other norms than the first two: the sums that they are made of, in fifty digits."""
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
 
-from quietbits.solvers.divergences.dithered_norm import rounded_norm_bound, rounded_norm_quantile
+from quietbits.solvers.divergences.dithered_norm import least_shrinkable_radius, rounded_norm_bound, rounded_norm_quantile, shrinkage
 
 
 @pytest.mark.parametrize("norm", [1.5, 3.0, 7.5])
@@ -29,3 +31,62 @@ def test_many_coordinates_by_enumeration(norm: float) -> None:
     powers = sum(axis**norm for axis in np.meshgrid(*[axes] * dimension))
     longest = float(powers[powers <= radius**norm].max()) ** (1 / norm)
     assert longest <= rounded_norm_bound(dimension, norm, radius)
+
+
+@pytest.mark.parametrize(("dimension", "radius"), [(1, 3.0), (5, 1.0), (5, 20.0), (4000, 12.0)])
+@pytest.mark.parametrize("failure", [0.3, 1e-6])
+def test_the_first_two_norms_by_the_formulas(dimension: int, radius: float, failure: float) -> None:
+    with mpmath.workdps(40):
+        deviations, root = mpmath.sqrt(-mpmath.log(mpmath.mpf(failure)) / 2), mpmath.sqrt(dimension)
+        first = radius + root * deviations
+        # A chord's f (1 - f) is at most 1/4, and at most f, whose sum is at most sqrt(d) r.
+        chords = mpmath.mpf(radius) ** 2 + min(mpmath.mpf(dimension) / 4, max(root * radius - mpmath.mpf(radius) ** 2, 0))
+        if 4 * radius**2 >= dimension:
+            chords = mpmath.mpf(radius) ** 2 + mpmath.mpf(dimension) / 4
+        second = mpmath.sqrt(chords + (2 * radius + root) * deviations)
+    for norm, exact in ((1.0, first), (2.0, second)):
+        assert exact <= rounded_norm_quantile(dimension, norm, radius, failure) <= exact * (1 + mpmath.mpf(1) / 10**7)
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, 3.0])
+@pytest.mark.parametrize("radius", [3.3, 4.0])
+def test_rounding_exceeds_the_length_no_more_often_than_stated(norm: float, radius: float) -> None:
+    # Three coordinates, all eight ways to round them, in whole shares of probability.
+    failure = 0.2
+    bound = rounded_norm_quantile(3, norm, radius, failure)
+    rng = np.random.default_rng(5)
+    corners = np.array(np.meshgrid([0, 1], [0, 1], [0, 1])).reshape(3, 8).T
+    for _ in range(200):
+        vector = np.abs(rng.normal(size=3)) ** rng.choice([0.3, 1.0, 4.0])
+        vector *= radius / np.linalg.norm(vector, norm)
+        fractions = vector - np.floor(vector)
+        chances = np.prod(np.where(corners == 1, fractions, 1 - fractions), axis=1)
+        lengths = np.linalg.norm(np.floor(vector) + corners, norm, axis=1)
+        assert chances[lengths > bound].sum() <= failure
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0])
+@pytest.mark.parametrize("failure", [0.1, 1e-5])
+def test_the_shrunk_ball_stays_inside_and_a_larger_one_does_not(norm: float, failure: float) -> None:
+    dimension = 16
+    least = least_shrinkable_radius(dimension, norm, failure)
+    assert shrinkage(dimension, norm, least * 0.999, failure) == 0.0
+    for radius in (least * 1.01, least * 4, 1000.0):
+        factor = shrinkage(dimension, norm, radius, failure)
+        assert 0 < factor < 1
+        assert rounded_norm_quantile(dimension, norm, factor * radius, failure) <= radius
+        assert rounded_norm_quantile(dimension, norm, min(1.0, factor * (1 + 1e-6) + 1e-12) * radius, failure) > radius
+
+
+@pytest.mark.parametrize("norm", [3.0, 4.0])
+@pytest.mark.parametrize("radius", [2.5, 3.2])
+def test_systematic_rounding_adds_the_last_cell_to_the_chords(norm: float, radius: float) -> None:
+    # Two coordinates of the ball, by a fine search: the sum of the chords of x^p between whole numbers.
+    points = np.linspace(0, 1, 200_001) ** (1 / norm) * radius
+    whole = np.arange(math.ceil(radius) + 1)
+    chords = np.interp(points, whole, whole**norm)
+    largest = float((chords + chords[::-1]).max())
+    last = math.ceil(radius) ** norm - (math.ceil(radius) - 1) ** norm
+    power = rounded_norm_bound(2, norm, radius) ** norm
+    # A sum of whole powers that is below a number is at most the next whole number below it.
+    assert math.ceil(largest + last) - 1 <= power * (1 + 1e-9) <= 1.02 * (largest + last)

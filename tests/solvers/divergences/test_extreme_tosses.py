@@ -1,5 +1,8 @@
 """Bounds over all configurations of the other clients: exact for few, above every exact one for many."""
 
+import math
+
+import mpmath
 import numpy as np
 import pytest
 
@@ -54,3 +57,48 @@ def test_what_is_left_out_counts() -> None:
 def test_bad_arguments_are_refused(arguments: tuple[int, int, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         extreme_tosses(*arguments)
+
+
+@pytest.mark.parametrize(("upper", "lower", "trials", "theta"), [(0, 0, 120, 0.499), (0, 0, 150, 0.499)])
+def test_what_is_left_out_is_at_most_what_is_stated(upper: int, lower: int, trials: int, theta: float) -> None:
+    largest_loss = trials * (math.log1p(2 * theta) - math.log1p(-2 * theta))
+    first, second, log_left_out = module._pair(upper, lower, trials, theta, largest_loss)
+    with mpmath.workdps(330):
+        high, low = mpmath.mpf(0.5) + mpmath.mpf(theta), mpmath.mpf(0.5) - mpmath.mpf(theta)
+
+        def law(count: int, chance: mpmath.mpf) -> list[mpmath.mpf]:
+            return [mpmath.binomial(count, k) * chance**k * (1 - chance) ** (count - k) for k in range(count + 1)]
+
+        def convolved(left: list[mpmath.mpf], right: list[mpmath.mpf]) -> list[mpmath.mpf]:
+            total = [mpmath.mpf(0)] * (len(left) + len(right) - 1)
+            for index, value in enumerate(left):
+                for place, other in enumerate(right):
+                    total[index + place] += value * other
+            return total
+
+        others = [mpmath.mpf(1)]
+        for count, chance in ((upper, high), (lower, low)):
+            others = convolved(others, law(count * trials, chance)) if count else others
+        for own, chance in ((first, high), (second, low)):
+            exact = convolved(others, law(trials, chance))
+            # What is kept is in a row: its place is where it fits.
+            place = next(k for k, value in enumerate(exact) if abs(value / mpmath.mpf(own[0]) - 1) < 1e-6 and _fits(exact, own, k))
+            left_out = mpmath.fsum([*exact[:place], *exact[place + len(own) :]])
+            assert left_out == 0 or mpmath.log(left_out) <= log_left_out
+            if len(own) == len(exact):
+                assert log_left_out == -math.inf
+
+
+def _fits(exact: list[mpmath.mpf], own: np.ndarray, place: int) -> bool:
+    return place + len(own) <= len(exact) and abs(exact[place + len(own) - 1] / mpmath.mpf(own[-1]) - 1) < 1e-6
+
+
+@pytest.mark.parametrize(("trials", "theta"), [(120, 0.499), (150, 0.499), (200, 0.49)])
+def test_values_too_rare_to_keep_are_counted_at_the_largest_loss(trials: int, theta: float) -> None:
+    # One client's successes tell as much as its coins one by one: divergences of a coin add up.
+    orders = [1.01, 1.5, 2.0, 5.0, 50.0]
+    with mpmath.workdps(60):
+        high, low = mpmath.mpf(0.5) + mpmath.mpf(theta), mpmath.mpf(0.5) - mpmath.mpf(theta)
+        coin = [mpmath.log(high**a * low ** (1 - a) + low**a * high ** (1 - a)) / (a - 1) for a in map(mpmath.mpf, orders)]
+    for exact, computed in zip(coin, extreme_tosses(1, trials, theta).renyi_divergences(orders).tolist(), strict=True):
+        assert float(trials * exact) * (1 - 1e-12) <= computed <= float(trials * exact) * 1.05

@@ -1,8 +1,10 @@
 """The proven divergences of a resampling, in fifty digits: they err upward, however close to nothing they are."""
 
 import mpmath
+import numpy as np
 import pytest
 
+from quietbits.solvers.divergences import importance_resampling
 from quietbits.solvers.divergences.importance_resampling import proven_divergences
 
 
@@ -18,3 +20,13 @@ def test_bounds_are_rounded_upward(shift: float, samples: int) -> None:
             removed = mpmath.log(share + (1 - share) * mpmath.exp(((order - 1) * m) ** 2)) / (order - 1)
             for exact, bound in ((added, found.added[position]), (removed, found.removed[position])):
                 assert exact <= float(bound) <= exact * (1 + mpmath.mpf(3) / 10**12) + mpmath.mpf(10) ** -15 * (samples == 1)
+
+
+@pytest.mark.parametrize("exponent", [1, 2, 3, 6, 7, 12])
+def test_powers_of_series_are_those_of_polynomials(exponent: int) -> None:
+    coefficients = np.array([0.3, 1.2, 0.05, 2.0])
+    expected = np.array([1.0])
+    for _ in range(exponent):
+        expected = np.convolve(expected, coefficients)[:4]
+    computed = importance_resampling._series_power(np.log(coefficients)[:, None], exponent)
+    np.testing.assert_allclose(np.exp(computed[:, 0])[: len(expected)], expected, rtol=1e-12)

@@ -1,6 +1,7 @@
 """Binomial and Skellam noise accounted as Gaussian noise: ratios in fifty digits, sums in full, and epsilon against exact ones."""
 
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -9,7 +10,9 @@ from scipy.special import bdtr, bdtrc, ive
 
 from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, composed_exact_epsilon
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.divergences import near_gaussian_noise
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_epsilon, shifted_binomial_losses
+from quietbits.solvers.divergences.discrete_gaussian_smoothing import SmoothedSum, rounded_gaussian_epsilon, smoothed_sums
 from quietbits.solvers.divergences.near_gaussian_noise import (
     EXPONENTS,
     NoiseRatio,
@@ -183,3 +186,164 @@ def test_bad_arguments(call: object, message: str) -> None:
 def test_delta_near_one() -> None:
     assert 0 <= skellam_near_gaussian_epsilon(1e6, 270.0, 4, 0.9995) <= skellam_near_gaussian_epsilon(1e6, 270.0, 4, 0.99)
     assert 0 <= binomial_near_gaussian_epsilon(10**6, 0.5, 100.0, 4, 0.9995) <= binomial_near_gaussian_epsilon(10**6, 0.5, 100.0, 4, 0.99)
+
+
+def captured(monkeypatch: pytest.MonkeyPatch, name: str) -> list[NoiseRatio]:
+    """Ratios that an account makes, in the window that it chooses."""
+    ratios: list[NoiseRatio] = []
+    make = getattr(near_gaussian_noise, name)
+    monkeypatch.setattr(near_gaussian_noise, name, lambda *arguments: ratios.append(make(*arguments)) or ratios[-1])
+    return ratios
+
+
+def markov_excess(offsets: np.ndarray, log_ratios: np.ndarray, variance: float, coordinates: int, log_spared: float) -> tuple[float, float]:
+    """x of the module's inequality, noise by Gaussian and Gaussian by noise, from sums over all whole numbers of the window."""
+    log_gaussian_masses = -(offsets**2) / (2 * variance) - math.log(2 * math.pi * variance) / 2
+    excesses = []
+    for sign in (1, -1):
+        bounds = []
+        for exponent in EXPONENTS:
+            power = exponent + 1 if sign > 0 else -exponent
+            if (power * log_ratios).max() > 600:
+                continue
+            # ln of a sum that is near 1.
+            terms = np.exp(log_gaussian_masses) * np.expm1(power * log_ratios)
+            bounds.append((coordinates * math.log1p(math.fsum(terms)) + math.log(2) - log_spared) / exponent)
+        excesses.append(max(0.0, min(bounds)))
+    return excesses[0], excesses[1]
+
+
+@pytest.mark.parametrize(("coordinates", "rounds"), [(1, 1), (4, 1), (2, 3)])
+@pytest.mark.parametrize(("variance", "shift"), [(1000.0, 1.0), (1000.0, 20.0), (20_000.0, 40.0)])
+def test_every_term_of_the_proof_is_in_epsilon(
+    monkeypatch: pytest.MonkeyPatch, variance: float, shift: float, coordinates: int, rounds: int
+) -> None:
+    # The proof again, step by step: x one way, what Gaussian noise then reveals with what is left of delta, x' the other way.
+    delta, share = 1e-5, 1e-4
+    ratios = captured(monkeypatch, "skellam_noise_ratio")
+    computed = skellam_near_gaussian_epsilon(variance, shift, coordinates, delta, rounds)
+    (ratio,) = ratios
+    assert computed is not None
+    reach = math.floor(ratio.offsets[-1])
+    values = np.arange(-reach, reach + 1.0)
+    log_gaussian_masses = -(values**2) / (2 * variance) - math.log(2 * math.pi * variance) / 2
+    log_ratios = np.log(ive(np.abs(values), variance)) - log_gaussian_masses
+    together = coordinates * rounds
+    first, _ = markov_excess(values, log_ratios, variance, together, math.log(share * delta))
+    allowed = delta * (1 - 2 * share) * math.exp(-first)
+    least = min(
+        rounded_gaussian_epsilon(choice.sigma / (shift * math.sqrt(rounds)), together * choice.log_ratio, allowed)
+        for choice in smoothed_sums(1, math.sqrt(variance))
+    )
+    _, second = markov_excess(values, log_ratios, variance, together, math.log(share * delta) - least - first)
+    assert first > 5e-3
+    assert second > 1e-5
+    # The account takes fewer points, and adds both ends of the window.
+    assert least + first + second - 1e-9 <= computed <= least + 1.1 * first + 1.1 * second
+    # All that is given up adds up to delta, and what the window leaves out is at most half of it.
+    given_up = share * delta * (1 + math.exp(first + least) * math.exp(-least - first)) + math.exp(first) * allowed
+    assert given_up == pytest.approx(delta, rel=1e-12)
+    assert math.log(together) + ratio.log_tail <= math.log(share * delta / 2) - least - first
+
+
+@pytest.mark.parametrize("rounds", [1, 5])
+@pytest.mark.parametrize("noise", ["skellam", "binomial"])
+def test_sampled_rounds_are_those_of_gaussian_noise_with_what_is_left_of_delta(noise: str, rounds: int) -> None:
+    variance, shift, coordinates, delta = 4e4, 30.0, 3, 1e-6
+    asked: list[tuple[float, float]] = []
+
+    def account(sampled: object = None) -> float | None:
+        if noise == "skellam":
+            return skellam_near_gaussian_epsilon(variance, shift, coordinates, delta, rounds, sampled)  # type: ignore[arg-type]
+        return binomial_near_gaussian_epsilon(160_000, 0.5, shift, coordinates, delta, rounds, sampled)  # type: ignore[arg-type]
+
+    def of_gaussian(constant: float) -> object:
+        return lambda multiplier, left: asked.append((multiplier, left)) or constant
+
+    small, large = account(of_gaussian(0.5)), account(of_gaussian(1.5))
+    assert small is not None
+    assert large is not None
+    (multiplier, left), again = asked
+    assert again == (multiplier, left)
+    # A grid of whole numbers costs next to nothing here: x is what is gone from delta, and is there twice, with x'.
+    first = math.log(delta * (1 - 2e-4) / left)
+    assert multiplier == pytest.approx(math.sqrt(variance) / shift, rel=1e-4)
+    assert multiplier < math.sqrt(variance) / shift
+    assert min(first, small - 0.5 - first) > 5e-6
+    assert max(first, small - 0.5 - first) > 1e-3
+    # A larger epsilon leaves less for the other way, and x' grows.
+    assert large - 1.5 > small - 0.5
+    everyone = account()
+    assert everyone is not None
+    same = account(lambda multiplier, left: gaussian_epsilon(multiplier / math.sqrt(rounds), left))
+    assert same == pytest.approx(everyone, rel=1e-4)
+    assert account(lambda *_: None) is None
+
+
+def test_a_window_must_leave_out_less_than_half_of_what_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    delta, coordinates, changes = 1e-5, 4, {}
+    make = skellam_noise_ratio
+    monkeypatch.setattr(near_gaussian_noise, "skellam_noise_ratio", lambda *arguments: replace(make(*arguments), **changes))
+
+    def account() -> float | None:
+        return skellam_near_gaussian_epsilon(1000.0, 20.0, coordinates, delta, 1)
+
+    computed = account()
+    assert computed is not None
+    # The other way e^-epsilon of it is left.
+    allowed = math.log(1e-4 * delta / 2 / coordinates)
+    for beyond, expected in ((-0.01, None), (-computed - 0.01, computed), (-computed + 0.05, None)):
+        changes["log_tail"] = allowed + beyond
+        assert account() == expected
+    # What the logarithms may be off by is added for each coordinate, each way.
+    changes.update({"log_tail": -1e3, "rounding": 0.0})
+    exact = account()
+    changes["rounding"] = 1e-4
+    rounded = account()
+    assert exact is not None
+    assert rounded is not None
+    assert 2 * coordinates * 1e-4 <= rounded - exact <= 2.5 * coordinates * 1e-4
+
+
+@pytest.mark.parametrize("distance", [0.25, 3.0])
+def test_both_ends_of_the_window_are_added_to_the_sums(distance: float) -> None:
+    # As much as a whole number's at either end, whatever the distance of the points.
+    variance, log_ratios = 1000.0, np.array([2e-4, -1e-4, 3e-4])
+    offsets = distance * np.array([-1.0, 0.0, 1.0])
+    ratio = NoiseRatio(variance, 1.0, offsets, log_ratios, -50.0, 0.0)
+    for sign, powers in ((1, EXPONENTS + 1), (-1, -EXPONENTS)):
+        computed = ratio_log_moments(ratio, sign)
+        for index in (0, 10, 20):
+            with mpmath.workdps(40):
+                terms = [
+                    mpmath.exp(log_gaussian(offset, variance)) * distance * mpmath.expm1(mpmath.mpf(power) * mpmath.mpf(log_ratio))
+                    for offset, log_ratio in zip(offsets.tolist(), log_ratios.tolist(), strict=True)
+                    for power in [float(powers[index])]
+                ]
+                ends = (abs(terms[0]) + abs(terms[2])) * max(1, 1 / mpmath.mpf(distance))
+                expected = mpmath.log1p(sum(terms) + ends)
+            assert computed[index] == pytest.approx(float(expected), rel=1e-10)
+        # Exponents that would overflow bound nothing.
+        assert math.isinf(computed[-1])
+
+
+def test_the_grid_costs_sampled_rounds_its_ratio_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    coordinates, delta = 3, 1e-6
+    choices = [SmoothedSum(190.0, 1e-7), SmoothedSum(180.0, 2.5e-9)]
+    asked: list[tuple[float, float]] = []
+    monkeypatch.setattr(near_gaussian_noise, "smoothed_sums", lambda *_: choices)
+
+    def account() -> float:
+        computed = skellam_near_gaussian_epsilon(4e4, 30.0, coordinates, delta, 1, lambda *at: asked.append(at) or 0.5)
+        assert computed is not None
+        return computed
+
+    with_ratio = account()
+    choices[1] = SmoothedSum(180.0, 0.0)
+    without = account()
+    # The first choice is too coarse: its ratio is not negligible.
+    assert [multiplier for multiplier, _ in asked] == [6.0, 6.0]
+    assert with_ratio - without == pytest.approx(2 * coordinates * 2.5e-9, rel=1e-3)
+    assert asked[0][1] / asked[1][1] - 1 == pytest.approx(-coordinates * 2.5e-9, rel=1e-3)
+    choices[1] = SmoothedSum(180.0, 1.01e-8 / coordinates)
+    assert skellam_near_gaussian_epsilon(4e4, 30.0, coordinates, delta, 1, lambda *_: 0.5) is None

@@ -11,7 +11,12 @@ from scipy.special import gammaln, logsumexp
 
 from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binomial_privacy
 from quietbits.solvers.divergences import poisson_binomial_divergence
-from quietbits.solvers.divergences.poisson_binomial_divergence import SMALLEST_WINDOW, poisson_binomial_pairs, poisson_binomial_renyi
+from quietbits.solvers.divergences.poisson_binomial_divergence import (
+    SMALLEST_WINDOW,
+    SumTails,
+    poisson_binomial_pairs,
+    poisson_binomial_renyi,
+)
 
 
 def binomial(trials: int, probability: Fraction) -> list[Fraction]:
@@ -231,3 +236,33 @@ def test_blocks_of_sums_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     for block, loss in zip(poisson_binomial_pairs(400, 5, 0.3).losses, whole.losses, strict=True):
         np.testing.assert_allclose(block.losses, loss.losses, rtol=1e-14, atol=1e-15)
         np.testing.assert_allclose(block.log_masses, loss.log_masses, rtol=1e-14)
+
+
+@pytest.mark.parametrize("stretches", [1, 2, 9])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_all_stretches_outside_a_window_count(stretches: int, sign: int) -> None:
+    # Alike, they are as many times as probable as any of them.
+    rng = np.random.default_rng(stretches)
+    for spread in (0.0, 3.0):
+        logs = [-5.0 - spread * rng.random(stretches) for _ in range(2)]
+        losses = [2.0 + spread * rng.random(stretches) for _ in range(2)]
+        tails = SumTails(logs[0], logs[1], losses[0], losses[1], lowest=-2.0, highest=2.0)
+        exponents = sign * np.array([0.5, 3.0])
+        bounds = tails.log_sums(exponents)
+        for exponent, bound in zip(exponents.tolist(), bounds.tolist(), strict=True):
+            # Above the window losses are positive, below it negative; on the side that hides they are taken at the window's end.
+            above = exponent * (losses[1] if sign > 0 else np.full(stretches, 2.0)) + logs[1]
+            below = exponent * (-losses[0] if sign < 0 else np.full(stretches, -2.0)) + logs[0]
+            exact = float(np.logaddexp.reduce([*above, *below]))
+            assert exact <= bound <= exact + math.log(2 * stretches) + 1e-6
+
+
+@pytest.mark.parametrize("theta", [0.001, 0.25, 0.49, 0.499])
+@pytest.mark.parametrize(("clients", "trials"), [(1, 1), (10, 8), (1, 110), (40, 5), (150, 2), (400, 1), (10**6, 1)])
+def test_all_configurations_are_few_and_have_no_vanishing_probability(clients: int, trials: int, theta: float) -> None:
+    module = poisson_binomial_divergence
+    few = clients * trials <= module.MOST_SEARCHED_TRIALS
+    with mpmath.workdps(30):
+        rarest = (mpmath.mpf(0.5) - mpmath.mpf(theta)) ** (clients * trials)
+        visible = bool(rarest >= mpmath.exp(module.SMALLEST_LOGARITHM))
+    assert module.all_configurations(clients, trials, theta) == (few and visible)

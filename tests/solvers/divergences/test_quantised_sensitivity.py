@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from quietbits.design.transforms.k_level_quantisation import quantise_k_levels
+from quietbits.solvers.divergences import quantised_divergence
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_renyi
 from quietbits.solvers.divergences.quantised_divergence import (
     FairBinomialBound,
@@ -239,3 +240,52 @@ def test_epsilon_refuses_what_is_out_of_range(changes: dict[str, Any], message: 
     arguments = {"trials": 1000, "dimension": 4, "levels": 5, "distance": 2.0, "delta": 0.1}
     with pytest.raises(ValueError, match=message):
         quantised_epsilon(**(arguments | changes))
+
+
+@pytest.mark.parametrize("shift", [16.5, 30.5, 40.25])
+@pytest.mark.parametrize("order", [1.0001, 2.0, 30.0])
+def test_shifts_beyond_those_looked_at_one_by_one_are_bounded(shift: float, order: float) -> None:
+    # One coordinate that is between two whole numbers apart: a mixture of both shifts.
+    square, linear = np.array([2e-3]), 3e-3
+    bound = FairBinomialBound(square, linear, 0.0)
+    low, share = math.floor(shift), shift - math.floor(shift)
+    mixed = [(order - 1) * (2e-3 * steps**2 + linear * steps) for steps in (low, low + 1)]
+    exact = (mixed[0] + math.log1p(share * math.expm1(mixed[1] - mixed[0]))) / (order - 1)
+    computed = float(quantised_renyi(bound, np.array([order]), 1, shift, shift)[0])
+    assert exact <= computed <= exact * 1.1
+    if order < 1.001:
+        # There the mean square of the two shifts is all: a quarter of a step more, half-way.
+        assert exact == pytest.approx(2e-3 * (shift**2 + share * (1 - share)) + linear * shift, rel=1e-3)
+
+
+def test_no_coordinate_is_further_apart_than_the_levels() -> None:
+    # One coordinate: whatever the distance, two steps of three levels.
+    near, far, more = (quantised_epsilon(10**4, 1, levels, distance, 1e-5) for levels, distance in ((3, 2.0), (3, 50.0), (4, 50.0)))
+    assert near is not None
+    assert far is not None
+    assert more is not None
+    assert near.epsilon == pytest.approx(far.epsilon, rel=1e-6)
+    assert more.epsilon > far.epsilon * 1.3
+
+
+@pytest.mark.parametrize("rounds", [1, 300])
+@pytest.mark.parametrize("dimension", [1, 50])
+def test_ends_of_the_noise_fail_together_with_a_hundredth_of_delta(monkeypatch: pytest.MonkeyPatch, rounds: int, dimension: int) -> None:
+    asked: list[float] = []
+    bound_of = quantised_divergence.fair_binomial_bound
+    monkeypatch.setattr(quantised_divergence, "fair_binomial_bound", lambda *arguments: asked.append(arguments[3]) or bound_of(*arguments))
+    assert quantised_epsilon(10**7, dimension, 9, 4.0, 1e-5, rounds) is not None
+    assert rounds * dimension * math.exp(asked[0]) == pytest.approx(0.01 * 1e-5, rel=1e-9)
+
+
+def test_the_quadratic_of_large_shifts_is_hoeffdings() -> None:
+    square, linear, orders = np.array([1e-3, 2e-3, 0.2]), 5e-4, np.array([1.5, 20.0, 9.0])
+    far = quantised_divergence._far(FairBinomialBound(square, linear, 0.0), orders)
+    for place, (own, order) in enumerate(zip(square.tolist(), orders.tolist(), strict=True)):
+        step = own + linear
+        assert far.square[place] == pytest.approx(own * (1 + (order - 1) * own / 2), rel=1e-14)
+        if (order - 1) * own * 16 >= 4:
+            expected = (linear, step)
+        else:
+            expected = (linear + (order - 1) * own * step / 2, own / 4 + (order - 1) * step**2 / 8)
+        assert (far.slope[place], far.constant[place]) == pytest.approx(expected, rel=1e-14)

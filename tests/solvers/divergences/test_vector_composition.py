@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from quietbits.solvers.accounting.renyi_divergence import renyi_matrix
-from quietbits.solvers.divergences.vector_composition import vector_bounds, vector_divergences
+from quietbits.solvers.accounting.renyi_divergence import divergence_by_distance, renyi_matrix
+from quietbits.solvers.divergences.vector_composition import compose_distances, vector_bounds, vector_divergences
 from quietbits.solvers.numerics.concave_envelope import concave_envelope
 
 
@@ -207,3 +207,17 @@ def test_the_envelope_is_the_best_mixture_of_two_points(points: list[tuple[float
 def test_points_that_have_no_envelope_are_refused(costs: list[float], values: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         concave_envelope(costs, values)
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, math.inf])
+@pytest.mark.parametrize("distance", [0.4, 1.0])
+def test_known_distances_compose_as_the_table_does(norm: float, distance: float) -> None:
+    table, orders = random_table(5, seed=8), [1.5, 4.0, math.inf]
+    composed = compose_distances(divergence_by_distance(table, orders), 3, norm, distance)
+    np.testing.assert_allclose(composed, vector_divergences(table, orders, 3, norm, distance), rtol=1e-12)
+    if math.isinf(norm):
+        # Every coordinate may be as far apart as the whole vector.
+        reach = math.floor(distance * 4)
+        largest = [max(renyi_matrix(table, order)[i, j] for i in range(5) for j in range(5) if abs(i - j) <= reach) for order in orders]
+        assert (composed >= 3 * np.array(largest)).all()
+        assert composed == pytest.approx(3 * np.array(largest), rel=1e-6)

@@ -1,0 +1,36 @@
+"""Means by a table: the largest variance by a fine search, and histograms of letters that are the table's."""
+
+import numpy as np
+import pytest
+
+from quietbits.design.tables.lookup_table import LookupTable
+from quietbits.design.tables.mvu import design_mvu
+from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from quietbits.design.tables.table_mean import TableMeanMechanism
+
+TABLES = [
+    generalised_randomised_response(1.0, 1, interval=(-2.0, 5.0)),
+    generalised_randomised_response(6.0, 2, interval=(-2.0, 5.0)),
+    bitwise_randomised_response(9.0, 2),
+    design_mvu(6.0, 2, 2, interval=(0.0, 0.1)),
+]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table.mechanism}-{table.bits_in}")
+def test_the_worst_variance_is_the_largest_between_grid_points_too(table: LookupTable) -> None:
+    mechanism = TableMeanMechanism(table)
+    variances = mechanism.variance(np.linspace(*table.interval, 100_001))
+    assert variances.max() <= mechanism.worst_variance * (1 + 1e-12)
+    assert mechanism.worst_variance == pytest.approx(variances.max(), rel=1e-8)
+    # Half-way between two inputs dithering adds to it, where the noise is little.
+    if table.bits_in == 2 and table.epsilon == 9.0:
+        assert mechanism.worst_variance > mechanism.variance(np.linspace(*table.interval, 4)).max() * 1.01
+
+
+def test_letters_beyond_the_table_are_refused() -> None:
+    mechanism = TableMeanMechanism(TABLES[1])
+    assert mechanism.aggregate(np.array([0, 3, 3])).tolist() == [1, 0, 0, 2]
+    with pytest.raises(ValueError, match="messages must be from 0 to 3, got 4"):
+        mechanism.aggregate(np.array([0, 4]))
+    with pytest.raises(ValueError, match="clients must be the number of letters in the histogram, 3, got 4"):
+        mechanism.decode(np.array([1, 0, 0, 2]), 4)

@@ -30,7 +30,11 @@ def plan_command(
     clip: Clip = None,
     categories: Categories = None,
     interval: Interval = None,
-    bits: Annotated[float | None, typer.Option(help="Bits of the largest message over the number of coordinates, at most.")] = None,
+    bits: Annotated[
+        float | None,
+        typer.Option(help="Most bits of a coordinate: of a vector's, of an item's, of a number; a message has so many times more."),
+    ] = None,
+    message_bits: Annotated[float | None, typer.Option(help="Most bits of a whole message, instead of those of a coordinate.")] = None,
     trust: Annotated[str | None, typer.Option(help="local, shuffled, secure-sum or central: that trust model alone.")] = None,
     rounds: Rounds = 1,
     population: Annotated[
@@ -60,7 +64,7 @@ def plan_command(
     if output not in (None, STANDARD_OUTPUT) and output.suffix not in KINDS:
         raise ValueError(f"output must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {output.name!r}")
     held = {"dimension": dimension, "norm": norm, "clip": clip, "categories": categories, "interval": interval}
-    task = Task(domain_of(held), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits)
+    task = Task(domain_of(held), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits, message_bits=message_bits)
     known = {one.name: one for entry in REGISTRY.values() for one in entry.options}
     options = typed_options("the registry", tuple(known.values()), option or [])
     with progress_bar() as on_step:

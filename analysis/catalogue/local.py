@@ -44,7 +44,7 @@ from .shared_options import (
 REPLACE_ONE = ("replace-one",)
 PURE_ACCOUNTS = ("pure", "rdp", "pld")
 SKELLAM_BITS = Option("bits", int, "Bits per coordinate.", 16, 2, 32, "bits", budget="coordinate")
-SQKR_BITS = Option("bits", int, "Bits of the whole message; by default the best number.", None, 1, 16, "bits")
+SQKR_BITS = Option("message_bits", int, "Bits of the message; by default the best number.", None, 1, 16, "bits")
 # Bits of the grid on which the least average variance of all unbiased mechanisms is computed.
 BOUND_BITS = 3
 
@@ -197,7 +197,7 @@ def _solve_skellam(target: Target, given: Values) -> Accounted:
 
 
 def _sqkr(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
-    return sqkr_mechanism(epsilon, ball) if options["bits"] is None else SQKRMechanism(epsilon, options["bits"], ball)
+    return sqkr_mechanism(epsilon, ball) if options["message_bits"] is None else SQKRMechanism(epsilon, options["message_bits"], ball)
 
 
 def pure_vector(
@@ -319,7 +319,7 @@ SQKR = Entry(
     accounting=pure_accountable("sqkr", "SQKR", _sqkr, L2, (SQKR_BITS,)),
     norms=L2,
     lower_bound=unbiased_local_lower_bound,
-    candidates=lambda _: ({}, {"bits": 1}, {"bits": 2}),
+    candidates=lambda _: ({}, {"message_bits": 1}, {"message_bits": 2}),
 )
 
 ENTRIES: tuple[Entry, ...] = (CLDP, LAPLACE, GAUSSIAN, SKELLAM, SQKR)

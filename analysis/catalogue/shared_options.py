@@ -41,14 +41,15 @@ PURE_EPSILON = Option(
 
 
 def tried_bits(numbers: Callable[[Task], Iterable[int]], name: str = "bits") -> Callable[[Task], list[Values]]:
-    """Return the candidates of an entry from numbers of bits of a coordinate that are worth trying: those within `Task.bits`, and the most.
+    """Return the candidates of an entry from numbers of bits of a coordinate that are worth trying: those that a task allows, and the most.
 
-    Where `Task.bits` is given, a candidate without a number has as many as it allows.
+    Where the task has a number of bits, a candidate without a number has as many as that allows.
     """
 
     def candidates(task: Task) -> list[Values]:
-        within: list[Values] = [{name: bits} for bits in numbers(task) if task.bits is None or bits <= task.bits]
-        return within if task.bits is None else [{}, *within]
+        most = task.most_bits
+        within: list[Values] = [{name: bits} for bits in numbers(task) if most is None or bits <= most]
+        return within if most is None else [{}, *within]
 
     return candidates
 

@@ -237,7 +237,7 @@ def _tables_tried(task: Task) -> list[Values]:
         norm = task.ball("mvu").norm
         if generous and math.isfinite(norm):
             tried.append({"bits_in": 5, "bits_out": 2, "metric": f"l{norm:g}"})
-    return [one for one in tried if task.bits is None or one["bits_out"] <= task.bits]
+    return [one for one in tried if task.most_bits is None or one["bits_out"] <= task.most_bits]
 
 
 def _response(design: Callable[..., LookupTable], name: str) -> Callable[[Task, Values], Mechanism]:

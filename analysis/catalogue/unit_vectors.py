@@ -19,9 +19,9 @@ from ...solvers.numerics.walsh_hadamard import padded_dimension
 from .local import L2, PURE_ACCOUNTS, REPLACE_ONE, pure_accountable, pure_vector
 from .lower_bounds import local_lower_bound, unbiased_local_lower_bound
 
-CODING_BITS = Option("bits", int, "log2 of the number of candidates, which is also the length of a message.", 8, 1, 20, "bits")
+CODING_BITS = Option("message_bits", int, "log2 of the number of candidates, which is also the length of a message.", 8, 1, 20, "bits")
 SIMPLEX_BITS = Option(
-    "bits", int, "Length of a message, at most log2(dimension + 1); by default the best number up to 7.", None, 1, 12, "bits"
+    "message_bits", int, "Length of a message, at most log2(dimension + 1); by default the best number up to 7.", None, 1, 12, "bits"
 )
 PROJECTED = Option("projected", int, "Number of projections, 64 bits each; at most the dimension.", 64, 1, LARGEST_DIMENSION, "projections")
 HADAMARD_PROJECTED = Option(
@@ -64,18 +64,18 @@ def _fast_projunit(epsilon: float, ball: NormBall, options: Values) -> Mechanism
 
 
 def _simplex(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
-    if options["bits"] is not None:
-        return RotatingSimplexMechanism(epsilon, options["bits"], ball)
+    if options["message_bits"] is not None:
+        return RotatingSimplexMechanism(epsilon, options["message_bits"], ball)
     numbers = range(1, min(USUAL_SIMPLEX_BITS, most_simplex_bits(ball.dimension)) + 1)
     return min((RotatingSimplexMechanism(epsilon, bits, ball) for bits in numbers), key=lambda mechanism: mechanism.worst_variance)
 
 
 def _coding(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
-    return MinimalRandomCodingMechanism(epsilon, options["bits"], ball)
+    return MinimalRandomCodingMechanism(epsilon, options["message_bits"], ball)
 
 
 def _plain(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
-    return plain_random_coding_mechanism(epsilon, options["bits"], ball, unbiased=options["unbiased"])
+    return plain_random_coding_mechanism(epsilon, options["message_bits"], ball, unbiased=options["unbiased"])
 
 
 def _poisson(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
@@ -84,7 +84,7 @@ def _poisson(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
 
 def _coding_tried(_: Task) -> list[Values]:
     """Return lengths of codes; encoding takes twice as long with every bit."""
-    return [{"bits": bits} for bits in (2, 4, 6, 8, 10)]
+    return [{"message_bits": bits} for bits in (2, 4, 6, 8, 10)]
 
 
 def _entry(
@@ -163,7 +163,7 @@ ENTRIES = (
         ISIK,
         _simplex,
         (SIMPLEX_BITS,),
-        lambda _: ({}, {"bits": 1}, {"bits": 2}, {"bits": 4}),
+        lambda _: ({}, {"message_bits": 1}, {"message_bits": 2}, {"message_bits": 4}),
     ),
     _entry(
         "minimal-random-coding",

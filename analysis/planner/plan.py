@@ -213,9 +213,8 @@ def _check_asked(entry: Entry, asked: _Asked) -> None:
 def _designs(entry: Entry, asked: _Asked) -> list[_Design]:
     """Return the candidates that keep to the task; at least one, or an error says what the first of them lacks."""
     own = {name: value for name, value in asked.options.items() if name in {option.name for option in entry.options}}
-    candidates = list(entry.candidates(asked.task))
-    if not candidates:
-        raise InfeasibleError(f"bits must be more for {entry.name}, got {asked.task.bits}")
+    entry.check_bits(asked.task, own)
+    candidates = list(entry.candidates(asked.task)) or [{}]
     tried = {tuple(sorted(values.items())): values for values in ({**candidate, **own} for candidate in candidates)}
     found, faults = list[_Design](), list[Exception]()
     for values in tried.values():

@@ -128,6 +128,8 @@ def _design_text(design: MeanDesign) -> str:
         record["rounds"] = task.rounds
     if task.bits is not None:
         record["bits"] = task.bits
+    if task.message_bits is not None:
+        record["message_bits"] = task.message_bits
     if task.sampling is not None:
         record["sampling"] = {type(task.sampling).__name__: asdict(task.sampling)}
     return json.dumps(record, sort_keys=True, separators=(",", ":"))

@@ -22,6 +22,8 @@ class Required:
 
 
 REQUIRED = Required()
+# Messages of fractional bits are computed up to rounding.
+BITS_ROUNDING = 1 + 1e-9
 NONE = "none"
 """What stands for None where values are typed: the default of an option that is as good as left out."""
 
@@ -50,8 +52,9 @@ class Option:
     flags : str
         How the command line writes a switch: ``"--rotated/--plain"``.
     budget : str
-        What `Task.bits` makes of a number of bits that is not given: for ``"coordinate"`` its default is `Task.bits`, for ``"at most"`` its
-        usual default or `Task.bits` if that is less, for ``"message"`` the bits of the whole message; empty where it makes nothing of it.
+        What a task's number of bits makes of an option that is not given: for ``"coordinate"`` its default is `Task.most_bits`, for
+        ``"sketch"`` too, whose coordinates are fewer than the task's, for ``"at most"`` its usual default or `Task.most_bits` if that is
+        less, for ``"message"`` `Task.most_message_bits`; empty for nothing.
     at_most : str
         Name of another parameter, or of a sampling's field such as ``"population"``, that the number may not exceed where both are given.
     """
@@ -94,14 +97,17 @@ class Option:
             check_choice(self.name, value, self.choices)
         return Path(value) if self.kind is Path and isinstance(value, str) else value
 
-    def within(self, bits: float, dimension: int) -> Any:
-        """Return the default for a budget of bits for each coordinate, in the option's range; None where the budget changes nothing."""
-        if not self.budget:
-            return None
-        allowed = bits * dimension if self.budget == "message" else float(math.floor(bits))
+    def within(self, message_bits: float, dimension: int) -> Any:
+        """Return the default for a budget of bits of a message, in the option's range."""
+        # A budget of whole bits for each coordinate was multiplied by their number.
+        allowed = message_bits if self.budget == "message" else float(math.floor(message_bits / dimension * BITS_ROUNDING))
         if self.budget == "at most":
             allowed = min(allowed, self.default)
         return self.kind(min(max(allowed, self.low), self.high))
+
+    def fewest_bits(self, dimension: int) -> float:
+        """Return the least budget of bits of a message that the option's range allows."""
+        return {"message": self.low, "sketch": 0.0}.get(self.budget, self.low * dimension)
 
     def document(self) -> dict[str, Scalar | list[str]]:
         """Return the option as JSON holds it."""

@@ -289,7 +289,7 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (mechanism(name="mvu", dithering="plain"), "dithering must be one of systematic, rejection, got 'plain'"),
         (mechanism(name="mvu", bits_in="none"), "bits_in must be a whole number from 1 to 9, got 'none'"),
         (mechanism(name="skellam", bits=1), "bits must be a whole number from 2 to 32, got 1"),
-        (mechanism(name="sqkr", bits=21), "bits must be a whole number from 1 to 16, got 21"),
+        (mechanism(name="sqkr", message_bits=21), "message_bits must be a whole number from 1 to 16, got 21"),
     ],
 )
 def test_every_fault_is_named(document: dict[str, Any], message: str) -> None:

@@ -15,6 +15,12 @@ def check_real(name: str, value: float, *, low: float, high: float) -> float:
     return float(value)
 
 
+def number_text(value: float) -> str:
+    """Return a number in as few digits as give it back."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
 def check_integer(name: str, value: int, *, low: int, high: int) -> int:
     """Return `value` as an int if it is a whole number in [low, high]."""
     # Abstract classes are slow to ask, and most whole numbers are plain ones.

@@ -11,7 +11,7 @@ from ...design.contracts.privacy import Account, Bound, EpsilonBound, Privacy, p
 from ...design.contracts.registry import Accounted, AccountReport, usual_adjacency
 from ...design.relative_entropy.dp_rec import message_account
 from ...design.relative_entropy.shared_randomness import SEED_BITS
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve
 from ...solvers.accounting.sampled_renyi import SMALLEST_PROBABILITY, fixed_size_sampled_curve
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling, likely_participations
 from ...solvers.divergences.dp_rec_index_privacy import index_epsilon, message_divergences
@@ -86,7 +86,7 @@ class DpRecTraining:
         own = message_account(self.clip_ratio)
 
         def of_all_draws(delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
-            found = own.bound(delta, rounds * self.clients_per_round, None)
+            found = own.bound(delta, self._draws(rounds), None)
             return replace(found, details={**found.details, "trust_model": "local"})
 
         theorem = (
@@ -103,9 +103,18 @@ class DpRecTraining:
         unconditional = Account(ANY_CLIENTS, "replace-one", _drawn_already(self._any_clients))
         return Privacy("central", (*theorem, derived, unconditional, replace(own, bound=_drawn_already(of_all_draws))))
 
+    def _draws(self, rounds: int) -> int:
+        """Return the number of draws of all rounds, which is what accounts compose."""
+        if rounds * self.clients_per_round > MOST_ROUNDS:
+            raise ValueError(
+                f"rounds must be at most {MOST_ROUNDS // self.clients_per_round} for dp-rec with {self.clients_per_round} clients a round, "
+                f"got {rounds}: {MOST_ROUNDS:g} messages are accounted for at most"
+            )
+        return rounds * self.clients_per_round
+
     def _published(self, variant: str) -> Bound:
         def bound(delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
-            draws = rounds * self.clients_per_round
+            draws = self._draws(rounds)
             found = dp_rec_epsilon(self.clip_ratio, self.population, draws, self.index_bits, delta, variant)
             fewest, lost = fewest_dp_rec_bits(self.clip_ratio, draws, delta), lost_delta(self.clip_ratio, draws, self.index_bits)
             details = {"minimum_bits": fewest, "lost_delta": lost}
@@ -120,7 +129,7 @@ class DpRecTraining:
         return bound
 
     def _any_bits(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
-        found = index_epsilon(self.clip_ratio, self.population, rounds * self.clients_per_round, delta)
+        found = index_epsilon(self.clip_ratio, self.population, self._draws(rounds), delta)
         return EpsilonBound(found.epsilon, order=found.order, order_at_edge=found.at_edge, details={"minimum_bits": 1, "lost_delta": 0.0})
 
     def _any_clients(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
@@ -129,7 +138,7 @@ class DpRecTraining:
         Rényi divergences of sampled draws (Wang, Balle, Kasiviswanathan 2019), (epsilon, delta) of them, and what is known of the draws
         that are the client's.
         """
-        draws = rounds * self.clients_per_round
+        draws = self._draws(rounds)
         orders = np.array(DEFAULT_ORDERS[:-1])
         message = RenyiCurve(orders, message_divergences(self.clip_ratio, orders))
         by_moments = fixed_size_sampled_curve(message, max(SMALLEST_PROBABILITY, 1 / self.population)).composed(draws).epsilon(delta)

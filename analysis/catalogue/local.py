@@ -74,7 +74,7 @@ def pure_accountable(
     """Return the accounting of a purely private mechanism: by its epsilon alone, or more closely for the dimension that is given."""
     size = (
         Option("dimension", int, "Number of coordinates; without it, what holds for every number.", None, 1, 2**31, "coordinates"),
-        Option("norm", str, "p of the ball of the vectors; by default that of the mechanism.", None),
+        Option("norm", str, "p of the ball of the vectors; by default that of the mechanism.", None, numeric=True),
     )
 
     def account(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
@@ -247,7 +247,7 @@ LAPLACE = Entry(
         (
             PURE_EPSILON,
             Option("dimension", int, "Number of coordinates; matters for norms above 1 only.", 1, 1, 2**31, "coordinates"),
-            Option("norm", str, "p of the ball of the vectors.", "1"),
+            Option("norm", str, "p of the ball of the vectors.", "1", numeric=True),
         ),
         _account_laplace,
         solve=_solve_laplace,

@@ -27,7 +27,7 @@ ROTATION_SEED = Option("rotation_seed", int, "Public seed of the random rotation
 ROTATION = Option(
     "rotation", str, "Public rotation: hadamard pads to a power of two, fourier to an even number.", "hadamard", choices=ROTATIONS
 )
-NORM = Option("norm", str, "p of the L_p norm, 1 or more, or inf.")
+NORM = Option("norm", str, "p of the L_p norm, 1 or more, or inf.", numeric=True)
 TRUST_MODEL = Option(
     "trust_model",
     str,

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import check_choice, check_integer, check_real, number_text
 from .privacy import Scalar
 
 Values = Mapping[str, Any]
@@ -57,6 +58,8 @@ class Option:
         less, for ``"message"`` `Task.most_message_bits`; empty for nothing.
     at_most : str
         Name of another parameter, or of a sampling's field such as ``"population"``, that the number may not exceed where both are given.
+    numeric : bool
+        Whether a text may be given as the number that it writes: p of a norm, which may be ``"inf"`` or ``"l2"``.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Option:
     flags: str = ""
     budget: str = ""
     at_most: str = ""
+    numeric: bool = False
 
     @property
     def required(self) -> bool:
@@ -91,8 +95,10 @@ class Option:
             return check_real(self.name, value, low=self.low, high=self.high)
         if self.kind is bool and not isinstance(value, bool):
             raise ValueError(f"{self.name} must be true or false, got {value!r}")
+        if self.numeric and isinstance(value, Real) and not isinstance(value, bool):
+            return number_text(float(value))
         if self.kind is str and not isinstance(value, str):
-            raise ValueError(f"{self.name} must be a text, got {value!r}")
+            raise ValueError(f"{self.name} must be a {'number or a ' if self.numeric else ''}text, got {value!r}")
         if self.choices:
             check_choice(self.name, value, self.choices)
         return Path(value) if self.kind is Path and isinstance(value, str) else value

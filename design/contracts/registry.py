@@ -383,7 +383,7 @@ def derived_accounting(entry: Entry) -> Accountable:
     usual_norm = 2.0 if entry.norms is None else entry.norms[0]
     size = (
         Option("dimension", int, "Number of coordinates.", None if numbers else REQUIRED, 1, LARGEST_DIMENSION, "coordinates"),
-        Option("norm", str, "p of the ball of the vectors.", f"{usual_norm:g}"),
+        Option("norm", str, "p of the ball of the vectors.", f"{usual_norm:g}", numeric=True),
         Option("clip", float, "Norm that vectors are clipped to.", 1.0, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, "vectors' units"),
     )
     alone = 1 if entry.trust_model == "local" else REQUIRED

@@ -106,8 +106,9 @@ def read_toml(path: str | os.PathLike[str], parse: Callable[[dict[str, Any]], Pa
         return parse(tomllib.loads(content.decode("utf-8")))
     except RecursionError:
         raise DataError(f"{path}: the file nests too deep") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: the file is not TOML: {error}") from error
     except ValueError as error:
-        # tomllib's errors, and those of text that is not UTF-8, are ValueErrors too.
         raise DataError(f"{path}: {error}") from error
 
 

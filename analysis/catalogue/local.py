@@ -39,6 +39,7 @@ from .shared_options import (
     per_round_epsilon,
     pure_epsilon_of_rounds,
     tried_bits,
+    tried_message_bits,
 )
 
 REPLACE_ONE = ("replace-one",)
@@ -319,7 +320,7 @@ SQKR = Entry(
     accounting=pure_accountable("sqkr", "SQKR", _sqkr, L2, (SQKR_BITS,)),
     norms=L2,
     lower_bound=unbiased_local_lower_bound,
-    candidates=lambda _: ({}, {"message_bits": 1}, {"message_bits": 2}),
+    candidates=tried_message_bits((1, 2), int(SQKR_BITS.high)),
 )
 
 ENTRIES: tuple[Entry, ...] = (CLDP, LAPLACE, GAUSSIAN, SKELLAM, SQKR)

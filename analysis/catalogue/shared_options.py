@@ -54,6 +54,20 @@ def tried_bits(numbers: Callable[[Task], Iterable[int]], name: str = "bits") -> 
     return candidates
 
 
+def tried_message_bits(numbers: tuple[int, ...], high: int, *, usual: bool = True) -> Callable[[Task], list[Values]]:
+    """Return the candidates of an entry from bits of a message that are worth trying, the fewest last, and the most that a task allows.
+
+    The first candidate is the `usual` one, without a number, where an entry finds the best number by itself.
+    """
+
+    def candidates(task: Task) -> list[Values]:
+        most = task.most_message_bits
+        allowed = set() if most is None or most < 1 else {min(high, math.floor(most))}
+        return [*([{}] if usual else []), *({"message_bits": bits} for bits in sorted({*numbers, *allowed}, reverse=True))]
+
+    return candidates
+
+
 def sum_bits(task: Task) -> range:
     """Return numbers of bits of a coordinate of a secure sum, about the least that hold one step of every client.
 

@@ -15,7 +15,7 @@ from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Entry, Option, Values, check_values
-from ...design.contracts.task import Task
+from ...design.contracts.task import Task, check_task
 from ..catalogue.registry import REGISTRY, entry_named
 from ..random_streams import named_stream
 from ..simulation.input_populations import check_inputs, input_chunks
@@ -188,7 +188,7 @@ class MeanTask:
 
     def __post_init__(self) -> None:
         """Refuse a population that the domain does not have."""
-        check_inputs(self.population, self.task.domain, self.nonzero)
+        check_inputs(self.population, check_task(self.task).domain, self.nonzero)
 
     @property
     def design(self) -> MeanDesign:

@@ -22,7 +22,7 @@ from .options import Values as Values
 from .options import check_pairs as check_pairs
 from .options import check_values as check_values
 from .privacy import Privacy, PrivacyReport, Scalar
-from .task import LARGEST_TARGET, SMALLEST_TARGET, Task
+from .task import LARGEST_TARGET, SMALLEST_TARGET, Task, check_task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -282,7 +282,7 @@ class Entry:
 
     def built(self, task: Task, values: Values = MappingProxyType({})) -> "Built":
         """Return what `build` does, with the design choices that were given or follow from the task's number of bits."""
-        if not isinstance(task.domain, self.domains):
+        if not isinstance(check_task(task).domain, self.domains):
             offered = " or ".join(domain.__name__ for domain in self.domains)
             raise InfeasibleError(f"domain must be of the kind {offered} for {self.name}, got {task.domain}")
         task.check_adjacency(self.name, self.adjacencies)
@@ -333,7 +333,7 @@ class Entry:
         coordinates = f"{task.dimension:,} coordinate{'s' if task.dimension > 1 else ''}"
         return (
             f"bits must be at least {_rounded_up(sent / task.dimension)} a coordinate for {self.name}, got {task.bits:g}: its message has "
-            f"{sent:,.6g} bits for {coordinates}"
+            f"{sent:,.6g} bit{'s' if sent != 1 else ''} for {coordinates}"
         )
 
     def document(self) -> dict[str, Any]:

@@ -142,6 +142,13 @@ class Task:
         return None if self.message_bits is None else self.message_bits / self.dimension
 
 
+def check_task(task: object) -> Task:
+    """Return a task; refuse anything else, such as a bare domain."""
+    if not isinstance(task, Task):
+        raise ValueError(f"task must be a Task, got {task!r}")
+    return task
+
+
 def check_domain(domain: object) -> None:
     """Refuse what is no domain, such as a bare number of coordinates."""
     if not isinstance(domain, Interval | NormBall | Categories):

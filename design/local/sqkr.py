@@ -17,7 +17,7 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.numerics.rounding import SHORT_SLACK
 from ..contracts.accounts import pure_privacy
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation
@@ -77,7 +77,7 @@ class SQKRMechanism(VectorMechanism):
         if not (isinstance(self.epsilon, float) and math.isinf(self.epsilon) and self.epsilon > 0):
             object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
         object.__setattr__(self, "message_bits", check_integer("message_bits", self.message_bits, low=1, high=MOST_BITS))
-        self.ball.check_norm(2, "SQKR")
+        check_ball(self.ball, "SQKR", 2)
         object.__setattr__(self, "seed", self.frame.seed)
         constant = check_real("kashin_constant", self.kashin_constant, low=1.0, high=LARGEST_KASHIN_CONSTANT)
         object.__setattr__(self, "kashin_constant", constant)

@@ -15,7 +15,7 @@ from ...solvers.divergences.dp_rec_index_privacy import message_divergences
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
 from ..contracts.accounts import renyi_account
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Account, Privacy
 from ..noise.random_words import WordsLike, word_source
 from .coding import decode_groups, encode_groups
@@ -75,7 +75,7 @@ class DpRecMechanism(VectorMechanism):
 
     def __post_init__(self) -> None:
         """Check the fields, and that they go together."""
-        self.ball.check_norm(2, "DP-REC")
+        check_ball(self.ball, "DP-REC", 2)
         object.__setattr__(self, "clip_ratio", check_real("clip_ratio", self.clip_ratio, low=SMALLEST_CLIP_RATIO, high=LARGEST_SHIFT))
         object.__setattr__(self, "delta", check_delta(self.delta))
         if self.layout.dimension != self.ball.dimension:

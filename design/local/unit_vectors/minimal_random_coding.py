@@ -17,7 +17,7 @@ from ....errors import InfeasibleError
 from ....solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ....solvers.numerics.rounding import SHORT_SLACK
 from ...contracts.accounts import pure_privacy
-from ...contracts.norm_ball import NormBall
+from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from .candidate_coding import MOST_BITS, CandidateCodingMechanism, mean_projection
 from .privunit_g import PrivUnitGMechanism
@@ -67,7 +67,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
         """Check the fields."""
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
         object.__setattr__(self, "message_bits", check_integer("message_bits", self.message_bits, low=1, high=MOST_BITS))
-        self.ball.check_norm(2, "minimal random coding")
+        check_ball(self.ball, "minimal random coding", 2)
 
     @cached_property
     def threshold(self) -> float:

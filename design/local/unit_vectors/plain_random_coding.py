@@ -19,7 +19,7 @@ from ....solvers.divergences.candidate_coding_privacy import minimal_random_codi
 from ....solvers.numerics.bisection import bisect
 from ....solvers.numerics.rounding import SHORT_SLACK
 from ...contracts.accounts import pure_privacy
-from ...contracts.norm_ball import NormBall
+from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from .candidate_coding import MOST_BITS, CandidateCodingMechanism, mean_projection
 from .privunit_g import PrivUnitGMechanism
@@ -68,7 +68,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
         """Check the fields."""
         object.__setattr__(self, "coded_epsilon", check_real("coded_epsilon", self.coded_epsilon, low=1e-4, high=EPSILON_HIGH))
         object.__setattr__(self, "message_bits", check_integer("message_bits", self.message_bits, low=1, high=MOST_BITS))
-        self.ball.check_norm(2, "minimal random coding")
+        check_ball(self.ball, "minimal random coding", 2)
 
     @property
     def epsilon(self) -> float:

@@ -17,7 +17,7 @@ from ....arguments import check_integer, check_real
 from ....arrays import FloatArray
 from ...contracts.accounts import pure_privacy
 from ...contracts.mechanism import EPSILON_LOW, MOST_CLIENTS, VectorMechanism
-from ...contracts.norm_ball import NormBall
+from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, WordSource, word_source
 from ...noise.redraws import Redraws
@@ -76,7 +76,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
         object.__setattr__(self, "alpha", check_real("alpha", self.alpha, low=SMALLEST_ALPHA, high=LARGEST_ALPHA))
         largest = 2 * self.alpha * LARGEST_CODED
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=largest))
-        self.ball.check_norm(2, "Poisson private representation")
+        check_ball(self.ball, "Poisson private representation", 2)
 
     @property
     def coded_epsilon(self) -> float:

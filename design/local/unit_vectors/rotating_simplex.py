@@ -22,7 +22,7 @@ from ....solvers.numerics.rounding import SHORT_SLACK
 from ....solvers.numerics.walsh_hadamard import hadamard_entries, walsh_hadamard
 from ...contracts.accounts import pure_privacy
 from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism
-from ...contracts.norm_ball import NormBall
+from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, word_source
 from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered
@@ -74,7 +74,7 @@ class RotatingSimplexMechanism(VectorMechanism):
         """Check the fields."""
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
         object.__setattr__(self, "message_bits", check_integer("message_bits", self.message_bits, low=1, high=MOST_BITS))
-        self.ball.check_norm(2, "a rotating simplex")
+        check_ball(self.ball, "a rotating simplex", 2)
         if self.corners > self.ball.dimension + 1:
             most = most_simplex_bits(self.ball.dimension)
             raise InfeasibleError(

@@ -54,7 +54,9 @@ OBJECTIVE = Option(
 )
 SEED = Option("seed", int, "Root seed of the solver.", DESIGN_SEED, 0, 2**63 - 1)
 CACHE = Option("cache", Path, "Folder where designed tables are kept; by default they are designed again.", None)
-RESPONSE_BITS = Option("bits", int, "Bits of the grid and of a message.", 3, 1, LARGEST_BITS, "bits", budget="at most")
+RESPONSE_BITS = Option(
+    "bits", int, "Bits of the number, its one coordinate: of the grid, and of a message.", 3, 1, LARGEST_BITS, "bits", budget="at most"
+)
 TABLE = Option("table", Path, "Lookup table, as JSON; it is verified first.")
 ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one round there; none by default.", None)
 RADIUS = Option("radius", float, "Largest L_p distance between two inputs, on the table's unit scale.", 1.0, 1e-9, 1e6)

@@ -58,7 +58,7 @@ def test_stackoverflow_has_one_bit_too_few() -> None:
     found = answer(setting, setting.index_bits).bound
     assert math.isinf(found.epsilon)
     assert found.reason is not None
-    assert found.reason.startswith("bits must be at least 43 for clip ratio 1.227 and 90000 draws at delta = ")
+    assert found.reason.startswith("index_bits must be at least 43 for clip ratio 1.227 and 90000 draws at delta = ")
     assert ", got 42: " in found.reason
     # With a bit more, and far from the edge: the paper says 1.
     assert answer(setting, 43).bound.epsilon == pytest.approx(1.0101, abs=1e-4)
@@ -236,7 +236,7 @@ def test_calibration_stops_where_the_bits_do() -> None:
     assert published.details["minimum_bits"] == 30
     beyond = dp_rec_account(found["clip_ratio"] * (1 + 1e-9), 10**6, 1, 1, 30, 1e-5).privacy.account("published").bound
     assert beyond.reason is not None
-    assert beyond.reason.startswith("bits must be at least 31")
+    assert beyond.reason.startswith("index_bits must be at least 31")
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_calibration_stops_where_the_bits_do() -> None:
     [
         (
             lambda: calibrated(1.0, 100, 10, 1000, 20, 1e-5, "published"),
-            "bits must be at least 34 for clip ratio 1e-06 and 10000 draws",
+            "index_bits must be at least 34 for clip ratio 1e-06 and 10000 draws",
         ),
         (lambda: calibrated(1e-5, *MNIST, "published"), "clip ratio would have to be below 1e-06"),
         (
@@ -268,7 +268,7 @@ def test_a_budget_that_nothing_meets(call: Callable[[], object], message: str) -
         (lambda: dp_rec_account(1.0, 0, 10, 10, 40, 0.1), "population must be a whole number from 1 to 1000000000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 0, 10, 40, 0.1), "clients_per_round must be a whole number from 1 to 1000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 10, 0, 40, 0.1), "rounds must be a whole number from 1 to 1000000000000, got 0"),
-        (lambda: dp_rec_account(1.0, 10, 10, 10, 0, 0.1), "bits must be a whole number from 1 to 1000000, got 0"),
+        (lambda: dp_rec_account(1.0, 10, 10, 10, 0, 0.1), "index_bits must be a whole number from 1 to 1000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 1.0), "delta must be a number from 0 to 1, got 1.0"),
         (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 0.1, "both"), "adjacency must be one of replace-one, add-or-remove-one, got 'both'"),
         (

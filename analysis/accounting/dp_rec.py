@@ -108,7 +108,7 @@ class DpRecTraining:
         if rounds * self.clients_per_round > MOST_ROUNDS:
             raise ValueError(
                 f"rounds must be at most {MOST_ROUNDS // self.clients_per_round} for dp-rec with {self.clients_per_round} clients a round, "
-                f"got {rounds}: {MOST_ROUNDS:g} messages are accounted for at most"
+                f"got {rounds}: accounts are for {MOST_ROUNDS:g} messages at most"
             )
         return rounds * self.clients_per_round
 

@@ -165,6 +165,8 @@ def test_names_of_other_problems_say_what_is_special() -> None:
     )
     sampled = dataclasses.replace(task, task=dataclasses.replace(task.task, sampling=PoissonSampling(0.1), bits=4))
     assert json.loads(sampled.name)["design"] == design | {"sampling": {"PoissonSampling": {"probability": 0.1}}, "bits": 4}
+    of_message = dataclasses.replace(task, task=dataclasses.replace(task.task, message_bits=4))
+    assert json.loads(of_message.name)["design"] == design | {"message_bits": 4}
 
 
 def test_numbers_of_intervals() -> None:
@@ -300,9 +302,9 @@ def test_every_fault_is_named(document: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"epsilon = ", "sweep.toml: Invalid value"),
-        (b"\xff\xfe", "sweep.toml: 'utf-8' codec can't decode"),
-        (b"epsilon = 1\nepsilon = 2\n", "sweep.toml: Cannot overwrite a value"),
+        (b"epsilon = ", "sweep.toml: the file is not TOML: Invalid value"),
+        (b"\xff\xfe", "sweep.toml: the file is not TOML: 'utf-8' codec can't decode"),
+        (b"epsilon = 1\nepsilon = 2\n", "sweep.toml: the file is not TOML: Cannot overwrite a value"),
         (b"population = 'sphere'\nepsilons = 1\n", "sweep.toml: epsilons is not a key of a sweep"),
         (b"", "sweep.toml: mechanism is missing"),
     ],

@@ -64,13 +64,9 @@ def one_line_usage() -> Iterator[None]:
 
 def _lacks_a_file_with_an_example(error: Any) -> bool:
     """Return whether a command was called without its file, and prints an example of one."""
-    missing = getattr(error, "param", None)
-    options = error.ctx.command.params if error.ctx is not None else []
-    return (
-        type(error).__name__ == "MissingParameter"
-        and missing.param_type_name == "argument"
-        and any("--example" in one.opts for one in options)
-    )
+    if type(error).__name__ != "MissingParameter" or error.ctx is None:
+        return False
+    return error.param.param_type_name == "argument" and any("--example" in one.opts for one in error.ctx.command.params)
 
 
 def _plain_flags(parameters: list[Any]) -> list[Any]:

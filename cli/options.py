@@ -156,10 +156,17 @@ def typed_options(what: str, options: "tuple[Option, ...]", texts: list[str]) ->
             values[name] = None
             continue
         try:
-            values[name] = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
+            values[name] = (
+                {"true": True, "false": False}[value.lower()] if kind is bool else _number(value) if kind is float else kind(value)
+            )
         except (KeyError, ValueError):
             raise ValueError(f"{name} must be of the type {kind.__name__}, got {value!r}") from None
     return values
+
+
+def _number(text: str) -> float:
+    """Return the number that a text writes, whole where it can be: mechanisms may share the name of an option, and count in it."""
+    return int(text) if text.lstrip("+-").isdecimal() else float(text)
 
 
 def _parameter(option: "Option") -> inspect.Parameter:

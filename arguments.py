@@ -6,6 +6,8 @@ from numbers import Integral, Real
 
 # Of an interval's ends: variances are squares of distances, and of letters that may lie far beyond the ends.
 LARGEST_END = 1e100
+# A reader finds the right one of so many names without a suggestion.
+FEW_CHOICES = 6
 
 
 def check_real(name: str, value: float, *, low: float, high: float) -> float:
@@ -13,6 +15,12 @@ def check_real(name: str, value: float, *, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high or not math.isfinite(value):
         raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
     return float(value)
+
+
+def number_text(value: float) -> str:
+    """Return a number in as few digits as give it back."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
 
 
 def check_integer(name: str, value: int, *, low: int, high: int) -> int:
@@ -39,21 +47,26 @@ def check_norm(value: float, *, high: float) -> float:
 
 
 def check_choice(name: str, value: str, choices: Collection[str]) -> str:
-    """Return `value` if it is one of some names, which the message lists in their order."""
+    """Return `value` if it is one of some names, which the message lists in their order; among many it suggests the closest."""
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+        likely = suggestion(value, choices) if len(choices) > FEW_CHOICES else ""
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}{likely}")
     return value
 
 
 def check_listed(name: str, value: str, listed: Collection[str], where: str) -> str:
     """Return `value` if it is one of more names than a message can list, which names the closest of them and says where they are listed."""
     if value not in listed:
-        from difflib import get_close_matches
-
-        close = get_close_matches(value, listed, cutoff=0.5)
-        likely = f": did you mean {' or '.join(close)}?" if close else ""
-        raise ValueError(f"{name} must be one of those that {where} lists, got {value!r}{likely}")
+        raise ValueError(f"{name} must be one of those that {where} lists, got {value!r}{suggestion(value, listed)}")
     return value
+
+
+def suggestion(value: str, names: Collection[str]) -> str:
+    """Return what the closest names to a mistyped one add to a message; nothing if none is close."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(value, names, cutoff=0.5) if isinstance(value, str) else []
+    return f": did you mean {' or '.join(close)}?" if close else ""
 
 
 def check_interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:

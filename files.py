@@ -133,8 +133,10 @@ def read_toml(path: str | os.PathLike[str], parse: Callable[[dict[str, Any]], Pa
         return parse(tomllib.loads(decode_text(content)))
     except RecursionError:
         raise DataError(f"{shown_path(path)}: the file nests too deep") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{shown_path(path)}: the file is not TOML: {error}") from error
     except ValueError as error:
-        # tomllib's errors, and those of text that is not UTF-8, are ValueErrors too.
+        # Errors of text that is not UTF-8 are ValueErrors.
         raise DataError(f"{shown_path(path)}: {error}") from error
 
 

@@ -30,6 +30,8 @@ USUAL: Mapping[str, tuple[float, float]] = {
     "clients": (0, 6),
     "trials": (0, 6),
     "bits": (0, 1.3),
+    "message_bits": (0, 1.3),
+    "index_bits": (0, 1.3),
 }
 
 

@@ -79,7 +79,7 @@ def main() -> None:
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     show_encoding("with rejection, p = 2, 9 bits, seeded", rejecting, unit, seeded, gaussian)
     kashin = sqkr_mechanism(3.0, NormBall(DIMENSION, 2.0))
-    show_encoding(f"SQKR, {kashin.bits} bits for a vector, seeded", kashin, unit, seeded, gaussian)
+    show_encoding(f"SQKR, {kashin.message_bits} bits for a vector, seeded", kashin, unit, seeded, gaussian)
     transform = seconds(partial(walsh_hadamard, np.zeros((CLIENTS, kashin.frame.size))))
     show("    one transform of its coefficients", transform, gaussian)
     show("bound on the rounded norm, p = 3, 9 bits", seconds(partial(rounded_norm_bound, DIMENSION, 3.0, 255)), gaussian)

@@ -49,7 +49,7 @@ def _subcommand(name: str) -> Any:
             task, mechanism = built(entry, values)
             stated = stated_error(entry, task, mechanism)
         head = {"mechanism": name, "clients": task.clients, "dimension": task.dimension}
-        _audit(mechanism, stated, head | ({"bits": values["bits"]} if "bits" in values else {}), values)
+        _audit(mechanism, stated, head | {bits: values[bits] for bits in ("bits", "message_bits") if bits in values}, values)
 
     fixed = task_options([entry]) | {"clients": (Clients, 2), "delta": (Delta, 0.0)} | AUDIT
     return with_options(run, options_of([entry]), fixed, HELP.format(name))

@@ -7,6 +7,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from ..arguments import suggestion
+
 # What typer's own usage errors have in common, in releases that bring click with them too.
 UsageError: Any = typer.BadParameter.__bases__[0]
 
@@ -31,6 +33,18 @@ class Group(TyperGroup):
         with one_line_usage():
             return super().make_context(*args, **kwargs)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the subcommand that was typed; ValueError names the closest ones, and options, for an unknown name."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            options = [flag for parameter in self.get_params(ctx) for flag in parameter.opts]
+            listed = [*self.list_commands(ctx), *options]
+            # A command such as version is an option.
+            name = f"--{name}" if f"--{name}" in options else name
+            likely = f": did you mean {name}?" if name in options else suggestion(name, listed)
+            raise ValueError(f"command must be one of those that {ctx.command_path} --help lists, got {args[0]!r}{likely}")
+        return super().resolve_command(ctx, args)
+
 
 @contextmanager
 def one_line_usage() -> Iterator[None]:
@@ -43,8 +57,16 @@ def one_line_usage() -> Iterator[None]:
             raise
         command = error.ctx.command_path if error.ctx is not None else "quietbits"
         text = " ".join(error.format_message().rstrip(".").split())
-        typer.echo(f"quietbits: {text}; {command} --help lists the options", err=True)
+        more = f"; {command} --example prints one" if _lacks_a_file_with_an_example(error) else ""
+        typer.echo(f"quietbits: {text}{more}; {command} --help lists the options", err=True)
         raise typer.Exit(2) from None
+
+
+def _lacks_a_file_with_an_example(error: Any) -> bool:
+    """Return whether a command was called without its file, and prints an example of one."""
+    if type(error).__name__ != "MissingParameter" or error.ctx is None:
+        return False
+    return error.param.param_type_name == "argument" and any("--example" in one.opts for one in error.ctx.command.params)
 
 
 def _plain_flags(parameters: list[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,12 +52,16 @@ def example_option(example: Callable[[], str], what: str) -> Any:
 
 
 def registry_group(
-    names: Callable[[], list[str]], subcommand: Callable[[str], Callable[..., None]], has: Callable[[str], bool] | None = None
+    names: Callable[[], list[str]],
+    subcommand: Callable[[str], Callable[..., None]],
+    has: Callable[[str], bool] | None = None,
+    *,
+    several: bool = False,
 ) -> type[Group]:
     """Return a command with a subcommand for every name of the registry, made when it is asked for.
 
     `names` returns the names, and `has` says whether there is one, if that is less work; `subcommand` returns the function behind one of
-    them, or behind several that are joined by commas, as typer takes it.
+    them, or behind `several` that are joined by commas, as typer takes it.
     """
 
     class RegistryGroup(Group):
@@ -68,12 +73,23 @@ def registry_group(
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's interface
             """Return a subcommand; ValueError names the closest ones for an unknown name."""
-            for part in cmd_name.split(","):
+            for part in cmd_name.split(",") if several else [cmd_name]:
                 if has is None or not has(part):
                     check_listed("mechanism", part, names(), f"quietbits {self.name} --help")
             single = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
             single.command(cmd_name, cls=Command)(subcommand(cmd_name))
             return typer.main.get_command(single)
+
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            """Return the subcommand that was typed; ValueError says how several names are typed, if they may be."""
+            found = super().resolve_command(ctx, args)
+            typed = list(takewhile(lambda word: not word.startswith("-"), args))
+            if len(typed) > 1 and not any(parameter.param_type_name == "argument" for parameter in found[1].params):
+                for part in typed[1:]:
+                    check_listed("mechanism", part, names(), f"quietbits {self.name} --help")
+                allowed = f"join them with commas: {','.join(typed)}" if several else f"quietbits {self.name} takes one at a time"
+                raise ValueError(f"mechanism must be a single word, got {' '.join(typed)!r}: {allowed}")
+            return found
 
     return RegistryGroup
 
@@ -140,10 +156,17 @@ def typed_options(what: str, options: "tuple[Option, ...]", texts: list[str]) ->
             values[name] = None
             continue
         try:
-            values[name] = {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
+            values[name] = (
+                {"true": True, "false": False}[value.lower()] if kind is bool else _number(value) if kind is float else kind(value)
+            )
         except (KeyError, ValueError):
             raise ValueError(f"{name} must be of the type {kind.__name__}, got {value!r}") from None
     return values
+
+
+def _number(text: str) -> float:
+    """Return the number that a text writes, whole where it can be: mechanisms may share the name of an option, and count in it."""
+    return int(text) if text.lstrip("+-").isdecimal() else float(text)
 
 
 def _parameter(option: "Option") -> inspect.Parameter:

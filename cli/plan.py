@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..errors import InfeasibleError
 from ..files import STANDARD_OUTPUT
 from .console import check_outputs, console, progress_bar, say, warn
 from .options import Epsilon, Json, Seed, Workers, typed_options
@@ -30,7 +31,11 @@ def plan_command(
     clip: Clip = None,
     categories: Categories = None,
     interval: Interval = None,
-    bits: Annotated[float | None, typer.Option(help="Bits of the largest message over the number of coordinates, at most.")] = None,
+    bits: Annotated[
+        float | None,
+        typer.Option(help="Most bits of a coordinate: of a vector's, of an item's, of a number; a message has so many times more."),
+    ] = None,
+    message_bits: Annotated[float | None, typer.Option(help="Most bits of a whole message, instead of those of a coordinate.")] = None,
     trust: Annotated[str | None, typer.Option(help="local, shuffled, secure-sum or central: that trust model alone.")] = None,
     rounds: Rounds = 1,
     population: Annotated[
@@ -50,7 +55,7 @@ def plan_command(
         typer.Option(help="Write the plan here: .csv, .parquet, .json, or .html for a page with a picture; - is standard output, as JSON."),
     ] = None,
 ) -> None:
-    """Rank every mechanism for a task: errors, bits, bounds and commands, or why it cannot serve (`plan_task`, `check_plan`)."""
+    """Rank every mechanism for a task, or say why it cannot serve; exit code 2 if none can (`plan_task`, `check_plan`)."""
     from ..analysis.catalogue.registry import REGISTRY
     from ..analysis.planner.check import check_plan
     from ..analysis.planner.plan import plan_task
@@ -60,7 +65,7 @@ def plan_command(
     if output not in (None, STANDARD_OUTPUT) and output.suffix not in KINDS:
         raise ValueError(f"output must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {output.name!r}")
     held = {"dimension": dimension, "norm": norm, "clip": clip, "categories": categories, "interval": interval}
-    task = Task(domain_of(held), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits)
+    task = Task(domain_of(held), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits, message_bits=message_bits)
     known = {one.name: one for entry in REGISTRY.values() for one in entry.options}
     options = typed_options("the registry", tuple(known.values()), option or [])
     with progress_bar() as on_step:
@@ -79,6 +84,17 @@ def plan_command(
         _print(plan)
         if output is not None:
             say(f"Plan: {output}")
+    if not plan.feasible:
+        raise InfeasibleError(_none_serves(plan))
+
+
+def _none_serves(plan: "Plan") -> str:
+    """Return why no mechanism serves a task: the reasons of those whose clients hold what the task's do."""
+    from ..analysis.catalogue.registry import REGISTRY
+
+    held = {name for name, entry in REGISTRY.items() if isinstance(plan.task.domain, entry.domains)}
+    reasons = [f"{one.reason} ({', '.join(one.mechanisms)})" for one in plan.refusals if held.intersection(one.mechanisms)]
+    return f"no mechanism can serve the task: {'; '.join(reasons) or 'none is for what its clients hold in that trust model'}"
 
 
 def _write(plan: "Plan", output: Path) -> None:

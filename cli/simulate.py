@@ -57,7 +57,7 @@ def _subcommand(name: str) -> Any:
 
 
 simulate_app = typer.Typer(
-    cls=registry_group(entry_names, _subcommand),
+    cls=registry_group(entry_names, _subcommand, several=True),
     help="Run rounds of a mechanism, or of several that are joined by commas, on synthetic inputs, and measure their error.",
     no_args_is_help=True,
 )

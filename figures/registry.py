@@ -11,7 +11,7 @@ import pandas as pd
 from ..analysis.catalogue.loaded_by_name import LoadedByName
 from ..analysis.provenance_columns import with_provenance
 from ..analysis.sweeps.protocol import SweepTask
-from ..arguments import check_choice
+from ..arguments import check_listed
 from ..errors import DataNotFoundError
 from ..progress import OnStep, silent
 from .drawing.markdown import markdown_document
@@ -87,7 +87,9 @@ def reproduce(
         If tasks failed; the others are done and saved.
     """
     if names or data is None:
-        tasks = {name: _tasks(FIGURES[check_choice("figure", name, FIGURES)], seed, data, quick=quick) for name in names or FIGURES}
+        for name in names:
+            check_listed("figure", name, FIGURES, "quietbits reproduce --help")
+        tasks = {name: _tasks(FIGURES[name], seed, data, quick=quick) for name in names or FIGURES}
     else:
         tasks = _tasks_on(data, seed, quick=quick, on_step=on_step)
     total = sum(len(own) for own in tasks.values())

@@ -11,7 +11,7 @@ from ...design.contracts.privacy import Account, Bound, EpsilonBound, Privacy, p
 from ...design.contracts.registry import Accounted, AccountReport, usual_adjacency
 from ...design.relative_entropy.dp_rec import message_account
 from ...design.relative_entropy.shared_randomness import SEED_BITS
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve
 from ...solvers.accounting.sampled_renyi import SMALLEST_PROBABILITY, fixed_size_sampled_curve
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling, likely_participations
 from ...solvers.divergences.dp_rec_index_privacy import index_epsilon, message_divergences
@@ -49,8 +49,8 @@ class DpRecTraining:
         Number of clients.
     clients_per_round : int
         Number of draws of a round, with replacement, from 1 to 10**6.
-    bits : int
-        Bits of a message, all groups together, from 1 to 10**6.
+    index_bits : int
+        Bits of all groups' indices together, from 1 to 10**6; a message has the seed, too.
 
     Raises
     ------
@@ -61,7 +61,7 @@ class DpRecTraining:
     clip_ratio: float
     population: int
     clients_per_round: int
-    bits: int
+    index_bits: int
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -69,7 +69,7 @@ class DpRecTraining:
         object.__setattr__(self, "clip_ratio", ratio)
         check_integer("population", self.population, low=1, high=LARGEST_POPULATION)
         check_integer("clients_per_round", self.clients_per_round, low=1, high=MOST_CLIENTS_PER_ROUND)
-        check_integer("bits", self.bits, low=1, high=MOST_BITS)
+        check_integer("index_bits", self.index_bits, low=1, high=MOST_BITS)
 
     def privacy(self) -> Privacy:
         """Return the privacy against whoever sees the models of all rounds: the server is trusted not to let on who was drawn.
@@ -86,7 +86,7 @@ class DpRecTraining:
         own = message_account(self.clip_ratio)
 
         def of_all_draws(delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
-            found = own.bound(delta, rounds * self.clients_per_round, None)
+            found = own.bound(delta, self._draws(rounds), None)
             return replace(found, details={**found.details, "trust_model": "local"})
 
         theorem = (
@@ -103,16 +103,25 @@ class DpRecTraining:
         unconditional = Account(ANY_CLIENTS, "replace-one", _drawn_already(self._any_clients))
         return Privacy("central", (*theorem, derived, unconditional, replace(own, bound=_drawn_already(of_all_draws))))
 
+    def _draws(self, rounds: int) -> int:
+        """Return the number of draws of all rounds, which is what accounts compose."""
+        if rounds * self.clients_per_round > MOST_ROUNDS:
+            raise ValueError(
+                f"rounds must be at most {MOST_ROUNDS // self.clients_per_round} for dp-rec with {self.clients_per_round} clients a round, "
+                f"got {rounds}: accounts are for {MOST_ROUNDS:g} messages at most"
+            )
+        return rounds * self.clients_per_round
+
     def _published(self, variant: str) -> Bound:
         def bound(delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
-            draws = rounds * self.clients_per_round
-            found = dp_rec_epsilon(self.clip_ratio, self.population, draws, self.bits, delta, variant)
-            fewest, lost = fewest_dp_rec_bits(self.clip_ratio, draws, delta), lost_delta(self.clip_ratio, draws, self.bits)
+            draws = self._draws(rounds)
+            found = dp_rec_epsilon(self.clip_ratio, self.population, draws, self.index_bits, delta, variant)
+            fewest, lost = fewest_dp_rec_bits(self.clip_ratio, draws, delta), lost_delta(self.clip_ratio, draws, self.index_bits)
             details = {"minimum_bits": fewest, "lost_delta": lost}
             if found.order is None:
                 reason = (
-                    f"bits must be at least {fewest} for clip ratio {self.clip_ratio:g} and {draws} draws at delta = {delta:g}, got "
-                    f"{self.bits}: coding with so few samples costs {lost:.3g} of delta"
+                    f"index_bits must be at least {fewest} for clip ratio {self.clip_ratio:g} and {draws} draws at delta = {delta:g}, got "
+                    f"{self.index_bits}: coding with so few samples costs {lost:.3g} of delta"
                 )
                 return EpsilonBound(math.inf, reason, details=details)
             return EpsilonBound(found.epsilon, order=found.order, order_at_edge=found.at_edge, details=details)
@@ -120,7 +129,7 @@ class DpRecTraining:
         return bound
 
     def _any_bits(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
-        found = index_epsilon(self.clip_ratio, self.population, rounds * self.clients_per_round, delta)
+        found = index_epsilon(self.clip_ratio, self.population, self._draws(rounds), delta)
         return EpsilonBound(found.epsilon, order=found.order, order_at_edge=found.at_edge, details={"minimum_bits": 1, "lost_delta": 0.0})
 
     def _any_clients(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
@@ -129,7 +138,7 @@ class DpRecTraining:
         Rényi divergences of sampled draws (Wang, Balle, Kasiviswanathan 2019), (epsilon, delta) of them, and what is known of the draws
         that are the client's.
         """
-        draws = rounds * self.clients_per_round
+        draws = self._draws(rounds)
         orders = np.array(DEFAULT_ORDERS[:-1])
         message = RenyiCurve(orders, message_divergences(self.clip_ratio, orders))
         by_moments = fixed_size_sampled_curve(message, max(SMALLEST_PROBABILITY, 1 / self.population)).composed(draws).epsilon(delta)
@@ -159,15 +168,15 @@ def _drawn_already(bound: Bound) -> Bound:
 def accounted_dp_rec(training: DpRecTraining, adjacency: str | None = None) -> Accounted:
     """Return a training as accounting sees it; the usual adjacency is replace-one; the paper's is add-or-remove-one."""
     return Accounted(
-        mechanism=f"DP-REC, clip ratio {training.clip_ratio:g}, {training.bits} bits per message",
+        mechanism=f"DP-REC, clip ratio {training.clip_ratio:g}, {training.index_bits} bits of indices",
         privacy=training.privacy(),
         adjacency=usual_adjacency(adjacency, None, DP_REC_ADJACENCIES),
-        bits_per_client=float(8 * math.ceil((SEED_BITS + training.bits) / 8)),
+        bits_per_client=float(8 * math.ceil((SEED_BITS + training.index_bits) / 8)),
         details={
             "clip_ratio": training.clip_ratio,
             "population": training.population,
             "clients_per_round": training.clients_per_round,
-            "bits": training.bits,
+            "index_bits": training.index_bits,
             "drawn": f"{training.clients_per_round} of {training.population} clients drawn with replacement",
         },
     )
@@ -178,7 +187,7 @@ def dp_rec_account(
     population: int,
     clients_per_round: int,
     rounds: int,
-    bits: int,
+    index_bits: int,
     delta: float,
     adjacency: str | None = None,
 ) -> AccountReport:
@@ -186,7 +195,7 @@ def dp_rec_account(
 
     Parameters
     ----------
-    clip_ratio, population, clients_per_round, bits
+    clip_ratio, population, clients_per_round, index_bits
         As in `DpRecTraining`.
     rounds : int
         Number of rounds.
@@ -209,4 +218,4 @@ def dp_rec_account(
     >>> round(published.bound.epsilon, 3), published.bound.order, published.bound.details["minimum_bits"], round(report.epsilon, 3)
     (3.016, 5, 25, 12.507)
     """
-    return accounted_dp_rec(DpRecTraining(clip_ratio, population, clients_per_round, bits), adjacency).report(delta, rounds)
+    return accounted_dp_rec(DpRecTraining(clip_ratio, population, clients_per_round, index_bits), adjacency).report(delta, rounds)

@@ -180,22 +180,22 @@ def sampled_divergences(clip_ratio: float, samples: int, population: int, orders
     return TwoWayDivergences(added=np.array(added), removed=removed)
 
 
-def published_delta(clip_ratio: float, bits: int, epsilon: float) -> float:
+def published_delta(clip_ratio: float, index_bits: int, epsilon: float) -> float:
     """Return the delta that DP-REC's theorem claims at an epsilon, for one message of one client that is always drawn.
 
     Parameters
     ----------
     clip_ratio : float
         c, above 0 and at most 3.
-    bits : int
-        Bits of the message, 1 to 60.
+    index_bits : int
+        Bits of the index, 1 to 60.
     epsilon : float
         Privacy parameter, 0 to 1000.
 
     Returns
     -------
     float
-        ``12 exp(c^2) / 2**bits + min_m exp(2 M(m + 1) - m epsilon)`` over whole m, M as in `draw_log_moment`; at most 1.
+        ``12 exp(c^2) / 2**index_bits + min_m exp(2 M(m + 1) - m epsilon)`` over whole m, M as in `draw_log_moment`; at most 1.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def published_delta(clip_ratio: float, bits: int, epsilon: float) -> float:
     (1.0, 0.0498)
     """
     epsilon = check_real("epsilon", epsilon, low=0.0, high=LARGEST_EPSILON)
-    lost = lost_delta(clip_ratio, 1, check_integer("bits", bits, low=1, high=MOST_BITS))
+    lost = lost_delta(clip_ratio, 1, check_integer("index_bits", index_bits, low=1, high=MOST_BITS))
     moments = range(1, _MOST_MOMENT)
     exponent = min(2 * draw_log_moment(clip_ratio, 1, moment + 1) - moment * epsilon for moment in moments)
     return min(1.0, lost + math.exp(min(0.0, exponent)))
@@ -309,7 +309,7 @@ def dp_rec_score(mechanism: DpRecMechanism, first: FloatArray, second: FloatArra
         read = [DpRecMessage.from_bytes(packed.tobytes(), layout) for packed in messages]
         seeds, indices = [message.seed for message in read], np.array([message.indices for message in read])
         total = np.zeros(len(read))
-        for group, (part, size, bits) in enumerate(zip(layout.slices(), layout.sizes, layout.bits, strict=True)):
+        for group, (part, size, bits) in enumerate(zip(layout.slices(), layout.sizes, layout.group_bits, strict=True)):
             at_once = max(1, _NUMBERS_PER_CHUNK // (size << bits))
             for start in range(0, len(read), at_once):
                 some = slice(start, start + at_once)

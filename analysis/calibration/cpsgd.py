@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from ...arguments import check_choice, check_integer
-from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.norm_ball import NormBall, check_ball
 from ...design.contracts.privacy import EpsilonBound
 from ...design.contracts.registry import Target
 from ...design.noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
@@ -77,6 +77,7 @@ def calibrate_cpsgd(
     >>> found.levels, found.trials, found.guarantee.epsilon <= 1.0
     (6, 49, True)
     """
+    check_ball(ball, "cpSGD", 2)
     if bits is not None:
         bits = check_integer("bits", bits, low=1, high=MOST_BITS)
     epsilon, delta = check_target(target)

@@ -1,7 +1,9 @@
 """Mechanisms for frequencies in a secure sum: the least noise within a target, for a sketch that is chosen by predicted error."""
 
 import math
+from collections.abc import Callable, Iterable
 from functools import cache
+from typing import TypeVar
 
 from ...arguments import check_integer
 from ...design.contracts.registry import Target, usual_adjacency
@@ -9,12 +11,14 @@ from ...design.frequencies.item_sketch import ItemSketch
 from ...design.frequencies.noisy_sketch import (
     LARGEST_VARIANCE,
     LEAST_VARIANCE,
+    WRAP_PROBABILITY,
     SketchedDiscreteGaussianFrequencies,
     SketchedSkellamFrequencies,
     discrete_gaussian_items_privacy,
     skellam_items_privacy,
     squared_distance,
 )
+from ...design.frequencies.sketched_frequencies import SketchedFrequencies
 from ...design.frequencies.sketched_poisson_binomial import (
     SketchedPoissonBinomialFrequencies,
     differing_coordinates,
@@ -42,6 +46,8 @@ MOST_TOSSES = 2**24
 # A theta from which on more tosses may be of use even where there are many clients, and how many those are.
 NEAR_CERTAIN, FEW_CLIENTS = 0.4, 1000
 ADJACENCIES = ("replace-one", "add-or-remove-one")
+
+Calibrated = TypeVar("Calibrated", bound=SketchedFrequencies)
 
 
 def calibrate_discrete_gaussian_frequencies(
@@ -72,20 +78,21 @@ def calibrate_discrete_gaussian_frequencies(
         square = sketch.rows if adjacency != "replace-one" else 2 * sketch.rows
         return _bits(sketch, clients * steps_of(square), multiplier * math.sqrt(square) * steps_of(square))
 
-    sketch = choice.sketch(categories, multiplier, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
-    square = squared_distance(sketch, adjacency)
-    steps = steps_of(square)
+    def calibrated(sketch: ItemSketch) -> SketchedDiscreteGaussianFrequencies:
+        square = squared_distance(sketch, adjacency)
+        steps = steps_of(square)
 
-    def epsilon_of(inverse: float) -> float:
-        privacy = discrete_gaussian_items_privacy(clients, sketch.rows, square, steps, 1 / inverse, adjacency)
-        return privacy.epsilon(target.delta, adjacency, target.rounds, target.sampling, account=target.method)
+        def epsilon_of(inverse: float) -> float:
+            privacy = discrete_gaussian_items_privacy(clients, sketch.rows, square, steps, 1 / inverse, adjacency)
+            return privacy.epsilon(target.delta, adjacency, target.rounds, target.sampling, account=target.method)
 
-    start = math.sqrt(clients / square) / (multiplier * steps)
-    low, high = 1 / LARGEST_SIGMA, 1 / SMALLEST_SIGMA
-    inverse = calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over local_sigma", start=start)
-    found = SketchedDiscreteGaussianFrequencies(sketch, clients, steps, 1 / inverse, target.delta, adjacency)
-    _check_bits(found.bits_per_client, choice)
-    return found
+        start = math.sqrt(clients / square) / (multiplier * steps)
+        low, high = 1 / LARGEST_SIGMA, 1 / SMALLEST_SIGMA
+        inverse = calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over local_sigma", start=start)
+        return SketchedDiscreteGaussianFrequencies(sketch, clients, steps, 1 / inverse, target.delta, adjacency)
+
+    sketches = choice.sketches(categories, multiplier, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
+    return _first_within(choice, sketches, calibrated)
 
 
 def calibrate_skellam_frequencies(categories: int, clients: int, target: Target, choice: ItemSketchChoice) -> SketchedSkellamFrequencies:
@@ -102,38 +109,48 @@ def calibrate_skellam_frequencies(categories: int, clients: int, target: Target,
     adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
     multiplier = calibrate_noise_multiplier(target, "secure-sum")
 
+    # From enough steps for a client's noise to be drawn, up to those with which the sum's is like Gaussian noise.
+    def fewest_of(square: int) -> int:
+        return 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * clients / square) / multiplier)))
+
     def finest_of(square: int) -> int:
         return min(MOST_STEPS, 1 << max(0, math.ceil(math.log2(GAUSSIAN_VARIANCE / square) / 2 - math.log2(multiplier))))
 
     def bits_of(sketch: ItemSketch) -> float:
         square = sketch.rows if adjacency != "replace-one" else 2 * sketch.rows
-        return _bits(sketch, clients * finest_of(square), multiplier * math.sqrt(square) * finest_of(square))
+        steps = finest_of(square) if choice.message_bits is None else fewest_of(square)
+        return _bits(sketch, clients * steps, multiplier * math.sqrt(square) * steps)
 
-    sketch = choice.sketch(categories, multiplier, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
-    square = squared_distance(sketch, adjacency)
+    def calibrated(sketch: ItemSketch) -> SketchedSkellamFrequencies:
+        square = squared_distance(sketch, adjacency)
 
-    @cache
-    def variance(steps: int) -> float:
-        def epsilon_of(inverse: float) -> float:
-            privacy = skellam_items_privacy(clients, sketch.rows, square, steps, 1 / inverse, adjacency)
-            return privacy.epsilon(target.delta, adjacency, target.rounds, target.sampling, account=target.method)
+        @cache
+        def variance(steps: int) -> float:
+            def epsilon_of(inverse: float) -> float:
+                privacy = skellam_items_privacy(clients, sketch.rows, square, steps, 1 / inverse, adjacency)
+                return privacy.epsilon(target.delta, adjacency, target.rounds, target.sampling, account=target.method)
 
-        start = clients / (multiplier * steps) ** 2 / square
-        low, high = 1 / LARGEST_VARIANCE, 1 / LEAST_VARIANCE
-        return 1 / calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over local_variance", start=start)
+            start = clients / (multiplier * steps) ** 2 / square
+            low, high = 1 / LARGEST_VARIANCE, 1 / LEAST_VARIANCE
+            return 1 / calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over local_variance", start=start)
 
-    # From enough steps for a client's noise to be drawn, up to those with which the sum's is like Gaussian noise. In between the variance
-    # falls: finer noise is more like it.
-    fewest = 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * clients / square) / multiplier)))
-    finest = fewest
-    while finest < finest_of(square):
-        finest *= 2
-    enough = (1 + WORTHWHILE) * variance(finest) / finest**2
-    most = (finest // fewest).bit_length() - 1
-    steps = fewest << first_true(0, most, lambda doublings: variance(fewest << doublings) / (fewest << doublings) ** 2 <= enough)
-    mechanism = SketchedSkellamFrequencies(sketch, clients, steps, variance(steps), target.delta, adjacency)
-    _check_bits(mechanism.bits_per_client, choice)
-    return mechanism
+        def mechanism(doublings: int) -> SketchedSkellamFrequencies:
+            steps = fewest << doublings
+            return SketchedSkellamFrequencies(sketch, clients, steps, variance(steps), target.delta, adjacency)
+
+        # With more steps the variance falls: finer noise is more like Gaussian noise.
+        fewest = finest = fewest_of(square)
+        while finest < finest_of(square):
+            finest *= 2
+        enough = (1 + WORTHWHILE) * variance(finest) / finest**2
+        most = (finest // fewest).bit_length() - 1
+        doublings = first_true(0, most, lambda doublings: variance(fewest << doublings) / (fewest << doublings) ** 2 <= enough)
+        while doublings and not choice.affords(mechanism(doublings).bits_per_client):
+            doublings -= 1
+        return mechanism(doublings)
+
+    sketches = choice.sketches(categories, multiplier, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
+    return _first_within(choice, sketches, calibrated)
 
 
 def calibrate_sketched_tosses(
@@ -156,50 +173,59 @@ def calibrate_sketched_tosses(
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     multiplier = calibrate_noise_multiplier(target, "secure-sum")
-    sketch = choice.sketch(
-        categories, multiplier, clients, lambda one: one.coordinates * math.log2((trials or 1) * clients + 1), powers_of_two=True
-    )
-    differing = differing_coordinates(sketch)
 
-    def largest_theta(tosses: int) -> float:
-        def epsilon_of(theta: float, *, first_cell: bool = False) -> float:
-            privacy = sketched_tosses_privacy(clients, tosses, theta, differing, first_cell=first_cell)
-            return privacy.epsilon(target.delta, "replace-one", target.rounds, target.sampling, account=target.method)
-
-        # Divergences are about 8 a theta^2 L / (n (1 - 4 theta^2)) for each coordinate, those of Gaussian noise a / (2 z^2) in all.
-        start = math.sqrt(clients / (tosses * differing)) / (4 * multiplier)
-        start /= math.sqrt(1 + 4 * start**2)
-        if start > NEAR_CERTAIN and epsilon_of(LARGEST_THETA) <= target.epsilon:
-            return LARGEST_THETA
-        # The first cell is mostly the worst one: then its theta needs a single look at all of them.
-        for guess in (lambda theta: epsilon_of(theta, first_cell=True), epsilon_of):
-            start = calibrate_parameter(guess, target, low=SMALLEST_THETA, high=LARGEST_THETA, name="theta", start=start)
-        return start
+    def bits_of(sketch: ItemSketch, tosses: int) -> float:
+        return sketch.coordinates * math.log2(tosses * clients + 1)
 
     def variance(tosses: int, theta: float) -> float:
         return (0.25 - theta**2) / (tosses * theta**2)
 
-    number = 1 if trials is None else trials
-    theta = largest_theta(number)
-    while trials is None and 2 * number <= min(MOST_TRIALS, max(1, MOST_TOSSES // clients)):
-        # Of many clients' sums, variance times divergence does not depend on the number of tosses.
-        if clients > FEW_CLIENTS and theta <= NEAR_CERTAIN:
-            break
-        more = largest_theta(2 * number)
-        if variance(2 * number, more) > (1 - WORTHWHILE) * variance(number, theta):
-            break
-        number, theta = 2 * number, more
-    found = SketchedPoissonBinomialFrequencies(sketch, clients, number, theta, target.delta)
-    _check_bits(found.bits_per_client, choice)
-    return found
+    def calibrated(sketch: ItemSketch) -> SketchedPoissonBinomialFrequencies:
+        differing = differing_coordinates(sketch)
+
+        def largest_theta(tosses: int) -> float:
+            def epsilon_of(theta: float, *, first_cell: bool = False) -> float:
+                privacy = sketched_tosses_privacy(clients, tosses, theta, differing, first_cell=first_cell)
+                return privacy.epsilon(target.delta, "replace-one", target.rounds, target.sampling, account=target.method)
+
+            # Divergences are about 8 a theta^2 L / (n (1 - 4 theta^2)) for each coordinate, those of Gaussian noise a / (2 z^2) in all.
+            start = math.sqrt(clients / (tosses * differing)) / (4 * multiplier)
+            start /= math.sqrt(1 + 4 * start**2)
+            if start > NEAR_CERTAIN and epsilon_of(LARGEST_THETA) <= target.epsilon:
+                return LARGEST_THETA
+            # The first cell is mostly the worst one: then its theta needs a single look at all of them.
+            for guess in (lambda theta: epsilon_of(theta, first_cell=True), epsilon_of):
+                start = calibrate_parameter(guess, target, low=SMALLEST_THETA, high=LARGEST_THETA, name="theta", start=start)
+            return start
+
+        number = 1 if trials is None else trials
+        theta = largest_theta(number)
+        while trials is None and 2 * number <= min(MOST_TRIALS, max(1, MOST_TOSSES // clients)):
+            # Of many clients' sums, variance times divergence does not depend on the number of tosses.
+            if (clients > FEW_CLIENTS and theta <= NEAR_CERTAIN) or not choice.affords(bits_of(sketch, 2 * number)):
+                break
+            more = largest_theta(2 * number)
+            if variance(2 * number, more) > (1 - WORTHWHILE) * variance(number, theta):
+                break
+            number, theta = 2 * number, more
+        return SketchedPoissonBinomialFrequencies(sketch, clients, number, theta, target.delta)
+
+    sketches = choice.sketches(categories, multiplier, clients, lambda one: bits_of(one, trials or 1), powers_of_two=True)
+    return _first_within(choice, sketches, calibrated)
+
+
+def _first_within(choice: ItemSketchChoice, sketches: Iterable[ItemSketch], calibrated: Callable[[ItemSketch], Calibrated]) -> Calibrated:
+    """Return the mechanism of the first sketch whose message is not longer than was asked for."""
+    lengths = list[float]()
+    for sketch in sketches:
+        mechanism = calibrated(sketch)
+        if choice.affords(mechanism.bits_per_client):
+            return mechanism
+        lengths.append(mechanism.bits_per_client)
+    raise InfeasibleError(f"message_bits must be at least {math.ceil(min(lengths))} for that sketch and noise, got {choice.message_bits:g}")
 
 
 def _bits(sketch: ItemSketch, largest: int, deviation: float) -> float:
-    """Return the bits of a message, about, whose buckets reach `largest` with noise of a deviation: a little more than it takes."""
-    return sketch.coordinates * math.log2(largest * (2 if sketch.signed else 1) + 20 * deviation + 50)
-
-
-def _check_bits(bits: float, choice: ItemSketchChoice) -> None:
-    """Refuse a message that is longer than was asked for."""
-    if choice.message_bits is not None and bits > choice.message_bits:
-        raise InfeasibleError(f"message_bits must be at least {math.ceil(bits)} for that sketch and noise, got {choice.message_bits:g}")
+    """Return the bits of a message, about, whose buckets reach `largest` with noise of a deviation, as `NoisySketchSum.modulus` has it."""
+    room = deviation * math.sqrt(2 * math.log(2 * sketch.coordinates / WRAP_PROBABILITY))
+    return sketch.coordinates * math.log2(largest * (2 if sketch.signed else 1) + 2 * room + 1)

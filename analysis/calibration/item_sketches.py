@@ -108,7 +108,11 @@ class ItemSketchChoice:
         check_real("concentration", self.concentration, low=1e-12, high=1.0)
         check_probability("failure", self.failure)
 
-    def sketch(
+    def affords(self, bits: float) -> bool:
+        """Return whether a message of this length is short enough."""
+        return self.message_bits is None or bits <= self.message_bits
+
+    def sketches(
         self,
         categories: int,
         multiplier: float,
@@ -117,8 +121,8 @@ class ItemSketchChoice:
         *,
         powers_of_two: bool = False,
         distance: float = 2.0,
-    ) -> ItemSketch:
-        """Return the sketch for a number of items.
+    ) -> list[ItemSketch]:
+        """Return sketches for a number of items, the best first: with `message_bits` several, as estimated bits may turn out to be too few.
 
         Parameters
         ----------
@@ -129,7 +133,7 @@ class ItemSketchChoice:
         clients : int
             Number of clients.
         bits_of : callable
-            Bits of a message, about.
+            Bits of a message, about, and not above what the mechanism takes.
         powers_of_two : bool
             Whether even a histogram of all items needs such a width.
         distance : float
@@ -137,7 +141,7 @@ class ItemSketchChoice:
         """
         candidates = list(self._candidates(categories, powers_of_two))
         if len(candidates) == 1:
-            return candidates[0]
+            return candidates
 
         def error(sketch: ItemSketch) -> PredictedError:
             square = distance * (sketch.rows + (likely_excess(sketch) if distance == 2 else 0))
@@ -154,14 +158,15 @@ class ItemSketchChoice:
                 )
             affordable = [one for one in choices if bits[one] <= self.message_bits]
             least = min(errors[one].squared for one in affordable)
-            alike = [one for one in affordable if errors[one].squared <= ALIKE * least]
-        else:
-            # The last candidate is the one without collisions, if nothing was asked for.
-            allowed = self.slack * errors[-1].squared
-            enough = [one for one in choices if errors[one].squared <= allowed] or [min(choices, key=lambda one: errors[one].squared)]
-            fewest = min(bits[one] for one in enough)
-            alike = [one for one in enough if bits[one] <= ALIKE * fewest]
-        return candidates[min(alike, key=lambda one: errors[one].largest)]
+            alike = sorted((one for one in affordable if errors[one].squared <= ALIKE * least), key=lambda one: errors[one].largest)
+            others = sorted((one for one in affordable if errors[one].squared > ALIKE * least), key=lambda one: errors[one].squared)
+            return [candidates[one] for one in (*alike, *others)]
+        # The last candidate is the one without collisions, if nothing was asked for.
+        allowed = self.slack * errors[-1].squared
+        enough = [one for one in choices if errors[one].squared <= allowed] or [min(choices, key=lambda one: errors[one].squared)]
+        fewest = min(bits[one] for one in enough)
+        short = [one for one in enough if bits[one] <= ALIKE * fewest]
+        return [candidates[min(short, key=lambda one: errors[one].largest)]]
 
     def _candidates(self, categories: int, powers_of_two: bool) -> Iterator[ItemSketch]:
         """Yield sketches that are possible, a histogram of all items last."""

@@ -38,6 +38,7 @@ FLOAT_BITS = 64
 PAPER = (
     "Chen, Choquette-Choo, Kairouz, Suresh 2022, The fundamental price of secure aggregation in differentially private federated learning"
 )
+SKETCH_BITS = replace(BITS, help="Bits of a coordinate of the sketch: sums are taken modulo 2**bits, or less.", budget="sketch")
 SLACK = Option("slack", float, "Largest predicted error over that without a sketch.", 2.0, 1.0, LARGEST_SLACK)
 ROWS = Option("rows", int, "Rows of a count-mean sketch; 15 by default.", None, 1, MOST_ROWS)
 SKETCH_DIMENSION = Option(
@@ -188,11 +189,12 @@ def _solve_central(target: Target, given: Values) -> Accounted:
 
 
 def _sizes(task: Task, bits: int) -> list[int]:
-    """Return lengths of sketches worth trying whose coordinates have a number of bits: one that uses `Task.bits` up, or a few shares."""
+    """Return lengths of sketches worth trying whose coordinates have a number of bits: one that uses the task's up, or a few shares."""
     # An even number of whole rows: nothing is padded.
     unit = 2 * USUAL_ROWS
     longest = task.dimension - 1
-    sizes = [longest // share for share in SHARES] if task.bits is None else [min(longest, int(task.bits * task.dimension / bits))]
+    most = task.most_message_bits
+    sizes = [longest // share for share in SHARES] if most is None else [min(longest, int(most / bits))]
     return [size // unit * unit for size in sizes if size >= unit]
 
 
@@ -214,14 +216,14 @@ ENTRIES = (
         trust_model="secure-sum",
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
-        options=(BITS, *CHOICE),
+        options=(SKETCH_BITS, *CHOICE),
         calibrate=_sketched,
         accounting=Accountable(
             "sketched-discrete-gaussian",
             "The distributed discrete Gaussian mechanism on sketches",
             SKETCH_PARAMETERS,
             _account_sketched,
-            given=(CLIENTS, DIMENSION, CLIP_NORM, BITS, *CHOICE),
+            given=(CLIENTS, DIMENSION, CLIP_NORM, SKETCH_BITS, *CHOICE),
             solve=_solve_sketched,
             close=False,
         ),
@@ -237,14 +239,14 @@ ENTRIES = (
         trust_model="secure-sum",
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
-        options=(BITS, *SPARSE),
+        options=(SKETCH_BITS, *SPARSE),
         calibrate=_sparse,
         accounting=Accountable(
             "sparse-discrete-gaussian",
             "The distributed discrete Gaussian mechanism on measurements of a sparse mean",
             SKETCH_PARAMETERS,
             _account_sketched,
-            given=(CLIENTS, DIMENSION, CLIP_NORM, BITS, *SPARSE),
+            given=(CLIENTS, DIMENSION, CLIP_NORM, SKETCH_BITS, *SPARSE),
             solve=_solve_sparse,
             close=False,
         ),

@@ -39,12 +39,13 @@ from .shared_options import (
     per_round_epsilon,
     pure_epsilon_of_rounds,
     tried_bits,
+    tried_message_bits,
 )
 
 REPLACE_ONE = ("replace-one",)
 PURE_ACCOUNTS = ("pure", "rdp", "pld")
 SKELLAM_BITS = Option("bits", int, "Bits per coordinate.", 16, 2, 32, "bits", budget="coordinate")
-SQKR_BITS = Option("bits", int, "Bits of the whole message; by default the best number.", None, 1, 16, "bits")
+SQKR_BITS = Option("message_bits", int, "Bits of the message; by default the best number.", None, 1, 16, "bits")
 # Bits of the grid on which the least average variance of all unbiased mechanisms is computed.
 BOUND_BITS = 3
 
@@ -74,7 +75,7 @@ def pure_accountable(
     """Return the accounting of a purely private mechanism: by its epsilon alone, or more closely for the dimension that is given."""
     size = (
         Option("dimension", int, "Number of coordinates; without it, what holds for every number.", None, 1, 2**31, "coordinates"),
-        Option("norm", str, "p of the ball of the vectors; by default that of the mechanism.", None),
+        Option("norm", str, "p of the ball of the vectors; by default that of the mechanism.", None, numeric=True),
     )
 
     def account(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
@@ -197,7 +198,7 @@ def _solve_skellam(target: Target, given: Values) -> Accounted:
 
 
 def _sqkr(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
-    return sqkr_mechanism(epsilon, ball) if options["bits"] is None else SQKRMechanism(epsilon, options["bits"], ball)
+    return sqkr_mechanism(epsilon, ball) if options["message_bits"] is None else SQKRMechanism(epsilon, options["message_bits"], ball)
 
 
 def pure_vector(
@@ -247,7 +248,7 @@ LAPLACE = Entry(
         (
             PURE_EPSILON,
             Option("dimension", int, "Number of coordinates; matters for norms above 1 only.", 1, 1, 2**31, "coordinates"),
-            Option("norm", str, "p of the ball of the vectors.", "1"),
+            Option("norm", str, "p of the ball of the vectors.", "1", numeric=True),
         ),
         _account_laplace,
         solve=_solve_laplace,
@@ -319,7 +320,7 @@ SQKR = Entry(
     accounting=pure_accountable("sqkr", "SQKR", _sqkr, L2, (SQKR_BITS,)),
     norms=L2,
     lower_bound=unbiased_local_lower_bound,
-    candidates=lambda _: ({}, {"bits": 1}, {"bits": 2}),
+    candidates=tried_message_bits((1, 2), int(SQKR_BITS.high)),
 )
 
 ENTRIES: tuple[Entry, ...] = (CLDP, LAPLACE, GAUSSIAN, SKELLAM, SQKR)

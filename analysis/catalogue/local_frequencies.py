@@ -17,7 +17,9 @@ from .lower_bounds import frequency_lower_bound
 from .shared_options import per_round_epsilon
 
 BLOCKS = Option("blocks", int, "Number of blocks of outputs, a power of two; by default the best number.", None, 1, 2 * MOST_ITEMS)
-BITS = Option("bits", int, "Bits of the whole message: one, and log2 of the number of blocks; by default the best.", None, 1, 32, "bits")
+MESSAGE_BITS = Option(
+    "message_bits", int, "Bits of the message: one, and log2 of the number of blocks; by default the best.", None, 1, 32, "bits"
+)
 
 
 def _entry(name: str, title: str, paper: str, build: Callable[[float, int, Values], Mechanism], options: tuple[Option, ...] = ()) -> Entry:
@@ -52,8 +54,8 @@ ENTRIES = (
         "recursive-hadamard-response",
         "Recursive Hadamard response: the item's block and a sign, by randomised response",
         "Chen, Kairouz, Özgür 2020, Breaking the communication-privacy-accuracy trilemma",
-        lambda epsilon, categories, values: recursive_hadamard_response(epsilon, categories, values["bits"]),
-        (BITS,),
+        lambda epsilon, categories, values: recursive_hadamard_response(epsilon, categories, values["message_bits"]),
+        (MESSAGE_BITS,),
     ),
     _entry(
         "projective-geometry-response",

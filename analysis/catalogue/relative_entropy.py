@@ -35,7 +35,9 @@ POPULATION = Option("population", int, "Number of clients.", low=1, high=LARGEST
 CLIENTS_PER_ROUND = Option(
     "clients_per_round", int, "Number of clients of a round, drawn with replacement.", low=1, high=MOST_CLIENTS_PER_ROUND, unit="clients"
 )
-BITS = Option("bits", int, "Bits of a message, all groups together.", low=1, high=MOST_BITS, unit="bits")
+INDEX_BITS = Option(
+    "index_bits", int, "Bits of all groups' indices together; the seed is sent with them.", low=1, high=MOST_BITS, unit="bits"
+)
 CLIP_RATIO = Option(
     "clip_ratio",
     float,
@@ -62,7 +64,7 @@ def _dp_rec(task: Task, options: Values) -> Mechanism:
 
 
 def _account(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
-    training = DpRecTraining(values["clip_ratio"], values["population"], values["clients_per_round"], values["bits"])
+    training = DpRecTraining(values["clip_ratio"], values["population"], values["clients_per_round"], values["index_bits"])
     return accounted_dp_rec(training, adjacency)
 
 
@@ -91,7 +93,7 @@ def _solve(target: Target, given: Values) -> Accounted:
 
     smallest = bound(SMALLEST_CLIP_RATIO)
     if math.isinf(smallest.epsilon):
-        raise InfeasibleError(smallest.reason or "bits must be more")
+        raise InfeasibleError(smallest.reason or "index_bits must be more")
     ratio = calibrate_parameter(
         lambda ratio: min(bound(ratio).epsilon, HUGE_EPSILON),
         target,
@@ -122,9 +124,9 @@ DP_REC = Entry(
     accounting=Accountable(
         "dp-rec",
         "DP-REC over a training, against those who see its models",
-        (CLIP_RATIO, POPULATION, CLIENTS_PER_ROUND, BITS),
+        (CLIP_RATIO, POPULATION, CLIENTS_PER_ROUND, INDEX_BITS),
         _account,
-        given=(POPULATION, CLIENTS_PER_ROUND, BITS),
+        given=(POPULATION, CLIENTS_PER_ROUND, INDEX_BITS),
         solve=_solve,
         adjacencies=DP_REC_ADJACENCIES,
     ),

@@ -48,7 +48,16 @@ CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
 ANY_DELTA = 1e-5
 # From here on, accounting for many tosses takes long.
 MANY_CLIENTS = 2**16
-BITS = Option("bits", int, "Bits of a coordinate: sums are taken modulo 2**bits, or less.", 16, 1, MOST_BITS, "bits", budget="coordinate")
+BITS = Option(
+    "bits",
+    int,
+    "Bits of a coordinate that is sent, of padding too: sums are taken modulo 2**bits, or less.",
+    16,
+    1,
+    MOST_BITS,
+    "bits",
+    budget="coordinate",
+)
 STATED_BITS = replace(BITS, default=None, help="Bits of a coordinate; without them the bits of a message are not stated.")
 CLIP_NORM = replace(CLIP, help="L2 norm that vectors are clipped to.")
 ROTATED_DIMENSION = replace(DIMENSION, help="Number of coordinates of a vector; the rotation pads them.", high=LARGEST_ROTATED)

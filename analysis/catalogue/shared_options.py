@@ -27,7 +27,7 @@ ROTATION_SEED = Option("rotation_seed", int, "Public seed of the random rotation
 ROTATION = Option(
     "rotation", str, "Public rotation: hadamard pads to a power of two, fourier to an even number.", "hadamard", choices=ROTATIONS
 )
-NORM = Option("norm", str, "p of the L_p norm, 1 or more, or inf.")
+NORM = Option("norm", str, "p of the L_p norm, 1 or more, or inf.", numeric=True)
 TRUST_MODEL = Option(
     "trust_model",
     str,
@@ -41,14 +41,29 @@ PURE_EPSILON = Option(
 
 
 def tried_bits(numbers: Callable[[Task], Iterable[int]], name: str = "bits") -> Callable[[Task], list[Values]]:
-    """Return the candidates of an entry from numbers of bits of a coordinate that are worth trying: those within `Task.bits`, and the most.
+    """Return the candidates of an entry from numbers of bits of a coordinate that are worth trying: those that a task allows, and the most.
 
-    Where `Task.bits` is given, a candidate without a number has as many as it allows.
+    Where the task has a number of bits, a candidate without a number has as many as that allows.
     """
 
     def candidates(task: Task) -> list[Values]:
-        within: list[Values] = [{name: bits} for bits in numbers(task) if task.bits is None or bits <= task.bits]
-        return within if task.bits is None else [{}, *within]
+        most = task.most_bits
+        within: list[Values] = [{name: bits} for bits in numbers(task) if most is None or bits <= most]
+        return within if most is None else [{}, *within]
+
+    return candidates
+
+
+def tried_message_bits(numbers: tuple[int, ...], high: int, *, usual: bool = True) -> Callable[[Task], list[Values]]:
+    """Return the candidates of an entry from bits of a message that are worth trying, the fewest last, and the most that a task allows.
+
+    The first candidate is the `usual` one, without a number, where an entry finds the best number by itself.
+    """
+
+    def candidates(task: Task) -> list[Values]:
+        most = task.most_message_bits
+        allowed = set() if most is None or most < 1 else {min(high, math.floor(most))}
+        return [*([{}] if usual else []), *({"message_bits": bits} for bits in sorted({*numbers, *allowed}, reverse=True))]
 
     return candidates
 

@@ -90,10 +90,10 @@ def _table_entry(
 
 def _tables_tried(task: Task) -> list[Values]:
     """Return tables, each of which is designed in seconds: those with a letter more than inputs are the best for their grid."""
-    if task.bits is not None and task.bits < 2:
+    if task.most_bits is not None and task.most_bits < 2:
         return [{"bits_in": 2, "bits_out": 1}]
     tried = ({"bits_in": 2, "bits_out": 2}, {"bits_in": 3, "bits_out": 4}, {"bits_in": 4, "bits_out": 5})
-    return [one for one in tried if task.bits is None or one["bits_out"] <= task.bits]
+    return [one for one in tried if task.most_bits is None or one["bits_out"] <= task.most_bits]
 
 
 def _designed(values: Values, clients: int, target: Target) -> LookupTable:

@@ -55,7 +55,9 @@ OBJECTIVE = Option(
 )
 SEED = Option("seed", int, "Root seed of the solver.", DESIGN_SEED, 0, 2**63 - 1)
 CACHE = Option("cache", Path, "Folder where designed tables are kept; by default they are designed again.", None)
-RESPONSE_BITS = Option("bits", int, "Bits of the grid and of a message.", 3, 1, LARGEST_BITS, "bits", budget="at most")
+RESPONSE_BITS = Option(
+    "bits", int, "Bits of the number, its one coordinate: of the grid, and of a message.", 3, 1, LARGEST_BITS, "bits", budget="at most"
+)
 TABLE = Option("table", Path, "Lookup table, as JSON; it is verified first.")
 ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one round there; none by default.", None)
 
@@ -282,7 +284,7 @@ def _tables_tried(task: Task) -> list[Values]:
         norm = task.ball("mvu").norm
         if generous and math.isfinite(norm):
             tried.append({"bits_in": 5, "bits_out": 2, "metric": f"l{norm:g}"})
-    return [one for one in tried if task.bits is None or one["bits_out"] <= task.bits]
+    return [one for one in tried if task.most_bits is None or one["bits_out"] <= task.most_bits]
 
 
 def _response(design: Callable[..., LookupTable], name: str) -> Callable[[Task, Values], Mechanism]:

@@ -18,10 +18,11 @@ from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from ...solvers.numerics.walsh_hadamard import padded_dimension
 from .local import L2, PURE_ACCOUNTS, REPLACE_ONE, pure_accountable, pure_vector
 from .lower_bounds import local_lower_bound, unbiased_local_lower_bound
+from .shared_options import tried_message_bits
 
-CODING_BITS = Option("bits", int, "log2 of the number of candidates, which is also the length of a message.", 8, 1, 20, "bits")
+CODING_BITS = Option("message_bits", int, "log2 of the number of candidates, which is also the length of a message.", 8, 1, 20, "bits")
 SIMPLEX_BITS = Option(
-    "bits", int, "Length of a message, at most log2(dimension + 1); by default the best number up to 7.", None, 1, 12, "bits"
+    "message_bits", int, "Length of a message, at most log2(dimension + 1); by default the best number up to 7.", None, 1, 12, "bits"
 )
 PROJECTED = Option("projected", int, "Number of projections, 64 bits each; at most the dimension.", 64, 1, LARGEST_DIMENSION, "projections")
 HADAMARD_PROJECTED = Option(
@@ -41,6 +42,8 @@ ALPHA = Option(
 )
 # Most bits of a rotating simplex by default: the time of a client grows with the square of the number of corners.
 USUAL_SIMPLEX_BITS = 7
+# Encoding takes twice as long with every bit.
+CODING_TRIED = tried_message_bits((2, 4, 6, 8, 10), 10, usual=False)
 ASI = "Asi, Feldman, Talwar 2022, Optimal algorithms for mean estimation under local differential privacy"
 PROJECTIONS = "Asi, Feldman, Nelson, Nguyen, Talwar 2023, Fast optimal locally private mean estimation via random projections"
 ISIK = "Isik, Chen, Özgür, Weissman, No 2023, Exact optimality of communication-privacy-utility tradeoffs in distributed mean estimation"
@@ -64,27 +67,22 @@ def _fast_projunit(epsilon: float, ball: NormBall, options: Values) -> Mechanism
 
 
 def _simplex(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
-    if options["bits"] is not None:
-        return RotatingSimplexMechanism(epsilon, options["bits"], ball)
+    if options["message_bits"] is not None:
+        return RotatingSimplexMechanism(epsilon, options["message_bits"], ball)
     numbers = range(1, min(USUAL_SIMPLEX_BITS, most_simplex_bits(ball.dimension)) + 1)
     return min((RotatingSimplexMechanism(epsilon, bits, ball) for bits in numbers), key=lambda mechanism: mechanism.worst_variance)
 
 
 def _coding(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
-    return MinimalRandomCodingMechanism(epsilon, options["bits"], ball)
+    return MinimalRandomCodingMechanism(epsilon, options["message_bits"], ball)
 
 
 def _plain(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
-    return plain_random_coding_mechanism(epsilon, options["bits"], ball, unbiased=options["unbiased"])
+    return plain_random_coding_mechanism(epsilon, options["message_bits"], ball, unbiased=options["unbiased"])
 
 
 def _poisson(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
     return PoissonRepresentationMechanism(epsilon, ball, options["alpha"])
-
-
-def _coding_tried(_: Task) -> list[Values]:
-    """Return lengths of codes; encoding takes twice as long with every bit."""
-    return [{"bits": bits} for bits in (2, 4, 6, 8, 10)]
 
 
 def _entry(
@@ -163,7 +161,7 @@ ENTRIES = (
         ISIK,
         _simplex,
         (SIMPLEX_BITS,),
-        lambda _: ({}, {"bits": 1}, {"bits": 2}, {"bits": 4}),
+        tried_message_bits((1, 2, 4), USUAL_SIMPLEX_BITS),
     ),
     _entry(
         "minimal-random-coding",
@@ -172,7 +170,7 @@ ENTRIES = (
         SHAH,
         _coding,
         (CODING_BITS,),
-        _coding_tried,
+        CODING_TRIED,
     ),
     _entry(
         "minimal-random-coding-plain",
@@ -181,7 +179,7 @@ ENTRIES = (
         SHAH,
         _plain,
         (CODING_BITS, UNBIASED),
-        _coding_tried,
+        CODING_TRIED,
         local_lower_bound,
     ),
     _entry(

@@ -39,7 +39,7 @@ class MeasuredMessage:
     squared_error_error: float
 
 
-def measure_message(clip_ratio: float, dimension: int, bits: int, seeds: int, rng: np.random.Generator) -> MeasuredMessage:
+def measure_message(clip_ratio: float, dimension: int, group_bits: int, seeds: int, rng: np.random.Generator) -> MeasuredMessage:
     """Average the coder's messages for one update over many lists of shared samples, with the coder's own weights.
 
     Of the bias, only what normalising the weights changes is averaged: without that, ``sum_k ratio_k sample_k / K`` has no bias at all,
@@ -51,7 +51,7 @@ def measure_message(clip_ratio: float, dimension: int, bits: int, seeds: int, rn
         Norm of the update over sigma, 0.001 to 3.
     dimension : int
         Its length.
-    bits : int
+    group_bits : int
         Bits of the group, 1 to 20.
     seeds : int
         Number of lists, from 2.
@@ -60,7 +60,7 @@ def measure_message(clip_ratio: float, dimension: int, bits: int, seeds: int, rn
 
     Examples
     --------
-    >>> found = measure_message(1.0, dimension=4, bits=5, seeds=400, rng=np.random.default_rng(0))
+    >>> found = measure_message(1.0, dimension=4, group_bits=5, seeds=400, rng=np.random.default_rng(0))
     >>> abs(found.relative_bias - (1 - resampled_moments(1.0, 32).mean)) < 4 * found.relative_bias_error
     True
     """
@@ -70,8 +70,8 @@ def measure_message(clip_ratio: float, dimension: int, bits: int, seeds: int, rn
     update = direction * (clip_ratio / np.linalg.norm(direction))
     biases, errors = np.empty(seeds), np.empty(seeds)
     for place, seed in enumerate(rng.integers(0, 2**63, seeds).tolist()):
-        samples = SharedNormals(seed, dimension).vectors(0, 1 << bits).astype(float)
-        ratios = np.exp(log_importance_weights(update, bits, seed))
+        samples = SharedNormals(seed, dimension).vectors(0, 1 << group_bits).astype(float)
+        ratios = np.exp(log_importance_weights(update, group_bits, seed))
         weights = ratios / ratios.sum()
         biases[place] = (ratios / len(ratios) - weights) @ (samples @ update) / clip_ratio**2
         errors[place] = weights @ np.sum((samples - update) ** 2, axis=1)
@@ -86,7 +86,7 @@ class BiasPoint(Point):
     ----------
     clip_ratio : float
         Norm of the update over sigma; the Rényi divergences of the two Gaussian distributions that are coded are a c^2 / 2 at order a.
-    dimension, bits : int
+    dimension, group_bits : int
         Coordinates and bits of the group.
     seeds : int
         Number of lists of shared samples that are drawn, from 2; 0 for none.
@@ -96,26 +96,27 @@ class BiasPoint(Point):
 
     clip_ratio: float
     dimension: int
-    bits: int
+    group_bits: int
     seeds: int = 0
     lost: float = 0.05
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row with bias and error.
 
-        ``relative_bias`` is exact, the share of the update that is missing, and ``leading_bias`` is exp(c^2) / 2**bits. ``squared_error``
-        is exact too, over sigma**2, and tends to the dimension, the error of the distribution that is coded; ``relative_error`` and
-        ``floor`` are these two over the update's squared norm, c^2 sigma^2. ``lemma_bits`` are lemma 2's, of one message, at ``lost``.
+        ``relative_bias`` is exact, the share of the update that is missing, and ``leading_bias`` is exp(c^2) / 2**group_bits.
+        ``squared_error`` is exact too, over sigma**2, and tends to the dimension, the error of the distribution that is coded;
+        ``relative_error`` and ``floor`` are these two over the update's squared norm, c^2 sigma^2. ``lemma_bits`` are lemma 2's, of one
+        message, at ``lost``.
         """
-        law = resampled_moments(self.clip_ratio, 1 << self.bits)
+        law = resampled_moments(self.clip_ratio, 1 << self.group_bits)
         squared_error = law.squared_error + self.dimension - 1
         return [
             {
                 "clip_ratio": self.clip_ratio,
                 "dimension": self.dimension,
-                "bits": self.bits,
+                "group_bits": self.group_bits,
                 "relative_bias": 1 - law.mean / self.clip_ratio,
-                "leading_bias": float(np.exp(self.clip_ratio**2 - self.bits * math.log(2))),
+                "leading_bias": float(np.exp(self.clip_ratio**2 - self.group_bits * math.log(2))),
                 "squared_error": squared_error,
                 "relative_error": squared_error / self.clip_ratio**2,
                 "floor": self.dimension / self.clip_ratio**2,
@@ -132,8 +133,8 @@ class BiasPoint(Point):
         names = [field.name for field in fields(MeasuredMessage)]
         if self.seeds == 0:
             return dict.fromkeys((f"measured_{name}" for name in names), math.nan)
-        rng = named_stream(self.seed, f"clip ratio {self.clip_ratio}, dimension {self.dimension}, {self.bits} bits")
-        found = measure_message(self.clip_ratio, self.dimension, self.bits, self.seeds, rng)
+        rng = named_stream(self.seed, f"clip ratio {self.clip_ratio}, dimension {self.dimension}, {self.group_bits} bits")
+        found = measure_message(self.clip_ratio, self.dimension, self.group_bits, self.seeds, rng)
         return {f"measured_{name}": getattr(found, name) for name in names}
 
 
@@ -144,10 +145,10 @@ def with_fitted_slopes(rows: pd.DataFrame) -> pd.DataFrame:
     """
 
     def slope(own: pd.DataFrame) -> float:
-        small = own[own["leading_bias"] <= SMALL_BIAS].drop_duplicates("bits")
+        small = own[own["leading_bias"] <= SMALL_BIAS].drop_duplicates("group_bits")
         if len(small) < 3:
             return math.nan
-        fit = np.polynomial.Polynomial.fit(small["bits"].to_numpy(), np.log2(small["relative_bias"].to_numpy()), 1)
+        fit = np.polynomial.Polynomial.fit(small["group_bits"].to_numpy(), np.log2(small["relative_bias"].to_numpy()), 1)
         return float(fit.convert().coef[1])
 
     slopes = {ratio: slope(own) for ratio, own in rows.groupby("clip_ratio")}

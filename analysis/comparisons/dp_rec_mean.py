@@ -60,8 +60,8 @@ class MeanSetting:
     ----------
     panel, series : str
         Where it is shown.
-    bits : int or None
-        Bits of each group, or of SQKR's message; None for the best number of a private mechanism.
+    index_bits : int or None
+        Bits of each group's index, or of SQKR's message; None for the best number of a private mechanism.
     groups : int
         Number of DP-REC's groups.
     epsilon : float
@@ -78,7 +78,7 @@ class MeanSetting:
 
     panel: str
     series: str
-    bits: int | None = None
+    index_bits: int | None = None
     groups: int = 1
     epsilon: float = math.inf
     account: str = ""
@@ -100,8 +100,8 @@ class MeanSetting:
         if self.series == MMRC:
             return minimal_random_coding_mechanism(self.epsilon, ball)
         if self.series == SQKR:
-            return sqkr_mechanism(self.epsilon, ball) if self.bits is None else SQKRMechanism(self.epsilon, self.bits, ball)
-        bits = GROUP_BITS if self.bits is None else self.bits
+            return sqkr_mechanism(self.epsilon, ball) if self.index_bits is None else SQKRMechanism(self.epsilon, self.index_bits, ball)
+        bits = GROUP_BITS if self.index_bits is None else self.index_bits
         ratio = self.clip_ratio or least_error_clip_ratio(self.dimension, self.groups, bits, self.clients)
         if math.isfinite(self.epsilon):
             largest = calibrated_clip_ratio(Target(self.epsilon, self.delta, method=self.account), self._training(ratio, bits))
@@ -115,7 +115,7 @@ class MeanSetting:
             return mechanism.guarantee
         if math.isinf(self.epsilon):
             return Guarantee(math.inf, ADJACENCY, "central")
-        training = self._training(mechanism.clip_ratio, mechanism.layout.bits[0])
+        training = self._training(mechanism.clip_ratio, mechanism.layout.group_bits[0])
         bound = training.privacy().account(self.account).bound(self.delta, 1, None)
         return Guarantee(bound.epsilon, ADJACENCY, "central", delta=self.delta)
 
@@ -143,7 +143,7 @@ class MeanPoint(Point):
     def setting(self) -> str:
         """The setting in words."""
         of = self.of
-        bits = "" if of.bits is None else f", {of.bits} bits"
+        bits = "" if of.index_bits is None else f", {of.index_bits} bits"
         ratio = "" if of.clip_ratio is None else f", clip ratio {of.clip_ratio:g}"
         epsilon = "" if math.isinf(of.epsilon) else f", epsilon {of.epsilon:g}"
         return f"{of.series}{bits}{ratio}{epsilon}"
@@ -160,9 +160,9 @@ class MeanPoint(Point):
     def run(self, prepared: DpRecMechanism | VectorMechanism) -> list[dict[str, Any]]:
         """Return a row with what the run was off by, and what it was predicted to be off by, given vectors and draws.
 
-        ``bits`` are those that depend on the vector: neither DP-REC's seeds, 64 bits of a message, nor what is public for SQKR and MMRC
-        are counted. ``message_bits`` are those of DP-REC with its seed. ``central_squared_error`` is that of a trusted server's Gaussian
-        noise, add-or-remove-one.
+        ``index_bits`` are those that depend on the vector: neither DP-REC's seeds, 64 bits of a message, nor what is public for SQKR and
+        MMRC are counted. ``message_bits`` are those of DP-REC with its seed. ``central_squared_error`` is that of a trusted server's
+        Gaussian noise, add-or-remove-one.
         """
         of, mechanism = self.of, prepared
         layout = mechanism.layout if isinstance(mechanism, DpRecMechanism) else None
@@ -176,8 +176,8 @@ class MeanPoint(Point):
                 "clients": of.clients,
                 "dimension": of.dimension,
                 "groups": None if layout is None else layout.groups,
-                "bits_per_group": None if layout is None else layout.bits[0],
-                "bits": mechanism.bits_per_client if layout is None else float(layout.total_bits),
+                "bits_per_group": None if layout is None else layout.group_bits[0],
+                "index_bits": mechanism.bits_per_client if layout is None else float(layout.total_bits),
                 "message_bits": mechanism.bits_per_client,
                 "clip_norm": mechanism.ball.clip_norm,
                 "clip_ratio": mechanism.clip_ratio if isinstance(mechanism, DpRecMechanism) else math.nan,
@@ -218,7 +218,7 @@ class MeanPoint(Point):
     def _stream(self, mechanism: DpRecMechanism | VectorMechanism) -> str:
         of = self.of
         fields = (of.panel, of.series, mechanism.bits_per_client, of.clip_ratio, of.account, of.epsilon)
-        layout = mechanism.layout.bits if isinstance(mechanism, DpRecMechanism) else None
+        layout = mechanism.layout.group_bits if isinstance(mechanism, DpRecMechanism) else None
         return f"{fields}, {layout}, {of.coded}"
 
 
@@ -245,14 +245,14 @@ def mean_points(
     """
     priors = (ZERO, EQUAL)
     settings = [
-        MeanSetting("bits", name, bits=number, coded=coded)
+        MeanSetting("bits", name, index_bits=number, coded=coded)
         for coded, numbers in ((True, coded_bits), (False, bits))
         for name in priors
         for number in numbers
     ]
-    settings += [MeanSetting("bits", GROUPED, bits=number, groups=GROUPS) for number in grouped_bits]
-    settings += [MeanSetting("bits", SQKR, bits=number) for number in sqkr_bits]
-    settings += [MeanSetting("ratio", name, bits=1, clip_ratio=ratio) for name in priors for ratio in clip_ratios]
+    settings += [MeanSetting("bits", GROUPED, index_bits=number, groups=GROUPS) for number in grouped_bits]
+    settings += [MeanSetting("bits", SQKR, index_bits=number) for number in sqkr_bits]
+    settings += [MeanSetting("ratio", name, index_bits=1, clip_ratio=ratio) for name in priors for ratio in clip_ratios]
     for epsilon in epsilons:
         settings += [
             MeanSetting("epsilon", name, groups=GROUPS, epsilon=epsilon, account=account)
@@ -274,7 +274,7 @@ def mean_points(
     ]
 
 
-SETTING = ("panel", "series", "variant", "bits", "clip_ratio", "drawn_from", "target_epsilon")
+SETTING = ("panel", "series", "variant", "index_bits", "clip_ratio", "drawn_from", "target_epsilon")
 
 
 def summarise_means(rows: pd.DataFrame) -> pd.DataFrame:

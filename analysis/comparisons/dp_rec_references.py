@@ -46,8 +46,8 @@ class PublishedSetting:
         Clip norm of a client's update over the standard deviation of the prior.
     epsilon : float
         What the paper reports.
-    bits : int
-        Bits of a message: 7 for each group. Groups are the 8 tensors of LeNet-5 and of FEMNIST's network, the 9 of Shakespeare's, and
+    index_bits : int
+        Bits of all indices: 7 for each group. Groups are the 8 tensors of LeNet-5 and of FEMNIST's network, the 9 of Shakespeare's, and
         StackOverflow's 6.
     noise_multiplier : float or None
         What the paper reports for DP-FedAvg at this epsilon.
@@ -61,7 +61,7 @@ class PublishedSetting:
     rounds: int
     clip_ratio: float
     epsilon: float
-    bits: int = 42
+    index_bits: int = 42
     noise_multiplier: float | None = None
     noise_rounds: int | None = None
 
@@ -77,7 +77,7 @@ class PublishedSetting:
     @property
     def training(self) -> DpRecTraining:
         """The training as accounting sees it."""
-        return DpRecTraining(self.clip_ratio, self.population, self.clients_per_round, self.bits)
+        return DpRecTraining(self.clip_ratio, self.population, self.clients_per_round, self.index_bits)
 
     @property
     def sampling(self) -> PoissonSampling:
@@ -187,20 +187,20 @@ def calibrated_clip_ratio(target: Target, training: DpRecTraining) -> float:
 
     The training's own clip ratio does not count.
     """
-    given = {"population": training.population, "clients_per_round": training.clients_per_round, "bits": training.bits}
+    given = {"population": training.population, "clients_per_round": training.clients_per_round, "index_bits": training.index_bits}
     solve = cast("Callable[[Target, Mapping[str, Any]], Accounted]", DP_REC.accounting.solve)
     return cast("float", solve(target, given).details["clip_ratio"])
 
 
 def _dp_rec_row(setting: PublishedSetting, name: str) -> dict[str, Any]:
     def account(bits: int) -> EpsilonBound:
-        training = replace(setting.training, bits=bits)
+        training = replace(setting.training, index_bits=bits)
         return training.privacy().account(name).bound(setting.delta, setting.rounds, None)
 
     fewest = int(cast("int", account(MOST_BITS).details["minimum_bits"]))
     ratio = calibrated_clip_ratio(Target(setting.epsilon, setting.delta, setting.rounds, method=name), setting.training)
     return {
-        "epsilon": account(setting.bits).epsilon,
+        "epsilon": account(setting.index_bits).epsilon,
         "minimum_bits": fewest,
         "epsilon_at_minimum_bits": account(fewest).epsilon,
         "target_noise_multiplier": math.sqrt(setting.clients_per_round) / ratio,

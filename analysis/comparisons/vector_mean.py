@@ -41,7 +41,7 @@ CODING_BITS = (4, 8)
 # Projections of 128 coordinates.
 PROJECTED = 32
 # Options with which codes are quick, and serve three coordinates.
-SMALLEST = {"projected": 2, "bits": 2}
+SMALLEST = {"projected": 2, "message_bits": 2}
 # Vectors whose coordinates' distance from the grid is averaged for the bound.
 BOUND_CLIENTS = 2000
 
@@ -126,7 +126,7 @@ COMPARISONS = (
             Series("SQKR", MechanismChoice.of("sqkr"), 2.0, 0.0),
             Series("PrivUnit", MechanismChoice.of("privunit"), 2.0, 0.0),
             Series("FastProjUnit", MechanismChoice.of("fast-projunit", projected=PROJECTED), 2.0, 0.0),
-            Series("rotating simplex", MechanismChoice.of("rotating-simplex", bits=4), 2.0, 0.0),
+            Series("rotating simplex", MechanismChoice.of("rotating-simplex", message_bits=4), 2.0, 0.0),
         ),
         by_bits=(
             *(_table("MVU, L1 metric", 5, bits, "l1", 2.0, DELTA) for bits in BITS_OUT),
@@ -136,13 +136,13 @@ COMPARISONS = (
             Series("Laplace, or Gaussian", MechanismChoice.of("gaussian"), 2.0, DELTA),
             *(Series("Skellam", MechanismChoice.of("skellam", bits=bits), 2.0, DELTA) for bits in SKELLAM_BITS),
             Series("PrivUnitG", MechanismChoice.of("privunit-g"), 2.0, 0.0),
-            *(Series("SQKR", MechanismChoice.of("sqkr", bits=bits), 2.0, 0.0) for bits in SQKR_BITS),
+            *(Series("SQKR", MechanismChoice.of("sqkr", message_bits=bits), 2.0, 0.0) for bits in SQKR_BITS),
             Series("PrivUnit", MechanismChoice.of("privunit"), 2.0, 0.0),
             Series("FastProjUnit", MechanismChoice.of("fast-projunit", projected=PROJECTED), 2.0, 0.0),
-            *(Series("rotating simplex", MechanismChoice.of("rotating-simplex", bits=bits), 2.0, 0.0) for bits in SIMPLEX_BITS),
+            *(Series("rotating simplex", MechanismChoice.of("rotating-simplex", message_bits=bits), 2.0, 0.0) for bits in SIMPLEX_BITS),
             Series("ProjUnit", MechanismChoice.of("projunit", projected=PROJECTED), 2.0, 0.0),
-            *(Series("random coding", MechanismChoice.of("minimal-random-coding", bits=bits), 2.0, 0.0) for bits in CODING_BITS),
-            Series("plain random coding", MechanismChoice.of("minimal-random-coding-plain", bits=8), 2.0, 0.0),
+            *(Series("random coding", MechanismChoice.of("minimal-random-coding", message_bits=bits), 2.0, 0.0) for bits in CODING_BITS),
+            Series("plain random coding", MechanismChoice.of("minimal-random-coding-plain", message_bits=8), 2.0, 0.0),
             Series("Poisson representation", MechanismChoice.of("poisson-private-representation"), 2.0, 0.0),
         ),
     ),
@@ -326,6 +326,7 @@ COLUMNS = (
         "table_objective",
         "dithering",
         "bits",
+        "message_bits",
         "epsilon",
         "delta",
     ),

@@ -10,7 +10,7 @@ from ...arguments import check_choice, check_real
 from ...arrays import FloatArray
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import Mechanism
-from ...design.contracts.task import Task
+from ...design.contracts.task import Task, check_task
 from ...errors import InfeasibleError
 from ..catalogue.registry import entry_named
 from .flower import ArrayRecord, ConfigRecord, Grid, Message, MetricRecord, RecordDict, Strategy, array_record, numpy_arrays, only_arrays
@@ -75,7 +75,7 @@ class PrivateMeanStrategy(Strategy):
     ) -> None:
         self.strategy = strategy
         self.mechanism = mechanism
-        self.task = task
+        self.task = check_task(task)
         self.options = dict(options)
         self.largest_epsilon = task.epsilon * ROUNDING if largest_epsilon is None else largest_epsilon
         check_real("largest_epsilon", self.largest_epsilon, low=0.0, high=1e100)

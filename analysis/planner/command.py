@@ -3,6 +3,7 @@
 import shlex
 from typing import Any
 
+from ...arguments import number_text
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.registry import Entry, Values
 from ...design.contracts.task import Task
@@ -19,7 +20,7 @@ def simulate_command(entry: Entry, task: Task, values: Values, population: str, 
         case Categories():
             words += _option("categories", domain.size)
         case Interval():
-            words += ["--interval", number(domain.low), number(domain.high)]
+            words += ["--interval", number_text(domain.low), number_text(domain.high)]
         case _:
             words += [*_option("dimension", domain.dimension), *_option("norm", domain.norm)]
             words += _option("clip", domain.clip_norm) if domain.clip_norm != 1 else []
@@ -36,11 +37,5 @@ def simulate_command(entry: Entry, task: Task, values: Values, population: str, 
     return shlex.join([*words, *(_option("seed", seed) if seed else [])])
 
 
-def number(value: float) -> str:
-    """Return a number in as few digits as give it back."""
-    short = f"{value:g}"
-    return short if float(short) == value else repr(value)
-
-
 def _option(name: str, value: Any) -> list[str]:
-    return [f"--{name.replace('_', '-')}", number(value) if isinstance(value, float) else str(value)]
+    return [f"--{name.replace('_', '-')}", number_text(value) if isinstance(value, float) else str(value)]

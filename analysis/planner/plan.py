@@ -13,7 +13,7 @@ from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Entry, Values
-from ...design.contracts.task import Task
+from ...design.contracts.task import Task, check_task
 from ...errors import ConvergenceError, InfeasibleError
 from ...progress import OnStep, silent
 from ..catalogue.registry import REGISTRY, entry_named
@@ -87,7 +87,7 @@ def plan_task(
     nonzero : int or None
         Coordinates of a vector of a sparse population that are not zero; None for the option ``sparsity``, or one in 16 without it.
     trust : str or None
-        ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``: mechanisms of other trust models are refused; None for all.
+        ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``: mechanisms of other trust models are left out; None for all.
     options : mapping
         Design choices, by name, that every entry keeps which has them, such as ``sparsity``.
     seed : int
@@ -104,7 +104,7 @@ def plan_task(
     ValueError
         If there is no such population, trust model or option, or the domain has no such population.
     """
-    population = population or usual_population(task.domain)
+    population = population or usual_population(check_task(task).domain)
     check_inputs(population, task.domain, nonzero)
     if trust is not None:
         check_choice("trust", trust, TRUST_MODELS)
@@ -121,19 +121,20 @@ def plan_task(
     sample = draw_sample(population, task.domain, task.clients, seed, nonzero)
     compared = references(task, sample)
     central = compared[1].predicted_error
-    asked = _Asked(task, population, nonzero, trust, options, seed, sample, central, timed)
-    found = dict[str, PlannedMechanism]()
-    for one in _all_planned(asked, workers):
-        found[one.name] = one
-        on_step(len(found), len(REGISTRY), one.name)
-    return Plan(task, population, ranked(found[name] for name in REGISTRY), compared, nonzero)
+    asked = _Asked(task, population, nonzero, options, seed, sample, central, timed)
+    names = [name for name, entry in REGISTRY.items() if trust in (None, entry.trust_model)]
+    planned = dict[str, PlannedMechanism]()
+    for one in _all_planned(names, asked, workers):
+        planned[one.name] = one
+        on_step(len(planned), len(names), one.name)
+    return Plan(task, population, ranked(planned[name] for name in names), compared, nonzero)
 
 
-def _all_planned(asked: "_Asked", workers: int) -> Iterator[PlannedMechanism]:
+def _all_planned(names: list[str], asked: "_Asked", workers: int) -> Iterator[PlannedMechanism]:
     """Yield every entry's part of the plan, as it is done."""
     can, cannot = list[str](), list[str]()
-    for name, entry in REGISTRY.items():
-        (can if isinstance(asked.task.domain, entry.domains) and asked.trust in (None, entry.trust_model) else cannot).append(name)
+    for name in names:
+        (can if isinstance(asked.task.domain, REGISTRY[name].domains) else cannot).append(name)
     yield from (_planned_by_name(name, asked) for name in cannot)
     if check_integer("workers", workers, low=1, high=MOST_WORKERS) == 1:
         yield from (_planned_by_name(name, asked) for name in can)
@@ -162,7 +163,6 @@ class _Asked:
     task: Task
     population: str
     nonzero: int | None
-    trust: str | None
     options: Values
     seed: int
     sample: PopulationSample
@@ -196,8 +196,6 @@ def _check_asked(entry: Entry, asked: _Asked) -> None:
     if not isinstance(task.domain, entry.domains):
         held = " or ".join(HELD[domain] for domain in entry.domains)
         raise InfeasibleError(f"clients must hold {held} for {entry.name}, got {HELD[type(task.domain)]}")
-    if asked.trust not in (None, entry.trust_model):
-        raise InfeasibleError(f"trust must be {entry.trust_model} for {entry.name}, got {asked.trust}")
     if entry.populations is not None and asked.population not in entry.populations:
         raise InfeasibleError(
             f"population must be {' or '.join(entry.populations)} for {entry.name}, whose error is stated for it, got {asked.population}"
@@ -213,9 +211,8 @@ def _check_asked(entry: Entry, asked: _Asked) -> None:
 def _designs(entry: Entry, asked: _Asked) -> list[_Design]:
     """Return the candidates that keep to the task; at least one, or an error says what the first of them lacks."""
     own = {name: value for name, value in asked.options.items() if name in {option.name for option in entry.options}}
-    candidates = list(entry.candidates(asked.task))
-    if not candidates:
-        raise InfeasibleError(f"bits must be more for {entry.name}, got {asked.task.bits}")
+    entry.check_bits(asked.task, own)
+    candidates = list(entry.candidates(asked.task)) or [{}]
     tried = {tuple(sorted(values.items())): values for values in ({**candidate, **own} for candidate in candidates)}
     found, faults = list[_Design](), list[Exception]()
     for values in tried.values():

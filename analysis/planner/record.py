@@ -316,6 +316,7 @@ def _task_columns(task: Task, population: str, nonzero: int | None) -> dict[str,
         "task_delta": task.delta,
         "rounds": task.rounds,
         "task_bits": task.bits,
+        "task_message_bits": task.message_bits,
         "sampling": None if task.sampling is None else str(task.sampling),
     }
 

@@ -47,6 +47,7 @@ class TypicalSetting:
         words += [f"--delta {task.delta:g}"] if task.delta else []
         words += [f"--adjacency {task.adjacency}"]
         words += [f"--bits {task.bits:g}"] if task.bits is not None else []
+        words += [f"--message-bits {task.message_bits:g}"] if task.message_bits is not None else []
         words += [f"--rounds {task.rounds}"] if task.rounds > 1 else []
         words += [f"--trust {self.trust}"] if self.trust is not None else []
         return " ".join(words)

@@ -27,6 +27,7 @@ def task_in_words(task: Task) -> str:
     parts = [f"{task.clients:,} clients", held, f"epsilon = {task.epsilon:g}"]
     parts += [f"delta = {task.delta:g}"] if task.delta else []
     parts += [f"{task.rounds} rounds"] if task.rounds > 1 else []
-    parts += [f"at most {task.bits:g} bit{'s' if task.bits != 1 else ''} a coordinate"] if task.bits is not None else []
+    limits = ((task.bits, "a coordinate"), (task.message_bits if task.bits is None else None, "a message"))
+    parts += [f"at most {bits:g} bit{'s' if bits != 1 else ''} {of}" for bits, of in limits if bits is not None]
     parts += [str(task.sampling)] if task.sampling is not None else []
     return ", ".join([*parts, f"{task.adjacency} adjacency"])

@@ -61,7 +61,7 @@ def message_law(mechanism: DpRecMechanism, vectors: ArrayLike) -> MessageLaw:
     --------
     >>> from quietbits.design.relative_entropy.group_layout import uniform_layout
     >>> from quietbits.design.contracts.norm_ball import NormBall
-    >>> mechanism = DpRecMechanism(NormBall(dimension=4, norm=2.0), clip_ratio=1.0, layout=uniform_layout(4, groups=1, bits=7))
+    >>> mechanism = DpRecMechanism(NormBall(dimension=4, norm=2.0), clip_ratio=1.0, layout=uniform_layout(4, groups=1, group_bits=7))
     >>> law = message_law(mechanism, [[1.0, 0.0, 0.0, 0.0]])
     >>> round(float(law.bias[0, 0]), 4), law.variance.round(2).tolist()
     (-0.0202, [3.98])
@@ -69,7 +69,7 @@ def message_law(mechanism: DpRecMechanism, vectors: ArrayLike) -> MessageLaw:
     units = mechanism.ball.clip(vectors) / mechanism.sigma
     bias = np.zeros_like(units)
     variance = np.full(len(units), float(mechanism.layout.dimension - mechanism.layout.groups))
-    for part, bits in zip(mechanism.layout.slices(), mechanism.layout.bits, strict=True):
+    for part, bits in zip(mechanism.layout.slices(), mechanism.layout.group_bits, strict=True):
         shifts = np.linalg.norm(units[:, part], axis=1)
         curves = _moment_curves(mechanism.clip_ratio, bits)
         # Rounding may leave a clipped vector longer than the ball by a last digit.
@@ -89,13 +89,13 @@ def draw_decoded(mechanism: DpRecMechanism, vectors: ArrayLike, rng: np.random.G
     --------
     >>> from quietbits.design.relative_entropy.group_layout import uniform_layout
     >>> from quietbits.design.contracts.norm_ball import NormBall
-    >>> mechanism = DpRecMechanism(NormBall(dimension=4, norm=2.0), clip_ratio=1.0, layout=uniform_layout(4, groups=2, bits=7))
+    >>> mechanism = DpRecMechanism(NormBall(dimension=4, norm=2.0), clip_ratio=1.0, layout=uniform_layout(4, groups=2, group_bits=7))
     >>> draw_decoded(mechanism, [[0.9, 0.0, 0.0, 0.1]], np.random.default_rng(0)).shape
     (1, 4)
     """
     units = mechanism.ball.clip(vectors) / mechanism.sigma
     decoded = rng.standard_normal(units.shape)
-    for part, bits in zip(mechanism.layout.slices(), mechanism.layout.bits, strict=True):
+    for part, bits in zip(mechanism.layout.slices(), mechanism.layout.group_bits, strict=True):
         shifts = np.linalg.norm(units[:, part], axis=1)
         directions = _directions(units[:, part], shifts)
         # A vector of zeros has no direction: every sample is as likely.

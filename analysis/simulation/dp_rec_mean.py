@@ -115,7 +115,7 @@ def simulate_dp_rec_mean(
     --------
     >>> from quietbits.design.relative_entropy.group_layout import uniform_layout
     >>> from quietbits.design.contracts.norm_ball import NormBall
-    >>> mechanism = DpRecMechanism(NormBall(dimension=200, norm=2.0), clip_ratio=1.0, layout=uniform_layout(200, groups=1, bits=7))
+    >>> mechanism = DpRecMechanism(NormBall(dimension=200, norm=2.0), clip_ratio=1.0, layout=uniform_layout(200, groups=1, group_bits=7))
     >>> rng = np.random.default_rng(0)
     >>> found = simulate_dp_rec_mean(mechanism, two_level_chunks(1000, 200, rng), rng)
     >>> round(found.predicted_squared_error, 3), 0.15 < found.squared_error < 0.25

@@ -15,7 +15,7 @@ from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Entry, Option, Values, check_values
-from ...design.contracts.task import Task
+from ...design.contracts.task import Task, check_task
 from ..catalogue.registry import REGISTRY, entry_named
 from ..planner.bound import largest_bound
 from ..random_streams import named_stream
@@ -129,6 +129,8 @@ def _design_text(design: MeanDesign) -> str:
         record["rounds"] = task.rounds
     if task.bits is not None:
         record["bits"] = task.bits
+    if task.message_bits is not None:
+        record["message_bits"] = task.message_bits
     if task.sampling is not None:
         record["sampling"] = {type(task.sampling).__name__: asdict(task.sampling)}
     return json.dumps(record, sort_keys=True, separators=(",", ":"))
@@ -187,7 +189,7 @@ class MeanTask:
 
     def __post_init__(self) -> None:
         """Refuse a population that the domain does not have."""
-        check_inputs(self.population, self.task.domain, self.nonzero)
+        check_inputs(self.population, check_task(self.task).domain, self.nonzero)
 
     @property
     def design(self) -> MeanDesign:

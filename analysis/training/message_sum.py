@@ -36,7 +36,7 @@ class MessageSum:
             self._aggregate = part if self._aggregate is None else modular_add(self._aggregate, part, mechanism.modulus)
             return
         messages = mechanism.encode(vectors, words)
-        self.bytes += int(np.ceil((mechanism.message_bits(messages) + self._further_bits) / 8).sum())
+        self.bytes += int(np.ceil((mechanism.bits_of_messages(messages) + self._further_bits) / 8).sum())
         part = mechanism.aggregate(messages)
         self._aggregate = part if self._aggregate is None else mechanism.combine(self._aggregate, part)
 

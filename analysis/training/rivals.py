@@ -194,7 +194,7 @@ def _dp_rec_training(task: Task, options: Values) -> Mechanism:
         assert solve is not None  # noqa: S101 - what DP-REC's accounting has
         adjacency = "replace-one" if options["account"] == "any-clients" else "add-or-remove-one"
         target = Target(task.epsilon, task.check_delta(DP_REC_TRAINING), task.rounds, adjacency, method=options["account"])
-        ratio = min(LARGEST_SHIFT, float(solve(target, {**clients, "bits": layout.total_bits}).details["clip_ratio"] or 0.0))
+        ratio = min(LARGEST_SHIFT, float(solve(target, {**clients, "index_bits": layout.total_bits}).details["clip_ratio"] or 0.0))
     training = DpRecTraining(ratio, options["population"], task.clients, layout.total_bits)
     return DpRecOverTraining(ball, ratio, layout, task.check_delta(DP_REC_TRAINING), training)
 

@@ -21,7 +21,7 @@ from ...solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, S
 from .accounts import ComposableLoss, amplified_rounds, composed_loss, loss_account, needing_delta, renyi_account
 from .guarantee import ADJACENCIES, TRUST_MODELS
 from .mechanism import EPSILON_HIGH, EPSILON_LOW, MOST_CLIENTS, check_vector_epsilon
-from .norm_ball import NormBall
+from .norm_ball import NormBall, check_ball
 from .privacy import Account, EpsilonBound, NearGaussianNoise, Privacy
 
 if TYPE_CHECKING:
@@ -188,6 +188,7 @@ def central_gaussian_error(ball: NormBall, clients: int, epsilon: float, delta: 
     7.126e-05
     """
     check_choice("adjacency", adjacency, ADJACENCIES)
+    check_ball(ball, "Gaussian noise")
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     multiplier = gaussian_noise_multiplier(check_vector_epsilon(epsilon), delta)
     sensitivity = l2_radius(ball) * (2 if adjacency == "replace-one" else 1)

@@ -147,7 +147,7 @@ class Mechanism(ABC):
     def aggregate(self, messages: NDArray[Any]) -> NDArray[Any]:
         """Return what the server keeps of the messages: an array of fixed shape that `combine` adds up over chunks of clients."""
 
-    def message_bits(self, messages: NDArray[Any]) -> FloatArray:
+    def bits_of_messages(self, messages: NDArray[Any]) -> FloatArray:
         """Return the length of each message: `bits_per_client`, unless that is their mean."""
         return np.full(len(messages), self.bits_per_client)
 

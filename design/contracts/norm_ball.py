@@ -57,11 +57,6 @@ class NormBall:
         object.__setattr__(self, "norm", norm)
         object.__setattr__(self, "clip_norm", check_real("clip_norm", self.clip_norm, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM))
 
-    def check_norm(self, norm: float, name: str) -> None:
-        """Refuse a ball of another norm than that which a mechanism, `name` in words, is for."""
-        if self.norm != norm:
-            raise ValueError(f"ball must be of norm {norm:g} for {name}, got norm {self.norm:g}")
-
     def check(self, vectors: ArrayLike) -> FloatArray:
         """Return finite vectors as a float array of shape (clients, dimension), refusing another shape."""
         array = finite_values("vectors", vectors)
@@ -112,3 +107,13 @@ class NormBall:
     def clipped_count(self, vectors: ArrayLike) -> int:
         """Return how many vectors `clip` changes: those outside the ball by more than floating-point rounding."""
         return int(np.count_nonzero(self.norms(self.check(vectors)) > self.clip_norm * (1 + 1e-12)))
+
+
+def check_ball(ball: object, name: str, norm: float | None = None) -> NormBall:
+    """Return a ball that a mechanism, `name` in words, can be for: of vectors, and of the norm if one is given."""
+    if not isinstance(ball, NormBall):
+        likely = f": NormBall({ball}, {2.0 if norm is None else norm})" if isinstance(ball, int) and not isinstance(ball, bool) else ""
+        raise ValueError(f"ball must be a NormBall for {name}, got {ball!r}{likely}")
+    if norm is not None and ball.norm != norm:
+        raise ValueError(f"ball must be of norm {norm:g} for {name}, got norm {ball.norm:g}")
+    return ball

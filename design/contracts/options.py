@@ -3,10 +3,11 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import check_choice, check_integer, check_real, number_text
 from .privacy import Scalar
 
 Values = Mapping[str, Any]
@@ -22,6 +23,8 @@ class Required:
 
 
 REQUIRED = Required()
+# Messages of fractional bits are computed up to rounding.
+BITS_ROUNDING = 1 + 1e-9
 NONE = "none"
 """What stands for None where values are typed: the default of an option that is as good as left out."""
 
@@ -50,10 +53,13 @@ class Option:
     flags : str
         How the command line writes a switch: ``"--rotated/--plain"``.
     budget : str
-        What `Task.bits` makes of a number of bits that is not given: for ``"coordinate"`` its default is `Task.bits`, for ``"at most"`` its
-        usual default or `Task.bits` if that is less, for ``"message"`` the bits of the whole message; empty where it makes nothing of it.
+        What a task's number of bits makes of an option that is not given: for ``"coordinate"`` its default is `Task.most_bits`, for
+        ``"sketch"`` too, whose coordinates are fewer than the task's, for ``"at most"`` its usual default or `Task.most_bits` if that is
+        less, for ``"message"`` `Task.most_message_bits`; empty for nothing.
     at_most : str
         Name of another parameter, or of a sampling's field such as ``"population"``, that the number may not exceed where both are given.
+    numeric : bool
+        Whether a text may be given as the number that it writes: p of a norm, which may be ``"inf"`` or ``"l2"``.
     """
 
     name: str
@@ -67,6 +73,7 @@ class Option:
     flags: str = ""
     budget: str = ""
     at_most: str = ""
+    numeric: bool = False
 
     @property
     def required(self) -> bool:
@@ -88,20 +95,25 @@ class Option:
             return check_real(self.name, value, low=self.low, high=self.high)
         if self.kind is bool and not isinstance(value, bool):
             raise ValueError(f"{self.name} must be true or false, got {value!r}")
+        if self.numeric and isinstance(value, Real) and not isinstance(value, bool):
+            return number_text(float(value))
         if self.kind is str and not isinstance(value, str):
-            raise ValueError(f"{self.name} must be a text, got {value!r}")
+            raise ValueError(f"{self.name} must be a {'number or a ' if self.numeric else ''}text, got {value!r}")
         if self.choices:
             check_choice(self.name, value, self.choices)
         return Path(value) if self.kind is Path and isinstance(value, str) else value
 
-    def within(self, bits: float, dimension: int) -> Any:
-        """Return the default for a budget of bits for each coordinate, in the option's range; None where the budget changes nothing."""
-        if not self.budget:
-            return None
-        allowed = bits * dimension if self.budget == "message" else float(math.floor(bits))
+    def within(self, message_bits: float, dimension: int) -> Any:
+        """Return the default for a budget of bits of a message, in the option's range."""
+        # A budget of whole bits for each coordinate was multiplied by their number.
+        allowed = message_bits if self.budget == "message" else float(math.floor(message_bits / dimension * BITS_ROUNDING))
         if self.budget == "at most":
             allowed = min(allowed, self.default)
         return self.kind(min(max(allowed, self.low), self.high))
+
+    def fewest_bits(self, dimension: int) -> float:
+        """Return the least budget of bits of a message that the option's range allows."""
+        return {"message": self.low, "sketch": 0.0}.get(self.budget, self.low * dimension)
 
     def document(self) -> dict[str, Scalar | list[str]]:
         """Return the option as JSON holds it."""

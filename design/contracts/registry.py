@@ -15,22 +15,20 @@ from .domains import MOST_CATEGORIES, Categories, Domain, Interval
 from .gaussian import central_gaussian_reference
 from .mechanism import MOST_CLIENTS, Mechanism
 from .norm_ball import LARGEST_CLIP_NORM, NormBall, parse_norm
+from .options import BITS_ROUNDING
 from .options import REQUIRED as REQUIRED
 from .options import Option as Option
 from .options import Values as Values
 from .options import check_pairs as check_pairs
 from .options import check_values as check_values
 from .privacy import Privacy, PrivacyReport, Scalar
-from .task import LARGEST_TARGET, SMALLEST_TARGET, Task
+from .task import LARGEST_TARGET, SMALLEST_TARGET, Task, check_task
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ...shown import Axes
     from ..tables.lookup_table import LookupTable
-
-# Messages of fractional bits are computed up to rounding.
-BITS_ROUNDING = 1 + 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,43 +276,65 @@ class Entry:
     def build(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
         """Return the mechanism for a task, from design choices that are checked and filled in; refuse what is not offered.
 
-        A message of more than `Task.bits` for each coordinate is refused; a number of bits that is not given is made to keep to it.
+        A message of more than `Task.most_message_bits` is refused; a number of bits that is not given is made to keep to it.
         """
         return self.built(task, values).mechanism
 
     def built(self, task: Task, values: Values = MappingProxyType({})) -> "Built":
-        """Return what `build` does, with the design choices that were given or follow from `Task.bits`."""
-        if not isinstance(task.domain, self.domains):
+        """Return what `build` does, with the design choices that were given or follow from the task's number of bits."""
+        if not isinstance(check_task(task).domain, self.domains):
             offered = " or ".join(domain.__name__ for domain in self.domains)
             raise InfeasibleError(f"domain must be of the kind {offered} for {self.name}, got {task.domain}")
         task.check_adjacency(self.name, self.adjacencies)
         if self.trust_model == "local" and task.sampling is not None:
             reason = "the server sees who reports, so that sampling does not amplify the guarantee"
             raise InfeasibleError(f"sampling must be left out in the local trust model, got {task.sampling}: {reason}")
-        if task.bits is None:
+        if task.most_message_bits is None:
             return Built(self.calibrate(task, check_values(self.name, self.options, values)), dict(values))
-        return self._built_within(task, values, task.bits)
+        return self._built_within(task, values, task.most_message_bits)
 
-    def _built_within(self, task: Task, values: Values, bits: float) -> "Built":
-        """Return the mechanism whose message has at most the task's bits for each coordinate."""
+    def check_bits(self, task: Task, values: Values) -> None:
+        """Refuse a task that allows fewer bits than the least that the options which are not given can be."""
+        budgeted = (one for one in self.options if one.budget and one.name not in values)
+        fewest = max((one.fewest_bits(task.dimension) for one in budgeted), default=0.0)
+        if task.most_message_bits is not None and fewest > task.most_message_bits * BITS_ROUNDING:
+            raise InfeasibleError(self._too_long(task, fewest))
+
+    def _built_within(self, task: Task, values: Values, most: float) -> "Built":
+        """Return the mechanism whose message has at most the task's bits."""
+        budgeted = [one for one in self.options if one.budget and one.name not in values]
 
         def built(allowed: float) -> Built:
-            usual = {one.name: one.within(allowed, task.dimension) for one in self.options if one.budget}
+            usual = {one.name: one.within(allowed, task.dimension) for one in budgeted}
             filled = {**usual, **values}
-            return Built(self.calibrate(task, check_values(self.name, self.options, filled)), filled)
+            try:
+                return Built(self.calibrate(task, check_values(self.name, self.options, filled)), filled)
+            except InfeasibleError as error:
+                # Which names a number that nobody typed, unless the task's is the same.
+                typed = (task.bits, task.message_bits)
+                derived = [name for name, value in usual.items() if value not in typed and str(error).startswith(f"{name} must be")]
+                raise InfeasibleError(f"{error}, the most that {_typed_bits(task)} allows") if derived else error from None
 
-        found = built(bits)
-        excess = found.mechanism.bits_per_client / (bits * task.dimension)
-        if excess > BITS_ROUNDING and any(one.budget and one.name not in values for one in self.options):
+        self.check_bits(task, values)
+        found = built(most)
+        excess = found.mechanism.bits_per_client / most
+        if excess > BITS_ROUNDING and budgeted:
             # Padded messages have more coordinates than the vectors.
-            found = built(bits / excess)
-            excess = found.mechanism.bits_per_client / (bits * task.dimension)
+            found = built(most / excess)
+            excess = found.mechanism.bits_per_client / most
         if excess > BITS_ROUNDING:
-            raise InfeasibleError(
-                f"bits must be at least {bits * excess:.4g} a coordinate for {self.name}, got {bits:g}: its message has "
-                f"{found.mechanism.bits_per_client:,.6g} bits for {task.dimension:,} coordinate{'s' if task.dimension > 1 else ''}"
-            )
+            raise InfeasibleError(self._too_long(task, found.mechanism.bits_per_client))
         return found
+
+    def _too_long(self, task: Task, sent: float) -> str:
+        """Return how many bits a task has to allow for a message of `sent` bits, in the words in which it allows too few."""
+        if task.bits is None:
+            return f"message_bits must be at least {_rounded_up(sent)} for {self.name}, got {task.message_bits:g}"
+        coordinates = f"{task.dimension:,} coordinate{'s' if task.dimension > 1 else ''}"
+        return (
+            f"bits must be at least {_rounded_up(sent / task.dimension)} a coordinate for {self.name}, got {task.bits:g}: its message has "
+            f"{sent:,.6g} bit{'s' if sent != 1 else ''} for {coordinates}"
+        )
 
     def document(self) -> dict[str, Any]:
         """Return the entry as JSON holds it."""
@@ -335,6 +355,17 @@ class Entry:
         }
 
 
+def _typed_bits(task: Task) -> str:
+    """Return the task's number of bits as it was typed."""
+    return f"message_bits = {task.message_bits:g}" if task.bits is None else f"bits = {task.bits:g}"
+
+
+def _rounded_up(bits: float) -> str:
+    """Return a number of bits in four digits that are not below it."""
+    unit = 10.0 ** (math.floor(math.log10(bits)) - 3)
+    return f"{math.ceil(bits / unit * (1 - 1e-12)) * unit:.15g}"
+
+
 @dataclass(frozen=True, eq=False)
 class Built:
     """A mechanism, and the design choices that make it; those that are not listed have their defaults."""
@@ -352,7 +383,7 @@ def derived_accounting(entry: Entry) -> Accountable:
     usual_norm = 2.0 if entry.norms is None else entry.norms[0]
     size = (
         Option("dimension", int, "Number of coordinates.", None if numbers else REQUIRED, 1, LARGEST_DIMENSION, "coordinates"),
-        Option("norm", str, "p of the ball of the vectors.", f"{usual_norm:g}"),
+        Option("norm", str, "p of the ball of the vectors.", f"{usual_norm:g}", numeric=True),
         Option("clip", float, "Norm that vectors are clipped to.", 1.0, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, "vectors' units"),
     )
     alone = 1 if entry.trust_model == "local" else REQUIRED

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from ...arrays import FloatArray
 from ..transforms.linear_sketch import LinearSketch
 from .mechanism import VectorMechanism
+from .norm_ball import check_ball
 
 # Sketches are clipped at this many clip norms, times `length_factor`: few are longer, as their lengths vary by 1 / sqrt(2 m).
 CLIP_MARGIN = 1.1
@@ -80,6 +81,6 @@ class SketchedMechanism(VectorMechanism):
 
     def _check_sketch(self) -> None:
         """Check that ball and sketch fit each other."""
-        self.ball.check_norm(2, "sketches")
+        check_ball(self.ball, "sketches", 2)
         if self.sketch.dimension != self.ball.dimension:
             raise ValueError(f"sketch must be of {self.ball.dimension} coordinates, as the ball is, got {self.sketch.dimension}")

@@ -1,5 +1,6 @@
 """What is wanted of a mechanism: a budget, for clients of a domain."""
 
+import math
 from dataclasses import dataclass
 
 from ...arguments import check_choice, check_integer, check_real
@@ -12,8 +13,11 @@ from .mechanism import MOST_CLIENTS
 from .norm_ball import NormBall
 
 SMALLEST_TARGET, LARGEST_TARGET = 1e-5, 1e4
-# Of a message, for each coordinate.
+# Allowed bits of a coordinate, and of a whole message.
 FEWEST_BITS, MOST_BITS = 1e-9, 1e6
+MOST_MESSAGE_BITS = 1e15
+# Two numbers of bits that agree up to this share are the same: one of them was computed from the other.
+SAME_BITS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -35,9 +39,24 @@ class Task:
     rounds : int
         Number of rounds in which the same client takes part.
     bits : float or None
-        Bits of the largest message over the number of coordinates, at most; None for any.
+        Most bits of a coordinate: a message has at most `bits` times `dimension` bits. Coordinates are those of the domain: of a vector,
+        the items of a list, or the one of a number. None for any number of bits.
     sampling : PoissonSampling, FixedSizeSampling or None
         How the clients of a round are chosen, in secret.
+    message_bits : float or None
+        Most bits of a whole message; None for any number of bits. `bits` says the same for each coordinate: one of the two is enough.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of range, or `bits` and `message_bits` contradict each other.
+
+    Examples
+    --------
+    >>> Task(NormBall(64, 2.0), 1000, 4.0, 0.0, "replace-one", bits=2).most_message_bits
+    128.0
+    >>> Task(NormBall(64, 2.0), 1000, 4.0, 0.0, "replace-one", message_bits=16).most_bits
+    0.25
     """
 
     domain: Domain
@@ -48,9 +67,11 @@ class Task:
     rounds: int = 1
     bits: float | None = None
     sampling: Sampling | None = None
+    message_bits: float | None = None
 
     def __post_init__(self) -> None:
         """Check the fields."""
+        check_domain(self.domain)
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET))
         if self.delta == 1:
@@ -62,6 +83,14 @@ class Task:
             raise ValueError(f"clients must be at most the population, {self.sampling.population}, got {self.clients}")
         if self.bits is not None:
             object.__setattr__(self, "bits", check_real("bits", self.bits, low=FEWEST_BITS, high=MOST_BITS))
+        if self.message_bits is not None:
+            bits = check_real("message_bits", self.message_bits, low=FEWEST_BITS, high=MOST_MESSAGE_BITS)
+            object.__setattr__(self, "message_bits", bits)
+            if self.bits is not None and not math.isclose(bits, self.bits * self.dimension, rel_tol=SAME_BITS):
+                raise ValueError(
+                    f"message_bits must be bits times the number of coordinates, {self.bits:g} x {self.dimension} = "
+                    f"{self.bits * self.dimension:g}, got {bits:g}: leave one of them out"
+                )
 
     def ball(self, name: str, norms: tuple[float, ...] | None = None) -> NormBall:
         """Return the domain as a ball of one of the norms that a mechanism is for; None for every norm."""
@@ -97,6 +126,39 @@ class Task:
     def dimension(self) -> int:
         """Number of coordinates of an estimate."""
         return self.domain.dimension
+
+    @property
+    def most_message_bits(self) -> float | None:
+        """Most bits of a whole message, by `message_bits` or `bits`; None for any number of bits."""
+        if self.message_bits is not None:
+            return self.message_bits
+        return None if self.bits is None else self.bits * self.dimension
+
+    @property
+    def most_bits(self) -> float | None:
+        """Most bits of a coordinate, by `bits` or `message_bits`; None for any number of bits."""
+        if self.bits is not None:
+            return self.bits
+        return None if self.message_bits is None else self.message_bits / self.dimension
+
+
+def check_task(task: object) -> Task:
+    """Return a task; refuse anything else, such as a bare domain."""
+    if not isinstance(task, Task):
+        raise ValueError(f"task must be a Task, got {task!r}")
+    return task
+
+
+def check_domain(domain: object) -> None:
+    """Refuse what is no domain, such as a bare number of coordinates."""
+    if not isinstance(domain, Interval | NormBall | Categories):
+        raise ValueError(f"domain must be an Interval, a NormBall or Categories, got {domain!r}{_likely_domain(domain)}")
+
+
+def _likely_domain(domain: object) -> str:
+    if not isinstance(domain, int) or isinstance(domain, bool):
+        return ""
+    return f": NormBall({domain}, 2.0) has vectors of {domain} coordinates, Categories({domain}) one of {domain} items"
 
 
 def check_offered_adjacency(name: str, adjacency: str, offered: tuple[str, ...]) -> str:

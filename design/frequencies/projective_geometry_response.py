@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
 from ...solvers.numerics.projective_space import ProjectiveSpace
+from ..contracts.domains import MOST_CATEGORIES
 from ..contracts.mechanism import MOST_CLIENTS
 from ..local.message_checks import checked_messages
 from ..noise.random_words import WordsLike, word_source
@@ -134,6 +135,7 @@ def projective_geometry_response(epsilon: float, categories: int) -> ProjectiveG
     >>> [(one.prime, one.digits, one.blocks) for one in found]
     [(3, 12, 1), (3, 12, 1), (7, 7, 1), (137, 4, 1), (107, 3, 205)]
     """
+    check_integer("categories", categories, low=1, high=MOST_CATEGORIES - 1)
     smallest = ProjectiveGeometryResponse(epsilon, categories, 2, padded_digits(2, categories))
     epsilon, categories = smallest.epsilon, smallest.categories
     most_outputs = OUTPUTS_PER_ITEM * categories + LEAST_OUTPUTS

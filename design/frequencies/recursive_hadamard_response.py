@@ -106,7 +106,7 @@ class RecursiveHadamardResponse(BlockMechanism):
         return 2 * self.block_of(items) + (hadamard_entries(rows, self.place_of(items)) < 0)
 
 
-def recursive_hadamard_response(epsilon: float, categories: int, bits: int | None = None) -> RecursiveHadamardResponse:
+def recursive_hadamard_response(epsilon: float, categories: int, message_bits: int | None = None) -> RecursiveHadamardResponse:
     """Return recursive Hadamard response of the given number of bits, or of that number whose worst variance is the least.
 
     Examples
@@ -116,5 +116,5 @@ def recursive_hadamard_response(epsilon: float, categories: int, bits: int | Non
     """
     one = RecursiveHadamardResponse(epsilon, categories, 1)
     most = int(math.log2(one.most_blocks)) + 1
-    choices = range(1, most + 1) if bits is None else [check_integer("bits", bits, low=1, high=most)]
+    choices = range(1, most + 1) if message_bits is None else [check_integer("message_bits", message_bits, low=1, high=most)]
     return min((RecursiveHadamardResponse(epsilon, categories, 1 << bits - 1) for bits in choices), key=lambda one: one.worst_variance)

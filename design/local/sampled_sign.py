@@ -12,7 +12,7 @@ from ...arguments import check_integer
 from ...arrays import FloatArray
 from ..contracts.accounts import pure_privacy
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism, check_vector_epsilon
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike, word_source
 from .message_checks import checked_messages
@@ -40,7 +40,7 @@ class SampledSignMechanism(VectorMechanism):
     def __post_init__(self) -> None:
         """Check the fields."""
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
-        self.ball.check_norm(self.norm, type(self).__name__)
+        check_ball(self.ball, type(self).__name__, self.norm)
 
     @property
     @abstractmethod

@@ -17,7 +17,7 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.numerics.rounding import SHORT_SLACK
 from ..contracts.accounts import pure_privacy
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, TightFrame, kashin_blocks, largest_bias
@@ -31,10 +31,10 @@ LARGEST_KASHIN_CONSTANT = 1e5
 class SQKRMechanism(VectorMechanism):
     """Every client sends the signs of a few coefficients of its vector's Kashin representation, by randomised response.
 
-    Public randomness draws `bits` of the frame's coordinates for each client, independently and with replacement. Each coefficient a,
-    none above `level` in absolute value, becomes one bit, up with probability (1 + a / level) / 2; the `bits` of them are one symbol,
-    which is kept with probability C = (e^epsilon - 1) / (e^epsilon + 2**bits - 1) and otherwise replaced by one of all 2**bits at random:
-    randomised response. The server adds up signs by coordinate, multiplies by size * level / (bits * C), and combines
+    Public randomness draws b = `message_bits` of the frame's coordinates for each client, independently and with replacement. Each
+    coefficient a, none above `level` in absolute value, becomes one bit, up with probability (1 + a / level) / 2; the b of them are one
+    symbol, which is kept with probability C = (e^epsilon - 1) / (e^epsilon + 2**b - 1) and otherwise replaced by one of all 2**b at random:
+    randomised response. The server adds up signs by coordinate, multiplies by size * level / (b * C), and combines
     the frame's columns.
 
     The estimate has no bias up to 1024 dimensions: in the frame of mutually unbiased bases (`KerdockFrame`) every vector has a Kashin
@@ -49,7 +49,7 @@ class SQKRMechanism(VectorMechanism):
     ----------
     epsilon : float
         Privacy parameter, 0.001 to 20; or infinity: no privacy, and the quantised signs themselves are sent.
-    bits : int
+    message_bits : int
         Coordinates drawn for a client, which is also the length of its message, 1 to 16.
     ball : NormBall
         L2 ball of the vectors, of at most 2**24 dimensions.
@@ -68,7 +68,7 @@ class SQKRMechanism(VectorMechanism):
     """
 
     epsilon: float
-    bits: int
+    message_bits: int
     ball: NormBall
     seed: int = 0
     kashin_constant: float = KASHIN_CONSTANT
@@ -78,8 +78,8 @@ class SQKRMechanism(VectorMechanism):
         """Check the fields."""
         if not (isinstance(self.epsilon, float) and math.isinf(self.epsilon) and self.epsilon > 0):
             object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
-        object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
-        self.ball.check_norm(2, "SQKR")
+        object.__setattr__(self, "message_bits", check_integer("message_bits", self.message_bits, low=1, high=MOST_BITS))
+        check_ball(self.ball, "SQKR", 2)
         object.__setattr__(self, "seed", self.frame.seed)
         constant = check_real("kashin_constant", self.kashin_constant, low=1.0, high=LARGEST_KASHIN_CONSTANT)
         object.__setattr__(self, "kashin_constant", constant)
@@ -99,12 +99,12 @@ class SQKRMechanism(VectorMechanism):
     @property
     def contrast(self) -> float:
         """Probability C with which randomised response keeps a symbol, apart from drawing it again by chance; 1 without privacy."""
-        return -math.expm1(-self.epsilon) / (1 + ((1 << self.bits) - 1) * math.exp(-self.epsilon))
+        return -math.expm1(-self.epsilon) / (1 + ((1 << self.message_bits) - 1) * math.exp(-self.epsilon))
 
     @property
     def bits_per_client(self) -> float:
         """Length of the symbol; the coordinates come from public randomness, which server and client share, and cost nothing."""
-        return float(self.bits)
+        return float(self.message_bits)
 
     def privacy(self) -> Privacy:
         """Pure local privacy."""
@@ -129,41 +129,41 @@ class SQKRMechanism(VectorMechanism):
         """Draw coordinates, which are public, and in the last column the symbol: bit m (of value 2**m) is the sign at coordinate m."""
         words, clipped = word_source(words), self.ball.clip(vectors)
         clients = len(clipped)
-        coordinates = words.integers(self.frame.size, (clients, self.bits))
+        coordinates = words.integers(self.frame.size, (clients, self.message_bits))
         up = words.uniforms(coordinates.shape) < self._up_probabilities(clipped, coordinates)
         # A uniform number of 53 bits is below a probability at least as often as it should be: rounding errs toward privacy.
         replaced = words.uniforms(clients) < self._replacement
-        symbols = np.where(replaced, words.integers(2**self.bits, clients), up @ (1 << np.arange(self.bits)))
+        symbols = np.where(replaced, words.integers(2**self.message_bits, clients), up @ (1 << np.arange(self.message_bits)))
         return np.column_stack([coordinates, symbols]).astype(np.int32)
 
     def symbol_probabilities(self, vectors: ArrayLike, coordinates: NDArray[Any]) -> FloatArray:
         """Return the distribution of each client's symbol, given its public coordinates: what an adversary sees.
 
-        Shape (clients, 2**bits), for coordinates of shape (clients, bits); the probabilities of two vectors differ by at most a factor of
-        e^epsilon.
+        Shape (clients, 2**b), for coordinates of shape (clients, b) with b = `message_bits`; the probabilities of two vectors differ by at
+        most a factor of e^epsilon.
         """
         up = self._up_probabilities(self.ball.clip(vectors), coordinates)
-        bit_is_up = (np.arange(2**self.bits)[:, None] >> np.arange(self.bits)) & 1
+        bit_is_up = (np.arange(2**self.message_bits)[:, None] >> np.arange(self.message_bits)) & 1
         quantised = np.where(bit_is_up, up[:, None, :], 1 - up[:, None, :]).prod(axis=2)
-        return np.asarray(self.contrast * quantised + self._replacement / 2**self.bits)
+        return np.asarray(self.contrast * quantised + self._replacement / 2**self.message_bits)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return, for each of the frame's coordinates, by how much bits that are up outnumber those that are down, shape (size,)."""
-        if messages.ndim != 2 or messages.shape[1] != self.bits + 1:
-            raise ValueError(f"messages must have the shape (clients, {self.bits + 1}), got {messages.shape}")
+        if messages.ndim != 2 or messages.shape[1] != self.message_bits + 1:
+            raise ValueError(f"messages must have the shape (clients, {self.message_bits + 1}), got {messages.shape}")
         coordinates, symbols = messages[:, :-1], messages[:, -1:]
-        for name, numbers, end in (("coordinates", coordinates, self.frame.size), ("symbols", symbols, 2**self.bits)):
+        for name, numbers, end in (("coordinates", coordinates, self.frame.size), ("symbols", symbols, 2**self.message_bits)):
             if numbers.size and not 0 <= numbers.min() <= numbers.max() < end:
                 wrong = numbers[(numbers < 0) | (numbers >= end)][0]
                 raise ValueError(f"messages must hold {name} from 0 to {end - 1}, got {int(wrong)}")
-        up = ((symbols >> np.arange(self.bits)) & 1).astype(bool)
+        up = ((symbols >> np.arange(self.message_bits)) & 1).astype(bool)
         every = np.bincount(coordinates.ravel(), minlength=self.frame.size)
         return np.asarray(2 * np.bincount(coordinates[up], minlength=self.frame.size) - every, dtype=np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the average of the vectors that the messages stand for; it may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-        scale = self.frame.size * self.level / (self.bits * self.contrast * clients)
+        scale = self.frame.size * self.level / (self.message_bits * self.contrast * clients)
         return np.asarray(self.frame.synthesis(np.asarray(aggregate, dtype=float)[None, :] * scale)[0])
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
@@ -171,9 +171,9 @@ class SQKRMechanism(VectorMechanism):
 
         With B the clip norm and s the factor by which a vector x was scaled down, 1 for nearly all, it is
 
-            dimension (K B)**2 / (bits C**2) + ( (bits - 1) / (bits C) - 1 ) s**2 ||x||**2
+            dimension (K B)**2 / (b C**2) + ( (b - 1) / (b C) - 1 ) s**2 ||x||**2
 
-        for each sign adds size * level / C times a column of squared norm dimension / size, divided by `bits`, and two signs of the same
+        for each sign adds size * level / C times a column of squared norm dimension / size, divided by b, and two signs of the same
         client, whose coordinates are independent, have the mean product s**2 ||x||**2 / C. The mean is s x.
         """
         clipped = self.ball.clip(vectors)
@@ -188,7 +188,7 @@ class SQKRMechanism(VectorMechanism):
     def _replacement(self) -> float:
         """Probability that a symbol is drawn again, 1 - C, without the cancellation; rounded upward."""
         others = math.exp(-self.epsilon)
-        symbols = 1 << self.bits
+        symbols = 1 << self.message_bits
         return symbols * others / (1 + (symbols - 1) * others) * (1 + SHORT_SLACK)
 
     @property
@@ -198,12 +198,12 @@ class SQKRMechanism(VectorMechanism):
     @property
     def _second_moment(self) -> float:
         """Expected squared norm of a decoded message that is due to its signs one by one, over that of the ball."""
-        return self.ball.dimension * self._constant**2 / (self.bits * self.contrast**2)
+        return self.ball.dimension * self._constant**2 / (self.message_bits * self.contrast**2)
 
     @property
     def _growth(self) -> float:
         """Derivative of the variance by the squared length of the vector that is represented."""
-        return (self.bits - 1) / (self.bits * self.contrast) - 1
+        return (self.message_bits - 1) / (self.message_bits * self.contrast) - 1
 
     def _scales(self, clipped: FloatArray) -> FloatArray:
         scales = np.ones(len(clipped))
@@ -230,7 +230,7 @@ def sqkr_mechanism(epsilon: float, ball: NormBall, seed: int = 0) -> SQKRMechani
     Examples
     --------
     >>> ball = NormBall(dimension=128, norm=2.0)
-    >>> [sqkr_mechanism(epsilon, ball).bits for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
+    >>> [sqkr_mechanism(epsilon, ball).message_bits for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
     [1, 1, 2, 4, 8]
     """
     epsilon = check_real("epsilon", epsilon, low=EPSILON_LOW, high=EPSILON_HIGH)

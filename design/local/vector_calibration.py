@@ -15,7 +15,7 @@ from ...solvers.accounting.renyi_divergence import divergence_by_distance
 from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon, metric_power, ratio_constraint
 from ...solvers.divergences.vector_composition import compose_distances
 from ...solvers.numerics.safe_root import safe_root
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from ..tables.mvu import MvuSearch, search_mvu
 from ..tables.provenance import Provenance, record_provenance
 from ..tables.renyi_table import RenyiTable
@@ -107,6 +107,7 @@ def calibrate_vector_table(
     >>> 4.0 - 1e-6 <= mechanism.guarantee.epsilon <= 4.0
     True
     """
+    check_ball(ball, "a table")
     epsilon = check_real("epsilon", epsilon, low=1e-6, high=1e6)
     delta = 0.0 if delta == 0 else check_delta(delta)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 from ...solvers.numerics.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from .sampled_sign import SampledSignMechanism
 
 # Signs of the Hadamard matrix that are held in memory at a time.
@@ -152,6 +152,6 @@ def vector_cldp_mechanism(epsilon: float, ball: NormBall) -> SampledSignMechanis
         2.0: CLDPL2Mechanism,
         math.inf: CLDPLinfMechanism,
     }
-    if ball.norm not in mechanisms:
+    if check_ball(ball, "CLDP").norm not in mechanisms:
         raise ValueError(f"ball must be of norm 1, 2 or infinity for CLDP, got norm {ball.norm:g}")
     return mechanisms[ball.norm](epsilon, ball)

@@ -13,7 +13,7 @@ from ...solvers.accounting.gaussian_privacy import (
 )
 from ..contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy, l2_radius
 from ..contracts.mechanism import check_vector_epsilon
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordSource
 from .uncompressed_vector import AddedNoiseMechanism
@@ -47,6 +47,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
 
     def __post_init__(self) -> None:
         """Check the fields."""
+        check_ball(self.ball, "Gaussian noise")
         check_real("noise_multiplier", self.noise_multiplier, low=SMALLEST_MULTIPLIER, high=LARGEST_MULTIPLIER)
         object.__setattr__(self, "delta", check_real("delta", self.delta, low=SMALLEST_DELTA, high=LARGEST_DELTA))
 

@@ -15,7 +15,7 @@ from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ...solvers.numerics.rounding import UNIT
 from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
 from ..contracts.mechanism import check_vector_epsilon
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordSource
 from .uncompressed_vector import AddedNoiseMechanism
@@ -109,6 +109,7 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
 
     def __post_init__(self) -> None:
         """Check the fields."""
+        check_ball(self.ball, "Laplace noise")
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
 
     @property

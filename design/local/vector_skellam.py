@@ -18,7 +18,7 @@ from ...solvers.numerics.rounding import SLACK
 from ..contracts.accounts import renyi_account
 from ..contracts.guarantee import TRUST_MODELS
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordsLike, word_source
@@ -96,7 +96,7 @@ class SkellamMechanism(VectorMechanism):
 
     def __post_init__(self) -> None:
         """Check the fields, and that the bits can hold the largest coordinate at least without noise."""
-        self.ball.check_norm(2, "Skellam noise")
+        check_ball(self.ball, "Skellam noise", 2)
         clip_norm = self.ball.clip_norm
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=FEWEST_BITS, high=MOST_BITS))
         granularity = check_real("granularity", self.granularity, low=clip_norm / LARGEST_RADIUS, high=clip_norm * LARGEST_RADIUS)
@@ -239,7 +239,7 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
     >>> [round(skellam_mechanism(2.0, 1e-5, ball, bits).worst_variance, 1) for bits in (8, 12, 16)]
     [15847.3, 2442.1, 2369.9]
     """
-    ball.check_norm(2, "Skellam noise")
+    check_ball(ball, "Skellam noise", 2)
     bits = check_integer("bits", bits, low=FEWEST_BITS, high=MOST_BITS)
     deviations = check_real("deviations", deviations, low=1.0, high=40.0)
 

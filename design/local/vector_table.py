@@ -15,7 +15,7 @@ from ...errors import InfeasibleError
 from ...solvers.divergences.dithered_norm import least_shrinkable_radius, rounded_norm_bound, shrinkage
 from ...solvers.table_search.renyi_budget import RenyiBudget
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..tables.lookup_table import CHUNK, LetterArray, LookupTable
@@ -80,6 +80,7 @@ class VectorTableMechanism(VectorMechanism):
 
     def __post_init__(self) -> None:
         """Check the fields, and that they go together."""
+        check_ball(self.ball, "a table")
         if check_real("delta", self.delta, low=0.0, high=1.0) == 1:
             raise ValueError(f"delta must be a number from 0 to below 1, got {self.delta!r}")
         object.__setattr__(self, "delta", float(self.delta))

@@ -126,7 +126,7 @@ def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, words: WordsL
     Examples
     --------
     >>> from quietbits.design.noise.random_words import seeded_words
-    >>> layout = GroupLayout(sizes=(2, 1), bits=(3, 2))
+    >>> layout = GroupLayout(sizes=(2, 1), group_bits=(3, 2))
     >>> indices = encode_groups([0.3, 0.2, -0.1], layout, seed=1, words=seeded_words(np.random.default_rng(2)))
     >>> decode_groups(indices, layout, seed=1).shape
     (3,)
@@ -134,7 +134,7 @@ def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, words: WordsL
     vector = finite_values("mean", mean)
     if vector.shape != (layout.dimension,):
         raise ValueError(f"mean must have the shape ({layout.dimension},), got {vector.shape}")
-    parts = enumerate(zip(layout.slices(), layout.bits, strict=True))
+    parts = enumerate(zip(layout.slices(), layout.group_bits, strict=True))
     return tuple(encode_relative_entropy(vector[part], bits, seed, words, sigma, group) for group, (part, bits) in parts)
 
 
@@ -149,7 +149,7 @@ def check_indices(indices: tuple[int, ...], layout: GroupLayout) -> None:
     """Refuse indices that are not one for each group of a layout, within the group's bits."""
     if len(indices) != layout.groups:
         raise ValueError(f"indices must have one for each of the {layout.groups} groups, got {len(indices)}")
-    for index, bits in zip(indices, layout.bits, strict=True):
+    for index, bits in zip(indices, layout.group_bits, strict=True):
         check_integer("indices", index, low=0, high=(1 << bits) - 1)
 
 

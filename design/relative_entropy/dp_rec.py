@@ -15,7 +15,7 @@ from ...solvers.divergences.dp_rec_index_privacy import message_divergences
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
 from ..contracts.accounts import renyi_account
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Account, Privacy
 from ..noise.random_words import WordsLike, word_source
 from .coding import decode_groups, encode_groups
@@ -62,7 +62,7 @@ class DpRecMechanism(VectorMechanism):
 
     Examples
     --------
-    >>> mechanism = DpRecMechanism(NormBall(dimension=3, norm=2.0), clip_ratio=0.5, layout=GroupLayout(sizes=(2, 1), bits=(7, 7)))
+    >>> mechanism = DpRecMechanism(NormBall(dimension=3, norm=2.0), clip_ratio=0.5, layout=GroupLayout(sizes=(2, 1), group_bits=(7, 7)))
     >>> messages = mechanism.encode([[0.5, 0.5, 0.1], [0.4, 0.5, 0.3]], np.random.default_rng(0))
     >>> messages.shape, mechanism.decode(mechanism.aggregate(messages), clients=2).shape, mechanism.bits_per_client
     ((2, 10), (3,), 80.0)
@@ -75,7 +75,7 @@ class DpRecMechanism(VectorMechanism):
 
     def __post_init__(self) -> None:
         """Check the fields, and that they go together."""
-        self.ball.check_norm(2, "DP-REC")
+        check_ball(self.ball, "DP-REC", 2)
         object.__setattr__(self, "clip_ratio", check_real("clip_ratio", self.clip_ratio, low=SMALLEST_CLIP_RATIO, high=LARGEST_SHIFT))
         object.__setattr__(self, "delta", check_delta(self.delta))
         if self.layout.dimension != self.ball.dimension:
@@ -98,7 +98,7 @@ class DpRecMechanism(VectorMechanism):
     @property
     def bias_bound(self) -> float:
         """Largest norm by which an expectation falls short of its vector: that of the longest vector, in the group of fewest bits."""
-        kept = resampled_moments(self.clip_ratio, 1 << min(self.layout.bits)).mean / self.clip_ratio
+        kept = resampled_moments(self.clip_ratio, 1 << min(self.layout.group_bits)).mean / self.clip_ratio
         return self.ball.clip_norm * max(0.0, 1 - kept)
 
     @property
@@ -140,7 +140,7 @@ class DpRecMechanism(VectorMechanism):
     def expected(self, vectors: ArrayLike) -> FloatArray:
         """Return the expectation of each decoded message over seeds and indices: shorter than the vector, group by group."""
         expected = self.ball.clip(vectors)
-        for part, bits in zip(self.layout.slices(), self.layout.bits, strict=True):
+        for part, bits in zip(self.layout.slices(), self.layout.group_bits, strict=True):
             for row in expected[:, part]:
                 shift = self._shift(row)
                 row *= resampled_moments(shift, 1 << bits).mean / shift if shift > 0 else 0.0
@@ -158,7 +158,7 @@ class DpRecMechanism(VectorMechanism):
         """
         clipped = self.ball.clip(vectors)
         total = np.full(len(clipped), float(self.layout.dimension - self.layout.groups))
-        for part, bits in zip(self.layout.slices(), self.layout.bits, strict=True):
+        for part, bits in zip(self.layout.slices(), self.layout.group_bits, strict=True):
             for client, row in enumerate(clipped[:, part]):
                 shift = self._shift(row)
                 law = resampled_moments(shift, 1 << bits)

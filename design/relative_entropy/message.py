@@ -14,7 +14,7 @@ def message_bytes(layout: GroupLayout) -> int:
 
     Examples
     --------
-    >>> message_bytes(GroupLayout(sizes=(2, 1), bits=(7, 4)))
+    >>> message_bytes(GroupLayout(sizes=(2, 1), group_bits=(7, 4)))
     10
     """
     return -(-(SEED_BITS + layout.total_bits) // 8)
@@ -26,7 +26,7 @@ class DpRecMessage:
 
     Examples
     --------
-    >>> layout = GroupLayout(sizes=(2, 1), bits=(7, 4))
+    >>> layout = GroupLayout(sizes=(2, 1), group_bits=(7, 4))
     >>> packed = DpRecMessage(seed=258, indices=(5, 3)).to_bytes(layout)
     >>> packed.hex(), DpRecMessage.from_bytes(packed, layout)
     ('00000000000001020a60', DpRecMessage(seed=258, indices=(5, 3)))
@@ -43,7 +43,10 @@ class DpRecMessage:
         """Return the message as it is sent: the seed, then the indices, the most significant bit first, and zeros up to a whole byte."""
         check_indices(self.indices, layout)
         length = message_bytes(layout)
-        fields = [format(self.seed, f"0{SEED_BITS}b"), *(format(i, f"0{bits}b") for i, bits in zip(self.indices, layout.bits, strict=True))]
+        fields = [
+            format(self.seed, f"0{SEED_BITS}b"),
+            *(format(i, f"0{bits}b") for i, bits in zip(self.indices, layout.group_bits, strict=True)),
+        ]
         return int("".join(fields).ljust(8 * length, "0"), 2).to_bytes(length, "big")
 
     @classmethod
@@ -60,6 +63,6 @@ class DpRecMessage:
         used = SEED_BITS + layout.total_bits
         if "1" in digits[used:]:
             raise ValueError(f"data must end in {8 * length - used} zero bits for this layout, got {digits[used:]}")
-        ends = accumulate(layout.bits, initial=SEED_BITS)
-        indices = tuple(int(digits[start : start + bits], 2) for start, bits in zip(ends, layout.bits, strict=False))
+        ends = accumulate(layout.group_bits, initial=SEED_BITS)
+        indices = tuple(int(digits[start : start + bits], 2) for start, bits in zip(ends, layout.group_bits, strict=False))
         return cls(seed=int(digits[:SEED_BITS], 2), indices=indices)

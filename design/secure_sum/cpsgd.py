@@ -32,7 +32,7 @@ from ..contracts.accounts import amplified_rounds, composed_singles, needing_del
 from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Account, EpsilonBound, NearGaussianNoise, Privacy
 from ..noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ..noise.binomial_noise import sample_binomial
@@ -106,7 +106,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        self.ball.check_norm(2, "cpSGD")
+        check_ball(self.ball, "cpSGD", 2)
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "levels", check_integer("levels", self.levels, low=2, high=MOST_LEVELS))
         most = min(MOST_CLIENT_TRIALS, MOST_TRIALS // self.clients)

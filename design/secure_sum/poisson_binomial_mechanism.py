@@ -27,7 +27,7 @@ from ...solvers.divergences.poisson_binomial_divergence import (
 )
 from ..contracts.accounts import loss_account, pure_account, renyi_account
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Account, EpsilonBound, Privacy
 from ..noise.biased_tosses import count_successes
 from ..noise.random_words import WordsLike, word_source
@@ -193,7 +193,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        self.ball.check_norm(2, "the Poisson-binomial mechanism")
+        check_ball(self.ball, "the Poisson-binomial mechanism", 2)
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "trials", check_integer("trials", self.trials, low=1, high=MOST_TRIALS))
         object.__setattr__(self, "theta", check_real("theta", self.theta, low=SMALLEST_THETA, high=LARGEST_THETA))

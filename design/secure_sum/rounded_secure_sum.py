@@ -20,7 +20,7 @@ from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_
 from ...solvers.numerics.rounding import SLACK
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
-from ..contracts.norm_ball import NormBall
+from ..contracts.norm_ball import NormBall, check_ball
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.conditional_rounding import ConditionalRounding
 from ..transforms.rotation import Rotation, rotation_of
@@ -239,7 +239,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     def _check_fields(self, noise: str) -> None:
         """Check the fields; `noise` is what the mechanism adds, in words."""
-        self.ball.check_norm(2, f"{noise} noise")
+        check_ball(self.ball, f"{noise} noise", 2)
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
         object.__setattr__(self, "granularity", check_real("granularity", self.granularity, low=1e-100, high=1e100))

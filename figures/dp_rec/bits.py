@@ -58,24 +58,24 @@ def draw_bias(frame: pd.DataFrame) -> Figure:
 
 
 def _draw_bias(axes: Axes, frame: pd.DataFrame, mark: Mark) -> None:
-    exact = frame.drop_duplicates("bits")
-    axes.plot(exact["bits"], exact["relative_bias"], color=mark.colour, linestyle=mark.line)
+    exact = frame.drop_duplicates("group_bits")
+    axes.plot(exact["group_bits"], exact["relative_bias"], color=mark.colour, linestyle=mark.line)
     leading = exact[exact["leading_bias"] <= 1]
-    axes.plot(leading["bits"], leading["leading_bias"], color=mark.colour, linestyle=FLOOR_LINE, linewidth=0.8)
+    axes.plot(leading["group_bits"], leading["leading_bias"], color=mark.colour, linestyle=FLOOR_LINE, linewidth=0.8)
     bits = exact["lemma_bits"].iloc[0]
-    axes.plot(bits, 2 ** np.interp(bits, exact["bits"], np.log2(exact["relative_bias"])), color=mark.colour, **LEMMA_LOOK)
+    axes.plot(bits, 2 ** np.interp(bits, exact["group_bits"], np.log2(exact["relative_bias"])), color=mark.colour, **LEMMA_LOOK)
     # Of all dimensions: they have the same bias.
     measured = frame[frame["seeds"] > 0]
-    _draw_measured(axes, measured["bits"], measured["measured_relative_bias"], measured["measured_relative_bias_error"], mark)
+    _draw_measured(axes, measured["group_bits"], measured["measured_relative_bias"], measured["measured_relative_bias_error"], mark)
 
 
 def _draw_error(axes: Axes, frame: pd.DataFrame, mark: Mark) -> None:
-    axes.plot(frame["bits"], frame["relative_error"], color=mark.colour, linestyle=mark.line)
+    axes.plot(frame["group_bits"], frame["relative_error"], color=mark.colour, linestyle=mark.line)
     axes.axhline(frame["floor"].iloc[0], color=mark.colour, linestyle=FLOOR_LINE, linewidth=0.8)
     measured = frame[frame["seeds"] > 0]
     scale = measured["clip_ratio"] ** -2
     _draw_measured(
-        axes, measured["bits"], scale * measured["measured_squared_error"], scale * measured["measured_squared_error_error"], mark
+        axes, measured["group_bits"], scale * measured["measured_squared_error"], scale * measured["measured_squared_error_error"], mark
     )
 
 
@@ -98,7 +98,7 @@ def bias_tasks(seed: int, quick: bool) -> list[BiasPoint]:
     """Return one task for each clip ratio, dimension and number of bits."""
     seeds = QUICK_SEEDS if quick else SEEDS
     return [
-        BiasPoint(seed=seed, clip_ratio=clip_ratio, dimension=dimension, bits=bits, seeds=seeds if bits in MEASURED_BITS else 0)
+        BiasPoint(seed=seed, clip_ratio=clip_ratio, dimension=dimension, group_bits=bits, seeds=seeds if bits in MEASURED_BITS else 0)
         for clip_ratio in CLIP_RATIOS
         for dimension in DIMENSIONS
         for bits in BITS

@@ -88,9 +88,9 @@ def _draw_bits(axes: Axes, frame: pd.DataFrame) -> None:
     # Where nothing is averaged, there is no standard error.
     coded = frame["standard_error"].isna()
     for name, series in frame[~coded].groupby("series", sort=False):
-        _draw_series(axes, series, "bits", MARKS[str(name)])
+        _draw_series(axes, series, "index_bits", MARKS[str(name)])
     for name, series in frame[coded].groupby("series", sort=False):
-        axes.plot(series["bits"], series["mean_squared_error"], color=MARKS[str(name)].colour, **CODED_LOOK)
+        axes.plot(series["index_bits"], series["mean_squared_error"], color=MARKS[str(name)].colour, **CODED_LOOK)
 
 
 def _draw_ratios(axes: Axes, frame: pd.DataFrame) -> None:

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ...errors import InfeasibleError
-from ..accounting.renyi_curve import check_delta
+from ..accounting.renyi_curve import MOST_ROUNDS, check_delta
 from ..accounting.renyi_divergence import check_weights
 from ..numerics.rounding import UNIT
 from ..numerics.safe_root import falling_root
@@ -128,7 +128,7 @@ class ShuffledLetters:
         from dp_accounting.pld import privacy_loss_distribution as pld
         from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
 
-        reach = self.epsilon(check_delta(delta) * NEGLECTED / check_integer("times", times, low=1, high=10**9))
+        reach = self.epsilon(check_delta(delta) * NEGLECTED / check_integer("times", times, low=1, high=MOST_ROUNDS))
         if reach == 0:
             return pld.from_two_probability_mass_functions({0: 0.0}, {0: 0.0})
         interval = reach / LOSSES

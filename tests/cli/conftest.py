@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run() -> Callable[..., Result]:
     """Return what runs `quietbits` with arguments: in the runner that typer's own, which builds all commands for each call, stands on."""
     runner, command = CliRunner.__base__, typer.main.get_command(app)
-    return lambda *arguments: runner().invoke(command, [str(argument) for argument in arguments])
+    return lambda *arguments: runner().invoke(command, [str(argument) for argument in arguments], prog_name="quietbits")
 
 
 @pytest.fixture(scope="session")

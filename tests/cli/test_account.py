@@ -33,7 +33,7 @@ KEYS = {
 }
 SHARED = ["--clients", "1000", "--dimension", "1024", "--clip", "1", "--delta", "1e-5"]
 SENSITIVITIES = ["--probability", "0.5", "--scale", "1", "--dimension", "1", "--l1", "1", "--l2", "1", "--linf", "1", "--delta", "1e-6"]
-TRAINING = ["--population", "100", "--clients-per-round", "10", "--rounds", "1000", "--bits", "42", "--delta", "0.006"]
+TRAINING = ["--population", "100", "--clients-per-round", "10", "--rounds", "1000", "--index-bits", "42", "--delta", "0.006"]
 VECTOR = ["vector", "table.json", "--dimension", "8", "--norm", "2"]
 GAUSSIAN = ["gaussian", "--noise-multiplier", "2", "--delta", "1e-6"]
 POISSON = ["poisson-binomial", "--clients", "20", "--trials", "2", "--theta", "0.25"]
@@ -311,9 +311,9 @@ def test_dp_rec_states_nothing_that_assumes_something(answer: Answer) -> None:
     added = answer("account", *DP_REC, "--adjacency", "add-or-remove-one")
     assert (added["epsilon"], added["accounts"]) == (None, found["accounts"])
     # Too few bits for the theorem are a reason, and no fault: the other accounts are there.
-    few = answer("account", *DP_REC, "--bits", 20)["accounts"]
+    few = answer("account", *DP_REC, "--index-bits", 20)["accounts"]
     assert (few["published"]["epsilon"], few["any-bits"]) == (None, found["accounts"]["any-bits"])
-    assert few["published"]["reason"].startswith("bits must be at least")
+    assert few["published"]["reason"].startswith("index_bits must be at least")
 
 
 def test_shuffled_letters_reveal_less_and_cost_more_in_a_secure_sum(answer: Answer) -> None:

@@ -19,7 +19,7 @@ Run = Callable[..., Result]
 BUDGET = ["--epsilon", "2", "--delta", "1e-5"]
 SHARED = ["--clients", "1000", "--dimension", "1024", "--clip", "1"]
 SIZES = ["--probability", "0.5", "--scale", "1", "--dimension", "1", "--l1", "1", "--l2", "1", "--linf", "1"]
-TRAINING = ["--population", "100", "--clients-per-round", "10", "--rounds", "1000", "--bits", "42"]
+TRAINING = ["--population", "100", "--clients-per-round", "10", "--rounds", "1000", "--index-bits", "42"]
 VECTOR = ["vector", "--dimension", "4", "--norm", "1", "--bits-in", "2", "--bits-out", "1", "--metric", "l1"]
 SKETCHED = ["--clients", "1000", "--dimension", "16384", "--clip", "2", "--bits", "18"]
 CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2"]
@@ -273,7 +273,7 @@ def test_a_table_for_people_and_a_file(run: Run, answer: Answer, folder: Path, t
         (["distributed-discrete-gaussian", *SHARED, *BUDGET, "--adjacency", "both"], "adjacency must be one of add-or-remove-one"),
         ([*CPSGD, *BUDGET, "--bits", "3"], "bits must be at least 11 for 1000 clients to reach epsilon = 2"),
         ([*CPSGD, *BUDGET, "--method", "exact"], "method must be one of near-gaussian, rdp, theorem-1, got 'exact'"),
-        (["dp-rec", *TRAINING, *BUDGET, "--bits", "20", "--method", "published"], "bits must be at least"),
+        (["dp-rec", *TRAINING, *BUDGET, "--index-bits", "20", "--method", "published"], "index_bits must be at least"),
         (["dp-rec", *TRAINING, *BUDGET, "--adjacency", "add-or-remove-one"], "method must name an account for add-or-remove-one adjacency"),
         (
             ["dp-rec", *TRAINING, "--epsilon", "1e-4", "--delta", "0.006", "--method", "published"],

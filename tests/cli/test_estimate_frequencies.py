@@ -55,8 +55,8 @@ def test_exact_frequencies_have_no_epsilon_and_no_error(answer: Answer) -> None:
 
 
 def test_options_of_the_mechanism_are_typed(answer: Answer) -> None:
-    one = answer(*COMMAND, "--mechanism", "recursive-hadamard-response", "--option", "bits=1")
-    assert (one["bits_per_client"], one["options"]) == (1, {"bits": 1})
+    one = answer(*COMMAND, "--mechanism", "recursive-hadamard-response", "--option", "message_bits=1")
+    assert (one["bits_per_client"], one["options"]) == (1, {"message_bits": 1})
 
 
 def test_what_takes_long_says_what_it_is_at(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

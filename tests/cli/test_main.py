@@ -419,7 +419,8 @@ def test_reproduce_draws_the_figures_that_are_named(folder: Path, monkeypatch: p
     assert sorted(result.stdout.split()) == names
     assert all((folder / name).stat().st_size > 0 for name in names)
     assert set(pd.read_csv(folder / names[0])["seed"]) == {3}
-    assert "figure must be one of mvu-fig1, " in fault(run("reproduce", "mvu-fig1", "three", "--output", "g"))
+    refused = fault(run("reproduce", "mvu-fig1", "three", "--output", "g"))
+    assert "figure must be one of those that quietbits reproduce --help lists, got 'three'" in refused
     assert not (folder / "g").exists()
 
 

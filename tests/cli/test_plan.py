@@ -99,6 +99,12 @@ def test_bad_questions_say_what_is_needed(fault: Callable[..., str], given: list
     assert fault(*ITEMS, *given).startswith(message)
 
 
+def test_a_number_of_bits_that_several_mechanisms_share_is_whole_where_it_is_typed_so(answer: Callable[..., Any]) -> None:
+    task = ["plan", "--clients", 100, "--epsilon", 4, "--adjacency", "replace-one", "--dimension", 20, "--trust", "local"]
+    found = {one["name"]: one for one in answer(*task, "--option", "message_bits=3")["mechanisms"]}
+    assert [found[name]["bits_per_client"] for name in ("sqkr", "rotating-simplex", "minimal-random-coding")] == [3, 3, 3]
+
+
 def test_no_dimension_and_a_norm_that_is_none_are_refused(fault: Callable[..., str]) -> None:
     task = ["plan", "--clients", 10, "--epsilon", 1, "--adjacency", "replace-one"]
     assert fault(*task, "--dimension", 0).startswith("dimension must be a whole number from 1")

@@ -103,13 +103,13 @@ def test_several_mechanisms_are_compared_for_one_adjacency(answer: Answer, run: 
 
 
 def test_options_that_mechanisms_share_say_whose_they_are(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = " ".join(run("simulate", "cpsgd,minimal-random-coding,dp-rec", "--help").stdout.replace("│", " ").split())
-    assert "cpsgd: Bits of a coordinate: sums are taken modulo 2**bits, or less; minimal-random-coding: log2 of the number" in shown
+    shown = " ".join(run("simulate", "sqkr,minimal-random-coding,dp-rec", "--help").stdout.replace("│", " ").split())
+    assert "sqkr: Bits of the message; by default the best number; minimal-random-coding: log2 of the number" in shown
     assert "replace-one; must be given to compare mechanisms" in shown
-    other = tuple(replace(one, choices=("1", "2")) if one.name == "bits" else one for one in REGISTRY["cpsgd"].options)
-    monkeypatch.setitem(REGISTRY, "cpsgd", replace(REGISTRY["cpsgd"], options=other))
-    refused = run("simulate", "cpsgd,minimal-random-coding", "--help")
-    assert (refused.exit_code, refused.stderr.startswith("quietbits: mechanisms must agree on what bits is")) == (2, True)
+    other = tuple(replace(one, choices=("1", "2")) if one.name == "message_bits" else one for one in REGISTRY["sqkr"].options)
+    monkeypatch.setitem(REGISTRY, "sqkr", replace(REGISTRY["sqkr"], options=other))
+    refused = run("simulate", "sqkr,minimal-random-coding", "--help")
+    assert (refused.exit_code, refused.stderr.startswith("quietbits: mechanisms must agree on what message_bits is")) == (2, True)
 
 
 def test_the_table_says_what_was_measured_and_what_is_proven(run: Run, answer: Answer) -> None:

@@ -35,8 +35,8 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "mvu": {"bits_in": 2, "bits_out": 1, "metric": "l1"},
     "bitwise-randomised-response": {"bits": 2},
     "generalised-randomised-response": {"bits": 2},
-    "minimal-random-coding": {"bits": 5},
-    "minimal-random-coding-plain": {"bits": 5},
+    "minimal-random-coding": {"message_bits": 5},
+    "minimal-random-coding-plain": {"message_bits": 5},
     "projunit": {"projected": 2},
     "fast-projunit": {"projected": 2},
     "shuffled-mvu": {"bits_in": 2, "bits_out": 3},
@@ -53,7 +53,7 @@ OPTIONS_OF_MANY: Mapping[str, Mapping[str, Any]] = {"cpsgd": {"bits": 14}, "pois
 GIVEN: Mapping[str, Mapping[str, Any]] = {
     "mvu": {"dimension": 1, "norm": "inf"},
     "poisson-binomial": {"trials": 2},
-    "dp-rec": {"population": 1000, "clients_per_round": 10, "bits": 42},
+    "dp-rec": {"population": 1000, "clients_per_round": 10, "index_bits": 42},
 }
 # Where more bits of a kind are not always better: finer tables have more pairs of inputs to hide, and SQKR's randomised response more
 # symbols to choose from; plain random coding reveals more with more candidates.
@@ -212,7 +212,7 @@ def _skellam(mechanism: Any, _: Path) -> dict[str, Any]:
 
 
 def _dp_rec(mechanism: Any, _: Path) -> dict[str, Any]:
-    return {"population": 1, "clients_per_round": 1, "bits": sum(mechanism.layout.bits)}
+    return {"population": 1, "clients_per_round": 1, "index_bits": sum(mechanism.layout.group_bits)}
 
 
 def _sketched(mechanism: Any, _: Path) -> dict[str, Any]:

@@ -168,9 +168,9 @@ class MessageSuite:
             assert messages.shape[1:] == (mechanism.padded_dimension,)
             assert int(messages.max()) < mechanism.modulus
             assert mechanism.bits_per_client == mechanism.padded_dimension * math.log2(mechanism.modulus)
-        if type(mechanism).message_bits is not Mechanism.message_bits:
+        if type(mechanism).bits_of_messages is not Mechanism.bits_of_messages:
             # Messages differ in length: the mean is stated.
-            lengths = mechanism.message_bits(messages)
+            lengths = mechanism.bits_of_messages(messages)
             assert 0 < lengths.mean() <= mechanism.bits_per_client + 5 * lengths.std() / math.sqrt(len(lengths))
             return
         # No more than the array has, and no fewer than tell the values apart that occur.

@@ -40,7 +40,7 @@ def test_dp_rec_has_the_settings_of_its_other_figures() -> None:
             assert (settings.value("clients"), settings.value("clients_per_round")) == (setting.population, setting.clients_per_round)
             assert settings.value("rounds") == setting.rounds
             assert settings.values.get("fedavg_rounds", setting.rounds) == setting.gaussian_rounds
-            assert settings.value("groups") * settings.value("bits_per_group") == setting.bits
+            assert settings.value("groups") * settings.value("bits_per_group") == setting.index_bits
             assert setting.delta == setting.population ** settings.value("delta_exponent")
         main, *others = [one for one in FEDERATIONS if one.dataset == dataset]
         totals = settings.value("total_gib")

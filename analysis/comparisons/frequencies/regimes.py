@@ -101,9 +101,9 @@ class RegimePoint(Point):
         made: FrequencyMechanism | None = None
         for budget in sorted(self.budgets, reverse=True):
             # What keeps to fewer bits than it may is also the best for these.
-            if made is None or ("message_bits" in names and made.bits_per_client > budget):
+            if made is None or ("concentration" in names and made.bits_per_client > budget):
                 values: Values = {}
-                if "message_bits" in names:
+                if "concentration" in names:
                     values = {"message_bits": budget, "concentration": concentration, "signed": False}
                 if "trials" in names:
                     values = {**values, "trials": max(1, ENOUGH_TOSSES // self.clients)}

@@ -26,10 +26,10 @@ BATCH = 2**18
 class CandidateCodingMechanism(VectorMechanism):
     """Every client sends the number of a candidate that lies in its vector's cap, <z, v> >= threshold, or of one that does not.
 
-    The K = 2**bits candidates of a client come from a public seed. Those in the cap are equally likely, and so are the others.
+    The K = 2**b candidates of a client come from a public seed. Those in the cap are equally likely, and so are the others.
     """
 
-    bits: int
+    message_bits: int
 
     @property
     @abstractmethod
@@ -48,7 +48,7 @@ class CandidateCodingMechanism(VectorMechanism):
     @property
     def candidates(self) -> int:
         """Their number K."""
-        return 1 << self.bits
+        return 1 << self.message_bits
 
     @property
     def cap_probability(self) -> float:
@@ -58,10 +58,10 @@ class CandidateCodingMechanism(VectorMechanism):
     @property
     def bits_per_client(self) -> float:
         """Length of the index; the seed is public randomness, which server and client share, and costs nothing."""
-        return float(self.bits)
+        return float(self.message_bits)
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint64]:
-        """Draw the seed, which is public, and an index for each client, shape (clients, 2); costs 2**bits candidates each."""
+        """Draw the seed, which is public, and an index for each client, shape (clients, 2); costs 2**b candidates each."""
         words = word_source(words)
         directions = random_directions(self.ball, vectors, words)
         seeds = words(len(directions))
@@ -69,7 +69,7 @@ class CandidateCodingMechanism(VectorMechanism):
         return np.column_stack([seeds, np.array(indices, dtype=np.uint64)])
 
     def index_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
-        """Return the distribution of the index for a unit vector, given the public seed: what an adversary sees; shape (2**bits,)."""
+        """Return the distribution of the index for a unit vector, given the public seed: what an adversary sees; shape (2**b,)."""
         seed = check_integer("seed", seed, low=0, high=2**SEED_BITS - 1)
         (in_cap,) = self._in_caps(checked_direction(self.ball, direction), [seed])
         inside = int(np.count_nonzero(in_cap))
@@ -98,7 +98,7 @@ class CandidateCodingMechanism(VectorMechanism):
         if numbers > BATCH:
             for direction, seed in zip(directions, seeds, strict=True):
                 # The logarithm of a density ratio at distance one is <z, v> - 1/2.
-                yield np.asarray(log_importance_weights(direction, self.bits, seed) + 0.5 >= self.threshold)
+                yield np.asarray(log_importance_weights(direction, self.message_bits, seed) + 0.5 >= self.threshold)
             return
         for part in client_chunks(len(seeds), numbers, BATCH):
             candidates = vectors_of_seeds(seeds[part], self.ball.dimension, self.candidates)

@@ -17,7 +17,7 @@ from ....errors import InfeasibleError
 from ....solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ....solvers.numerics.rounding import SHORT_SLACK
 from ...contracts.accounts import pure_privacy
-from ...contracts.norm_ball import NormBall
+from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from .candidate_coding import MOST_BITS, CandidateCodingMechanism, mean_projection
 from .privunit_g import PrivUnitGMechanism
@@ -31,7 +31,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
     """Every client sends the number of a public Gaussian candidate that lies in its vector's cap more often than by chance.
 
     PrivUnitG (`PrivUnitGMechanism`) has a density over the normal one of e^epsilon / Z in the cap, where <z, v> is at least the threshold,
-    and of 1 / Z outside. Here K = 2**bits candidates z are shared, from a public seed, anew for each client. If a share s of them lies in
+    and of 1 / Z outside. Here K = 2**b candidates z are shared, from a public seed, anew for each client. If a share s of them lies in
     the cap, of probability q, the candidate that is sent lies there with probability min(s e^epsilon / Z, 1 - (1 - s) / Z), and is a
     uniformly random one there, or outside. As Z is e^epsilon q + 1 - q, every candidate has a probability from 1 / (K Z) to
     e^epsilon / (K Z): **pure epsilon privacy for every seed**, whoever chose it, and whatever the candidates. Weights in proportion
@@ -44,8 +44,8 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
     ----------
     epsilon : float
         Privacy parameter, 0.001 to 20.
-    bits : int
-        log2 of the number of candidates, which is also the length of a message, 1 to 20.
+    message_bits : int
+        log2 of the number of candidates, which is also the length b of a message, 1 to 20.
     ball : NormBall
         L2 ball of the vectors.
 
@@ -59,15 +59,15 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
     """
 
     epsilon: float
-    bits: int
+    message_bits: int
     ball: NormBall
     delta = 0.0
 
     def __post_init__(self) -> None:
         """Check the fields."""
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
-        object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
-        self.ball.check_norm(2, "minimal random coding")
+        object.__setattr__(self, "message_bits", check_integer("message_bits", self.message_bits, low=1, high=MOST_BITS))
+        check_ball(self.ball, "minimal random coding", 2)
 
     @cached_property
     def threshold(self) -> float:
@@ -162,7 +162,7 @@ def minimal_random_coding_mechanism(epsilon: float, ball: NormBall, excess: floa
     Examples
     --------
     >>> ball = NormBall(dimension=200, norm=2.0)
-    >>> [minimal_random_coding_mechanism(epsilon, ball).bits for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
+    >>> [minimal_random_coding_mechanism(epsilon, ball).message_bits for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
     [6, 6, 7, 8, 12]
     """
     excess = check_real("excess", excess, low=1e-3, high=1e3)

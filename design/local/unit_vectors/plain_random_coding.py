@@ -19,7 +19,7 @@ from ....solvers.divergences.candidate_coding_privacy import minimal_random_codi
 from ....solvers.numerics.bisection import bisect
 from ....solvers.numerics.rounding import SHORT_SLACK
 from ...contracts.accounts import pure_privacy
-from ...contracts.norm_ball import NormBall
+from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from .candidate_coding import MOST_BITS, CandidateCodingMechanism, mean_projection
 from .privunit_g import PrivUnitGMechanism
@@ -35,7 +35,7 @@ HALVINGS = 100
 class PlainRandomCodingMechanism(CandidateCodingMechanism):
     """Every client sends the number of a public Gaussian candidate, with probability in proportion to PrivUnitG's density.
 
-    Of K = 2**bits candidates, n in the cap, one in the cap has the probability e^coded / (n e^coded + K - n), another one 1 / (n e^coded +
+    Of K = 2**b candidates, n in the cap, one in the cap has the probability e^coded / (n e^coded + K - n), another one 1 / (n e^coded +
     K - n). The sum depends on the vector: given the candidates, which are public, two vectors' probabilities differ by up to `epsilon`,
     nearly twice `coded_epsilon`. The published decoder divides by the mean of PrivUnitG itself: it estimates a share `shrinking` of the
     vector. `MinimalRandomCodingMechanism` has neither fault.
@@ -44,8 +44,8 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
     ----------
     coded_epsilon : float
         Privacy parameter of the PrivUnitG that is coded, 0.0001 to 20.
-    bits : int
-        log2 of the number of candidates, which is also the length of a message, 1 to 20.
+    message_bits : int
+        log2 of the number of candidates, which is also the length b of a message, 1 to 20.
     ball : NormBall
         L2 ball of the vectors.
     unbiased : bool
@@ -59,7 +59,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
     """
 
     coded_epsilon: float
-    bits: int
+    message_bits: int
     ball: NormBall
     unbiased: bool = False
     delta = 0.0
@@ -67,8 +67,8 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
     def __post_init__(self) -> None:
         """Check the fields."""
         object.__setattr__(self, "coded_epsilon", check_real("coded_epsilon", self.coded_epsilon, low=1e-4, high=EPSILON_HIGH))
-        object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
-        self.ball.check_norm(2, "minimal random coding")
+        object.__setattr__(self, "message_bits", check_integer("message_bits", self.message_bits, low=1, high=MOST_BITS))
+        check_ball(self.ball, "minimal random coding", 2)
 
     @property
     def epsilon(self) -> float:
@@ -153,7 +153,9 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
         return mean_projection(threshold, float(weights @ chosen / weights.sum()))
 
 
-def plain_random_coding_mechanism(epsilon: float, bits: int, ball: NormBall, *, unbiased: bool = False) -> PlainRandomCodingMechanism:
+def plain_random_coding_mechanism(
+    epsilon: float, message_bits: int, ball: NormBall, *, unbiased: bool = False
+) -> PlainRandomCodingMechanism:
     """Return the mechanism whose proven epsilon, 0.001 to 20, is the given one; errs toward more privacy.
 
     Examples
@@ -165,6 +167,6 @@ def plain_random_coding_mechanism(epsilon: float, bits: int, ball: NormBall, *, 
     epsilon = check_real("epsilon", epsilon, low=EPSILON_LOW, high=EPSILON_HIGH)
 
     def kept(coded_epsilon: float) -> bool:
-        return PlainRandomCodingMechanism(coded_epsilon, bits, ball).epsilon <= epsilon
+        return PlainRandomCodingMechanism(coded_epsilon, message_bits, ball).epsilon <= epsilon
 
-    return PlainRandomCodingMechanism(bisect(kept, epsilon / 2 * (1 - 1e-9), epsilon, HALVINGS).holds, bits, ball, unbiased)
+    return PlainRandomCodingMechanism(bisect(kept, epsilon / 2 * (1 - 1e-9), epsilon, HALVINGS).holds, message_bits, ball, unbiased)

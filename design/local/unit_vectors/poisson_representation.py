@@ -17,7 +17,7 @@ from ....arguments import check_integer, check_real
 from ....arrays import FloatArray
 from ...contracts.accounts import pure_privacy
 from ...contracts.mechanism import EPSILON_LOW, MOST_CLIENTS, VectorMechanism
-from ...contracts.norm_ball import NormBall
+from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, WordSource, word_source
 from ...noise.redraws import Redraws
@@ -48,7 +48,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
     sums: **2 alpha coded_epsilon pure privacy for every seed**. The paper's theorem for (epsilon, delta) needs an alpha that hardly exceeds
     1, and messages that are very long; it is not used.
 
-    A number k is coded in `message_bits`, by a prefix code for probabilities in proportion to k**-power.
+    A number k is coded in `bits_of_messages`, by a prefix code for probabilities in proportion to k**-power.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
         object.__setattr__(self, "alpha", check_real("alpha", self.alpha, low=SMALLEST_ALPHA, high=LARGEST_ALPHA))
         largest = 2 * self.alpha * LARGEST_CODED
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=largest))
-        self.ball.check_norm(2, "Poisson private representation")
+        check_ball(self.ball, "Poisson private representation", 2)
 
     @property
     def coded_epsilon(self) -> float:
@@ -116,7 +116,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
         """Bound on the mean length of a message; errs upward. The seed is public randomness and costs nothing."""
         return self.power * self.mean_log_number + math.log2(scipy.special.zeta(self.power)) + 1
 
-    def message_bits(self, messages: NDArray[Any]) -> FloatArray:
+    def bits_of_messages(self, messages: NDArray[Any]) -> FloatArray:
         """Return the length of each message: -log2 of the probability that its number is coded for, rounded up (Kraft's inequality)."""
         numbers = messages[:, 1].astype(float) + 1
         return np.asarray(np.ceil(self.power * np.log2(numbers) + math.log2(scipy.special.zeta(self.power))))

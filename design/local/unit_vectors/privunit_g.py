@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ....arrays import FloatArray
 from ...contracts.mechanism import check_vector_epsilon
-from ...contracts.norm_ball import NormBall
+from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, WordSource
 from ..uncompressed_vector import UncompressedVectorMechanism
@@ -59,7 +59,7 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
     def __post_init__(self) -> None:
         """Check the fields."""
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
-        self.ball.check_norm(2, "PrivUnitG")
+        check_ball(self.ball, "PrivUnitG", 2)
 
     @cached_property
     def threshold(self) -> float:

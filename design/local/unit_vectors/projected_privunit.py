@@ -14,6 +14,7 @@ from ....arguments import check_integer
 from ....arrays import FloatArray
 from ....solvers.numerics.projected_norm import projected_mean_norm
 from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism, check_vector_epsilon
+from ...contracts.norm_ball import check_ball
 from ...contracts.privacy import Privacy
 from ...contracts.real_numbers import RealNumberMechanism
 from ...noise.random_words import WordsLike
@@ -58,7 +59,7 @@ class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
 
     def _check(self, name: str) -> None:
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
-        self.ball.check_norm(2, name)
+        check_ball(self.ball, name, 2)
         object.__setattr__(self, "projected", check_integer("projected", self.projected, low=1, high=self.space))
 
     @cached_property

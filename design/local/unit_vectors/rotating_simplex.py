@@ -22,7 +22,7 @@ from ....solvers.numerics.rounding import SHORT_SLACK
 from ....solvers.numerics.walsh_hadamard import hadamard_entries, walsh_hadamard
 from ...contracts.accounts import pure_privacy
 from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism
-from ...contracts.norm_ball import NormBall
+from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, word_source
 from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered
@@ -37,7 +37,7 @@ MOST_BITS = 12
 class RotatingSimplexMechanism(VectorMechanism):
     """Every client sends the number of a corner of a public simplex, one of the k closest to its vector more often than by chance.
 
-    The M = 2**bits corners are unit vectors with the inner products -1 / (M - 1), rotated uniformly at random, anew for each client, from
+    The M = 2**b corners are unit vectors with the inner products -1 / (M - 1), rotated uniformly at random, anew for each client, from
     a public seed. Each of the k closest is sent with probability e^epsilon / (k e^epsilon + M - k), each of the others with
     1 / (k e^epsilon + M - k): **pure epsilon privacy for every seed**. The mean of the projection on the vector is, with S the expected
     sum of the k largest of M normal numbers and chi the mean norm of d of them,
@@ -51,8 +51,8 @@ class RotatingSimplexMechanism(VectorMechanism):
     ----------
     epsilon : float
         Privacy parameter, 0.001 to 20.
-    bits : int
-        Length of a message, 1 to 12; at most log2(dimension + 1), since a simplex has no more corners.
+    message_bits : int
+        Length b of a message, 1 to 12; at most log2(dimension + 1), since a simplex has no more corners.
     ball : NormBall
         L2 ball of the vectors.
 
@@ -66,23 +66,25 @@ class RotatingSimplexMechanism(VectorMechanism):
     """
 
     epsilon: float
-    bits: int
+    message_bits: int
     ball: NormBall
     delta = 0.0
 
     def __post_init__(self) -> None:
         """Check the fields."""
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=EPSILON_HIGH))
-        object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
-        self.ball.check_norm(2, "a rotating simplex")
+        object.__setattr__(self, "message_bits", check_integer("message_bits", self.message_bits, low=1, high=MOST_BITS))
+        check_ball(self.ball, "a rotating simplex", 2)
         if self.corners > self.ball.dimension + 1:
             most = most_simplex_bits(self.ball.dimension)
-            raise InfeasibleError(f"bits must be at most {most} for a simplex in {self.ball.dimension} dimensions, got {self.bits}")
+            raise InfeasibleError(
+                f"message_bits must be at most {most} for a simplex in {self.ball.dimension} dimensions, got {self.message_bits}"
+            )
 
     @property
     def corners(self) -> int:
         """Their number M."""
-        return 1 << self.bits
+        return 1 << self.message_bits
 
     @cached_property
     def closest(self) -> int:
@@ -98,7 +100,7 @@ class RotatingSimplexMechanism(VectorMechanism):
     @property
     def bits_per_client(self) -> float:
         """Length of the number; the seed is public randomness, which server and client share, and costs nothing."""
-        return float(self.bits)
+        return float(self.message_bits)
 
     def privacy(self) -> Privacy:
         """Pure local privacy."""
@@ -129,7 +131,7 @@ class RotatingSimplexMechanism(VectorMechanism):
         return np.column_stack([seeds, numbers.astype(np.uint64)])
 
     def number_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
-        """Return the distribution of the number for a unit vector, given the public seed: what an adversary sees; shape (2**bits,)."""
+        """Return the distribution of the number for a unit vector, given the public seed: what an adversary sees; shape (2**b,)."""
         seed = check_integer("seed", seed, low=0, high=2**SEED_BITS - 1)
         near = self._near(checked_direction(self.ball, direction), np.array([seed], dtype=np.uint64))[0]
         return np.where(near, (1 - self._far_probability) / self.closest, self._far_probability / (self.corners - self.closest))

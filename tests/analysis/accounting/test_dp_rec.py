@@ -40,13 +40,13 @@ def answer(setting: PublishedSetting, bits: int, account: str = "published") -> 
 def calibrated(
     epsilon: float, population: int, clients_per_round: int, rounds: int, bits: int, delta: float, method: str | None = None
 ) -> Calibration:
-    given = {"population": population, "clients_per_round": clients_per_round, "bits": bits}
+    given = {"population": population, "clients_per_round": clients_per_round, "index_bits": bits}
     return calibrate("dp-rec", epsilon=epsilon, delta=delta, rounds=rounds, method=method, **given)
 
 
 @pytest.mark.parametrize("setting", PUBLISHED_SETTINGS[:-1], ids=of_paper)
 def test_the_papers_epsilon_within_a_percent(setting: PublishedSetting) -> None:
-    found = answer(setting, setting.bits)
+    found = answer(setting, setting.index_bits)
     assert found.bound.epsilon == pytest.approx(setting.epsilon, rel=0.01)
     assert setting.delta == pytest.approx(setting.population**-1.1)
     unlimited = answer(setting, 200).bound.epsilon
@@ -55,10 +55,10 @@ def test_the_papers_epsilon_within_a_percent(setting: PublishedSetting) -> None:
 
 def test_stackoverflow_has_one_bit_too_few() -> None:
     setting = PUBLISHED_SETTINGS[-1]
-    found = answer(setting, setting.bits).bound
+    found = answer(setting, setting.index_bits).bound
     assert math.isinf(found.epsilon)
     assert found.reason is not None
-    assert found.reason.startswith("bits must be at least 43 for clip ratio 1.227 and 90000 draws at delta = ")
+    assert found.reason.startswith("index_bits must be at least 43 for clip ratio 1.227 and 90000 draws at delta = ")
     assert ", got 42: " in found.reason
     # With a bit more, and far from the edge: the paper says 1.
     assert answer(setting, 43).bound.epsilon == pytest.approx(1.0101, abs=1e-4)
@@ -97,7 +97,7 @@ ANY_CLIENTS_EPSILONS = (12.507, 91.322, 4.962, 1360.7, 2398.7, 387.41, 6.066)
 
 @pytest.mark.parametrize(("setting", "stated"), list(zip(PUBLISHED_SETTINGS, ANY_CLIENTS_EPSILONS, strict=True)), ids=str)
 def test_what_is_proven_whatever_the_others_hold(setting: PublishedSetting, stated: float) -> None:
-    report = dp_rec_account(setting.clip_ratio, *budget(setting, setting.bits))
+    report = dp_rec_account(setting.clip_ratio, *budget(setting, setting.index_bits))
     assert report.privacy.best is not None
     assert (report.privacy.adjacency, report.privacy.best.name) == ("replace-one", "any-clients")
     assert stated * (1 - 1e-3) < report.epsilon <= stated
@@ -107,8 +107,8 @@ def test_what_is_proven_whatever_the_others_hold(setting: PublishedSetting, stat
 
 def test_a_clients_own_messages_are_one_for_every_draw() -> None:
     setting = PUBLISHED_SETTINGS[0]
-    report = dp_rec_account(setting.clip_ratio, *budget(setting, setting.bits))
-    mechanism = DpRecMechanism(NormBall(60, 2.0), setting.clip_ratio, uniform_layout(60, groups=6, bits=7), delta=setting.delta)
+    report = dp_rec_account(setting.clip_ratio, *budget(setting, setting.index_bits))
+    mechanism = DpRecMechanism(NormBall(60, 2.0), setting.clip_ratio, uniform_layout(60, groups=6, group_bits=7), delta=setting.delta)
     draws = setting.clients_per_round * setting.rounds
     assert report.epsilon_by("message") == mechanism.privacy().epsilon(setting.delta, rounds=draws)
 
@@ -126,7 +126,7 @@ def test_a_second_sampling_is_refused() -> None:
     # The clients are drawn as it is: to count a sample twice said 4.4 for 14.3.
     with pytest.raises(ValueError, match="sampling must be left out for dp-rec, whose clients are drawn with replacement, got '10 of 100"):
         quietbits.account(
-            "dp-rec", delta=1e-3, clip_ratio=0.5, population=100, clients_per_round=10, bits=42, sampling=FixedSizeSampling(100, 10)
+            "dp-rec", delta=1e-3, clip_ratio=0.5, population=100, clients_per_round=10, index_bits=42, sampling=FixedSizeSampling(100, 10)
         )
 
 
@@ -236,7 +236,7 @@ def test_calibration_stops_where_the_bits_do() -> None:
     assert published.details["minimum_bits"] == 30
     beyond = dp_rec_account(found["clip_ratio"] * (1 + 1e-9), 10**6, 1, 1, 30, 1e-5).privacy.account("published").bound
     assert beyond.reason is not None
-    assert beyond.reason.startswith("bits must be at least 31")
+    assert beyond.reason.startswith("index_bits must be at least 31")
 
 
 @pytest.mark.parametrize(
@@ -244,11 +244,13 @@ def test_calibration_stops_where_the_bits_do() -> None:
     [
         (
             lambda: calibrated(1.0, 100, 10, 1000, 20, 1e-5, "published"),
-            "bits must be at least 34 for clip ratio 1e-06 and 10000 draws",
+            "index_bits must be at least 34 for clip ratio 1e-06 and 10000 draws",
         ),
         (lambda: calibrated(1e-5, *MNIST, "published"), "clip ratio would have to be below 1e-06"),
         (
-            lambda: calibrate("dp-rec", epsilon=1.0, delta=1e-5, adjacency="add-or-remove-one", population=9, clients_per_round=1, bits=9),
+            lambda: calibrate(
+                "dp-rec", epsilon=1.0, delta=1e-5, adjacency="add-or-remove-one", population=9, clients_per_round=1, index_bits=9
+            ),
             "method must name an account for add-or-remove-one adjacency, published, conservative, any-bits, got None",
         ),
     ],
@@ -266,7 +268,12 @@ def test_a_budget_that_nothing_meets(call: Callable[[], object], message: str) -
         (lambda: dp_rec_account(1.0, 0, 10, 10, 40, 0.1), "population must be a whole number from 1 to 1000000000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 0, 10, 40, 0.1), "clients_per_round must be a whole number from 1 to 1000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 10, 0, 40, 0.1), "rounds must be a whole number from 1 to 1000000000000, got 0"),
-        (lambda: dp_rec_account(1.0, 10, 10, 10, 0, 0.1), "bits must be a whole number from 1 to 1000000, got 0"),
+        (
+            # What was typed, and not the number of draws that follows from it.
+            lambda: dp_rec_account(1e-6, 10**6, 10**6, 10**7, 40, 2e-100),
+            "rounds must be at most 1000000 for dp-rec with 1000000 clients a round, got 10000000: accounts are for 1e+12 messages at most",
+        ),
+        (lambda: dp_rec_account(1.0, 10, 10, 10, 0, 0.1), "index_bits must be a whole number from 1 to 1000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 1.0), "delta must be a number from 0 to 1, got 1.0"),
         (lambda: dp_rec_account(1.0, 10, 10, 10, 40, 0.1, "both"), "adjacency must be one of replace-one, add-or-remove-one, got 'both'"),
         (
@@ -296,7 +303,7 @@ def test_the_table_of_local_guarantees_is_what_messages_have() -> None:
     )
     assert ratios == [setting.clip_ratio for setting in PUBLISHED_SETTINGS]
     for setting, epsilon in zip(PUBLISHED_SETTINGS, stated, strict=True):
-        layout = uniform_layout(60, groups=6, bits=7)
+        layout = uniform_layout(60, groups=6, group_bits=7)
         mechanism = DpRecMechanism(NormBall(60, 2.0), setting.clip_ratio, layout, delta=setting.delta)
         assert 0 <= epsilon - mechanism.guarantee.epsilon <= 0.01
 

@@ -52,6 +52,32 @@ def test_the_length_that_is_asked_for_is_kept(calibrate: Calibrate) -> None:
         calibrate(1000, 2000, TARGET, ItemSketchChoice(message_bits=10.0))
 
 
+@pytest.mark.parametrize("calibrate", KINDS[:2])
+def test_a_histogram_that_fits_is_not_refused_for_a_shorter_sketch(calibrate: Calibrate) -> None:
+    target = Target(1.22, 1e-3, 4, "replace-one")
+    whole = calibrate(9, 427, target, ItemSketchChoice(width=9))
+    found = calibrate(9, 427, target, ItemSketchChoice(message_bits=105.3))
+    assert found.sketch.direct
+    assert found.bits_per_client <= 105.3
+    if whole.bits_per_client <= 105.3:
+        assert (found.bits_per_client, found.worst_variance / 427) == (pytest.approx(104.27, abs=0.01), pytest.approx(0.00188, abs=1e-5))
+    else:
+        # As many steps as fit make the noise a little larger.
+        assert whole.worst_variance < found.worst_variance < 1.3 * whole.worst_variance
+    # Its own length is enough, and less is too little.
+    assert calibrate(9, 427, target, ItemSketchChoice(width=9, message_bits=found.bits_per_client)) == found
+    with pytest.raises(InfeasibleError, match=r"message_bits must be at least \d+ for that sketch and noise, got 60"):
+        calibrate(9, 427, target, ItemSketchChoice(width=9, message_bits=60.0))
+
+
+def test_tosses_are_as_many_as_the_message_allows() -> None:
+    choice = {"rows": 1, "width": 16}
+    many = calibrate_sketched_tosses(9, 427, Target(1.22, 1e-3, 4), ItemSketchChoice(**choice))
+    few = calibrate_sketched_tosses(9, 427, Target(1.22, 1e-3, 4), ItemSketchChoice(**choice, message_bits=many.bits_per_client - 1))
+    assert few.trials < many.trials
+    assert few.bits_per_client < many.bits_per_client
+
+
 def test_the_slack_decides_what_is_short_enough() -> None:
     sizes, errors = [], []
     for slack in (1.0, 2.0, 10.0, 1000.0):

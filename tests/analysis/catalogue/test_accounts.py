@@ -1,9 +1,13 @@
 """`account` and `calibrate` over the registry: budgets without a delta, and adjacencies that a trust model allows."""
 
+from pathlib import Path
+
 import pytest
 
 from quietbits.analysis.catalogue.accounts import account, calibrate
 from quietbits.analysis.catalogue.registry import REGISTRY, accountables
+from quietbits.design.tables.file import write_table
+from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 
 SIZES = {"dimension": 4, "categories": 8}
@@ -35,6 +39,35 @@ def test_a_server_that_sees_messages_sees_who_sends_them(name: str) -> None:
 
 def _calibrated(name: str) -> object:
     return calibrate(name, epsilon=1.0, delta=1e-5, adjacency="add-or-remove-one")
+
+
+@pytest.mark.parametrize("name", [name for name, one in accountables().items() for option in one.parameters if option.name == "norm"])
+def test_a_norm_is_a_number_or_a_text(name: str, tmp_path: Path) -> None:
+    values = {
+        "epsilon": 1.0,
+        "table": tmp_path / "table.json",
+        "dimension": 3,
+        "noise_multiplier": 1.0,
+        "variance": 1e4,
+        "l1": 1.0,
+        "l2": 1.0,
+    }
+    write_table(generalised_randomised_response(1.0, 2), tmp_path / "table.json")
+    one = accountables()[name]
+    norms = (1.0, 2.0) if REGISTRY.get(name) is None or REGISTRY[name].norms is None else REGISTRY[name].norms
+    given = {option.name: values[option.name] for option in one.parameters if option.name in values}
+    for norm in norms:
+        texts = [account(name, delta=1e-5, **given, norm=written).document() for written in (norm, f"{norm:g}", f"l{norm:g}")]
+        assert texts[0]["epsilon"] == texts[1]["epsilon"] == texts[2]["epsilon"]
+    with pytest.raises(ValueError, match=r"norm must be a number from 1 to 64, got 0\.5"):
+        account(name, delta=1e-5, **given, norm=0.5)
+    with pytest.raises(ValueError, match="norm must be a number or a text, got True"):
+        account(name, delta=1e-5, **given, norm=True)
+
+
+def test_rounds_that_are_too_many_to_compose_are_bounded_otherwise() -> None:
+    report = account("shuffled-frequency-randomised-response", epsilon=0.01, categories=10, clients=10**6, delta=1e-5, rounds=10**12)
+    assert report.epsilon > 1e6
 
 
 def test_a_trusted_server_may_hide_who_takes_part() -> None:

@@ -15,7 +15,7 @@ from quietbits.solvers.divergences.dp_rec_privacy import lost_delta
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
     points = [
-        BiasPoint(seed=2, clip_ratio=clip_ratio, dimension=dimension, bits=bits, seeds=400 if bits in (1, 6) else 0)
+        BiasPoint(seed=2, clip_ratio=clip_ratio, dimension=dimension, group_bits=bits, seeds=400 if bits in (1, 6) else 0)
         for clip_ratio in (0.5, 1.5)
         for dimension in (1, 3)
         for bits in range(17)
@@ -38,7 +38,7 @@ def test_no_bits_and_one_bit_by_hand(frame: pd.DataFrame) -> None:
 
 
 def test_the_bias_vanishes_as_one_over_the_number_of_samples(frame: pd.DataFrame) -> None:
-    many = frame[frame["bits"] == 16]
+    many = frame[frame["group_bits"] == 16]
     assert many["relative_bias"].to_numpy() == pytest.approx(many["leading_bias"].to_numpy(), rel=5e-3)
     assert (many["squared_error"] / many["dimension"]).to_numpy() == pytest.approx(1.0, abs=1e-3)
     assert many["relative_error"].to_numpy() == pytest.approx(many["floor"].to_numpy(), rel=1e-3)
@@ -59,12 +59,12 @@ def test_measured_messages_are_as_computed(frame: pd.DataFrame) -> None:
         gaps = (measured[f"measured_{name}"] - measured[name]) / measured[f"measured_{name}_error"]
         assert gaps.abs().max() < 5
     # And they tell: the bias of one bit would be seen.
-    one = measured[measured["bits"] == 1]
+    one = measured[measured["group_bits"] == 1]
     assert (one["measured_relative_bias"] > 5 * one["measured_relative_bias_error"]).all()
 
 
 def test_indices_drawn_by_the_coder_have_the_averages_over_the_index() -> None:
-    found = measure_message(1.2, dimension=2, bits=3, seeds=750, rng=np.random.default_rng(1))
+    found = measure_message(1.2, dimension=2, group_bits=3, seeds=750, rng=np.random.default_rng(1))
     update = np.array([1.2, 0.0])
     words = seeded_words(np.random.default_rng(2))
     decoded = np.stack([decode_relative_entropy(encode_relative_entropy(update, 3, seed, words), 2, seed) for seed in range(1500)])
@@ -78,7 +78,7 @@ def test_indices_drawn_by_the_coder_have_the_averages_over_the_index() -> None:
 
 
 def test_too_few_small_biases_have_no_slope() -> None:
-    rows = [row for bits in range(3) for row in BiasPoint(seed=0, clip_ratio=1.0, dimension=1, bits=bits).run()]
+    rows = [row for bits in range(3) for row in BiasPoint(seed=0, clip_ratio=1.0, dimension=1, group_bits=bits).run()]
     few = with_fitted_slopes(pd.DataFrame(rows))
     assert few["fitted_slope"].isna().all()
     assert (few["seeds"] == 0).all()
@@ -87,6 +87,6 @@ def test_too_few_small_biases_have_no_slope() -> None:
 def test_faults() -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=r"clip_ratio must be .*, got 4"):
-        measure_message(4.0, dimension=2, bits=3, seeds=10, rng=rng)
+        measure_message(4.0, dimension=2, group_bits=3, seeds=10, rng=rng)
     with pytest.raises(ValueError, match=r"seeds must be .*, got 1"):
-        measure_message(1.0, dimension=2, bits=3, seeds=1, rng=rng)
+        measure_message(1.0, dimension=2, group_bits=3, seeds=1, rng=rng)

@@ -38,7 +38,7 @@ def test_what_was_measured_is_near_what_was_predicted(frame: pd.DataFrame) -> No
     assert (np.abs(averaged["mean_squared_error"] / averaged["predicted_squared_error"] - 1) < 1.12).all()
     own = frame[frame["series"].str.startswith("DP-REC")]
     assert (own["squared_bias"] < own["predicted_squared_error"]).all()
-    assert (own["message_bits"] >= own["bits"] + 64).all()
+    assert (own["message_bits"] >= own["index_bits"] + 64).all()
     assert set(frame.loc[frame["repetitions"] == 1, "drawn_from"]) == {"messages"}
     # A better prior is worth more than a worse one.
     by_ratio = frame[frame["panel"] == "ratio"].pivot(index="clip_ratio", columns="series", values="predicted_squared_error")
@@ -63,7 +63,7 @@ def test_private_points_keep_their_promise(frame: pd.DataFrame) -> None:
 def test_a_point_does_not_depend_on_which_other_points_there_are(frame: pd.DataFrame, rows_of: Rows) -> None:
     fewer = SMALL | {"bits": (7,), "grouped_bits": (), "coded_bits": (), "clip_ratios": (), "epsilons": (4.0,)}
     again = summarise_means(rows_of(mean_points(1, **fewer)))
-    keys = ["panel", "series", "variant", "bits", "target_epsilon", "drawn_from"]
+    keys = ["panel", "series", "variant", "index_bits", "target_epsilon", "drawn_from"]
     expected = frame.set_index(keys).loc[again.set_index(keys).index].reset_index()
     pd.testing.assert_frame_equal(again[list(expected)], expected)
 

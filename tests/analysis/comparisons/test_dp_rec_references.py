@@ -84,7 +84,9 @@ def test_the_papers_noise_is_that_of_the_older_conversion_over_its_own_rounds(se
 
 
 def test_bits_are_seven_for_each_group() -> None:
-    assert {setting.dataset: setting.bits for setting in PUBLISHED_SETTINGS} == {one.dataset: 7 * one.groups for one in FEDERATIONS[::-1]}
+    assert {setting.dataset: setting.index_bits for setting in PUBLISHED_SETTINGS} == {
+        one.dataset: 7 * one.groups for one in FEDERATIONS[::-1]
+    }
 
 
 def test_gaussian_noise_has_the_rounds_of_its_own_training(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,12 +117,24 @@ def test_rounds_share_the_budget_and_zero_does_not_gain(plan_only: Callable[...,
     assert "--rounds 10" in best.command
 
 
-def test_a_trust_model_is_all_that_is_ranked(plan_only: Callable[..., None]) -> None:
-    plan_only("gaussian", "central-sketch", "distributed-discrete-gaussian")
-    local = plan_task(VECTORS, trust="secure-sum", timed=False)
-    assert local.trust_models == ("secure-sum",)
-    (gaussian,) = (mechanism for mechanism in local.infeasible if mechanism.name == "gaussian")
-    assert gaussian.reason == "trust must be local for gaussian, got secure-sum"
+def test_a_trust_model_is_all_that_is_planned(plan_only: Callable[..., None]) -> None:
+    plan_only("gaussian", "central-sketch", "distributed-discrete-gaussian", "sketched-skellam-frequencies")
+    summed = plan_task(VECTORS, trust="secure-sum", timed=False)
+    assert [mechanism.name for mechanism in summed.feasible] == ["distributed-discrete-gaussian"]
+    assert [mechanism.name for mechanism in summed.infeasible] == ["sketched-skellam-frequencies"]
+
+
+def test_messages_of_one_index_are_as_long_as_the_limit_allows(plan_only: Callable[..., None]) -> None:
+    plan_only("sqkr", "rotating-simplex", "minimal-random-coding")
+    task = replace(VECTORS, domain=NormBall(200, 2.0), epsilon=8.0)
+    for bits in (1, 3, 5):
+        found = plan_task(replace(task, message_bits=bits), timed=False)
+        assert all(mechanism.bits_per_client <= bits for mechanism in found.feasible)
+        assert {"sqkr", "rotating-simplex"} <= {mechanism.name for mechanism in found.feasible if mechanism.bits_per_client == bits}
+    # What would do is the shortest message that is tried.
+    refused = {mechanism.name: mechanism.reason for mechanism in plan_task(replace(task, message_bits=0.5), timed=False).infeasible}
+    for name, fewest in (("sqkr", 1), ("rotating-simplex", 1), ("minimal-random-coding", 2)):
+        assert refused[name] == f"message_bits must be at least {fewest} for {name}, got 0.5"
 
 
 def test_a_budget_of_bits_is_kept_by_every_message() -> None:

@@ -165,6 +165,8 @@ def test_names_of_other_problems_say_what_is_special() -> None:
     )
     sampled = dataclasses.replace(task, task=dataclasses.replace(task.task, sampling=PoissonSampling(0.1), bits=4))
     assert json.loads(sampled.name)["design"] == design | {"sampling": {"PoissonSampling": {"probability": 0.1}}, "bits": 4}
+    of_message = dataclasses.replace(task, task=dataclasses.replace(task.task, message_bits=4))
+    assert json.loads(of_message.name)["design"] == design | {"message_bits": 4}
 
 
 def test_numbers_of_intervals() -> None:
@@ -289,7 +291,7 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (mechanism(name="mvu", dithering="plain"), "dithering must be one of systematic, rejection, got 'plain'"),
         (mechanism(name="mvu", bits_in="none"), "bits_in must be a whole number from 1 to 9, got 'none'"),
         (mechanism(name="skellam", bits=1), "bits must be a whole number from 2 to 32, got 1"),
-        (mechanism(name="sqkr", bits=21), "bits must be a whole number from 1 to 16, got 21"),
+        (mechanism(name="sqkr", message_bits=21), "message_bits must be a whole number from 1 to 16, got 21"),
     ],
 )
 def test_every_fault_is_named(document: dict[str, Any], message: str) -> None:
@@ -300,10 +302,10 @@ def test_every_fault_is_named(document: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"epsilon = ", "sweep.toml: Invalid value"),
+        (b"epsilon = ", "sweep.toml: the file is not TOML: Invalid value"),
         (b"\xff\xfe", "sweep.toml: the file is UTF-16 or UTF-32: save it in UTF-8"),
         (b"\xff", "sweep.toml: line 1 is not UTF-8 text: save the file in UTF-8"),
-        (b"epsilon = 1\nepsilon = 2\n", "sweep.toml: Cannot overwrite a value"),
+        (b"epsilon = 1\nepsilon = 2\n", "sweep.toml: the file is not TOML: Cannot overwrite a value"),
         (b"population = 'sphere'\nepsilons = 1\n", "sweep.toml: epsilons is not a key of a sweep"),
         (b"", "sweep.toml: mechanism is missing"),
     ],

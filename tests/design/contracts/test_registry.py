@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,13 @@ from quietbits.design.contracts.registry import (
 )
 from quietbits.design.contracts.task import Task
 from quietbits.design.local.vector_laplace import VectorLaplaceMechanism
+from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 
 BITS = Option("bits", int, "Bits of a message.", 8, 1, 20, "bits")
 SHARE = Option("share", float, "A share.", low=0.0, high=1.0)
 NAME = Option("name", str, "A name.", "one", choices=("one", "two"))
+NORM = Option("norm", str, "A norm.", numeric=True)
 SWITCH = Option("switch", bool, "A switch.", default=True, flags="--on/--off")
 FOLDER = Option("folder", Path, "A folder.", None)
 OPTIONS = (BITS, SHARE, NAME, SWITCH, FOLDER)
@@ -47,6 +50,7 @@ OPTIONS = (BITS, SHARE, NAME, SWITCH, FOLDER)
         (SHARE, "half", "share must be a number from 0 to 1, got 'half'"),
         (NAME, "three", "name must be one of one, two, got 'three'"),
         (NAME, 1, "name must be a text, got 1"),
+        (NORM, True, "norm must be a number or a text, got True"),
         (SWITCH, 1, "switch must be true or false, got 1"),
     ],
 )
@@ -59,6 +63,7 @@ def test_a_bad_value_is_refused_by_its_options_name(option: Option, value: objec
 def test_values_come_back_as_their_kind() -> None:
     assert (BITS.check(3), SHARE.check(1), NAME.check("two"), SWITCH.check(False)) == (3, 1.0, "two", False)
     assert isinstance(SHARE.check(1), float)
+    assert [NORM.check(norm) for norm in (2, 2.0, 1.1, math.inf, "l2")] == ["2", "2", "1.1", "inf", "l2"]
     assert FOLDER.check("tables") == Path("tables")
     # None where that is the default.
     assert FOLDER.check(None) is None
@@ -219,3 +224,54 @@ def test_clients_must_be_given_where_the_guarantee_rests_on_them_and_numbers_hav
 def test_an_accounting_of_ones_own_is_kept() -> None:
     own = Accountable("noise", "Noise", (), lambda *_: Accounted("noise", pure_privacy(1.0), "replace-one"))
     assert entry(accounting=own).accounting is own
+
+
+def sent_noise(low: int = 1, budget: str = "coordinate") -> Entry:
+    """Return the entry of noise whose message has 8 bits for each of 2 more coordinates than the vector's."""
+
+    @dataclass(frozen=True)
+    class Padded(VectorLaplaceMechanism):
+        bits: int = 8
+
+        @property
+        def bits_per_client(self) -> float:
+            return float(self.bits * (self.ball.dimension + 2))
+
+    def build(task: Task, values: Values) -> Padded:
+        if values["bits"] < 4:
+            raise InfeasibleError(f"bits must be at least 4 for noise, got {values['bits']}")
+        return Padded(task.epsilon, task.ball("noise"), values["bits"])
+
+    return entry(options=(replace(BITS, low=low, budget=budget),), calibrate=build)
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ({"bits": 0.5}, "bits must be at least 1 a coordinate for noise, got 0.5: its message has 2 bits for 2 coordinates"),
+        ({"message_bits": 1}, "message_bits must be at least 2 for noise, got 1"),
+        # The number that was typed, and the one that follows from it.
+        ({"bits": 3}, "bits must be at least 4 for noise, got 3"),
+        ({"bits": 3.7}, "bits must be at least 4 for noise, got 3, the most that bits = 3.7 allows"),
+        ({"message_bits": 7}, "bits must be at least 4 for noise, got 3, the most that message_bits = 7 allows"),
+        ({"bits": 6}, "bits must be at least 4 for noise, got 3, the most that bits = 6 allows"),
+    ],
+)
+def test_too_few_bits_are_refused_as_they_were_typed(limit: dict[str, float], message: str) -> None:
+    task = Task(NormBall(2, 1.0), 5, 1.0, 0.0, "replace-one", **limit)
+    with pytest.raises(InfeasibleError, match="must be at least") as refused:
+        sent_noise().build(task)
+    assert str(refused.value) == message
+
+
+def test_a_limit_on_the_message_fills_in_what_padding_leaves() -> None:
+    for limit in ({"bits": 12.0}, {"message_bits": 24.0}):
+        found = sent_noise().build(Task(NormBall(2, 1.0), 5, 1.0, 0.0, "replace-one", **limit))
+        assert found.bits_per_client == 24
+    with pytest.raises(InfeasibleError, match=r"bits must be at least 10\.02 a coordinate for noise, got 10"):
+        Entry.build(sent_noise(), Task(NormBall(1001, 1.0), 5, 1.0, 0.0, "replace-one", bits=10), {"bits": 10})
+
+
+def test_what_is_no_task_is_refused() -> None:
+    with pytest.raises(ValueError, match="task must be a Task, got 100"):
+        entry().build(100)  # type: ignore[arg-type]

@@ -33,6 +33,15 @@ def test_there_is_no_default_adjacency() -> None:
         ({"delta": 1.0}, "delta must be a number from 0 to below 1, got 1.0"),
         ({"adjacency": "swap"}, "adjacency must be one of replace-one, add-or-remove-one, got 'swap'"),
         ({"rounds": 0}, "rounds must be a whole number from 1 to 1000000000000, got 0"),
+        ({"bits": 0}, r"bits must be a number from 1e-09 to 1e\+06, got 0"),
+        ({"message_bits": 0}, r"message_bits must be a number from 1e-09 to 1e\+15, got 0"),
+        (
+            {"bits": 2, "message_bits": 5},
+            "message_bits must be bits times the number of coordinates, 2 x 3 = 6, got 5: leave one of them out",
+        ),
+        ({"domain": 100}, r"domain must be an Interval, a NormBall or Categories, got 100: NormBall\(100, 2.0\) has vectors of 100"),
+        ({"domain": (0.0, 1.0)}, r"domain must be an Interval, a NormBall or Categories, got \(0.0, 1.0\)$"),
+        ({"domain": None}, "domain must be an Interval, a NormBall or Categories, got None$"),
     ],
 )
 def test_fields_out_of_range_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -77,3 +86,12 @@ def test_an_interval_clips_and_counts() -> None:
 def test_bad_domains_are_refused(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize(("domain", "coordinates"), [(BALL, 3), (Categories(9), 9), (Interval(), 1)])
+def test_bits_of_a_coordinate_and_of_a_message_are_one_limit(domain: Any, coordinates: int) -> None:
+    of_coordinates, of_message = task(domain=domain, bits=11.7), task(domain=domain, message_bits=11.7 * coordinates)
+    both = task(domain=domain, bits=11.7, message_bits=11.7 * coordinates)
+    for one in (of_coordinates, of_message, both):
+        assert (one.most_bits, one.most_message_bits) == (pytest.approx(11.7), pytest.approx(11.7 * coordinates))
+    assert (task().most_bits, task().most_message_bits) == (None, None)

@@ -100,7 +100,7 @@ def test_bits_of_recursive_hadamard_response_are_given_or_the_best() -> None:
     found = [recursive_hadamard_response(3.0, 100, bits) for bits in range(1, 9)]
     assert [one.bits_per_client for one in found] == list(range(1, 9))
     assert recursive_hadamard_response(3.0, 100) == min(found, key=lambda one: one.worst_variance)
-    with pytest.raises(ValueError, match="bits must be a whole number from 1 to 8, got 9"):
+    with pytest.raises(ValueError, match="message_bits must be a whole number from 1 to 8, got 9"):
         recursive_hadamard_response(3.0, 100, 9)
 
 
@@ -144,6 +144,7 @@ def test_extremes_of_epsilon_are_served(build: Callable[[float, int], SupportMec
         (lambda: RecursiveHadamardResponse(1.0, 10, 6), "blocks must be a power of two, got 6"),
         (lambda: ProjectiveGeometryResponse(1.0, 10, 4, 3), "prime must be a prime, got 4"),
         (lambda: ProjectiveGeometryResponse(1.0, 10, 2, 3), "digits must be enough for 10 points of each block, got 3 of the prime 2: 7"),
+        (lambda: projective_geometry_response(1.0, 2**40), "categories must be a whole number from 1 to 1099511627775, got 1099511627776"),
         (lambda: ProjectiveGeometryResponse(1.0, 10, 3, 1), "digits must be a whole number from 2 to 40, got 1"),
     ],
 )

@@ -19,12 +19,12 @@ PLANE = NormBall(dimension=2, norm=2.0, clip_norm=1.5)
 
 
 def all_coordinates(mechanism: SQKRMechanism) -> NDArray[np.int64]:
-    return np.array(list(itertools.product(range(mechanism.frame.size), repeat=mechanism.bits)))
+    return np.array(list(itertools.product(range(mechanism.frame.size), repeat=mechanism.message_bits)))
 
 
 def all_messages(mechanism: SQKRMechanism) -> NDArray[np.int64]:
     """Every message, in the order of coordinates, then of symbols."""
-    coordinates, symbols = all_coordinates(mechanism), np.arange(2**mechanism.bits)
+    coordinates, symbols = all_coordinates(mechanism), np.arange(2**mechanism.message_bits)
     return np.column_stack([np.repeat(coordinates, len(symbols), axis=0), np.tile(symbols, len(coordinates))])
 
 
@@ -180,7 +180,7 @@ def test_the_number_of_bits_is_the_best_one(epsilon: float) -> None:
     assert best.seed == 3
     assert best.worst_variance == min(SQKRMechanism(epsilon, bits, ball).worst_variance for bits in range(1, 17))
     published = SQKRMechanism(epsilon, max(1, round(epsilon * math.log2(math.e))), ball)
-    assert published.bits - 4 <= best.bits <= published.bits
+    assert published.message_bits - 4 <= best.message_bits <= published.message_bits
     if epsilon == 8:
         assert 3 * best.worst_variance < published.worst_variance
 
@@ -228,8 +228,8 @@ def test_the_guarantee_is_pure_and_nothing_is_promised_without_privacy() -> None
         ({"epsilon": 0.0}, "epsilon must be a number from 0.001 to 20, got 0.0"),
         ({"epsilon": math.nan}, "epsilon must be a number from 0.001 to 20, got nan"),
         ({"epsilon": -math.inf}, "epsilon must be a number from 0.001 to 20, got -inf"),
-        ({"bits": 0}, "bits must be a whole number from 1 to 16, got 0"),
-        ({"bits": 17}, "bits must be a whole number from 1 to 16, got 17"),
+        ({"message_bits": 0}, "message_bits must be a whole number from 1 to 16, got 0"),
+        ({"message_bits": 17}, "message_bits must be a whole number from 1 to 16, got 17"),
         ({"ball": NormBall(2, 1.0)}, "ball must be of norm 2 for SQKR, got norm 1"),
         ({"ball": NormBall(2**25, 2.0)}, "dimension must be a whole number from 1 to 16777216"),
         ({"seed": -1}, "seed must be a whole number"),
@@ -237,7 +237,7 @@ def test_the_guarantee_is_pure_and_nothing_is_promised_without_privacy() -> None
     ],
 )
 def test_bad_fields_are_refused(changes: dict[str, object], message: str) -> None:
-    fields = {"epsilon": 1.0, "bits": 1, "ball": PLANE}
+    fields = {"epsilon": 1.0, "message_bits": 1, "ball": PLANE}
     with pytest.raises(ValueError, match=message):
         SQKRMechanism(**{**fields, **changes})  # type: ignore[arg-type]
 

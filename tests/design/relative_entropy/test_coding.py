@@ -134,7 +134,7 @@ def test_the_law_of_two_samples_by_direct_integration() -> None:
 
 def test_compression_by_parts_is_the_joint_coder_on_product_samples() -> None:
     # Theorem 3, by enumeration: one coder on all pairs of the groups' samples has the product of the groups' distributions.
-    layout, mean, seed = GroupLayout(sizes=(2, 1), bits=(2, 3)), np.array([0.4, -0.9, 0.6]), 17
+    layout, mean, seed = GroupLayout(sizes=(2, 1), group_bits=(2, 3)), np.array([0.4, -0.9, 0.6]), 17
     first, second = layout.slices()
     parts = index_distribution(mean[first], 2, seed, group=0), index_distribution(mean[second], 3, seed, group=1)
     pairs = list(itertools.product(range(4), range(8)))
@@ -161,7 +161,7 @@ def test_another_process_draws_and_decodes_the_same_bits() -> None:
 
 
 def test_layouts() -> None:
-    assert uniform_layout(7, 7, 1) == GroupLayout(sizes=(1,) * 7, bits=(1,) * 7)
+    assert uniform_layout(7, 7, 1) == GroupLayout(sizes=(1,) * 7, group_bits=(1,) * 7)
     layout = uniform_layout(11, 4, 7)
     assert layout.sizes == (3, 3, 3, 2)
     assert [len(range(11)[part]) for part in layout.slices()] == [3, 3, 3, 2]
@@ -196,7 +196,7 @@ def test_bad_arguments_of_the_decoder() -> None:
 
 
 def test_groups_that_do_not_fit_are_refused() -> None:
-    layout = GroupLayout(sizes=(2, 1), bits=(3, 2))
+    layout = GroupLayout(sizes=(2, 1), group_bits=(3, 2))
     with pytest.raises(ValueError, match=r"mean must have the shape \(3,\), got \(2,\)"):
         encode_groups([0.0, 0.0], layout, seed=1, words=secure_words)
     with pytest.raises(ValueError, match="indices must have one for each of the 2 groups, got 1"):
@@ -209,9 +209,9 @@ def test_groups_that_do_not_fit_are_refused() -> None:
     ("sizes", "bits", "message"),
     [
         ((), (), "number of groups must be a whole number from 1"),
-        ((1, 2), (3,), "sizes and bits must have the same length, one for each group, got 2 and 1"),
+        ((1, 2), (3,), "sizes and group_bits must have the same length, one for each group, got 2 and 1"),
         ((0,), (3,), "sizes must be a whole number from 1 to 2147483648, got 0"),
-        ((1,), (21,), "bits must be a whole number from 1 to 20, got 21"),
+        ((1,), (21,), "group_bits must be a whole number from 1 to 20, got 21"),
         ((2**31, 1), (1, 1), "dimension must be a whole number from 1 to 2147483648, got 2147483649"),
     ],
 )

@@ -16,7 +16,7 @@ from quietbits.design.relative_entropy.group_layout import GroupLayout, uniform_
 from quietbits.design.relative_entropy.message import DpRecMessage, message_bytes
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
 
-LAYOUT = GroupLayout(sizes=(3, 1, 2), bits=(7, 1, 4))
+LAYOUT = GroupLayout(sizes=(3, 1, 2), group_bits=(7, 1, 4))
 
 
 def small_mechanism(clip_ratio: float = 1.0, clip_norm: float = 2.0) -> DpRecMechanism:
@@ -24,7 +24,7 @@ def small_mechanism(clip_ratio: float = 1.0, clip_norm: float = 2.0) -> DpRecMec
 
 
 def test_every_message_survives_packing() -> None:
-    layout = GroupLayout(sizes=(1, 1, 1), bits=(2, 1, 3))
+    layout = GroupLayout(sizes=(1, 1, 1), group_bits=(2, 1, 3))
     for indices in itertools.product(range(4), range(2), range(8)):
         for seed in (0, 1, 2**63, 2**64 - 1):
             packed = DpRecMessage(seed, indices).to_bytes(layout)
@@ -139,7 +139,7 @@ def test_more_bits_leave_less_bias() -> None:
     vector = np.array([[0.6, 0.8]])
     shares = []
     for bits in (2, 7, 12, 20):
-        mechanism = DpRecMechanism(NormBall(dimension=2, norm=2.0), 1.0, GroupLayout(sizes=(2,), bits=(bits,)))
+        mechanism = DpRecMechanism(NormBall(dimension=2, norm=2.0), 1.0, GroupLayout(sizes=(2,), group_bits=(bits,)))
         shares.append(float((mechanism.expected(vector) / vector).mean()))
     assert shares == sorted(shares)
     assert 1 - shares[2] == pytest.approx(math.e / 2**12, rel=0.02)

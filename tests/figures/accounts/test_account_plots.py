@@ -16,7 +16,7 @@ from quietbits.figures.drawing.style import print_style
 from quietbits.solvers.accounting.sampling import PoissonSampling, Sampling
 
 BINOMIAL: dict[str, Any] = {"trials": 10**5, "probability": 0.5, "scale": 1.0, "dimension": 1, "l1": 1.0, "l2": 1.0, "linf": 1.0}
-DP_REC: dict[str, Any] = {"clip_ratio": 0.545, "population": 100, "clients_per_round": 10, "bits": 42}
+DP_REC: dict[str, Any] = {"clip_ratio": 0.545, "population": 100, "clients_per_round": 10, "index_bits": 42}
 
 
 def subject(name: str, values: dict[str, Any], sampling: Sampling | None = None) -> Accounted:

@@ -19,7 +19,7 @@ def frame(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> pd.DataFrame:
     # any differently from this one.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(references, "gaussian_reference_epsilon", lambda noise_multiplier, *_: 3 / noise_multiplier)
-        setting = references.PublishedSetting("few bits", 50, 5, 3, 1.6, 1.0, bits=17, noise_multiplier=2.5, noise_rounds=2)
+        setting = references.PublishedSetting("few bits", 50, 5, 3, 1.6, 1.0, index_bits=17, noise_multiplier=2.5, noise_rounds=2)
         points = [references.ReferencePoint(seed=0, published=setting, account=account) for account in references.ACCOUNTS]
         return reference_table(rows_of(points))
 

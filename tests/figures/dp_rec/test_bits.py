@@ -16,7 +16,7 @@ from quietbits.figures.drawing.style import print_style
 @pytest.fixture(scope="module")
 def frame(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> pd.DataFrame:
     points = [
-        BiasPoint(seed=2, clip_ratio=clip_ratio, dimension=dimension, bits=bits, seeds=20 if bits in (1, 6) else 0)
+        BiasPoint(seed=2, clip_ratio=clip_ratio, dimension=dimension, group_bits=bits, seeds=20 if bits in (1, 6) else 0)
         for clip_ratio in (0.5, 1.5)
         for dimension in (1, 3)
         for bits in range(13)

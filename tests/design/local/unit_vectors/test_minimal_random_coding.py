@@ -156,7 +156,7 @@ def test_fewest_bits_are_enough_and_one_less_is_not(epsilon: float, excess: floa
     ball = NormBall(200, 2.0)
     mechanism = minimal_random_coding_mechanism(epsilon, ball, excess)
     limit = (1 + excess) * PrivUnitGMechanism(epsilon, ball).worst_variance
-    assert mechanism.worst_variance <= limit < MinimalRandomCodingMechanism(epsilon, mechanism.bits - 1, ball).worst_variance
+    assert mechanism.worst_variance <= limit < MinimalRandomCodingMechanism(epsilon, mechanism.message_bits - 1, ball).worst_variance
 
 
 def test_twenty_bits_may_be_too_few_and_the_message_says_what_would_do() -> None:
@@ -164,14 +164,14 @@ def test_twenty_bits_may_be_too_few_and_the_message_says_what_would_do() -> None
     with pytest.raises(InfeasibleError, match=r"excess must be at least 0\.\d+ for epsilon 20 and 20 bits, got 0\.25") as caught:
         minimal_random_coding_mechanism(20.0, ball)
     enough = float(str(caught.value).split()[5]) + 0.001
-    assert minimal_random_coding_mechanism(20.0, ball, enough).bits == 20
+    assert minimal_random_coding_mechanism(20.0, ball, enough).message_bits == 20
 
 
 def test_bad_arguments_are_refused() -> None:
     ball = NormBall(3, 2.0)
     with pytest.raises(ValueError, match=r"epsilon must be a number from 0\.001 to 20, got 21"):
         MinimalRandomCodingMechanism(21.0, 3, ball)
-    with pytest.raises(ValueError, match="bits must be a whole number from 1 to 20, got 0"):
+    with pytest.raises(ValueError, match="message_bits must be a whole number from 1 to 20, got 0"):
         MinimalRandomCodingMechanism(1.0, 0, ball)
     with pytest.raises(ValueError, match="ball must be of norm 2 for minimal random coding, got norm 1"):
         MinimalRandomCodingMechanism(1.0, 3, NormBall(3, 1.0))

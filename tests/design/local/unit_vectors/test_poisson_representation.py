@@ -73,12 +73,12 @@ def test_what_is_sent_has_exactly_privunits_law(epsilon: float, alpha: float) ->
     twin = PrivUnitMechanism(mechanism.coded_epsilon, mechanism.ball)
     np.testing.assert_allclose(mechanism.variance(vectors[:3]), twin.variance(vectors[:3]), rtol=1e-9)
     # The length that is stated bounds the mean, without being far above it.
-    lengths, logs = mechanism.message_bits(messages), np.log2(messages[:, 1].astype(float) + 1)
+    lengths, logs = mechanism.bits_of_messages(messages), np.log2(messages[:, 1].astype(float) + 1)
     assert logs.mean() - 5 * logs.std() / math.sqrt(len(logs)) <= mechanism.mean_log_number <= logs.mean() + 0.6
     assert lengths.mean() <= mechanism.bits_per_client <= lengths.mean() + 1.6
     # The lengths are those of a prefix code: Kraft's inequality, as far as it is summed.
     numbers = np.column_stack([np.zeros(200_000), np.arange(200_000)]).astype(np.uint64)
-    assert np.exp2(-mechanism.message_bits(numbers)).sum() <= 1
+    assert np.exp2(-mechanism.bits_of_messages(numbers)).sum() <= 1
 
 
 def test_weights_of_two_vectors_differ_by_epsilon_at_most_for_any_points_and_times() -> None:

@@ -100,7 +100,7 @@ def test_no_other_number_of_closest_corners_is_better(epsilon: float) -> None:
 
 
 def test_bad_arguments_say_what_is_needed() -> None:
-    with pytest.raises(InfeasibleError, match="bits must be at most 2 for a simplex in 6 dimensions, got 3"):
+    with pytest.raises(InfeasibleError, match="message_bits must be at most 2 for a simplex in 6 dimensions, got 3"):
         RotatingSimplexMechanism(1.0, 3, NormBall(6, 2.0))
     with pytest.raises(ValueError, match="ball must be of norm 2 for a rotating simplex, got norm 1"):
         RotatingSimplexMechanism(1.0, 1, NormBall(6, 1.0))

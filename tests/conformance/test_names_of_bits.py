@@ -1,0 +1,90 @@
+"""One name of a number of bits has one meaning: in the registry, in trainings, in commands, in fields and parameters of the public face."""
+
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+from mechanism_cases import Case, cases
+
+import quietbits
+from quietbits.analysis.catalogue.registry import REGISTRY, accountables
+from quietbits.analysis.training.rivals import RIVALS
+from quietbits.cli.main import app
+from quietbits.design.contracts.mechanism import SecureSumMechanism
+from quietbits.design.contracts.options import Option
+
+# What names of bits that may be typed mean, and a word of the help of each that says so.
+NAMES = {
+    "bits": "coordinate",
+    "message_bits": "message",
+    "bits_in": "grid",
+    "bits_out": "letter",
+    "group_bits": "group",
+    "index_bits": "indices",
+}
+# Computed from a mechanism, and never typed.
+COMPUTED = {"bits_per_client", "bits_per_coordinate"}
+BUILT = [case for case in cases(REGISTRY.values()) if any(option.name in ("bits", "message_bits") for option in case.entry.options)]
+
+
+def all_options() -> Iterator[tuple[str, Option]]:
+    for entry in (*REGISTRY.values(), *RIVALS):
+        yield from ((entry.name, option) for option in entry.options)
+    for name, one in accountables().items():
+        yield from ((name, option) for option in (*one.parameters, *one.given))
+
+
+def commands(command: Any, path: tuple[str, ...] = ("quietbits",)) -> Iterator[tuple[str, Any]]:
+    yield " ".join(path), command
+    context = type("Context", (), {"command_path": " ".join(path)})()
+    for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
+        yield from commands(command.get_command(context, name), (*path, name))
+
+
+def test_every_number_of_bits_has_one_of_the_names_and_says_which() -> None:
+    for name, option in all_options():
+        if option.unit == "bits" or "bits" in option.name:
+            assert option.name in NAMES, name
+            assert NAMES[option.name] in option.help, (name, option.help)
+            assert option.unit == "bits", name
+
+
+def test_every_command_has_these_names_alone() -> None:
+    found = set()
+    for path, command in commands(typer.main.get_command(app)):
+        typed = {parameter.name for parameter in command.params if "bits" in parameter.name}
+        assert typed <= NAMES.keys(), path
+        found |= {(path.split()[1], name) for name in typed if len(path.split()) > 1}
+        if path == "quietbits plan":
+            assert typed == {"bits", "message_bits"}
+    assert {command for command, name in found if name == "bits"} == {"plan", "account", "calibrate", "simulate", "audit"}
+    assert {command for command, name in found if name == "message_bits"} == {"plan", "account", "calibrate", "simulate", "audit"}
+
+
+def test_fields_and_parameters_of_the_public_face_have_these_names_alone() -> None:
+    for name in dir(quietbits):
+        value = getattr(quietbits, name)
+        typed: list[str] = []
+        if inspect.isfunction(value):
+            typed = list(inspect.signature(value).parameters)
+        elif inspect.isclass(value) and dataclasses.is_dataclass(value):
+            typed = [field.name for field in dataclasses.fields(value)]
+        assert {one for one in typed if "bits" in one} <= NAMES.keys() | COMPUTED, name
+
+
+@pytest.mark.parametrize("case", BUILT, ids=str)
+def test_messages_are_as_long_as_the_bits_say(case: Case) -> None:
+    option = next(option for option in case.entry.options if option.name in ("bits", "message_bits"))
+    typed = case.options.get(option.name, 400.0 if option.kind is float else option.default or 2)
+    mechanism = case.built(options={option.name: typed})
+    if option.name == "message_bits":
+        assert mechanism.bits_per_client <= typed
+        assert option.kind is float or mechanism.bits_per_client == typed
+        return
+    # Tosses of a few clients do not fill their bits.
+    sent = mechanism.padded_dimension if isinstance(mechanism, SecureSumMechanism) else mechanism.domain.dimension
+    assert mechanism.bits_per_client <= typed * sent
+    assert mechanism.bits_per_client > typed / 2 * sent

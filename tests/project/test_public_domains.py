@@ -1,0 +1,81 @@
+"""Every public call that takes a ball, a domain or a task refuses anything else by name, before it computes anything."""
+
+import inspect
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import quietbits
+from quietbits.analysis.sweeps.task import MechanismChoice
+from quietbits.design.contracts.registry import Target
+from quietbits.design.tables.randomised_response import generalised_randomised_response
+
+BALL = quietbits.NormBall(8, 2.0)
+TASK = quietbits.Task(BALL, 100, 1.0, 1e-5, "replace-one")
+# An argument of each name that would do, whatever is called.
+GOOD: dict[str, Any] = {
+    "adjacency": "replace-one",
+    "bits": 8,
+    "bits_in": 3,
+    "bits_out": 2,
+    "clients": 100,
+    "clip_ratio": 0.5,
+    "coded_epsilon": 1.0,
+    "delta": 1e-5,
+    "epsilon": 1.0,
+    "granularity": 0.1,
+    "layout": quietbits.uniform_layout(8, 1, 7),
+    "levels": 5,
+    "local_sigma": 1.0,
+    "local_variance": 1.0,
+    "message_bits": 2,
+    "noise_multiplier": 1.0,
+    "noise_variance": 100.0,
+    "population": "sphere",
+    "projected": 4,
+    "strategy": SimpleNamespace(),
+    "table": generalised_randomised_response(1.0, 2),
+    "target": Target(1.0, 1e-5),
+    "theta": 0.1,
+    "trials": 100,
+}
+WANTED = {"ball": "a NormBall", "domain": "an Interval, a NormBall or Categories", "task": "a Task"}
+# Records of what was computed.
+RECORDS = ("Accounted", "Plan")
+
+
+def calls() -> list[tuple[str, str]]:
+    """Return the public functions and classes with such a parameter, and its name."""
+    found = []
+    for name in dir(quietbits):
+        value = getattr(quietbits, name)
+        if callable(value) and not getattr(value, "_is_protocol", False) and name not in RECORDS:
+            try:
+                parameters = inspect.signature(value).parameters
+            except ValueError:
+                continue
+            found += [(name, one) for one in parameters if one in WANTED]
+    return found
+
+
+def test_there_are_many_such_calls() -> None:
+    assert len(calls()) > 25
+    assert {("Task", "domain"), ("plan", "task"), ("build_mechanism", "task"), ("SQKRMechanism", "ball")} <= set(calls())
+
+
+@pytest.mark.parametrize(("name", "parameter"), calls())
+@pytest.mark.parametrize("wrong", [100, None, "ball", 1.5, (0.0, 1.0)])
+def test_what_is_no_domain_is_refused(name: str, parameter: str, wrong: object) -> None:
+    call = getattr(quietbits, name)
+    required = [one.name for one in inspect.signature(call).parameters.values() if one.default is one.empty and one.kind != one.VAR_KEYWORD]
+    names = {"build_mechanism": "cpsgd", "PrivateMeanStrategy": "cpsgd", "MeanTask": MechanismChoice.of("cpsgd")}
+    good = GOOD | dict.fromkeys(("name", "mechanism"), names.get(name)) | {parameter: wrong}
+    with pytest.raises(ValueError, match=f"^{parameter} must be {WANTED[parameter]}") as refused:
+        call(**{one: good[one] for one in {*required, parameter}})
+    assert f"got {wrong!r}" in str(refused.value)
+
+
+@pytest.mark.parametrize(("name", "parameter"), [one for one in calls() if one[1] == "ball"])
+def test_an_interval_is_no_ball(name: str, parameter: str) -> None:
+    test_what_is_no_domain_is_refused(name, parameter, quietbits.Interval())

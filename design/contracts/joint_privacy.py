@@ -47,7 +47,7 @@ def joint_privacy(releases: Sequence[Privacy], adjacency: str) -> Privacy:
 
     Examples
     --------
-    >>> from quietbits import PoissonSampling, gaussian_privacy
+    >>> from quietbits import PoissonSampling, gaussian_privacy, joint_privacy
     >>> vector, count = (gaussian_privacy(multiplier, "add-or-remove-one", "central") for multiplier in (1.0, 1.2))
     >>> sampling = PoissonSampling(0.01)
     >>> round(joint_privacy([vector, count], "add-or-remove-one").epsilon(1e-5, sampling=sampling), 3)

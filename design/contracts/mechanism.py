@@ -182,10 +182,13 @@ class FrequencyEstimate:
         Estimates, which may be negative.
     standard_errors : ndarray, shape (categories,)
         Standard deviations of the estimates, computed from what the server has; 0.0 where an estimate is exact.
+    decoded : ndarray, shape (categories,)
+        What `Mechanism.decode` returns: the same frequencies, unless it cuts them off or projects them.
     """
 
     frequencies: FloatArray
     standard_errors: FloatArray
+    decoded: FloatArray
 
 
 class FrequencyMechanism(Mechanism):
@@ -243,14 +246,27 @@ class FrequencyMechanism(Mechanism):
         """Return an unbiased estimate of each frequency with its standard error, where the true ones are `likely_frequencies`."""
         decoded = np.asarray(self.decode(aggregate, clients), dtype=float)
         likely = self.likely_frequencies(decoded, aggregate, clients)
-        return FrequencyEstimate(decoded, self.standard_errors(likely, clients))
+        return FrequencyEstimate(decoded, self.standard_errors(likely, clients), decoded)
 
     def likely_frequencies(self, decoded: FloatArray, aggregate: NDArray[Any], clients: int) -> FloatArray:  # noqa: ARG002
-        """Return the frequencies nearest to the decoded ones that are at least 0 and add up to 1: standard errors are computed at these.
+        """Return frequencies that the decoded ones are likely to come from: standard errors are computed at these.
 
-        Decoded frequencies that are cut off at 0 one by one have too large a sum, and so too large standard errors.
+        Items that stand out of the noise keep theirs. The others have what is left of 1, by a projection: frequencies that are cut off at
+        0 one by one have too large a sum, and so too large standard errors.
         """
-        return project_onto_simplex(decoded)
+        return self._likely(decoded[None, :], np.ones(1), clients)[0]
+
+    def _likely(self, decoded: FloatArray, totals: FloatArray, clients: int) -> FloatArray:
+        """Return likely frequencies of groups of items, shape (groups, items), with these sums."""
+        # The largest of d normal numbers rarely exceeds it.
+        threshold = math.sqrt(2 * math.log(self.categories) * self.other_variance / clients)
+        standing = np.where(decoded > threshold, decoded, 0.0)
+        sums = standing.sum(axis=1)
+        standing *= (totals / np.maximum(np.maximum(sums, totals), 1e-300))[:, None]
+        # So far below all others that it gets no share.
+        lowest = float(decoded.min()) - 2.0
+        others = project_onto_simplex(np.where(decoded > threshold, lowest, decoded), np.maximum(totals - sums, 0.0))
+        return np.where(decoded > threshold, standing, others)
 
 
 class VectorMechanism(Mechanism):

@@ -132,12 +132,12 @@ class BlockMechanism(SupportMechanism):
         return project_onto_simplex((self.block_messages(aggregate)[:with_items] / clients - of_others) / gained)
 
     def likely_frequencies(self, decoded: FloatArray, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the frequencies nearest to the decoded ones that are at least 0 and whose sums over blocks are `block_shares`."""
+        """Return frequencies that the decoded ones are likely to come from, whose sums over blocks are `block_shares`."""
         shares = self.block_shares(aggregate, clients)
         # The last block may have fewer items: padding lies too far below its items to get a share.
         padded = np.full(len(shares) * self.block_items, decoded.min() - 2.0)
         padded[: self.categories] = decoded
-        likely = project_onto_simplex(padded.reshape(len(shares), self.block_items), shares)
+        likely = self._likely(padded.reshape(len(shares), self.block_items), shares, clients)
         return np.asarray(likely.ravel()[: self.categories])
 
     def block_of(self, items: IntegerArray) -> IntegerArray:

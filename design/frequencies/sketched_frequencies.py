@@ -108,7 +108,7 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
         total = float(np.square(buckets).sum(axis=1).mean()) - noise
         within = min(max(total, 1 / self.categories), 1.0)
         error = math.sqrt(self.item_variance / clients + sketch.collision_share * within)
-        return FrequencyEstimate(decoded, np.full(self.categories, error))
+        return FrequencyEstimate(decoded, np.full(self.categories, error), decoded)
 
     def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo M, in the narrowest words."""

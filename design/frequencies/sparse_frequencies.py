@@ -1,19 +1,26 @@
 """Frequencies by sketches in a secure sum where few different items are held, and how many is known: shorter sketches, less noise."""
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, IndexArray
+from ...solvers.decoders.thresholded_frequencies import thresholded_error
+from ..contracts.mechanism import FrequencyEstimate, check_frequencies
 from .item_sketch import ItemSketch
 from .noisy_sketch import SketchedDiscreteGaussianFrequencies
 
+if TYPE_CHECKING:
+    from ...solvers.decoders.subspace_pursuit import PursuedSupport
+
 # Rows of a sketch that is decoded by pursuit: with three, twice as many buckets are needed; more gain little.
 PURSUIT_ROWS = 7
+# Rounds of a prediction, and the relative change of the missed part after which it has settled.
+MOST_ROUNDS, SETTLED = 50, 1e-3
 
 
 def pursuit_buckets(categories: int, distinct_items: int) -> int:
@@ -35,8 +42,11 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     What clients send, and the guarantee, are those of `SketchedDiscreteGaussianFrequencies`. Items are found by `pursue_support`, above
     what noise alone exceeds for s of d items, and least squares on them has no collisions left. If more than s items are held, nothing
-    is promised except for `bias_bound`. `variance` is a prediction, for items that stand out of the noise: that of least squares on s
-    of them.
+    is promised except for `bias_bound`. The error is predicted for the frequencies that are asked about: `variance` is at most that of
+    least squares on s items, all of which stand out of the noise, and `shared_variance` what exceeds it.
+
+    `decode` is for all frequencies together: the projection lowers their squared error, and each found item by as much as their sum
+    exceeds 1. `estimate` is for single items: without cut and projection, so that an error is as large as the standard error says.
 
     Attributes
     ----------
@@ -88,43 +98,97 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     @property
     def worst_shared_variance(self) -> float:
-        """0.0: items that are found are not taken for each other."""
-        return 0.0
+        """2.0, the largest squared distance of two vectors of frequencies: nothing is promised for more than s items."""
+        return 2.0
 
-    def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
-        """Return 0.0."""
-        return 0.0
+    def shared_variance(self, mean: FloatArray) -> float:
+        """Predict by how much the squared error exceeds that of s items that stand out, where the frequencies are `mean`.
+
+        It is that of items which the noise hides, or which exceed s: of their own frequencies, and of what they add to found items' buckets.
+        """
+        return max(0.0, self._predicted(np.asarray(mean)) - self.worst_variance / self.clients)
+
+    def _predicted(self, frequencies: FloatArray) -> float:
+        """Predict the squared error where the true frequencies are these."""
+        noise, collisions = self.item_variance / self.clients, 0.0
+        if not self.sketch.direct:
+            collisions = self.sketch.collision_share * self.sketch.coordinates / (self.sketch.coordinates - self.distinct_items)
+        # Missed items collide with others, which makes more of them missed: rounds go on until the missed part stays.
+        missed = 0.0
+        for _ in range(MOST_ROUNDS):
+            deviation = math.sqrt(noise + collisions * missed)
+            predicted = thresholded_error(frequencies, deviation, self.distinct_items, self.threshold)
+            if predicted.missed <= missed * (1 + SETTLED) or collisions == 0:
+                break
+            missed = predicted.missed
+        return predicted.squared
 
     @property
     def threshold(self) -> float:
         """Frequency that noise alone exceeds for about s of d items at most: ``sqrt(2 ln(d / s))`` standard errors."""
         return math.sqrt(2 * math.log(self.categories / self.distinct_items) * self.item_variance / self.clients)
 
+    def variance(self, items: ArrayLike) -> FloatArray:
+        """Predict the squared error of these items' frequencies, times clients; at most `worst_variance`: the rest is `shared_variance`.
+
+        The noise is that of the mechanism's own number of clients, whatever the number of items here.
+        """
+        held = self.domain.clip(items)
+        predicted = self._predicted(self.domain.total(held) / max(len(held), 1))
+        return np.full(len(held), min(self.clients * predicted, self.worst_variance))
+
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
-        """Return that of an item which was found, for every item."""
-        return np.full(np.shape(frequencies), math.sqrt(self.item_variance / clients))
+        """Return that of least squares on s items, for every item, where no more are held."""
+        return np.full(check_frequencies(frequencies).shape, math.sqrt(self.item_variance / clients))
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return at most `distinct_items` positive frequencies, with a sum of at most 1, and zeros."""
         self._check_clients(clients)
         buckets = self.bucket_counts(aggregate) / self.clients
-        estimate = np.zeros(self.categories)
-        if self.sketch.direct:
-            values = buckets.ravel()[: self.categories]
-            found = np.argsort(-values, kind="stable")[: self.distinct_items]
-            found = found[values[found] > self.threshold]
-            estimate[found] = values[found]
-        else:
-            from ...solvers.decoders.subspace_pursuit import pursue_support
-
-            sketch = self.sketch
-
-            def proxy(residual: FloatArray) -> FloatArray:
-                return sketch.decoded(residual.reshape(sketch.rows, sketch.width))
-
-            pursued = pursue_support(lambda items: _columns(sketch, items), proxy, buckets.ravel(), self.distinct_items, self.threshold)
-            estimate[pursued.support] = np.maximum(pursued.values, 0.0)
+        if not self.sketch.direct:
+            return self._projected(self._pursued(buckets))
+        estimate, values = np.zeros(self.categories), buckets.ravel()[: self.categories]
+        found = np.argsort(-values, kind="stable")[: self.distinct_items]
+        found = found[values[found] > self.threshold]
+        estimate[found] = values[found]
         return _within_simplex(estimate)
+
+    def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
+        """Return every item's frequency before cut and projection, with its standard error.
+
+        For items that pursuit has found it is that of least squares. For others it is what the residual shows of them, as in the debiased
+        lasso (Zhang, Zhang 2014, *Confidence intervals for low dimensional parameters in high dimensional linear models*): least squares
+        on k items takes k/m of it away, for m buckets. The residual's own variance is that of noise and of items that were not found.
+        """
+        sketch = self.sketch
+        if sketch.direct:
+            return replace(self.dense.estimate(aggregate, clients), decoded=self.decode(aggregate, clients))
+        self._check_clients(clients)
+        buckets = self.bucket_counts(aggregate) / self.clients
+        pursued = self._pursued(buckets)
+        residual = buckets - (_columns(sketch, pursued.support) @ pursued.values).reshape(sketch.rows, sketch.width)
+        left = 1 - len(pursued.support) / sketch.coordinates
+        frequencies = sketch.decoded(residual) / left
+        frequencies[pursued.support] = pursued.values
+        centred = residual if sketch.signed else residual - residual.mean(axis=1, keepdims=True)
+        free = sketch.coordinates - len(pursued.support) - (0 if sketch.signed else sketch.rows)
+        variance = float(np.square(centred).sum()) / max(free, 1) * sketch.noise_share / left
+        return FrequencyEstimate(frequencies, np.full(self.categories, math.sqrt(variance)), self._projected(pursued))
+
+    def _projected(self, pursued: "PursuedSupport") -> FloatArray:
+        estimate = np.zeros(self.categories)
+        estimate[pursued.support] = np.maximum(pursued.values, 0.0)
+        return _within_simplex(estimate)
+
+    def _pursued(self, buckets: FloatArray) -> "PursuedSupport":
+        from ...solvers.decoders.subspace_pursuit import pursue_support
+
+        sketch = self.sketch
+
+        def proxy(residual: FloatArray) -> FloatArray:
+            return sketch.decoded(residual.reshape(sketch.rows, sketch.width))
+
+        return pursue_support(lambda items: _columns(sketch, items), proxy, buckets.ravel(), self.distinct_items, self.threshold)
 
 
 def _columns(sketch: ItemSketch, items: IndexArray) -> Any:

@@ -344,7 +344,9 @@ def check_frequencies(frequencies: ArrayLike) -> FloatArray:
     shares = np.asarray(frequencies, dtype=float)
     # Not a number compares as false.
     if not bool(np.all((shares >= -FREQUENCY_ROUNDING) & (shares <= 1 + FREQUENCY_ROUNDING))):
-        raise ValueError(f"frequencies must be numbers from 0 to 1, got {shares.min():g} to {shares.max():g}: take `estimate` for estimates")
+        raise ValueError(
+            f"frequencies must be numbers from 0 to 1, got {shares.min():g} to {shares.max():g}: take `estimate` for estimates"
+        )
     return np.clip(shares, 0.0, 1.0)
 
 

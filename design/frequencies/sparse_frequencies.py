@@ -105,6 +105,8 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         """Predict by how much the squared error exceeds that of s items that stand out, where the frequencies are `mean`.
 
         It is that of items which the noise hides, or which exceed s: of their own frequencies, and of what they add to found items' buckets.
+        For hashed sketches it is rough: pursuit keeps fewer items that nobody holds, and takes missed items for others, which may
+        cost their frequencies once more.
         """
         return max(0.0, self._predicted(np.asarray(mean)) - self.worst_variance / self.clients)
 

@@ -104,9 +104,9 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     def shared_variance(self, mean: FloatArray) -> float:
         """Predict by how much the squared error exceeds that of s items that stand out, where the frequencies are `mean`.
 
-        It is that of items which the noise hides, or which exceed s: of their own frequencies, and of what they add to found items' buckets.
-        For hashed sketches it is rough: pursuit keeps fewer items that nobody holds, and takes missed items for others, which may
-        cost their frequencies once more.
+        It is that of items which the noise hides, or which exceed s: of their own frequencies, and of what they add to the buckets of
+        found items. For hashed sketches it is rough: pursuit keeps fewer items that nobody holds, and takes missed items for others,
+        which may cost their frequencies once more.
         """
         return max(0.0, self._predicted(np.asarray(mean)) - self.worst_variance / self.clients)
 

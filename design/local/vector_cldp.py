@@ -79,8 +79,8 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
     `CLDPLinfMechanism`, on the cube around the ball, is epsilon private with ``kappa**2 * dimension`` times the worst variance of one draw,
     2 / pi in high dimension.
 
-    For releases with ``secure_words``, up to rounding: whatever point the client draws in floating-point numbers, the message depends on the
-    vector only by the probability with which it is the point or its opposite, and that is off by at most 2**-51.
+    For releases with ``secure_words``, up to rounding: whatever point the client draws in floating-point numbers, the message depends on
+    the vector only by the probability with which it is the point or its opposite, and that is off by at most 2**-51.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         return messages
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the histogram of the numbers that were drawn, shape (dimension, 2): how often each index was sent with the bits 0 and 1."""
+        """Return the histogram of all draws, shape (dimension, 2): how often each index was sent with the bits 0 and 1."""
         if self.draws == 1:
             return super().aggregate(messages)
         array = checked_messages(messages, 0, 2 * self.indices - 1, dimension=self.draws)

@@ -254,7 +254,7 @@ class FrequencyMechanism(Mechanism):
         Items that stand out of the noise keep theirs. The others have what is left of 1, by a projection: frequencies that are cut off at
         0 one by one have too large a sum, and so too large standard errors.
         """
-        return self._likely(decoded[None, :], np.ones(1), clients)[0]
+        return np.asarray(self._likely(decoded[None, :], np.ones(1), clients)[0])
 
     def _likely(self, decoded: FloatArray, totals: FloatArray, clients: int) -> FloatArray:
         """Return likely frequencies of groups of items, shape (groups, items), with these sums."""
@@ -347,7 +347,7 @@ def check_frequencies(frequencies: ArrayLike) -> FloatArray:
         raise ValueError(
             f"frequencies must be numbers from 0 to 1, got {shares.min():g} to {shares.max():g}: take `estimate` for estimates"
         )
-    return np.clip(shares, 0.0, 1.0)
+    return np.asarray(np.clip(shares, 0.0, 1.0))
 
 
 def check_vector_epsilon(epsilon: float) -> float:

@@ -171,7 +171,7 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         indices = np.clip(drawn.reshape(count, self.draws) - dimension * rows, 0, dimension - 1)
         kept = 0.5 + lengths / (2 * np.linalg.norm(points, axis=1, keepdims=True) * math.sqrt(dimension))
         flips = words.uniforms(indices.shape) >= kept
-        return 2 * indices + ((np.take_along_axis(points, indices, axis=1) > 0) ^ flips)
+        return np.asarray(2 * indices + ((np.take_along_axis(points, indices, axis=1) > 0) ^ flips))
 
     @property
     def _contrast(self) -> float:

@@ -17,6 +17,7 @@ from ...design.contracts.registry import Accountable, Accounted, Entry, Option, 
 from ...design.contracts.task import Task
 from ...design.local.cldp import CLDPMechanism
 from ...design.local.laplace import LaplaceMechanism
+from ...design.local.sampled_sign import index_bits
 from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
 from ...design.local.vector_cldp import vector_cldp_mechanism
 from ...design.local.vector_gaussian import VectorGaussianMechanism
@@ -26,6 +27,7 @@ from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, ratio_constraint
 from ...solvers.bounds.staircase import staircase_bound
+from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from ..calibration.gaussian_noise import calibrate_noise_multiplier, noise_adjacency
 from ..calibration.parameter import calibrate_parameter
 from .lower_bounds import local_lower_bound, unbiased_local_lower_bound
@@ -44,6 +46,15 @@ from .shared_options import (
 
 REPLACE_ONE = ("replace-one",)
 PURE_ACCOUNTS = ("pure", "rdp", "pld")
+CLDP_DRAWS = Option(
+    "draws",
+    int,
+    "Draws of one private vector in a message, on the L2 ball: 1 as published, the dimension as Chaudhuri, Guo, Rabbat 2022 have it.",
+    1,
+    1,
+    LARGEST_DIMENSION,
+    "draws",
+)
 SKELLAM_BITS = Option("bits", int, "Bits per coordinate.", 16, 2, 32, "bits", budget="coordinate")
 SQKR_BITS = Option("message_bits", int, "Bits of the message; by default the best number.", None, 1, 16, "bits")
 # Bits of the grid on which the least average variance of all unbiased mechanisms is computed.
@@ -98,11 +109,22 @@ def pure_accountable(
     return Accountable(name, title, (PURE_EPSILON, *size, *options), account, solve=solve, pure=True)
 
 
-def _cldp(task: Task, _: Values) -> Mechanism:
+def _cldp(task: Task, options: Values) -> Mechanism:
     if isinstance(task.domain, Interval):
+        if options["draws"] != 1:
+            raise ValueError(f"draws must be 1 for CLDP on numbers, got {options['draws']}: only the L2 ball has a private vector")
         return CLDPMechanism(per_round_epsilon(task), task.interval("cldp"))
     ball = task.ball("cldp", (1.0, 2.0, math.inf))
-    return over_rounds(task, lambda epsilon: vector_cldp_mechanism(epsilon, ball))
+    return over_rounds(task, lambda epsilon: vector_cldp_mechanism(epsilon, ball, options["draws"]))
+
+
+def _cldp_draws(task: Task) -> list[Values]:
+    """Return one draw, and on the L2 ball the most that `Task.bits` allows, up to one for each coordinate: the error falls with each."""
+    if not isinstance(task.domain, NormBall) or task.domain.norm != 2:
+        return [{}]
+    dimension = task.domain.dimension
+    most = dimension if task.bits is None else min(dimension, math.floor(task.bits * dimension / index_bits(dimension)))
+    return [{}] if most < 2 else [{}, {"draws": most}]
 
 
 def _laplace(task: Task, _: Values) -> Mechanism:
@@ -226,11 +248,18 @@ CLDP = Entry(
     trust_model="local",
     adjacencies=REPLACE_ONE,
     accounts=PURE_ACCOUNTS,
-    options=(),
+    options=(CLDP_DRAWS,),
     calibrate=_cldp,
-    accounting=pure_accountable("cldp", "CLDP", lambda epsilon, ball, _: vector_cldp_mechanism(epsilon, ball), (math.inf, 1.0, 2.0)),
+    accounting=pure_accountable(
+        "cldp",
+        "CLDP",
+        lambda epsilon, ball, values: vector_cldp_mechanism(epsilon, ball, values["draws"]),
+        (math.inf, 1.0, 2.0),
+        (CLDP_DRAWS,),
+    ),
     norms=(1.0, 2.0, math.inf),
     lower_bound=unbiased_lower_bound,
+    candidates=_cldp_draws,
 )
 LAPLACE = Entry(
     name="laplace",

@@ -35,6 +35,8 @@ BITS_OUT = (1, 2, 3, 4, 5)
 # Of tables that are designed for the Rényi divergence.
 RENYI_BITS_OUT = (1, 2, 3)
 SKELLAM_BITS = (8, 10, 12, 16)
+# Draws of a message of CLDP on the L2 ball, short of the paper's choice: one for each coordinate.
+CLDP_DRAWS = (1, 4, 16)
 SQKR_BITS = (1, 2, 3)
 SIMPLEX_BITS = (1, 2, 4, 6)
 CODING_BITS = (4, 8)
@@ -120,6 +122,7 @@ COMPARISONS = (
             _table("MVU, L2 metric", 5, 3, "l2", 2.0, 0.0),
             _table("MVU, Rényi", 5, 3, "l1", 2.0, DELTA, "renyi"),
             Series("CLDP", MechanismChoice.of("cldp"), 2.0, 0.0),
+            Series("CLDP, d draws", MechanismChoice.of("cldp", draws=DIMENSION), 2.0, 0.0),
             Series("Laplace, or Gaussian", MechanismChoice.of("gaussian"), 2.0, DELTA),
             Series("Skellam", MechanismChoice.of("skellam", bits=16), 2.0, DELTA),
             Series("PrivUnitG", MechanismChoice.of("privunit-g"), 2.0, 0.0),
@@ -132,7 +135,8 @@ COMPARISONS = (
             *(_table("MVU, L1 metric", 5, bits, "l1", 2.0, DELTA) for bits in BITS_OUT),
             *(_table("MVU, L2 metric", 5, bits, "l2", 2.0, 0.0) for bits in BITS_OUT),
             *(_table("MVU, Rényi", 5, bits, "l1", 2.0, DELTA, "renyi") for bits in RENYI_BITS_OUT),
-            Series("CLDP", MechanismChoice.of("cldp"), 2.0, 0.0),
+            *(Series("CLDP", MechanismChoice.of("cldp", draws=draws), 2.0, 0.0) for draws in CLDP_DRAWS),
+            Series("CLDP, d draws", MechanismChoice.of("cldp", draws=DIMENSION), 2.0, 0.0),
             Series("Laplace, or Gaussian", MechanismChoice.of("gaussian"), 2.0, DELTA),
             *(Series("Skellam", MechanismChoice.of("skellam", bits=bits), 2.0, DELTA) for bits in SKELLAM_BITS),
             Series("PrivUnitG", MechanismChoice.of("privunit-g"), 2.0, 0.0),
@@ -272,7 +276,7 @@ def vector_mean_tasks(
     dimension: int = DIMENSION,
     repetitions: int = REPETITIONS,
 ) -> list[SeriesTask]:
-    """Return the tasks of both halves of the comparison."""
+    """Return the tasks of both halves of the comparison; CLDP draws no more often than there are coordinates."""
     tasks: dict[MeanTask, SeriesTask] = {}
     for comparison in comparisons:
         for panel, panel_series, panel_epsilons in (
@@ -281,10 +285,18 @@ def vector_mean_tasks(
         ):
             for series, epsilon, repetition in itertools.product(panel_series, panel_epsilons, range(repetitions)):
                 task = Task(NormBall(dimension, series.norm), clients, epsilon, series.delta, ADJACENCY)
-                one = MeanTask(series.mechanism, task, comparison.population, repetition=repetition, seed=seed)
+                mechanism = _within_dimension(series.mechanism, dimension)
+                one = MeanTask(mechanism, task, comparison.population, repetition=repetition, seed=seed)
                 panels = (*tasks[one].panels, panel) if one in tasks else (panel,)
                 tasks[one] = SeriesTask(one, comparison.name, series.label, panels)
     return list(tasks.values())
+
+
+def _within_dimension(mechanism: MechanismChoice, dimension: int) -> MechanismChoice:
+    options: dict[str, Any] = dict(mechanism.options)
+    if "draws" not in options:
+        return mechanism
+    return MechanismChoice.of(mechanism.name, **(options | {"draws": min(options["draws"], dimension)}))
 
 
 def arrange_vector_means(rows: pd.DataFrame) -> pd.DataFrame:

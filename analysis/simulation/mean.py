@@ -158,11 +158,16 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
     )
 
 
-def estimate_once(mechanism: Mechanism, inputs: ArrayLike, words: WordsLike) -> FloatArray:
-    """Let clients report their inputs, and return the estimate; messages that are long are not held all at once."""
+def aggregate_once(mechanism: Mechanism, inputs: ArrayLike, words: WordsLike) -> NDArray[Any]:
+    """Let clients report their inputs, and return the aggregate; messages that are long are not held all at once."""
     server = _server(mechanism, words, masked=False)
     server.receive(inputs, words)
-    return server.answer(len(np.asarray(inputs))).estimate
+    return server.aggregate_of(len(np.asarray(inputs)))
+
+
+def estimate_once(mechanism: Mechanism, inputs: ArrayLike, words: WordsLike) -> FloatArray:
+    """Let clients report their inputs, and return the estimate; messages that are long are not held all at once."""
+    return np.asarray(mechanism.decode(aggregate_once(mechanism, inputs, words), len(np.asarray(inputs))))
 
 
 def central_squared_error(domain: Domain, clients: int, guarantee: Guarantee, rounds: int = 1) -> float | None:
@@ -202,10 +207,14 @@ class _Server:
             part = self.mechanism.aggregate(self.mechanism.encode(held[start : start + at_once], words))
             self.aggregate = part if self.aggregate is None else self.mechanism.combine(self.aggregate, part)
 
-    def answer(self, clients: int) -> _Answer:
+    def aggregate_of(self, clients: int) -> NDArray[Any]:
+        """Return the aggregate of all clients."""
         if self.aggregate is None or clients == 0:
             raise ValueError("chunks must hold at least one client, got none")
-        return _Answer(np.asarray(self.mechanism.decode(self.aggregate, clients)), None)
+        return self.aggregate
+
+    def answer(self, clients: int) -> _Answer:
+        return _Answer(np.asarray(self.mechanism.decode(self.aggregate_of(clients), clients)), None)
 
 
 class _ModularServer(_Server):
@@ -239,10 +248,13 @@ class _ModularServer(_Server):
             self.session.receive(self.clients + np.arange(len(messages)), messages)
             self.clients += len(messages)
 
-    def answer(self, clients: int) -> _Answer:
+    def aggregate_of(self, clients: int) -> NDArray[Any]:
         if clients != self.sum.clients:
             raise ValueError(self._other_clients(str(clients)))
-        total = self.total if self.session is None else self.session.unmask()
+        return self.total if self.session is None else self.session.unmask()
+
+    def answer(self, clients: int) -> _Answer:
+        total = self.aggregate_of(clients)
         wrapping = Wrapping(
             modulus=self.sum.modulus,
             padded_dimension=self.sum.padded_dimension,

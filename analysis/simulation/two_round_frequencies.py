@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...arguments import check_integer, check_probability
-from ...arrays import FloatArray
 from ...design.contracts.domains import Categories
 from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.mechanism import FrequencyEstimate
 from ...design.contracts.registry import Target
 from ...design.frequencies.distinct_count import MOST_BUCKETS, DistinctCount, DistinctEstimate
 from ...design.frequencies.sparse_frequencies import SparseFrequencies
@@ -31,14 +31,14 @@ class TwoRoundFrequencies:
         What it said.
     mechanism : SparseFrequencies
         Round two, for at most `counted.upper` different items.
-    frequencies : ndarray, shape (categories,)
-        The estimate.
+    estimate : FrequencyEstimate
+        Estimate of every item's frequency.
     """
 
     count: DistinctCount
     counted: DistinctEstimate
     mechanism: SparseFrequencies
-    frequencies: FloatArray
+    estimate: FrequencyEstimate
 
     @property
     def guarantee(self) -> Guarantee:
@@ -118,7 +118,7 @@ def two_round_frequencies(
     >>> found = two_round_frequencies(items, 100_000, 1.0, 1e-5)
     >>> 100 <= found.counted.upper < 5000, 0 <= 1 - found.guarantee.epsilon <= 1e-6
     (True, True)
-    >>> bool(np.sum((found.frequencies - np.bincount(items, minlength=100_000) / 50_000) ** 2) < 1e-5)
+    >>> bool(np.sum((found.estimate.decoded - np.bincount(items, minlength=100_000) / 50_000) ** 2) < 1e-5)
     True
     """
     held = Categories(categories).clip(items)
@@ -131,4 +131,4 @@ def two_round_frequencies(
     target = Target(epsilon - count.epsilon, delta, adjacency=adjacency)
     mechanism = calibrate_sparse_frequencies(categories, clients, target, max(1, counted.upper), seed=hashes[1])
     aggregate = np.mod(mechanism.simulated_sum(counts, second), mechanism.modulus)
-    return TwoRoundFrequencies(count, counted, mechanism, mechanism.decode(aggregate, clients))
+    return TwoRoundFrequencies(count, counted, mechanism, mechanism.estimate(aggregate, clients))

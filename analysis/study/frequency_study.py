@@ -12,13 +12,13 @@ from ...arguments import check_integer
 from ...arrays import FloatArray
 from ...design.contracts.domains import Categories
 from ...design.contracts.guarantee import Guarantee
-from ...design.contracts.mechanism import FrequencyMechanism
+from ...design.contracts.mechanism import FrequencyEstimate, FrequencyMechanism
 from ...design.contracts.registry import Values
 from ...design.contracts.task import Task
 from ...errors import InfeasibleError
 from ..catalogue.registry import entry_named
 from ..random_streams import named_stream
-from ..simulation.mean import central_squared_error, estimate_once
+from ..simulation.mean import aggregate_once, central_squared_error
 from ..simulation.two_round_frequencies import two_round_frequencies
 from .item_column import TAKEN, ItemColumn
 
@@ -38,7 +38,7 @@ class ItemEstimate:
     item : str
         Its name.
     frequency, standard_error : float
-        Estimate, which may be below 0, and its standard error as the mechanism states it at that estimate; 0.0 where it is exact.
+        Unbiased estimate, which may be below 0, and its standard error (`FrequencyMechanism.estimate`); 0.0 where it is exact.
     true_frequency : float
         Not private.
     """
@@ -88,7 +88,8 @@ class FrequencyStudy:
     bits_per_client : float
         Of one message.
     squared_error, largest_error : float
-        Of all frequencies: squared L2 distance, and largest distance of one.
+        Error of all frequencies as they are decoded, cut off and projected where the mechanism does so: squared L2 distance, and
+        largest distance of one.
     predicted_squared_error, zero_squared_error : float
         What the mechanism states, and what the answer costs that all items are as frequent.
     central_squared_error, lower_bound : float or None
@@ -200,9 +201,9 @@ def study_frequencies(
         if count_share is None
         else _two_rounds(column, task, mechanism, options, count_share, seed)
     )
-    built, estimate, guarantee = found.mechanism, found.frequencies, found.guarantee
-    true = domain.total(column.items) / clients
-    errors = built.standard_errors(estimate, clients)
+    built, guarantee = found.mechanism, found.guarantee
+    true, decoded = domain.total(column.items) / clients, found.estimate.decoded
+    estimate, errors = found.estimate.frequencies, found.estimate.standard_errors
     order = np.argsort(-estimate, kind="stable")[:top].tolist()
     asked = replace(guarantee, epsilon=epsilon, delta=delta) if entry.private else guarantee
     return FrequencyStudy(
@@ -216,8 +217,8 @@ def study_frequencies(
         ),
         guarantee=guarantee,
         bits_per_client=found.bits_per_client,
-        squared_error=float(np.sum((estimate - true) ** 2)),
-        largest_error=float(np.max(np.abs(estimate - true))),
+        squared_error=float(np.sum((decoded - true) ** 2)),
+        largest_error=float(np.max(np.abs(decoded - true))),
         predicted_squared_error=_predicted(built, column, true),
         zero_squared_error=float(np.sum((true - domain.middle) ** 2)),
         central_squared_error=central_squared_error(domain, clients, replace(asked, trust_model="central")),
@@ -230,7 +231,7 @@ def study_frequencies(
 @dataclass(frozen=True, eq=False)
 class _Estimated:
     mechanism: FrequencyMechanism
-    frequencies: FloatArray
+    estimate: FrequencyEstimate
     guarantee: Guarantee
     bits_per_client: float
     count: ItemCount | None = None
@@ -241,7 +242,8 @@ def _one_round(column: ItemColumn, task: Task, name: str, options: Values, seed:
     if not isinstance(built, FrequencyMechanism):
         raise ValueError(f"mechanism must be one for the frequencies of items, got {name!r}")
     words = named_stream(seed, f"frequencies: {column.name}, {name}")
-    return _Estimated(built, estimate_once(built, column.items, words), built.guarantee, built.bits_per_client)
+    estimate = built.estimate(aggregate_once(built, column.items, words), task.clients)
+    return _Estimated(built, estimate, built.guarantee, built.bits_per_client)
 
 
 def _two_rounds(column: ItemColumn, task: Task, name: str, options: Values, share: float, seed: int) -> _Estimated:
@@ -254,7 +256,7 @@ def _two_rounds(column: ItemColumn, task: Task, name: str, options: Values, shar
     )
     first, said = found.count, found.counted
     count = ItemCount(said.distinct_items, said.upper, first.epsilon, first.bits_per_client)
-    return _Estimated(found.mechanism, found.frequencies, found.guarantee, found.bits_per_client, count)
+    return _Estimated(found.mechanism, found.estimate, found.guarantee, found.bits_per_client, count)
 
 
 def _predicted(mechanism: FrequencyMechanism, column: ItemColumn, true: FloatArray) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_real
 from ...arrays import FloatArray, IntegerArray
 from ...errors import InfeasibleError
+from ...solvers.decoders.simplex_projection import project_onto_simplex
 from .domains import Categories, Domain, Interval
 from .guarantee import Guarantee
 from .norm_ball import NormBall
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ..noise.random_words import WordsLike
 
 MOST_CLIENTS = 2**53
+# Rounding of frequencies that were computed.
+FREQUENCY_ROUNDING = 1e-9
 # The range of epsilon that mechanisms with closed formulas serve: wider than that of tables, which are designed by a solver.
 EPSILON_LOW, EPSILON_HIGH = 1e-3, 100.0
 
@@ -207,6 +210,25 @@ class ScalarMechanism(Mechanism):
         return Interval(*self.interval)
 
 
+@dataclass(frozen=True, eq=False)
+class FrequencyEstimate:
+    """An unbiased estimate of every item's frequency, with its standard error.
+
+    Attributes
+    ----------
+    frequencies : ndarray, shape (categories,)
+        Estimates, which may be negative.
+    standard_errors : ndarray, shape (categories,)
+        Standard deviations of the estimates, computed from what the server has; 0.0 where an estimate is exact.
+    decoded : ndarray, shape (categories,)
+        What `Mechanism.decode` returns: the same frequencies, unless it cuts them off or projects them.
+    """
+
+    frequencies: FloatArray
+    standard_errors: FloatArray
+    decoded: FloatArray
+
+
 class FrequencyMechanism(Mechanism):
     """A mechanism for one item of a public list: the estimate is the frequency of each item, and may be negative.
 
@@ -251,9 +273,38 @@ class FrequencyMechanism(Mechanism):
         return replace(worst, shared=self.shared_variance(self.domain.total(held) / len(held)))
 
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
-        """Return the standard error of each estimated frequency, where the true ones are `frequencies`; estimates are put on [0, 1]."""
-        shares = np.clip(np.asarray(frequencies, dtype=float), 0.0, 1.0)
+        """Return the standard error of each estimated frequency, where the true ones are `frequencies`.
+
+        Estimates are no true frequencies: they may be negative, and their sum is noisy. `estimate` has standard errors for them.
+        """
+        shares = check_frequencies(frequencies)
         return np.asarray(np.sqrt((shares * self.holder_variance + (1 - shares) * self.other_variance) / clients))
+
+    def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
+        """Return an unbiased estimate of each frequency with its standard error, where the true ones are `likely_frequencies`."""
+        decoded = np.asarray(self.decode(aggregate, clients), dtype=float)
+        likely = self.likely_frequencies(decoded, aggregate, clients)
+        return FrequencyEstimate(decoded, self.standard_errors(likely, clients), decoded)
+
+    def likely_frequencies(self, decoded: FloatArray, aggregate: NDArray[Any], clients: int) -> FloatArray:  # noqa: ARG002
+        """Return frequencies that the decoded ones are likely to come from: standard errors are computed at these.
+
+        Items that stand out of the noise keep theirs. The others have what is left of 1, by a projection: frequencies that are cut off at
+        0 one by one have too large a sum, and so too large standard errors.
+        """
+        return np.asarray(self._likely(decoded[None, :], np.ones(1), clients)[0])
+
+    def _likely(self, decoded: FloatArray, totals: FloatArray, clients: int) -> FloatArray:
+        """Return likely frequencies of groups of items, shape (groups, items), with these sums."""
+        # The largest of d normal numbers rarely exceeds it.
+        threshold = math.sqrt(2 * math.log(self.categories) * self.other_variance / clients)
+        standing = np.where(decoded > threshold, decoded, 0.0)
+        sums = standing.sum(axis=1)
+        standing *= (totals / np.maximum(np.maximum(sums, totals), 1e-300))[:, None]
+        # So far below all others that it gets no share.
+        lowest = float(decoded.min()) - 2.0
+        others = project_onto_simplex(np.where(decoded > threshold, lowest, decoded), np.maximum(totals - sums, 0.0))
+        return np.where(decoded > threshold, standing, others)
 
 
 class VectorMechanism(Mechanism):
@@ -324,6 +375,17 @@ class SecureSumMechanism(Mechanism):
     @abstractmethod
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
         """Return the sum of `noisy_steps`, shape (padded_dimension,), from the sum of messages: right as long as nothing wraps."""
+
+
+def check_frequencies(frequencies: ArrayLike) -> FloatArray:
+    """Return true frequencies as an array, each from 0 to 1 up to rounding."""
+    shares = np.asarray(frequencies, dtype=float)
+    # Not a number compares as false.
+    if not bool(np.all((shares >= -FREQUENCY_ROUNDING) & (shares <= 1 + FREQUENCY_ROUNDING))):
+        raise ValueError(
+            f"frequencies must be numbers from 0 to 1, got {shares.min():g} to {shares.max():g}: take `estimate` for estimates"
+        )
+    return np.asarray(np.clip(shares, 0.0, 1.0))
 
 
 def check_vector_epsilon(epsilon: float) -> float:

@@ -2,13 +2,16 @@
 
 import math
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
+from ...solvers.decoders.simplex_projection import project_onto_simplex
 from ...solvers.numerics.rounding import SHORT_SLACK
+from ..contracts.mechanism import check_frequencies
 from .support import SupportMechanism
 
 
@@ -106,13 +109,36 @@ class BlockMechanism(SupportMechanism):
         return self._variances(self._items_of(self.block_of(self.domain.clip(items))))
 
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
-        """Return the standard error of each estimated frequency; the share of each block is put on [0, 1], too."""
-        given = np.asarray(frequencies, dtype=float)
-        own = np.clip(given, 0.0, 1.0)
+        """Return the standard error of each estimated frequency, where the true ones are `frequencies`, and so the shares of the blocks."""
+        own = check_frequencies(frequencies)
         blocks = self.block_of(np.arange(self.categories))
-        of_block = np.clip(np.bincount(blocks, weights=given)[blocks], own, 1.0)
+        of_block = np.bincount(blocks, weights=own)[blocks]
         variances = own * self.holder_variance + (of_block - own) * self.same_block_variance + (1 - of_block) * self.other_block_variance
         return np.asarray(np.sqrt(variances / clients))
+
+    @abstractmethod
+    def block_messages(self, aggregate: NDArray[Any]) -> IntegerArray:
+        """Return how many messages are of each block, shape (blocks,)."""
+
+    def block_shares(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the share of clients whose items are of each block that has items: at least 0, with a sum of 1.
+
+        From the messages of the block. The sum of its items' estimates says the same with all of their noise.
+        """
+        less = math.exp(-self.epsilon)
+        of_others = less * self._scaled(self.block_outputs)
+        gained = -math.expm1(-self.epsilon) * self._scaled(self.set_outputs)
+        with_items = -(-self.categories // self.block_items)
+        return project_onto_simplex((self.block_messages(aggregate)[:with_items] / clients - of_others) / gained)
+
+    def likely_frequencies(self, decoded: FloatArray, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return frequencies that the decoded ones are likely to come from, whose sums over blocks are `block_shares`."""
+        shares = self.block_shares(aggregate, clients)
+        # The last block may have fewer items: padding lies too far below its items to get a share.
+        padded = np.full(len(shares) * self.block_items, decoded.min() - 2.0)
+        padded[: self.categories] = decoded
+        likely = self._likely(padded.reshape(len(shares), self.block_items), shares, clients)
+        return np.asarray(likely.ravel()[: self.categories])
 
     def block_of(self, items: IntegerArray) -> IntegerArray:
         """Return the block of each item."""

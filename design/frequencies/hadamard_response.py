@@ -92,6 +92,10 @@ class HadamardResponse(BlockMechanism):
         sums = walsh_hadamard(np.reshape(aggregate, (self.blocks, self.block_outputs)))[:, 1 : self.block_items + 1]
         return np.asarray(sums.ravel()[: self.categories] * (self.unit / 2 / clients))
 
+    def block_messages(self, aggregate: NDArray[Any]) -> IntegerArray:
+        """Return the sums over the outputs of each block."""
+        return np.asarray(np.reshape(aggregate, (self.blocks, self.block_outputs)).sum(axis=1))
+
     def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
         """Whether the output is of the item's set."""
         block, place = divmod(item, self.block_items)

@@ -115,6 +115,10 @@ class ProjectiveGeometryResponse(BlockMechanism):
         sums = self.unit * supporters + self.block_unit * counts.sum(axis=1, keepdims=True)
         return np.asarray(sums.ravel()[: self.categories] / clients + self.constant)
 
+    def block_messages(self, aggregate: NDArray[Any]) -> IntegerArray:
+        """Return the sums over the outputs of each block."""
+        return np.asarray(np.reshape(aggregate, (self.blocks, self.block_outputs)).sum(axis=1))
+
     def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
         """Whether the output is on the item's hyperplane."""
         block, place = divmod(item, self.block_items)

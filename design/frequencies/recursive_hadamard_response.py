@@ -83,20 +83,25 @@ class RecursiveHadamardResponse(BlockMechanism):
         return np.column_stack([rows, np.where(lying, anything, self._symbols(rows, held))])
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
-        """Return by how much the signs 1 outnumber the signs -1, for each block and row, shape (blocks * rows,)."""
+        """Return how often each sign, 1 and -1, was sent for each block and row, shape (blocks * rows * 2,)."""
         check_unmasked("messages", messages)
         array = np.asarray(messages)
         if array.ndim != 2 or array.shape[1] != 2:
             raise ValueError(f"messages must have the shape (clients, 2), got {array.shape}")
         rows, symbols = checked_messages(array[:, 0], 0, self.rows - 1), checked_messages(array[:, 1], 0, 2 * self.blocks - 1)
-        places, size = (symbols >> 1) * self.rows + rows, self.blocks * self.rows
-        return np.bincount(places, minlength=size) - 2 * np.bincount(places[symbols & 1 == 1], minlength=size)
+        places = 2 * ((symbols >> 1) * self.rows + rows) + (symbols & 1)
+        return np.bincount(places, minlength=2 * self.blocks * self.rows)
 
     def decode(self, aggregate: IntegerArray, clients: int) -> FloatArray:
         """Return unbiased frequencies, by a Walsh-Hadamard transform of each block."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-        sums = walsh_hadamard(np.reshape(aggregate, (self.blocks, self.rows)))[:, : self.block_items]
+        counts = np.reshape(aggregate, (self.blocks, self.rows, 2))
+        sums = walsh_hadamard(counts[:, :, 0] - counts[:, :, 1])[:, : self.block_items]
         return np.asarray(sums.ravel()[: self.categories] * (self.unit / 2 / clients))
+
+    def block_messages(self, aggregate: NDArray[Any]) -> IntegerArray:
+        """Return the sums over the rows and signs of each block."""
+        return np.asarray(np.reshape(aggregate, (self.blocks, 2 * self.rows)).sum(axis=1))
 
     def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
         """Whether the symbol is the item's, for the public row."""

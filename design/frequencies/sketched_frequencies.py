@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray, IntegerArray, WordArray
 from ...errors import ConvergenceError
-from ..contracts.mechanism import FrequencyMechanism, SecureSumMechanism
+from ..contracts.mechanism import FrequencyEstimate, FrequencyMechanism, SecureSumMechanism, check_frequencies
 from ..noise.random_words import WordsLike
 from ..secure_sum.modular_arithmetic import messages_modulo, summed_messages
 from ..transforms.linear_sketch import LARGEST_SEED
@@ -93,12 +93,27 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
         )
 
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
-        """Return the standard error of each frequency over noise and sketch; the sum of squares is that of `frequencies` less its noise."""
-        given = np.clip(np.asarray(frequencies, dtype=float), 0.0, 1.0)
-        noise = self.item_variance / clients
-        squares = given**2
-        others = np.maximum(max(float(squares.sum()), 1 / self.categories) - squares, 0.0)
-        return np.asarray(np.sqrt(noise + self.sketch.collision_share * others))
+        """Return the standard error of each frequency over noise and sketch, where the true ones are `frequencies`."""
+        squares = check_frequencies(frequencies) ** 2
+        return np.asarray(np.sqrt(self.item_variance / clients + self.sketch.collision_share * (squares.sum() - squares)))
+
+    def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
+        """Return unbiased frequencies with standard errors, for the sum of squared frequencies that the buckets show.
+
+        A row's squared buckets, around their mean where there are no signs, add up to an unbiased estimate of it over the seed, once the
+        noise is taken off (Alon, Matias, Szegedy 1999, *The space complexity of approximating the frequency moments*). All items have the
+        same standard error, which errs upward for the heaviest ones: their own squares cause no collision, but an item that collides with
+        a heavy one looks as heavy.
+        """
+        decoded, sketch = self.decode(aggregate, clients), self.sketch
+        buckets = self.bucket_counts(aggregate) / clients
+        if not (sketch.signed or sketch.direct):
+            buckets = (buckets - buckets.mean(axis=1, keepdims=True)) * math.sqrt(sketch.width / (sketch.width - 1))
+        noise = sketch.width * self.item_variance / (sketch.noise_share * clients)
+        total = float(np.square(buckets).sum(axis=1).mean()) - noise
+        within = min(max(total, 1 / self.categories), 1.0)
+        error = math.sqrt(self.item_variance / clients + sketch.collision_share * within)
+        return FrequencyEstimate(decoded, np.full(self.categories, error), decoded)
 
     def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo M, in the narrowest words."""

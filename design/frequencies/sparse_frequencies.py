@@ -2,17 +2,20 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, IndexArray
-from ..contracts.mechanism import Error, error_of_draws
+from ..contracts.mechanism import Error, FrequencyEstimate, check_frequencies, error_of_draws
 from .item_sketch import ItemSketch
 from .noisy_sketch import SketchedDiscreteGaussianFrequencies
+
+if TYPE_CHECKING:
+    from ...solvers.decoders.subspace_pursuit import PursuedSupport
 
 # Rows of a sketch that is decoded by pursuit: with three, twice as many buckets are needed; more gain little.
 PURSUIT_ROWS = 7
@@ -37,8 +40,11 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     What clients send, and the guarantee, are those of `SketchedDiscreteGaussianFrequencies`. Items are found by `pursue_support`, above
     what noise alone exceeds for s of d items, and least squares on them has no collisions left. If more than s items are held, nothing
-    is promised except for `bias_bound`. `variance` is a prediction, for items that stand out of the noise: that of least squares on s
-    of them.
+    is promised except for `bias_bound`. `variance` is that of least squares on the right s items; `predicted_error` is for the frequencies
+    that are asked about, of which noise hides some.
+
+    `decode` is for all frequencies together: the projection lowers their squared error, and each found item by as much as their sum
+    exceeds 1. `estimate` is for single items: without cut and projection, so that an error is as large as the standard error says.
 
     Attributes
     ----------
@@ -117,7 +123,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
             for _ in range(draws):
                 mechanism = self.renewed(int(rng.integers(2**63)))
                 buckets = _columns(mechanism.sketch, held) @ mean[held] + deviation * rng.standard_normal(self.padded_dimension)
-                yield mechanism.estimate(buckets) - mean
+                yield mechanism._decoded(buckets) - mean
 
         return error_of_draws(errors(), self.clients)
 
@@ -126,34 +132,65 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         """Frequency that noise alone exceeds for about s of d items at most: ``sqrt(2 ln(d / s))`` standard errors."""
         return math.sqrt(2 * math.log(self.categories / self.distinct_items) * self.item_variance / self.clients)
 
+    def variance(self, items: ArrayLike) -> FloatArray:
+        """Return `worst_variance` for each item: the noise does not depend on it."""
+        return np.full(len(self.domain.clip(items)), self.worst_variance)
+
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
-        """Return that of an item which was found, for every item."""
-        return np.full(np.shape(frequencies), math.sqrt(self.item_variance / clients))
+        """Return that of least squares on s items, for every item, where no more are held."""
+        return np.full(check_frequencies(frequencies).shape, math.sqrt(self.item_variance / clients))
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return at most `distinct_items` positive frequencies, with a sum of at most 1, and zeros."""
         self._check_clients(clients)
-        return self.estimate(self.bucket_counts(aggregate).ravel() / self.clients)
+        return self._decoded(self.bucket_counts(aggregate) / self.clients)
 
-    def estimate(self, buckets: FloatArray) -> FloatArray:
-        """Return what `decode` does from the sum of sketches over the number of clients, shape (padded_dimension,)."""
-        estimate = np.zeros(self.categories)
-        if self.sketch.direct:
-            values = buckets[: self.categories]
-            found = np.argsort(-values, kind="stable")[: self.distinct_items]
-            found = found[values[found] > self.threshold]
-            estimate[found] = values[found]
-        else:
-            from ...solvers.decoders.subspace_pursuit import pursue_support
-
-            sketch = self.sketch
-
-            def proxy(residual: FloatArray) -> FloatArray:
-                return sketch.decoded(residual.reshape(sketch.rows, sketch.width))
-
-            pursued = pursue_support(lambda items: _columns(sketch, items), proxy, buckets, self.distinct_items, self.threshold)
-            estimate[pursued.support] = np.maximum(pursued.values, 0.0)
+    def _decoded(self, buckets: FloatArray) -> FloatArray:
+        """Return what `decode` does from the sum of sketches over the number of clients, as rows or flat."""
+        if not self.sketch.direct:
+            return self._projected(self._pursued(buckets))
+        estimate, values = np.zeros(self.categories), buckets.ravel()[: self.categories]
+        found = np.argsort(-values, kind="stable")[: self.distinct_items]
+        found = found[values[found] > self.threshold]
+        estimate[found] = values[found]
         return _within_simplex(estimate)
+
+    def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
+        """Return every item's frequency before cut and projection, with its standard error.
+
+        For items that pursuit has found it is that of least squares. For others it is what the residual shows of them, as in the debiased
+        lasso (Zhang, Zhang 2014, *Confidence intervals for low dimensional parameters in high dimensional linear models*): least squares
+        on k items takes k/m of it away, for m buckets. The residual's own variance is that of noise and of items that were not found.
+        """
+        sketch = self.sketch
+        if sketch.direct:
+            return replace(self.dense.estimate(aggregate, clients), decoded=self.decode(aggregate, clients))
+        self._check_clients(clients)
+        buckets = self.bucket_counts(aggregate) / self.clients
+        pursued = self._pursued(buckets)
+        residual = buckets - (_columns(sketch, pursued.support) @ pursued.values).reshape(sketch.rows, sketch.width)
+        left = 1 - len(pursued.support) / sketch.coordinates
+        frequencies = sketch.decoded(residual) / left
+        frequencies[pursued.support] = pursued.values
+        centred = residual if sketch.signed else residual - residual.mean(axis=1, keepdims=True)
+        free = sketch.coordinates - len(pursued.support) - (0 if sketch.signed else sketch.rows)
+        variance = float(np.square(centred).sum()) / max(free, 1) * sketch.noise_share / left
+        return FrequencyEstimate(frequencies, np.full(self.categories, math.sqrt(variance)), self._projected(pursued))
+
+    def _projected(self, pursued: "PursuedSupport") -> FloatArray:
+        estimate = np.zeros(self.categories)
+        estimate[pursued.support] = np.maximum(pursued.values, 0.0)
+        return _within_simplex(estimate)
+
+    def _pursued(self, buckets: FloatArray) -> "PursuedSupport":
+        from ...solvers.decoders.subspace_pursuit import pursue_support
+
+        sketch = self.sketch
+
+        def proxy(residual: FloatArray) -> FloatArray:
+            return sketch.decoded(residual.reshape(sketch.rows, sketch.width))
+
+        return pursue_support(lambda items: _columns(sketch, items), proxy, buckets.ravel(), self.distinct_items, self.threshold)
 
 
 def _columns(sketch: ItemSketch, items: IndexArray) -> Any:

@@ -36,6 +36,8 @@ class SampledSignMechanism(VectorMechanism):
     epsilon: float
     ball: NormBall
     delta = 0.0
+    # How many numbers, each an index and a bit, a message consists of.
+    draws = 1
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -59,8 +61,8 @@ class SampledSignMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of an index and a bit, ``ceil(log2(2 * indices))``; there is no shared randomness."""
-        return float((2 * self.indices - 1).bit_length())
+        """Bits of an index and a bit, ``ceil(log2(2 * indices))``, for each draw; there is no shared randomness."""
+        return float(self.draws * index_bits(self.indices))
 
     def privacy(self) -> Privacy:
         """Pure local privacy of `realised_epsilon`: exact for L1 and L-infinity, where two vectors can differ most at every index."""
@@ -69,7 +71,7 @@ class SampledSignMechanism(VectorMechanism):
     @property
     @abstractmethod
     def message_norm(self) -> float:
-        """L2 norm of a decoded message, the same for all messages, in the vectors' units."""
+        """L2 norm of what a draw of a message is decoded to, the same for all, in the vectors' units."""
 
     @property
     def worst_variance(self) -> float:
@@ -96,12 +98,13 @@ class SampledSignMechanism(VectorMechanism):
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the average of the vectors that the messages stand for; it may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-        if aggregate.sum() != clients:
-            raise ValueError(f"clients must be the number of messages in the histogram, {int(aggregate.sum())}, got {clients!r}")
-        return self._combination(aggregate[:, 1] - aggregate[:, 0]) / clients
+        total = int(aggregate.sum())
+        if total != self.draws * clients:
+            raise ValueError(f"clients must be the number of messages in the histogram, {total / self.draws:g}, got {clients!r}")
+        return self._combination(aggregate[:, 1] - aggregate[:, 0]) / total
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``message_norm**2 - ||x||**2`` for each vector: exact."""
+        """Return ``worst_variance - ||x||**2`` for each vector: exact."""
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     @property
@@ -116,3 +119,14 @@ class SampledSignMechanism(VectorMechanism):
     @abstractmethod
     def _combination(self, signed: NDArray[np.int64]) -> FloatArray:
         """Return the sum of the decoded messages, given how much more often each index was sent with 1 than with 0."""
+
+
+def index_bits(indices: int) -> int:
+    """Return the bits of one of a number of indices and a bit.
+
+    Examples
+    --------
+    >>> [index_bits(indices) for indices in (1, 100, 128, 129)]
+    [1, 8, 8, 9]
+    """
+    return (2 * indices - 1).bit_length()

@@ -1,20 +1,26 @@
-"""CLDP: vectors in one index and one bit, for L1, L2 and L-infinity balls.
+"""CLDP: vectors in one index and one bit, for L1, L2 and L-infinity balls; for L2 in any number of them.
 
 Girgis, Data, Diggavi, Kairouz, Suresh 2021, *Shuffled model of differential privacy in federated learning*. All three mechanisms send the
-sign of one number about the vector, and which number it was: a coordinate, or for L1 an entry of the Walsh-Hadamard transform.
+sign of one number about the vector, and which number it was: a coordinate, or for L1 an entry of the Walsh-Hadamard transform. On the L2
+ball it is a coordinate of a private vector, of which more may be sent.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from ...arguments import check_integer
 from ...arrays import FloatArray
 from ...solvers.numerics.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
 from ..contracts.norm_ball import NormBall, check_ball
+from ..noise.random_words import WordsLike, WordSource, word_source
+from .message_checks import checked_messages
 from .sampled_sign import SampledSignMechanism
+from .unit_vectors.random_direction import random_directions
 
 # Signs of the Hadamard matrix that are held in memory at a time.
 CHUNK = 2**22
@@ -52,25 +58,56 @@ class CLDPLinfMechanism(SampledSignMechanism):
 
 @dataclass(frozen=True)
 class CLDPL2Mechanism(CLDPLinfMechanism):
-    """CLDP for an L2 ball: a point z of a sphere, more often than not from the half that the vector points to, quantised to an axis.
+    """CLDP for an L2 ball: a point z of a sphere, more often than not from the half that the vector points to, quantised to axes.
 
-    The published mechanism draws z of length M on the vector's side with probability e^epsilon / (e^epsilon + 1) (Duchi, Jordan,
-    Wainwright 2018, *Minimax optimal procedures for locally private estimation*), and then sends coordinate i with probability
-    ``|z_i| / ||z||_1`` and the sign of z_i, which is flipped with probability ``1/2 - ||z||_1 / (2 M sqrt(dimension))``. So z is met with
-    i and sign s with probability ``(|z_i| / ||z||_1 + s z_i / (M sqrt(dimension))) / 2``. The first term does not change under z -> -z, and
-    is 1 / dimension on average over either half of the sphere; the second is linear in z, whose mean is the vector x. A message therefore
-    has the probability ``1 / (2 dimension) + s x_i / (2 M sqrt(dimension))``, without z: that of a coordinate drawn uniformly and a bit for
-    its sign, which is what `encode` draws. M is clip_norm / (kappa tanh(epsilon / 2)), and kappa the mean of ``|u_1|`` on the unit sphere.
+    The client draws z of length M on the vector's side with probability e^epsilon / (e^epsilon + 1) (Duchi, Jordan, Wainwright 2018,
+    *Minimax optimal procedures for locally private estimation*): z has the vector as mean and is epsilon private. A draw then is coordinate
+    i with probability ``|z_i| / ||z||_1`` and the sign of z_i, which is flipped with probability
+    ``1/2 - ||z||_1 / (2 M sqrt(dimension))``, and is decoded to M sqrt(dimension) along that axis: its mean is z. M is
+    clip_norm / (kappa tanh(epsilon / 2)), and kappa the mean of ``|u_1|`` on the unit sphere.
 
-    It follows that the message is more private than the point z: see `realised_epsilon`. And `CLDPLinfMechanism`, on the cube around the
-    ball, is epsilon private with ``kappa**2 * dimension`` times its worst variance, 2 / pi in high dimension.
+    **Several draws** are of the same z, and cost no epsilon: they are computed from z alone, without the vector. Each has the squared norm
+    M**2 dimension, and two of them the mean product ``||z||**2 = M**2``, so that the mean of `draws` has the expected squared norm
+    ``M**2 (dimension + draws - 1) / draws``: with as many draws as coordinates less than 2 M**2, where z itself has M**2. That number,
+    `dimension`, is the choice of Chaudhuri, Guo, Rabbat 2022, *Privacy-aware compression for federated data analysis* (8 bits for each of
+    128 coordinates); their code shrinks vectors by tanh(epsilon / 2), which is left out here, as it is a bias. Girgis et al. draw once.
+
+    **One draw** needs no z. It is i and the sign s with probability ``(|z_i| / ||z||_1 + s z_i / (M sqrt(dimension))) / 2``. The first term
+    does not change under z -> -z, and is 1 / dimension on average over either half of the sphere; the second is linear in z, whose mean is
+    the vector x. A message therefore has the probability ``1 / (2 dimension) + s x_i / (2 M sqrt(dimension))``: that of a coordinate drawn
+    uniformly and a bit for its sign, which is what `encode` draws. So it is more private than z: see `realised_epsilon`. And
+    `CLDPLinfMechanism`, on the cube around the ball, is epsilon private with ``kappa**2 * dimension`` times the worst variance of one draw,
+    2 / pi in high dimension.
+
+    For releases with ``secure_words``, up to rounding: whatever point the client draws in floating-point numbers, the message depends on
+    the vector only by the probability with which it is the point or its opposite, and that is off by at most 2**-51.
+
+    Attributes
+    ----------
+    epsilon, ball
+        As in `SampledSignMechanism`.
+    draws : int
+        Number of draws in a message, from 1 to `dimension`.
 
     Examples
     --------
     >>> mechanism = CLDPL2Mechanism(5.0, NormBall(dimension=128, norm=2.0))
     >>> mechanism.bits_per_client, round(mechanism.worst_variance, 1), round(mechanism.realised_epsilon, 4)
     (8.0, 26335.9, 2.1362)
+
+    The choice of Chaudhuri, Guo, Rabbat:
+
+    >>> mechanism = CLDPL2Mechanism(5.0, NormBall(dimension=128, norm=2.0), draws=128)
+    >>> mechanism.bits_per_client, round(mechanism.worst_variance, 1), mechanism.realised_epsilon
+    (1024.0, 409.9, 5.0)
     """
+
+    draws: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        object.__setattr__(self, "draws", check_integer("draws", self.draws, low=1, high=self.ball.dimension))
 
     @property
     def norm(self) -> float:
@@ -78,11 +115,70 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         return 2.0
 
     @property
-    def realised_epsilon(self) -> float:
-        """Largest log-ratio of a message's probabilities, ``2 artanh(kappa sqrt(dimension) tanh(epsilon / 2))``.
+    def worst_variance(self) -> float:
+        """``message_norm**2 (dimension + draws - 1) / (draws dimension)``, at the centre of the ball; exact."""
+        dimension = self.ball.dimension
+        return self.message_norm**2 * ((dimension + self.draws - 1) / (self.draws * dimension))
 
-        It is epsilon in one dimension; in more, kappa sqrt(dimension) is below 1, and it stays below 3 for every epsilon.
+    @property
+    def realised_epsilon(self) -> float:
+        """Largest log-ratio of the probabilities of one draw, ``2 artanh(kappa sqrt(dimension) tanh(epsilon / 2))``; of more, epsilon.
+
+        It is epsilon in one dimension; in more, kappa sqrt(dimension) is below 1, and it stays below 3 for every epsilon. Several draws
+        tell more of z: epsilon is an upper bound for them.
         """
+        return self._draw_epsilon if self.draws == 1 else self.epsilon
+
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int64]:
+        """Draw one message per vector: numbers from 0 to ``2 * dimension - 1``, shape (clients,), or (clients, draws) for several."""
+        if self.draws == 1:
+            return super().encode(vectors, words)
+        words, clipped = word_source(words), self.ball.clip(vectors)
+        messages = np.empty((len(clipped), self.draws), dtype=np.int64)
+        at_once = max(1, CHUNK // self.ball.dimension)
+        for start in range(0, len(clipped), at_once):
+            part = slice(start, start + at_once)
+            messages[part] = self._quantised(self._points(clipped[part], words), words)
+        return messages
+
+    def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the histogram of all draws, shape (dimension, 2): how often each index was sent with the bits 0 and 1."""
+        if self.draws == 1:
+            return super().aggregate(messages)
+        array = checked_messages(messages, 0, 2 * self.indices - 1, dimension=self.draws)
+        return np.bincount(array.ravel().astype(np.intp), minlength=2 * self.indices).astype(np.int64).reshape(self.indices, 2)
+
+    def _points(self, clipped: FloatArray, words: WordSource) -> FloatArray:
+        """Draw points of any length, in the directions z: on the vector's side of the sphere, or the opposite one."""
+        directions = random_directions(self.ball, clipped, words)
+        points = words.normals(directions.shape)
+        # A uniform number of 53 bits is below a probability at least as often as it should be.
+        opposite = words.uniforms(len(points)) < 1 / (math.exp(self.epsilon) + 1)
+        behind = np.einsum("ij,ij->i", points, directions) < 0
+        points[behind ^ opposite] *= -1
+        return points
+
+    def _quantised(self, points: FloatArray, words: WordSource) -> NDArray[np.int64]:
+        """Draw coordinates and signs of points, shape (points, draws)."""
+        count, dimension = points.shape
+        shares = np.cumsum(np.abs(points), axis=1)
+        lengths = shares[:, -1:].copy()
+        # Rows one after the other, so that one search serves all.
+        rows = np.arange(count)[:, None]
+        shares = shares / lengths + rows
+        shares[:, -1] = np.arange(1, count + 1)
+        drawn = np.searchsorted(shares.ravel(), (words.uniforms((count, self.draws)) + rows).ravel(), side="right")
+        indices = np.clip(drawn.reshape(count, self.draws) - dimension * rows, 0, dimension - 1)
+        kept = 0.5 + lengths / (2 * np.linalg.norm(points, axis=1, keepdims=True) * math.sqrt(dimension))
+        flips = words.uniforms(indices.shape) >= kept
+        return np.asarray(2 * indices + ((np.take_along_axis(points, indices, axis=1) > 0) ^ flips))
+
+    @property
+    def _contrast(self) -> float:
+        return math.tanh(self._draw_epsilon / 2)
+
+    @property
+    def _draw_epsilon(self) -> float:
         dimension = self.ball.dimension
         if dimension == 1:
             return self.epsilon
@@ -139,19 +235,32 @@ class CLDPL1Mechanism(SampledSignMechanism):
         return self.ball.clip_norm / self._contrast * walsh_hadamard(signed)[: self.ball.dimension]
 
 
-def vector_cldp_mechanism(epsilon: float, ball: NormBall) -> SampledSignMechanism:
+def vector_cldp_mechanism(epsilon: float, ball: NormBall, draws: int = 1) -> SampledSignMechanism:
     """Return the mechanism of CLDP for a ball of norm 1, 2 or infinity.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter, 1e-3 to 100.
+    ball : NormBall
+        Ball of the vectors.
+    draws : int
+        Draws of the private vector in a message, from 1 to the dimension, for the L2 ball; 1 for the others, where each further number
+        of the vector would cost its own epsilon.
 
     Examples
     --------
     >>> type(vector_cldp_mechanism(1.0, NormBall(dimension=128, norm=1.0))).__name__
     'CLDPL1Mechanism'
+    >>> ball = NormBall(dimension=128, norm=2.0)
+    >>> [round(vector_cldp_mechanism(2.0, ball, draws).worst_variance / 10_000, 4) for draws in (1, 8, 128)]
+    [4.4197, 0.5827, 0.0688]
     """
-    mechanisms: dict[float, Callable[[float, NormBall], SampledSignMechanism]] = {
-        1.0: CLDPL1Mechanism,
-        2.0: CLDPL2Mechanism,
-        math.inf: CLDPLinfMechanism,
-    }
-    if check_ball(ball, "CLDP").norm not in mechanisms:
+    if check_ball(ball, "CLDP").norm == 2:
+        return CLDPL2Mechanism(epsilon, ball, draws)
+    mechanisms: dict[float, Callable[[float, NormBall], SampledSignMechanism]] = {1.0: CLDPL1Mechanism, math.inf: CLDPLinfMechanism}
+    if ball.norm not in mechanisms:
         raise ValueError(f"ball must be of norm 1, 2 or infinity for CLDP, got norm {ball.norm:g}")
+    if draws != 1:
+        raise ValueError(f"draws must be 1 for CLDP on a ball of norm {ball.norm:g}, got {draws!r}: only the L2 ball has a private vector")
     return mechanisms[ball.norm](epsilon, ball)

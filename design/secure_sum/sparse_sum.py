@@ -136,7 +136,7 @@ class SparseSum(SketchedSecureSum):
             mechanism = self.renewed(int(rng.integers(2**63)))
             noise = deviation * rng.standard_normal(self.sketch_dimension)
             observed = self.inner.ball.clip(mechanism.sketched(mean[None]))[0] + noise
-            errors.append(mechanism.estimate(observed) - clipped)
+            errors.append(mechanism._decoded(observed) - clipped)
             # By the adjoint: each column has the length `length_factor` on average.
             oracle[draw] = mechanism.sketch.decode(noise)[support]
         width = deviation / self.sketch.length_factor
@@ -165,9 +165,9 @@ class SparseSum(SketchedSecureSum):
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the refitted estimate, projected on the ball."""
-        return self.estimate(self.inner.decode(aggregate, clients))
+        return self._decoded(self.inner.decode(aggregate, clients))
 
-    def estimate(self, observed: FloatArray) -> FloatArray:
+    def _decoded(self, observed: FloatArray) -> FloatArray:
         """Return the refitted estimate from the mean of sketches, projected on the ball."""
         found = self._lasso(observed)
         estimate = found.solution

@@ -31,6 +31,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
         "MVU, L2 metric": GREEN,
         "MVU, Rényi": Mark("#7F3C00", "X", (0, (10, 2))),
         "CLDP": VERMILION,
+        "CLDP, d draws": Mark(VERMILION.colour, "P", (0, (6, 1, 1, 1))),
         "Skellam": PURPLE,
         "Laplace, or Gaussian": BLACK,
         "PrivUnitG": ORANGE,

@@ -7,21 +7,22 @@ onto the l1-ball for learning in high dimensions*.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_real
 from ...arrays import FloatArray
 
+LARGEST_TOTAL = 1e100
 
-def project_onto_simplex(values: ArrayLike, total: float = 1.0) -> FloatArray:
+
+def project_onto_simplex(values: ArrayLike, total: ArrayLike = 1.0) -> FloatArray:
     """Return the nearest vector of numbers that are at least 0 and add up to `total`, in L2 distance: ``max(values - shift, 0)``.
 
     It is never further from the true frequencies than the estimate was, and not unbiased.
 
     Parameters
     ----------
-    values : array_like of shape (items,)
-        Finite numbers.
-    total : float
-        What the result adds up to, from 1e-100 to 1e100.
+    values : array_like of shape (..., items)
+        Finite numbers. Vectors along the last axis are projected one by one.
+    total : array_like of shape (...)
+        Sum of the result, from 0 to 1e100: the same for all vectors, or one for each.
 
     Examples
     --------
@@ -29,12 +30,18 @@ def project_onto_simplex(values: ArrayLike, total: float = 1.0) -> FloatArray:
     [0.6, 0.4, 0.0]
     """
     array = np.asarray(values, dtype=float)
-    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        raise ValueError(f"values must be finite numbers, shape (items,), of at least one item, got the shape {array.shape}")
-    total = check_real("total", total, low=1e-100, high=1e100)
+    if array.ndim == 0 or array.size == 0 or not np.isfinite(array).all():
+        raise ValueError(f"values must be finite numbers, shape (..., items), of at least one item, got the shape {array.shape}")
+    totals = np.asarray(total, dtype=float)
+    if not bool(np.all((totals >= 0) & (totals <= LARGEST_TOTAL))):
+        raise ValueError(f"total must be from 0 to {LARGEST_TOTAL:g}, got {total!r}: pass the sum that the result is to have")
     # Around the largest value, so that nothing cancels where all are large.
-    below = np.sort(array - array.max())[::-1]
-    excess = np.cumsum(below) - total
+    centred = array - array.max(axis=-1, keepdims=True)
+    below = np.sort(centred, axis=-1)[..., ::-1]
+    excess = np.cumsum(below, axis=-1) - totals[..., None]
     # The number of positive results: those of the largest values that stay positive where their sum is lowered to the total.
-    positive = np.flatnonzero(below * np.arange(1, len(below) + 1) > excess)[-1]
-    return np.asarray(np.maximum(array - array.max() - excess[positive] / (positive + 1), 0.0))
+    stays = below * np.arange(1, below.shape[-1] + 1) > excess
+    # At a total of 0 no value stays positive, and the shift is the largest value.
+    stays[..., 0] = True
+    last = below.shape[-1] - 1 - np.argmax(stays[..., ::-1], axis=-1)[..., None]
+    return np.asarray(np.maximum(centred - np.take_along_axis(excess, last, axis=-1) / (last + 1), 0.0))

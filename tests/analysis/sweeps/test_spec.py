@@ -276,7 +276,7 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (mechanism(), r"\[\[mechanism\]\] number 1: name is missing"),
         (mechanism(name="mvo"), "mechanism must be one of those that .* lists, got 'mvo': did you mean mvu"),
         (mechanism(name=[]), "number 1: name must have at least one value"),
-        (mechanism(name="cldp", bits=3), "bits is not a parameter of cldp: it has none; got bits = 3"),
+        (mechanism(name="cldp", bits=3), "bits is not a parameter of cldp: it has draws; got bits = 3"),
         (mechanism(name="skellam", metric="l1"), "metric is not a parameter of skellam: it has bits; got metric = 'l1'"),
         (
             mechanism(name="mvu", bits=3),

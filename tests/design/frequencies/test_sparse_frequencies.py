@@ -40,10 +40,43 @@ def test_items_that_stand_out_have_the_predicted_error(kind: dict[str, bool]) ->
         estimate = decoded(sketched[seed % 2], counts, seed)
         assert set(np.flatnonzero(estimate)) == set(np.flatnonzero(counts))
         errors.append(np.sum((estimate - counts / CLIENTS) ** 2))
-    predicted = mechanism.error().variance / CLIENTS
+    predicted = mechanism.error(np.repeat(np.arange(CATEGORIES), counts)).variance / CLIENTS
+    assert predicted == pytest.approx(mechanism.worst_variance / CLIENTS, rel=1e-6)
     # The known sum takes one degree of freedom off where the estimate exceeds it: half of the time, one of 30.
     assert 0.9 * predicted - 5 * np.std(errors) / math.sqrt(10) < np.mean(errors) < predicted + 5 * np.std(errors) / math.sqrt(10)
     assert estimate.sum() <= 1 + 1e-12
+
+
+def test_what_noise_hides_and_projection_lowers_is_predicted() -> None:
+    sketch = ItemSketch(CATEGORIES, 1, CATEGORIES, signed=False)
+    mechanism = SparseFrequencies(sketch, CLIENTS, steps=4, local_sigma=1.0, delta=1e-5, distinct_items=CATEGORIES)
+    weights = 1 / np.arange(1, CATEGORIES + 1)
+    items = np.random.default_rng(0).choice(CATEGORIES, CLIENTS, p=weights / weights.sum())
+    true = np.bincount(items, minlength=CATEGORIES) / CLIENTS
+    aggregates = [
+        np.mod(mechanism.simulated_sum(np.bincount(items, minlength=CATEGORIES), np.random.default_rng(seed)), mechanism.modulus)
+        for seed in range(10)
+    ]
+    errors = [np.sum((mechanism.decode(aggregate, CLIENTS) - true) ** 2) for aggregate in aggregates]
+    predicted = mechanism.predicted_error(true, mechanism.worst_variance)
+    assert np.mean(errors) == pytest.approx(predicted.of_mean(CLIENTS), rel=0.03)
+    # Most of the noise is on items that are not held, or hardly so, and the projection takes it away.
+    assert predicted.of_mean(CLIENTS) < 0.4 * mechanism.worst_variance / CLIENTS
+    # The largest items: lowered by the projection, and not by the estimate of single items.
+    estimates = [mechanism.estimate(aggregate, CLIENTS) for aggregate in aggregates]
+    scores = [((one.frequencies - true) / one.standard_errors)[:20].mean() for one in estimates]
+    lowered = [((one.decoded - true) / one.standard_errors)[:20].mean() for one in estimates]
+    assert abs(np.mean(scores)) < 4 / math.sqrt(200)
+    assert np.mean(lowered) < -0.3
+
+
+def test_the_prediction_for_more_items_than_expected_has_those_that_are_missed() -> None:
+    mechanism = made(distinct=10)
+    counts = counts_of(100, 0)
+    measured = np.mean([np.sum((decoded(mechanism, counts, seed) - counts / CLIENTS) ** 2) for seed in range(5)])
+    predicted = mechanism.predicted_error(counts / CLIENTS, mechanism.worst_variance).of_mean(CLIENTS)
+    assert predicted > 100 * mechanism.worst_variance / CLIENTS
+    assert measured == pytest.approx(predicted, rel=0.2)
 
 
 def test_more_items_than_expected_are_within_the_bound() -> None:

@@ -131,6 +131,105 @@ def test_a_message_takes_an_index_and_a_bit(norm: float, dimension: int, bits: i
     assert vector_cldp_mechanism(1.0, NormBall(dimension, norm)).bits_per_client == bits
 
 
+def several_draws_law(mechanism: CLDPL2Mechanism, vector: np.ndarray, points: int = 4000) -> np.ndarray:
+    """Return the probability of every pair of draws in the plane, from the paper's formulas, by a sum over points z of the circle."""
+    angles = (np.arange(points) + 0.5) / points * 2 * math.pi
+    z = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    lengths = np.abs(z).sum(axis=1)
+    # Coordinate i with sign s: |z_i| / ||z||_1, and the sign is kept with probability 1/2 + ||z||_1 / (2 M sqrt(dimension)).
+    kept = 0.5 + lengths / (2 * math.sqrt(2))
+    draws = np.stack(
+        [np.abs(z[:, i]) / lengths * np.where((z[:, i] > 0) == up, kept, 1 - kept) for i in range(2) for up in (False, True)], axis=1
+    )
+    length = float(np.linalg.norm(vector)) / mechanism.ball.clip_norm
+    half = (1 + length * math.tanh(mechanism.epsilon / 2)) / 2
+    weights = np.where(z @ vector > 0, half, 1 - half) * 2 / points
+    return np.einsum("p,pi,pj->ij", weights, draws, draws)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 5.0])
+def test_two_draws_of_one_private_point_keep_epsilon_and_have_the_stated_mean_and_variance(epsilon: float) -> None:
+    mechanism = CLDPL2Mechanism(epsilon, NormBall(2, 2.0, 2.5), draws=2)
+    surface = 2.5 * np.array([[math.cos(angle), math.sin(angle)] for angle in np.arange(16) * math.pi / 8 + 0.03])
+    pairs = [(i, j) for i in range(4) for j in range(4)]
+    decoded = np.array([mechanism.decode(mechanism.aggregate(np.array([pair])), 1) for pair in pairs])
+    laws = []
+    for vector in (*surface, 0.3 * surface[3], np.zeros(2)):
+        law = several_draws_law(mechanism, vector).ravel()
+        laws.append(law)
+        assert law.sum() == pytest.approx(1, abs=1e-9)
+        np.testing.assert_allclose(law @ decoded, vector, atol=2e-3)
+        error = float(law @ np.square(decoded - vector).sum(axis=1))
+        assert mechanism.variance([vector])[0] == pytest.approx(error, rel=2e-3)
+    realised = float(np.log(np.max(laws, axis=0) / np.min(laws, axis=0)).max())
+    # Two draws tell more than one of the point, which is epsilon private.
+    assert CLDPL2Mechanism(epsilon, mechanism.ball).realised_epsilon * 1.02 < realised <= epsilon
+    assert mechanism.realised_epsilon == mechanism.guarantee.epsilon == epsilon
+
+
+def test_two_draws_are_drawn_with_the_stated_probabilities() -> None:
+    mechanism, clients = CLDPL2Mechanism(1.5, NormBall(2, 2.0, 2.5), draws=2), 200_000
+    for vector in (np.array([2.0, -1.0]), np.array([0.0, -2.5]), np.zeros(2)):
+        messages = mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(11))
+        assert messages.shape == (clients, 2)
+        counts = np.bincount(messages @ [4, 1], minlength=16)
+        expected = clients * several_draws_law(mechanism, vector).ravel()
+        # Each of 16 cells within 5 sigma: a false alarm in 100 000 seeds.
+        assert (np.abs(counts - expected) <= 5 * np.sqrt(expected)).all()
+
+
+@pytest.mark.parametrize(("epsilon", "draws"), [(2.0, 2), (2.0, 16), (0.5, 64), (4.0, 64)])
+def test_several_draws_have_the_stated_error(epsilon: float, draws: int) -> None:
+    mechanism, rng, clients = CLDPL2Mechanism(epsilon, NormBall(64, 2.0), draws), np.random.default_rng(draws), 500
+    vectors = np.abs(rng.normal(size=(clients, 64)))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True) * 1.25
+    errors = []
+    for _ in range(40):
+        estimate = mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, rng)), clients)
+        errors.append(np.square(estimate - vectors.mean(axis=0)).sum())
+    predicted = mechanism.error(vectors).of_mean(clients)
+    assert abs(np.mean(errors) - predicted) <= 4 * np.std(errors, ddof=1) / math.sqrt(40)
+    assert np.std(errors, ddof=1) / math.sqrt(40) < 0.06 * predicted
+
+
+def test_as_many_draws_as_coordinates_have_less_than_twice_the_error_of_the_point() -> None:
+    for epsilon, stated in ((0.5, 0.67), (2.0, 0.069), (4.0, 0.043)):
+        ball = NormBall(128, 2.0)
+        by_draws = [CLDPL2Mechanism(epsilon, ball, draws) for draws in (1, 2, 64, 127, 128)]
+        variances = [mechanism.worst_variance for mechanism in by_draws]
+        point = by_draws[0].message_norm ** 2 / 128
+        np.testing.assert_allclose(variances, [point * (127 + draws) / draws for draws in (1, 2, 64, 127, 128)], rtol=1e-12)
+        assert by_draws[-1].variance(np.eye(128)[:1])[0] / 10_000 == pytest.approx(stated, rel=0.01)
+        assert [mechanism.bits_per_client for mechanism in by_draws] == [8, 16, 512, 1016, 1024]
+
+
+def test_chunks_of_clients_draw_from_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism, vectors = CLDPL2Mechanism(8.0, NormBall(3, 2.0), 3), np.tile([0.6, 0.0, -0.8], (3000, 1))
+    monkeypatch.setattr("quietbits.design.local.vector_cldp.CHUNK", 7 * 3)
+    estimate = mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(2))), 3000)
+    assert np.linalg.norm(estimate - vectors[0]) <= 4 * math.sqrt(mechanism.error(vectors).of_mean(3000))
+
+
+@pytest.mark.parametrize("draws", [0, 5, 1.5])
+def test_more_draws_than_coordinates_are_refused(draws: float) -> None:
+    with pytest.raises(ValueError, match=f"draws must be a whole number from 1 to 4, got {draws}"):
+        CLDPL2Mechanism(1.0, NormBall(4, 2.0), draws)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("norm", [1.0, math.inf])
+def test_other_balls_have_no_private_vector_to_draw_from(norm: float) -> None:
+    with pytest.raises(ValueError, match=f"draws must be 1 for CLDP on a ball of norm {norm:g}, got 2"):
+        vector_cldp_mechanism(1.0, NormBall(4, norm), 2)
+
+
+def test_messages_of_another_number_of_draws_are_refused() -> None:
+    mechanism = CLDPL2Mechanism(1.0, NormBall(4, 2.0), 3)
+    with pytest.raises(ValueError, match=r"messages must have the shape \(clients, 3\), got \(2, 2\)"):
+        mechanism.aggregate(np.zeros((2, 2), dtype=np.int64))
+    with pytest.raises(ValueError, match="clients must be the number of messages in the histogram, 2, got 3"):
+        mechanism.decode(mechanism.aggregate(np.zeros((2, 3), dtype=np.int64)), 3)
+
+
 def test_chunks_of_clients_get_the_same_hadamard_signs(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism = CLDPL1Mechanism(1.0, NormBall(6, 1.0))
     vectors = np.random.default_rng(1).normal(size=(50, 6))

@@ -27,7 +27,21 @@ def test_large_values_lose_no_digits() -> None:
     assert project_onto_simplex(np.zeros(5)).tolist() == [0.2] * 5
 
 
-@pytest.mark.parametrize("values", [[], [[0.5]], [np.nan], [np.inf, 0.0]])
+def test_rows_are_projected_one_by_one_each_onto_its_own_total() -> None:
+    rows, totals = np.random.default_rng(0).normal(size=(6, 5)), np.array([0.0, 1e-3, 0.5, 1.0, 3.0, 20.0])
+    together = project_onto_simplex(rows, totals)
+    np.testing.assert_allclose(together.sum(axis=1), totals, atol=1e-12)
+    for row, total, projected in zip(rows, totals, together, strict=True):
+        np.testing.assert_array_equal(project_onto_simplex(row, float(total)), projected)
+
+
+@pytest.mark.parametrize("total", [-0.1, np.nan, 1e101])
+def test_bad_totals_are_refused(total: float) -> None:
+    with pytest.raises(ValueError, match=r"total must be from 0 to 1e\+100, got"):
+        project_onto_simplex([0.5], total)
+
+
+@pytest.mark.parametrize("values", [[], 0.5, [np.nan], [np.inf, 0.0]])
 def test_bad_values_are_refused(values: list[float]) -> None:
     with pytest.raises(ValueError, match="values must be finite numbers, shape"):
         project_onto_simplex(values)

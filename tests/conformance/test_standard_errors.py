@@ -1,0 +1,113 @@
+"""Standard errors of frequencies, of every mechanism for items: z-scores over the items have an rms of 1, within its sampling error."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
+from quietbits.analysis.simulation.mean import aggregate_once
+from quietbits.arrays import FloatArray, IntegerArray
+from quietbits.design.contracts.domains import Categories
+from quietbits.design.contracts.mechanism import FrequencyMechanism
+from quietbits.design.contracts.task import Task
+from quietbits.design.frequencies.blocks import BlockMechanism
+from quietbits.design.frequencies.sketched_frequencies import SketchedFrequencies
+
+CLIENTS, ITEMS, RUNS = 20_000, 1000, 10
+# Items that are held where few are, a tenth of the clients each: they stand out of the noise wherever their own variance is much larger.
+FEW = 10
+ENTRIES = {name: entry for name, entry in REGISTRY.items() if Categories in entry.domains and entry.private}
+# Hashed sketches, whose collisions are part of the errors; without options these entries count every item in a bucket of its own.
+SKETCHES: Mapping[str, Mapping[str, Any]] = {
+    "sketched-poisson-binomial": {"rows": 4, "width": 64},
+    "sketched-discrete-gaussian-frequencies": {"rows": 3, "width": 100},
+    "sketched-skellam-frequencies": {"rows": 2, "width": 128, "signed": True},
+}
+CASES = [
+    *((name, epsilon, {}, population) for name in ENTRIES for epsilon, population in ((1.0, "zipf"), (3.0, "few"))),
+    *((name, 1.0, options, "zipf") for name, options in SKETCHES.items()),
+    ("sparse-discrete-gaussian-frequencies", 1.0, {"distinct_items": FEW}, "few"),
+    ("sparse-discrete-gaussian-frequencies", 1.0, {"distinct_items": FEW, "signed": True}, "few"),
+    *(("hadamard-response", epsilon, {"blocks": blocks}, "few") for epsilon, blocks in ((1.0, 16), (3.0, 2), (3.0, 64))),
+    ("recursive-hadamard-response", 3.0, {"message_bits": 3}, "zipf"),
+    ("projective-geometry-response", 7.0, {}, "zipf"),
+]
+
+
+def made(name: str, epsilon: float, options: Mapping[str, Any], categories: int = ITEMS) -> FrequencyMechanism:
+    entry = REGISTRY[name]
+    task = Task(Categories(categories), CLIENTS, epsilon, 0.0 if entry.trust_model == "local" else 1e-5, "replace-one")
+    mechanism = build_mechanism(name, task, options)
+    assert isinstance(mechanism, FrequencyMechanism)
+    return mechanism
+
+
+def held(population: str, rng: np.random.Generator) -> IntegerArray:
+    """Draw every client's item: by Zipf's law, or from few items that all are held by about as many clients, the first ones."""
+    weights = 1 / np.arange(1, ITEMS + 1) if population == "zipf" else np.arange(ITEMS) < FEW
+    return np.asarray(rng.choice(ITEMS, CLIENTS, p=weights / weights.sum()))
+
+
+def z_scores(mechanism: FrequencyMechanism, items: IntegerArray, rng: np.random.Generator) -> FloatArray:
+    aggregate = aggregate_once(mechanism, items, rng)
+    estimate = mechanism.estimate(aggregate, CLIENTS)
+    np.testing.assert_array_equal(estimate.decoded, mechanism.decode(aggregate, CLIENTS))
+    return np.asarray((estimate.frequencies - mechanism.domain.total(items) / CLIENTS) / estimate.standard_errors)
+
+
+@pytest.mark.parametrize(("name", "epsilon", "options", "population"), CASES, ids=str)
+def test_z_scores_over_items_have_an_rms_of_one(name: str, epsilon: float, options: Mapping[str, Any], population: str) -> None:
+    mechanism = made(name, epsilon, options)
+    squares, held_squares = [], []
+    for run in range(RUNS):
+        rng = np.random.default_rng(run)
+        # Collisions are errors over the seed.
+        of_run = mechanism.renewed(run) if isinstance(mechanism, SketchedFrequencies) and not mechanism.sketch.direct else mechanism
+        assert isinstance(of_run, FrequencyMechanism)
+        scores = z_scores(of_run, held(population, rng), rng)
+        squares.append(float(np.square(scores).mean()))
+        held_squares.append(float(np.square(scores[:FEW]).mean()))
+    for means in (squares, held_squares) if population == "few" else (squares,):
+        sampling = float(np.std(means, ddof=1)) / math.sqrt(RUNS)
+        assert abs(np.mean(means) - 1) <= 4 * sampling
+    # The rms is half as far off as its square.
+    assert float(np.std(squares, ddof=1)) / math.sqrt(RUNS) / 2 < 0.03
+
+
+def test_a_hashed_sketch_is_renewed_and_a_block_response_has_several_blocks_in_some_case() -> None:
+    mechanisms = [made(name, epsilon, options) for name, epsilon, options, population in CASES if options or epsilon > 3]
+    hashed = {type(one) for one in mechanisms if isinstance(one, SketchedFrequencies) and not one.sketch.direct}
+    blocked = {type(one) for one in mechanisms if isinstance(one, BlockMechanism) and one.blocks > 1}
+    assert (len(hashed), len(blocked)) == (4, 3)
+
+
+def test_the_standard_errors_of_a_block_response_do_not_vary_with_the_noise_of_all_its_items() -> None:
+    mechanism = made("hadamard-response", 1.0, {"blocks": 1})
+    errors = []
+    for run in range(5):
+        rng = np.random.default_rng(run)
+        items = held("zipf", rng)
+        errors.append(mechanism.estimate(aggregate_once(mechanism, items, rng), CLIENTS).standard_errors)
+    exact = mechanism.standard_errors(mechanism.domain.total(items) / CLIENTS, CLIENTS)
+    # The sum of all estimates is off by 15 % of all clients here, and was taken for the share of the only block.
+    np.testing.assert_allclose(errors, np.tile(exact, (5, 1)), rtol=0.02)
+
+
+def test_an_exact_mechanism_has_no_standard_errors() -> None:
+    task = Task(Categories(5), 200, 1.0, 0.0, "replace-one")
+    mechanism = build_mechanism("exact-histogram", task, {"code": "identity"})
+    assert isinstance(mechanism, FrequencyMechanism)
+    items = np.random.default_rng(0).choice(5, 200)
+    estimate = mechanism.estimate(aggregate_once(mechanism, items, np.random.default_rng(1)), 200)
+    np.testing.assert_allclose(estimate.frequencies, np.bincount(items, minlength=5) / 200, atol=1e-15)
+    assert not estimate.standard_errors.any()
+
+
+@pytest.mark.parametrize("wrong", [[-0.1, 1.1], [0.5, math.nan]])
+def test_estimates_are_no_true_frequencies(wrong: list[float]) -> None:
+    for name in ("frequency-randomised-response", "hadamard-response", "sketched-skellam-frequencies"):
+        with pytest.raises(ValueError, match="frequencies must be numbers from 0 to 1, got"):
+            made(name, 1.0, {}, 2).standard_errors(wrong, 10)

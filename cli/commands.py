@@ -1,11 +1,14 @@
 """Commands and groups whose help shows flags as flags, and whose usage errors take one line."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from ..shown import printable
 
 # What typer's own usage errors have in common, in releases that bring click with them too.
 UsageError: Any = typer.BadParameter.__bases__[0]
@@ -42,9 +45,23 @@ def one_line_usage() -> Iterator[None]:
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
         command = error.ctx.command_path if error.ctx is not None else "quietbits"
-        text = " ".join(error.format_message().rstrip(".").split())
-        typer.echo(f"quietbits: {text}; {command} --help lists the options", err=True)
+        complain(f"{error.format_message().rstrip('.')}; {command} --help lists the options")
         raise typer.Exit(2) from None
+
+
+def complain(message: str) -> None:
+    """Print an error to stderr, in one line."""
+    echo(f"quietbits: {' '.join(message.split())}", err=True)
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print a line to stdout or stderr, without control characters."""
+    typer.echo(on_screen(text, sys.stderr if err else sys.stdout), err=err)
+
+
+def on_screen(text: str, stream: TextIO) -> str:
+    """Return text as a stream shows it: without control characters, nor any that the stream cannot encode."""
+    return printable(text, stream.encoding or "utf-8")
 
 
 def _plain_flags(parameters: list[Any]) -> list[Any]:

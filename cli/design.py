@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import TableError
-from .commands import Command, Group
-from .console import check_outputs, complain, grid, say, working
+from .commands import Command, Group, complain
+from .console import check_outputs, grid, say, working
 from .options import Megabytes, Seed, bytes_of
 from .table_grid import design_grid_command, verify_tables
 

@@ -68,6 +68,7 @@ def estimate_mean_command(
     with working(f"reading {data}"):
         values = load_column(data, column, interval, most_bytes=bytes_of(most_megabytes, MOST_BYTES))
     study = _run_study(values, epsilon, bits_in, bits_out, metric, objective, seed)
+    _write_study(study, report, output)
     if json:
         from json import dumps
 
@@ -77,7 +78,7 @@ def estimate_mean_command(
             say(dumps(results_document(study, command=_command_line()), allow_nan=False))
     else:
         _print_study(study)
-    _write_study(study, report, output, quiet=json)
+        _say_files(Report=report, Results=output)
 
 
 @estimate_app.command("frequencies", cls=Command)
@@ -126,15 +127,14 @@ def estimate_frequencies_command(
         study = study_frequencies(
             items, mechanism, epsilon, delta, adjacency=adjacency, options=choices, count_share=count_share, top=top, seed=seed
         )
-    show_document(study.document(), json, output)
     if report is not None:
         from ..figures.report.frequency_report import write_frequency_report
 
         write_frequency_report(study, report, command=_command_line())
+    show_document(study.document(), json, output)
     if not json:
         _print_frequencies(study)
-        if report is not None:
-            say(f"Report: {report}")
+        _say_files(Report=report)
 
 
 def _print_frequencies(study: "FrequencyStudy") -> None:
@@ -178,11 +178,12 @@ def demo_command(
 
     check_folder(output)
     study = _run_study(body_mass_index(), epsilon, bits_in, bits_out, None, Objective.mean, seed)
-    _print_study(study)
     output.mkdir(parents=True, exist_ok=True)
-    _write_study(study, output / "report.html", output / "results.json")
-    write_table(study.table, output / "table.json")
-    typer.echo(f"Table: {output / 'table.json'}")
+    report, results, table = (output / name for name in ("report.html", "results.json", "table.json"))
+    _write_study(study, report, results)
+    write_table(study.table, table)
+    _print_study(study)
+    _say_files(Report=report, Results=results, Table=table)
 
 
 def _run_study(
@@ -198,7 +199,7 @@ def _command_line() -> str:
     return shlex.join(["quietbits", *sys.argv[1:]])
 
 
-def _write_study(study: "MeanStudy", report: Path | None, results: Path | None, *, quiet: bool = False) -> None:
+def _write_study(study: "MeanStudy", report: Path | None, results: Path | None) -> None:
     from ..analysis.study.results_file import write_results
     from ..figures.report.report import write_report
 
@@ -206,8 +207,11 @@ def _write_study(study: "MeanStudy", report: Path | None, results: Path | None, 
         write_report(study, report, command=_command_line())
     if results is not None:
         write_results(study, results, command=_command_line())
-    for kind, path in (("Report", report), ("Results", results)):
-        if path is not None and not quiet:
+
+
+def _say_files(**files: Path | None) -> None:
+    for kind, path in files.items():
+        if path is not None:
             say(f"{kind}: {path}")
 
 

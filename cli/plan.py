@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..files import STANDARD_OUTPUT
-from .console import check_outputs, console, progress_bar, say, warn
+from .console import check_outputs, console, in_lines, progress_bar, say, warn
 from .options import Epsilon, Json, Seed, Workers, typed_options
 from .task import Categories, Clients, Clip, Delta, Dimension, Interval, Norm, Rounds, domain_of
 
@@ -149,7 +149,7 @@ def _ranking(plan: "Plan", model: str) -> "Table":
     checked = any(one.check for one in plan.of(model))
     headings = (*HEADINGS, *(("average of\nall rounds",) if several else ()), *(("off by",) if checked else ()))
     for heading in headings:
-        table.add_column(heading, justify="right")
+        table.add_column(in_lines(heading), justify="right")
     for one in plan.of(model):
         cells = [*_cells(one), *([_short(one.predicted_error_of_rounds)] if several else [])]
         if checked:

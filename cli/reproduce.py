@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .commands import Command
-from .console import console, progress_bar, resumable
+from .console import console, progress_bar, resumable, say
 from .options import Cache, Dask, Seed, Workers
 
 
@@ -47,4 +47,4 @@ def reproduce_command(
             figures or (), output, seed=seed, quick=quick, data=data, workers=workers, dask=dask, cache=cache, on_step=on_step
         )
     for path in files:
-        typer.echo(path)
+        say(str(path))

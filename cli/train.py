@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import check_there, console, progress_bar, resumable
+from .console import check_there, console, in_lines, progress_bar, resumable, say
 from .options import Cache, Dask, Workers, example_option
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def _show(path: Path) -> None:
 
     results = pd.read_parquet(path)
     if len(results):
-        _print_summary(summarise_training(results))
         page = path.parent / "report.html"
         write_training_page(results, page, command=shlex.join(["quietbits", *sys.argv[1:]]))
-        typer.echo(f"Report: {page}")
-    typer.echo(f"Results: {path}")
+        _print_summary(summarise_training(results))
+        say(f"Report: {page}")
+    say(f"Results: {path}")
 
 
 def _print_summary(summary: "pd.DataFrame") -> None:
@@ -76,7 +76,7 @@ def _print_summary(summary: "pd.DataFrame") -> None:
     numbers |= {"epsilon,\nunamplified": "epsilon_unamplified"} if unamplified else {}
     numbers |= {"MB up": "megabytes_up", "MB down": "megabytes_down"}
     for heading in (*varied, *numbers):
-        table.add_column(heading.replace("_", " "), justify="right")
+        table.add_column(in_lines(heading.replace("_", " ")), justify="right")
     for row in summary.to_dict("records"):
         table.add_row(row["label"], *(short_value(row[name]) for name in (*varied, *numbers.values())))
     screen = console()

@@ -27,8 +27,8 @@ def printable(text: str, encoding: str = "utf-8") -> str:
     Returns
     -------
     str
-        The text, in which an escape such as ``\x1b`` replaces each character that controls a terminal, breaks the line, turns the direction of
-        writing, is half of a surrogate pair, or is not in the encoding.
+        The text, in which an escape such as ``\x1b`` replaces each character that controls a terminal, breaks the line, turns the direction
+        of writing, is half of a surrogate pair, or is not in the encoding.
     """
     if not text.isprintable():
         text = "".join(one if _is_plain(one) else one.encode("unicode_escape").decode() for one in text)

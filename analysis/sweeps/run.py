@@ -190,4 +190,5 @@ def run_pending(
     with open_workers(workers, dask) as pool:
         run = SweepRun(tasks, store, pool, cache=folder, check_code=dask is not None, on_step=on_step, on_rows=on_rows)
         run.run()
+    store.check_complete(len(run.errors))
     return tuple(TaskFailure(tasks[number], run.errors[number]) for number in sorted(run.errors))

@@ -9,7 +9,7 @@ from ...design.tables.export import c_header
 from ...design.tables.file import read_table
 from ...design.tables.lookup_table import LookupTable
 from ...errors import DataError, TableError
-from ..sweeps.store import OWNER_NAME
+from ..sweeps.folder_owner import OWNER_NAME
 from .run import INDEX_NAME
 from .task import index_columns
 

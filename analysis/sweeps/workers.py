@@ -1,5 +1,8 @@
 """Where the calls of a sweep run: in this process, in others, or on the workers of a Dask scheduler."""
 
+import os
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future
@@ -9,11 +12,16 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.backend import resource_tracker
 
 from .calls import check_code_version
 
 # Processes that are not used for so long end.
 IDLE_SECONDS = 300
+# How often a process looks whether the one that started it is still there.
+PARENT_SECONDS = 1.0
+# What the process says that removes the semaphores of a killed one: that it does is no news to a user.
+LEAKED_SEMAPHORES = "ignore:resource_tracker:UserWarning"
 # Calls in flight for each thread of a cluster: one runs while the next travels.
 CALLS_PER_THREAD = 2
 # How often a cluster is asked for its workers.
@@ -95,8 +103,28 @@ class Processes:
 
 @lru_cache(maxsize=1)
 def _executor(count: int) -> ProcessPoolExecutor:
+    # The process that removes semaphores takes over how warnings are filtered here when it starts.
+    sys.warnoptions.append(LEAKED_SEMAPHORES)
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        sys.warnoptions.remove(LEAKED_SEMAPHORES)
     # The sweeps of one process share it. It is not joblib's own, which does not take calls of others.
-    return ProcessPoolExecutor(max_workers=count, timeout=IDLE_SECONDS, env=LINEAR_ALGEBRA_THREADS)
+    return ProcessPoolExecutor(
+        max_workers=count, timeout=IDLE_SECONDS, env=LINEAR_ALGEBRA_THREADS, initializer=_end_with, initargs=(os.getpid(),)
+    )
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after the one that started it has ended, whatever ended that one."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_SECONDS)
+        os._exit(1)
+
+    if sys.platform != "win32":
+        threading.Thread(target=watch, daemon=True).start()
 
 
 class DaskWorkers:

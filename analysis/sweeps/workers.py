@@ -1,9 +1,11 @@
 """Where the calls of a sweep run: in this process, in others, or on the workers of a Dask scheduler."""
 
+import logging
 import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import contextmanager
@@ -155,7 +157,7 @@ class DaskWorkers:
             workers: dict[str, Any] | None = self._client.scheduler_info(n_workers=-1).get("workers")
             if workers is not None:
                 return workers
-        raise self._gone()
+        raise self.gone()
 
     def _check_software(self, addresses: set[str]) -> None:
         """Refuse workers with other code, or that cannot say; those that are gone before they answer are asked again if they come back."""
@@ -167,7 +169,8 @@ class DaskWorkers:
                 check_code_version(str(answer), f"the worker at {address}")
                 self._known.add(address)
 
-    def _gone(self) -> ConnectionError:
+    def gone(self) -> ConnectionError:
+        """Return the error of a lost connection."""
         return ConnectionError(
             f"the scheduler at {self._address} is gone: what was finished is saved; run the same command again to resume"
         )
@@ -187,7 +190,7 @@ class DaskWorkers:
         except import_module("distributed").scheduler.KilledWorker as error:
             raise WorkerLostError("workers were lost while they ran it") from error
         except (CancelledError, import_module("distributed").CancelledError) as error:
-            raise self._gone() from error
+            raise self.gone() from error
 
 
 def _software_probe() -> Callable[[], str]:
@@ -206,9 +209,31 @@ def _software_probe() -> Callable[[], str]:
 def open_workers(workers: int, dask: str | None) -> Iterator[Workers]:
     """Give what runs calls: this process if `workers` is 1, others if it is more, or those of the scheduler at the address `dask`."""
     if dask is not None:
-        with import_module("distributed").Client(dask, set_as_default=False) as client:
-            yield DaskWorkers(client, dask)
+        distributed = import_module("distributed")
+        with _silent_dask(), distributed.Client(dask, set_as_default=False) as client:
+            pool = DaskWorkers(client, dask)
+            try:
+                yield pool
+            except distributed.comm.CommClosedError as error:
+                raise pool.gone() from error
     elif workers == 1:
         yield ThisProcess()
     else:
         yield Processes(workers)
+
+
+@contextmanager
+def _silent_dask() -> Iterator[None]:
+    """Keep what Dask logs and warns of off the screen: a lost scheduler and workers with other software are errors here, in one line."""
+    names = [name for name in logging.Logger.manager.loggerDict if name.partition(".")[0] == "distributed"]
+    levels = {logger: logger.level for logger in map(logging.getLogger, names)}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=import_module("distributed.versions").VersionMismatchWarning)
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        for logger in levels:
+            logger.setLevel(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            for logger, level in levels.items():
+                logger.setLevel(level)

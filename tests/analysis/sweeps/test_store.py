@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from quietbits.analysis.sweeps.run import run_tasks
 from quietbits.analysis.sweeps.folder_owner import OWNER_NAME
+from quietbits.analysis.sweeps.run import run_tasks
 from quietbits.analysis.sweeps.store import RESULTS_NAME, STORE_NAME, SweepStore, task_key
 from quietbits.attack.toy_sweep import TASKS, Square, squares, whole
 

@@ -43,9 +43,8 @@ def _naming_the_option(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OSError(
-            error.errno, f"designed tables cannot be kept here ({error.strerror}): name another folder with --cache", str(folder)
-        ) from error
+        reason = f"designed tables cannot be kept here ({error.strerror}): name another folder with --cache"
+        raise OSError(error.errno, reason, str(folder)) from error
 
 
 @dataclass(frozen=True)

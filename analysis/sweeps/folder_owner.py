@@ -22,7 +22,7 @@ class FolderInUseError(ValueError):
 
 
 class FolderOwner:
-    """This process, as the only one that uses a folder.
+    """The claim of this process to be the only one that uses a folder.
 
     Parameters
     ----------

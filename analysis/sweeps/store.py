@@ -222,9 +222,8 @@ class SweepStore:
         """Open the file, which is made if it is not there, unless it is damaged; drop rows with a wrong checksum."""
         try:
             self._attach_beside_readers(owner)
-            if self._database.execute("PRAGMA store.integrity_check(1)").fetchone() == ("ok",) and has_sound_schema(
-                self._database, "store"
-            ):
+            whole = self._database.execute("PRAGMA store.integrity_check(1)").fetchone() == ("ok",)
+            if whole and has_sound_schema(self._database, "store"):
                 self._drop_damaged_rows()
                 return True
         except UNREADABLE as error:

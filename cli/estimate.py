@@ -149,20 +149,18 @@ def _print_frequencies(study: "FrequencyStudy") -> None:
         table.add_column(heading, justify="right")
     for one in study.items:
         table.add_row(one.item, *(f"{number:.4g}" for number in (one.frequency, one.standard_error, one.true_frequency)))
-    screen.print(table, markup=False)
+    screen.print(table)
     screen.print(
         f"Squared error {study.squared_error:.4g}, predicted {study.predicted_squared_error:.4g}; all items equally frequent "
         f"{study.zero_squared_error:.4g}; trusted server's Gaussian noise {or_none(study.central_squared_error, 4)}; proven least "
         f"{or_none(study.lower_bound, 4)}. {study.bits_per_client:g} bits per client.",
-        markup=False,
     )
     if study.count is not None:
         screen.print(
             f"A first round, with epsilon = {study.count.epsilon:.4g} and {study.count.bits_per_client:g} of these bits, counted "
             f"{study.count.distinct_items:.0f} different items, {study.count.upper} at most.",
-            markup=False,
         )
-    screen.print(f"Guarantee of {study.mechanism}: {study.guarantee}.", markup=False)
+    screen.print(f"Guarantee of {study.mechanism}: {study.guarantee}.")
 
 
 def demo_command(
@@ -232,13 +230,13 @@ def _print_study(study: "MeanStudy") -> None:
         numbers = (row.estimate, row.error, row.standard_error, row.worst_standard_error)
         ratio = "" if row.ratio_to_bound is None else f"{row.ratio_to_bound:.3f}"
         table.add_row(row.mechanism, f"{row.bits_per_client:g}", *(f"{number:.4g}" for number in numbers), ratio)
-    screen.print(table, markup=False)
+    screen.print(table)
     # As they are printed: what tables realise differs from what was asked for in the last digits.
     for guarantee in dict.fromkeys(str(row.guarantee) for row in comparison.estimates):
         names = [row.mechanism for row in comparison.estimates if str(row.guarantee) == guarantee]
         whose = "every mechanism" if len(names) == len(comparison.estimates) else "; ".join(names)
-        screen.print(f"Guarantee of {whose}: {guarantee}.", markup=False)
+        screen.print(f"Guarantee of {whose}: {guarantee}.")
     low, high = comparison.interval
-    screen.print(f"{comparison.clipped} of {comparison.clients} values lie outside [{low:g}, {high:g}] and were clipped.", markup=False)
+    screen.print(f"{comparison.clipped} of {comparison.clients} values lie outside [{low:g}, {high:g}] and were clipped.")
     for sentence in headline(study):
-        screen.print(sentence, markup=False)
+        screen.print(sentence)

@@ -23,7 +23,7 @@ class ReproduceCommand(Command):
         table = Table("figure", "what it shows", "takes, in full size", title="Figures")
         for name, figure in LISTING.items():
             table.add_row(name, figure.title, figure.duration)
-        console().print(table, markup=False)
+        console().print(table)
 
 
 def reproduce_command(

@@ -77,19 +77,16 @@ def _print_summary(path: Path) -> None:
                 row["label"], *settings, *numbers, *("" if isnan(row[name]) else format(row[name], style) for name, style in maybe)
             )
         screen = console()
-        screen.print(table, markup=False)
+        screen.print(table)
         for promise in summary[["adjacency", "trust_model"]].drop_duplicates().to_dict("records"):
-            screen.print(f"Guarantees: {promise['adjacency']} adjacency, {promise['trust_model']} trust model.", markup=False)
+            screen.print(f"Guarantees: {promise['adjacency']} adjacency, {promise['trust_model']} trust model.")
         clipped = summary["clipped_share"].max()
         if clipped > 0:
             screen.print(
                 f"Clipped: up to {100 * clipped:.3g} % of a setting's vectors lay outside the ball; MSE is from the mean of clipped ones.",
-                markup=False,
             )
         if summary["ratio_to_central"].notna().any():
-            screen.print(
-                "Central: Gaussian noise that a trusted server would add, for the same epsilon, delta and adjacency.", markup=False
-            )
+            screen.print("Central: Gaussian noise that a trusted server would add, for the same epsilon, delta and adjacency.")
         useless = summary[summary["mean_squared_error"] > summary["zero_squared_error"]]
         if len(useless):
             names = ", ".join(dict.fromkeys(useless["label"]))

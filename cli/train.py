@@ -80,10 +80,10 @@ def _print_summary(summary: "pd.DataFrame") -> None:
     for row in summary.to_dict("records"):
         table.add_row(row["label"], *(short_value(row[name]) for name in (*varied, *numbers.values())))
     screen = console()
-    screen.print(table, markup=False)
+    screen.print(table)
     for promise in summary[["label", "delta", "adjacency", "trust_model"]].drop_duplicates().to_dict("records"):
-        screen.print(f"{promise['label']}: delta {promise['delta']:g}, {promise['adjacency']}, {promise['trust_model']}.", markup=False)
+        screen.print(f"{promise['label']}: delta {promise['delta']:g}, {promise['adjacency']}, {promise['trust_model']}.")
     if amplified:
-        screen.print("Amplified: of local mechanisms, against those who see all messages and not who sent them.", markup=False)
+        screen.print("Amplified: of local mechanisms, against those who see all messages and not who sent them.")
     if unamplified:
-        screen.print("Unamplified: of sums and trusted servers, where it is no secret who takes part.", markup=False)
+        screen.print("Unamplified: of sums and trusted servers, where it is no secret who takes part.")

@@ -2,7 +2,7 @@
 # so it does not matter whether pip may install into the system's Python.
 
 # `make PYTHON=python3.13 test` uses that interpreter, in an environment of its own.
-VENV := .venv$(if $(filter command line environment,$(origin PYTHON)),-$(shell $(PYTHON) -c "import sys; print('%d.%d' % sys.version_info[:2])"))
+VENV := .venv$(if $(filter command line environment,$(origin PYTHON)),-$(shell $(PYTHON) -c "import sys; print('%d.%d' % sys.version_info[:2])" 2>/dev/null))
 INSTALLED := $(VENV)/installed
 LOWEST := .venv-lowest
 
